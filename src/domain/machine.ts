@@ -1,0 +1,30 @@
+import type { ExclusionReason } from './exclusion.ts';
+import type { MemoryUnit } from './memory.ts';
+import type { SourcePrice } from './price.ts';
+
+/** One machine type in one region, with its price there: what a provider adapter reports. */
+export interface Offer {
+  /** The region's code as the provider defines it. */
+  readonly regionCode: string;
+  /** The machine's name as the provider names it; with the region it is the machine's natural key. */
+  readonly name: string;
+  readonly cpu: number;
+  /** Count of `ramUnit` units; a fraction is legal here and excludes the machine. */
+  readonly ram: number;
+  readonly ramUnit: MemoryUnit;
+  readonly price: SourcePrice;
+  /** Why the source itself says that this machine cannot be ordered as an ordinary one today. */
+  readonly excluded?: ExclusionReason;
+}
+
+/** The machine document of the HTTP contract. `price` is per minute. */
+export interface MachineDocument {
+  id: number;
+  name: string;
+  ram: number;
+  cpu: number;
+  price: number;
+  ram_unit: MemoryUnit;
+  provider: { id: number; name: string };
+  region: { id: number; name: string; code: string };
+}

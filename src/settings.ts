@@ -1,0 +1,126 @@
+/** The settings that the environment can give: name, meaning, default, and how a value is read. */
+
+/** A value that does not do; `remedy` says what would. */
+export class BadSetting extends Error {}
+
+export interface Setting<T> {
+  readonly describe: string;
+  /** As the documentation shows it; undefined where unset means "none". */
+  readonly fallback: string | undefined;
+  readonly secret?: boolean;
+  readonly read: (text: string) => T;
+}
+
+function setting<T>(describe: string, read: (text: string) => T, fallback: string): Setting<T> & { fallback: string };
+function setting<T>(describe: string, read: (text: string) => T): Setting<T> & { fallback: undefined };
+function setting<T>(describe: string, read: (text: string) => T, fallback?: string): Setting<T> {
+  return { describe, read, fallback };
+}
+const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
+
+function integer(from: number, to: number, what: string) {
+  return (value: string): number => {
+    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= from && number <= to)) throw new BadSetting(`must be ${what} from ${from} to ${to}`);
+    return number;
+  };
+}
+const port = integer(0, 65_535, 'a port');
+
+function url(...protocols: string[]) {
+  return (value: string): string => {
+    const parsed = URL.canParse(value) ? new URL(value) : undefined;
+    if (!parsed || !protocols.includes(parsed.protocol.slice(0, -1))) {
+      throw new BadSetting(`must be a URL that starts with ${protocols.map((p) => `${p}://`).join(' or ')}`);
+    }
+    return value;
+  };
+}
+
+function oneOf<const T extends string>(...values: readonly T[]) {
+  return (value: string): T => {
+    const found = values.find((v) => v === value);
+    if (found === undefined) throw new BadSetting(`must be one of ${values.join(', ')}`);
+    return found;
+  };
+}
+
+const text = (value: string): string => value;
+
+function currency(value: string): string {
+  if (!/^[A-Z]{3}$/.test(value)) throw new BadSetting('must be a three-letter ISO 4217 code such as USD');
+  return value;
+}
+
+function rates(value: string): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const pair of value.split(',')) {
+    const match = /^\s*([A-Z]{3}):(\d{1,9}(?:\.\d{1,12})?)\s*$/.exec(pair);
+    if (!match?.[1] || !match[2] || Number(match[2]) === 0) {
+      throw new BadSetting('must be a list such as EUR:1.0845,GBP:1.27 (units of the published currency for one)');
+    }
+    if (found[match[1]] !== undefined) throw new BadSetting(`names ${match[1]} twice; give one rate for each currency`);
+    found[match[1]] = match[2];
+  }
+  return found;
+}
+
+function cidrs(value: string): readonly string[] {
+  const list = value.split(',').map((part) => part.trim());
+  if (!list.every((part) => /^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(part))) {
+    throw new BadSetting('must be a list of addresses or CIDR blocks such as 10.0.0.0/8,::1');
+  }
+  return list;
+}
+
+const postgresUrl = url('postgres', 'postgresql');
+const redisUrl = url('redis', 'rediss');
+
+/** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`). The README's table is made from it. */
+export const SETTINGS = {
+  DATABASE_URL: secret(setting('PostgreSQL; the user owns the schema and may create roles. `up` without it: embedded', postgresUrl)),
+  READER_DATABASE_URL: secret(setting('PostgreSQL for `serve`, when the API has a user of its own', postgresUrl)),
+  REDIS_URL: secret(setting('Redis for queues and cache alike. `up` without it: a private process', redisUrl)),
+  QUEUE_REDIS_URL: secret(setting('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl)),
+  CACHE_REDIS_URL: secret(setting('Redis for the published snapshots; may evict', redisUrl)),
+  HOST: setting('address the API listens on', text, '127.0.0.1'),
+  PORT: setting('port the API listens on', port, '3000'),
+  OPS_HOST: setting('address of the operators’ pages', text, '127.0.0.1'),
+  OPS_PORT: setting('port of the operators’ pages: queues and /metrics', port, '3001'),
+  OPS_TOKEN: secret(setting('bearer token, or password of HTTP Basic, for the operators’ pages; unset: made and printed', text)),
+  LOG_LEVEL: setting('how much is logged', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'info'),
+  CATALOGUE_CURRENCY: setting('currency of the published prices', currency, 'USD'),
+  CATALOGUE_RATES: setting('exchange rates, units of the published currency for one of the other', rates),
+  FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
+  FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
+  STALE_LIMIT: setting('seconds for which memory answers when nothing else does', integer(0, 604_800, 'seconds'), '3600'),
+  TOKEN_STALE_LIMIT: setting('seconds for which known tokens are accepted when they cannot be checked', integer(0, 86_400, 'seconds'), '900'),
+  MEMORY_LIMIT: setting('bytes of snapshots that one reader keeps in memory', integer(1_000_000, 9_999_999_999, 'bytes'), '256000000'),
+  POSTGRES_READS: setting('reads that may fall back to PostgreSQL at the same time; beyond: 503', integer(1, 1_000, 'a count'), '16'),
+  TRUST_PROXY: setting('addresses of proxies whose X-Forwarded-For is believed', cidrs),
+} satisfies Record<string, Setting<unknown>>;
+
+export type Settings = {
+  readonly [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> | ((typeof SETTINGS)[K]['fallback'] extends string ? never : undefined);
+};
+
+/**
+ * Reads every setting, and reports all that are wrong at once.
+ * @throws BadSetting with one line for each: the variable's name, its value (never a secret one) and what would do.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const result: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const [name, definition] of Object.entries<Setting<unknown>>(SETTINGS)) {
+    const given = env[name];
+    const value = given === undefined || given === '' ? definition.fallback : given;
+    try {
+      result[name] = value === undefined ? undefined : definition.read(value);
+    } catch (error) {
+      if (!(error instanceof BadSetting)) throw error;
+      problems.push(`${name} ${error.message}${definition.secret ? '' : `; it is ${JSON.stringify(given)}`}`);
+    }
+  }
+  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
+  return Object.freeze(result) as Settings;
+}

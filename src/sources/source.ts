@@ -1,0 +1,90 @@
+import type { ReportedCluster } from '../domain/cluster.ts';
+import type { Offer } from '../domain/machine.ts';
+import type { SourceMemoryUnit } from '../domain/memory.ts';
+import type { SourceHttp } from './http.ts';
+
+/**
+ * The few meanings a failure can have; the worker decides by them what to do next.
+ * - `retry`: the upstream is unwell (timeout, 5xx, cut connection, rate limit); try again, not before `retryAfter`.
+ * - `invalid`: the upstream answered something that this adapter does not understand.
+ * - `misconfigured`: an operator must change a setting (401, 403, unknown host, missing rate).
+ * - `gone`: the endpoint does not exist any more (404, 410). Never an empty catalogue.
+ */
+export type SourceFailureKind = 'retry' | 'invalid' | 'misconfigured' | 'gone';
+
+/** A source that could not be read. Its message is fit for an operator and holds no secret. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError';
+  readonly kind: SourceFailureKind;
+  /** Milliseconds that the upstream asked to be left alone (Retry-After). */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(kind: SourceFailureKind, message: string, options?: { cause?: unknown; retryAfterMs?: number }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.kind = kind;
+    this.retryAfterMs = options?.retryAfterMs;
+  }
+}
+
+/** One row that cannot be used. It counts as seen and keeps its last good values. */
+export interface RejectedRow {
+  readonly kind: 'rejected';
+  /** Which row, in the source's own words, e.g. the type's name or `type@region`. */
+  readonly key: string;
+  /** Region and machine name where they are known: they keep the stored machine from being counted as missing. */
+  readonly regionCode?: string;
+  readonly name?: string;
+  /** What is wrong: the field, its value's problem and what would do. */
+  readonly reason: string;
+}
+
+/** What an adapter yields, in any order. */
+export type CatalogueItem =
+  | { readonly kind: 'region'; readonly code: string; readonly name: string }
+  | { readonly kind: 'offer'; readonly offer: Offer }
+  | RejectedRow
+  /** What the upstream said there is against what arrived; they must agree. */
+  | { readonly kind: 'total'; readonly of: string; readonly advertised: number; readonly fetched: number };
+
+export interface SourceContext {
+  readonly http: SourceHttp;
+  /** "Today", for types that are announced as deprecated. */
+  readonly now: () => Date;
+}
+
+/** How a source wants its credentials; where they come from is the configuration's business. */
+export type CredentialKind = 'none' | 'bearer' | 'basic';
+
+/** A provider's machine catalogue: code that describes itself, so that registry, docs and conformance suite find it. */
+export interface CatalogueAdapter {
+  /** The file's name, and in upper case the prefix of its environment keys: `hetzner` → `HETZNER_URL`, `HETZNER_TOKEN`. */
+  readonly id: string;
+  /** What readers see. The id is stable for ever; ids from 1000 are given to providers that no adapter names. */
+  readonly provider: { readonly id: number; readonly name: string };
+  /** The public address, used with `--live` when the adapter needs no credentials. */
+  readonly baseUrl: string;
+  readonly endpoints: readonly string[];
+  readonly credentials: CredentialKind;
+  /** The unit in which the source states memory, see domain/memory.ts. */
+  readonly memoryUnit: SourceMemoryUnit;
+  /** ISO 4217 code of its prices. */
+  readonly currency: string;
+  /** Default schedule: five cron fields, UTC. */
+  readonly schedule: string;
+  /**
+   * Reads the whole catalogue once.
+   * @throws SourceError when it cannot be read whole; rows that cannot be used are yielded as `rejected` instead.
+   */
+  catalogue(context: SourceContext): AsyncIterable<CatalogueItem>;
+}
+
+export type ClusterItem = { readonly kind: 'cluster'; readonly cluster: ReportedCluster } | RejectedRow;
+
+/** A control plane that lists clusters. */
+export interface ClusterAdapter {
+  readonly id: string;
+  readonly credentials: CredentialKind;
+  readonly schedule: string;
+  /** Reads every cluster once. @throws SourceError when it cannot be read whole. */
+  clusters(context: SourceContext): AsyncIterable<ClusterItem>;
+}
