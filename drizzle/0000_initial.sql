@@ -65,6 +65,7 @@ CREATE TABLE "lineage" (
 	"singleton" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"id" uuid DEFAULT gen_random_uuid() NOT NULL,
 	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
+	"content" text,
 	"providers_version" bigint DEFAULT 1 NOT NULL,
 	"providers_published_version" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "lineage_has_one_row" CHECK ("lineage"."singleton")

@@ -21,4 +21,5 @@ export function inPackage(...segments: string[]): string {
 }
 
 /** The release, as package.json has it. */
-export const VERSION = (JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as { version: string }).version;
+export const VERSION = (JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as { version: string })
+  .version;

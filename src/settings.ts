@@ -11,7 +11,11 @@ export interface Setting<T> {
   readonly read: (text: string) => T;
 }
 
-function setting<T>(describe: string, read: (text: string) => T, fallback: string): Setting<T> & { fallback: string };
+function setting<T>(
+  describe: string,
+  read: (text: string) => T,
+  fallback: string,
+): Setting<T> & { fallback: string };
 function setting<T>(describe: string, read: (text: string) => T): Setting<T> & { fallback: undefined };
 function setting<T>(describe: string, read: (text: string) => T, fallback?: string): Setting<T> {
   return { describe, read, fallback };
@@ -57,9 +61,12 @@ function rates(value: string): Readonly<Record<string, string>> {
   for (const pair of value.split(',')) {
     const match = /^\s*([A-Z]{3}):(\d{1,9}(?:\.\d{1,12})?)\s*$/.exec(pair);
     if (!match?.[1] || !match[2] || Number(match[2]) === 0) {
-      throw new BadSetting('must be a list such as EUR:1.0845,GBP:1.27 (units of the published currency for one)');
+      throw new BadSetting(
+        'must be a list such as EUR:1.0845,GBP:1.27 (units of the published currency for one)',
+      );
     }
-    if (found[match[1]] !== undefined) throw new BadSetting(`names ${match[1]} twice; give one rate for each currency`);
+    if (found[match[1]] !== undefined)
+      throw new BadSetting(`names ${match[1]} twice; give one rate for each currency`);
     found[match[1]] = match[2];
   }
   return found;
@@ -78,30 +85,73 @@ const redisUrl = url('redis', 'rediss');
 
 /** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`). The README's table is made from it. */
 export const SETTINGS = {
-  DATABASE_URL: secret(setting('PostgreSQL; the user owns the schema and may create roles. `up` without it: embedded', postgresUrl)),
-  READER_DATABASE_URL: secret(setting('PostgreSQL for `serve`, when the API has a user of its own', postgresUrl)),
-  REDIS_URL: secret(setting('Redis for queues and cache alike. `up` without it: a private process', redisUrl)),
-  QUEUE_REDIS_URL: secret(setting('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl)),
+  DATABASE_URL: secret(
+    setting(
+      'PostgreSQL; the user owns the schema and may create roles. `up` without it: embedded',
+      postgresUrl,
+    ),
+  ),
+  READER_DATABASE_URL: secret(
+    setting('PostgreSQL for `serve`, when the API has a user of its own', postgresUrl),
+  ),
+  REDIS_URL: secret(
+    setting('Redis for queues and cache alike. `up` without it: a private process', redisUrl),
+  ),
+  QUEUE_REDIS_URL: secret(
+    setting('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl),
+  ),
   CACHE_REDIS_URL: secret(setting('Redis for the published snapshots; may evict', redisUrl)),
   HOST: setting('address the API listens on', text, '127.0.0.1'),
   PORT: setting('port the API listens on', port, '3000'),
   OPS_HOST: setting('address of the operators’ pages', text, '127.0.0.1'),
   OPS_PORT: setting('port of the operators’ pages: queues and /metrics', port, '3001'),
-  OPS_TOKEN: secret(setting('bearer token, or password of HTTP Basic, for the operators’ pages; unset: made and printed', text)),
-  LOG_LEVEL: setting('how much is logged', oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'), 'info'),
+  OPS_TOKEN: secret(
+    setting(
+      'bearer token, or password of HTTP Basic, for the operators’ pages; unset: made and printed',
+      text,
+    ),
+  ),
+  LOG_LEVEL: setting(
+    'how much is logged',
+    oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
+    'info',
+  ),
   CATALOGUE_CURRENCY: setting('currency of the published prices', currency, 'USD'),
   CATALOGUE_RATES: setting('exchange rates, units of the published currency for one of the other', rates),
   FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
+  FLEETBOOK_CONTENT: setting(
+    '`sample` marks the sources as the sample catalogue; `up` sets it',
+    oneOf('sample', 'live'),
+    'live',
+  ),
   FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
-  STALE_LIMIT: setting('seconds for which memory answers when nothing else does', integer(0, 604_800, 'seconds'), '3600'),
-  TOKEN_STALE_LIMIT: setting('seconds for which known tokens are accepted when they cannot be checked', integer(0, 86_400, 'seconds'), '900'),
-  MEMORY_LIMIT: setting('bytes of snapshots that one reader keeps in memory', integer(1_000_000, 9_999_999_999, 'bytes'), '256000000'),
-  POSTGRES_READS: setting('reads that may fall back to PostgreSQL at the same time; beyond: 503', integer(1, 1_000, 'a count'), '16'),
+  STALE_LIMIT: setting(
+    'seconds for which memory answers when nothing else does',
+    integer(0, 604_800, 'seconds'),
+    '3600',
+  ),
+  TOKEN_STALE_LIMIT: setting(
+    'seconds for which known tokens are accepted when they cannot be checked',
+    integer(0, 86_400, 'seconds'),
+    '900',
+  ),
+  MEMORY_LIMIT: setting(
+    'bytes of snapshots that one reader keeps in memory',
+    integer(1_000_000, 9_999_999_999, 'bytes'),
+    '256000000',
+  ),
+  POSTGRES_READS: setting(
+    'reads that may fall back to PostgreSQL at the same time; beyond: 503',
+    integer(1, 1_000, 'a count'),
+    '16',
+  ),
   TRUST_PROXY: setting('addresses of proxies whose X-Forwarded-For is believed', cidrs),
 } satisfies Record<string, Setting<unknown>>;
 
 export type Settings = {
-  readonly [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['read']> | ((typeof SETTINGS)[K]['fallback'] extends string ? never : undefined);
+  readonly [K in keyof typeof SETTINGS]:
+    | ReturnType<(typeof SETTINGS)[K]['read']>
+    | ((typeof SETTINGS)[K]['fallback'] extends string ? never : undefined);
 };
 
 /**

@@ -19,7 +19,7 @@ export const EXCLUSION_REASONS = [
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
 
 /** The cost-optimized limits; values on the boundary are inside. */
-export const COST_OPTIMIZED_LIMITS = { cpu: 32, ram: 128, ramPerCpu: 8 } as const;
+const COST_OPTIMIZED_LIMITS = { cpu: 32, ram: 128, ramPerCpu: 8 } as const;
 
 /**
  * The first limit that a machine breaks, undefined when it is within all of them. `ram` is compared in the

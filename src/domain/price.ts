@@ -28,9 +28,16 @@ export type ExchangeRates = Readonly<Record<string, string>>;
  * or undefined when it is no finite decimal number.
  */
 export function decimal(value: string | number): string | undefined {
-  if (typeof value === 'string' && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(value)) return undefined;
+  if (typeof value === 'string' && !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(value))
+    return undefined;
   if (typeof value === 'number' && !Number.isFinite(value)) return undefined;
-  return new Exact(value).toFixed();
+  // Big reads no leading plus.
+  return new Exact(typeof value === 'string' ? value.replace(/^\+/, '') : value).toFixed();
+}
+
+/** The exact product of two decimal strings, e.g. of a price in cents and `"0.01"`. */
+export function product(amount: string, factor: string): string {
+  return new Exact(amount).times(factor).toFixed();
 }
 
 /** True when the decimal string is greater than zero. */

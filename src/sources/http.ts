@@ -1,3 +1,196 @@
-import type { z } from 'zod';
-export interface JsonAnswer<T> { readonly data: T; readonly headers: Headers }
-export interface SourceHttp { json<T>(path: string, schema: z.ZodType<T>): Promise<JsonAnswer<T>>; }
+import { VERSION } from '../package.ts';
+import { parseJson, readBytes, tooLarge } from './body.ts';
+import { failureOfConnection, failureOfStatus } from './failure.ts';
+import { openSourceFile, type ReadingLimits } from './file.ts';
+import { type CredentialKind, type JsonRequest, SourceError, type SourceHttp } from './source.ts';
+import { pieces, silenceDeadline } from './stream.ts';
+
+const MOST_REDIRECTS = 5;
+/** Several times the largest document that any provider has. */
+const MOST_STREAM_BYTES = 4 * 1024 ** 3;
+
+export interface SourceHttpOptions extends ReadingLimits {
+  /** `http:` or `https:`; for a document on this machine a `file:` URL or a path. */
+  readonly baseUrl: string;
+  readonly credentials: CredentialKind;
+  /** Bearer token, or `user:password` for `basic`. Without one, requests carry no credentials. */
+  readonly token?: string | undefined;
+  readonly userAgent?: string;
+  /** Of one streamed answer, uncompressed. */
+  readonly maxStreamBytes?: number;
+  /** For a `Retry-After` that names a date. */
+  readonly now?: () => Date;
+}
+
+/**
+ * Opens a source; no request is made yet.
+ * @throws SourceError `misconfigured` for a URL or token that cannot be used; neither is repeated in the message
+ */
+export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
+  const base = readBaseUrl(options.baseUrl);
+  if (base === undefined || base.protocol === 'file:')
+    return openSourceFile(base ?? options.baseUrl, options);
+  const headers = new Headers({
+    accept: 'application/json',
+    'user-agent': options.userAgent ?? `fleetbook/${VERSION}`,
+  });
+  const authorization = readAuthorization(options.credentials, options.token);
+  if (authorization !== undefined) headers.set('authorization', authorization);
+
+  /** Follows redirects and answers with the response of the last address, its body still unread. */
+  async function get(first: URL, signal: AbortSignal): Promise<Response> {
+    let url = first;
+    for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+      const response = await fetch(url, { headers, signal, redirect: 'manual' });
+      const location =
+        response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;
+      if (location === null) return response;
+      await response.body?.cancel();
+      url = redirected(url, location, authorization !== undefined);
+    }
+    throw new SourceError('invalid', `${shown(first)} redirects more than ${MOST_REDIRECTS} times`);
+  }
+
+  /** The response, its body still unread, once its status and its length are known to be fit. */
+  async function open(url: URL, signal: AbortSignal, maxBytes: number): Promise<Response> {
+    const response = await get(url, signal);
+    const failure = failureOfStatus(
+      response.status,
+      response.headers,
+      shown(url),
+      options.now?.() ?? new Date(),
+    );
+    if (failure !== undefined || Number(response.headers.get('content-length')) > maxBytes) {
+      await response.body?.cancel();
+      throw failure ?? tooLarge(maxBytes, shown(url));
+    }
+    return response;
+  }
+
+  /** What a failed request fails with: the reason of a signal that ended it, else a SourceError. */
+  function meaning(error: unknown, where: string, late: boolean, ended: readonly AbortSignal[]): unknown {
+    if (error instanceof SourceError) return error;
+    for (const { aborted, reason } of ended) if (aborted) return reason;
+    if (!late) return failureOfConnection(error, where);
+    return new SourceError('retry', `${where} gave no whole answer within ${options.deadlineMs} ms`);
+  }
+
+  function endedBy(request: JsonRequest): AbortSignal[] {
+    return [options.signal, request.signal].filter((signal) => signal !== undefined);
+  }
+
+  return {
+    base,
+    async json(path, schema, request = {}) {
+      const url = joined(base, path, request.query);
+      const where = shown(url);
+      const deadline = AbortSignal.timeout(options.deadlineMs);
+      const ended = endedBy(request);
+      try {
+        const response = await open(url, AbortSignal.any([deadline, ...ended]), options.maxBytes);
+        const bytes = await readBytes(response.body ?? ReadableStream.from([]), options.maxBytes, where);
+        // A body that ends with its connection looks whole when it was cut.
+        const framed = ['content-length', 'transfer-encoding'].some((name) => response.headers.has(name));
+        const data = parseJson(bytes, schema, where, !framed);
+        return { data, headers: response.headers, url: finalUrl(response, url) };
+      } catch (error) {
+        throw meaning(error, where, deadline.aborted, ended);
+      }
+    },
+    async stream(path, request = {}) {
+      const url = joined(base, path, request.query);
+      const where = shown(url);
+      const silence = silenceDeadline(options.deadlineMs);
+      const ended = endedBy(request);
+      const signal = AbortSignal.any([silence.signal, ...ended]);
+      const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
+      const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
+      try {
+        const response = await silence.during(open(url, signal, maxBytes));
+        const body = pieces(response.body, { silence, maxBytes, where, failed });
+        return { body, headers: response.headers, url: finalUrl(response, url) };
+      } catch (error) {
+        throw failed(error);
+      }
+    },
+    at(url, credentials) {
+      const token = credentials === 'same' ? options.token : undefined;
+      return openSourceHttp({ ...options, baseUrl: url, token });
+    },
+  };
+}
+
+function finalUrl(response: Response, asked: URL): URL {
+  return response.url === '' ? asked : new URL(response.url);
+}
+
+/** The address as an operator may see it: queries can hold keys. */
+function shown(url: URL): string {
+  return url.origin + url.pathname;
+}
+
+function joined(base: URL, path: string, query: JsonRequest['query'] = {}): URL {
+  let url = new URL(base);
+  if (/^https?:/i.test(path)) {
+    url = new URL(path);
+    if (url.origin !== base.origin) {
+      throw new SourceError(
+        'invalid',
+        `${shown(base)} links to another origin, ${url.origin}, which is not followed`,
+      );
+    }
+  } else if (path !== '') {
+    url.pathname = `${base.pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+  }
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+  return url;
+}
+
+function redirected(from: URL, location: string, authorized: boolean): URL {
+  const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+  if (to === undefined || !/^https?:$/.test(to.protocol)) {
+    throw new SourceError('invalid', `${shown(from)} redirects to something that is no http address`);
+  }
+  const another = to.origin !== from.origin;
+  if (another && (authorized || (from.protocol === 'https:' && to.protocol === 'http:'))) {
+    throw new SourceError(
+      'misconfigured',
+      `${shown(from)} redirects to another origin, ${to.origin}, which is not followed` +
+        `${authorized ? ' with credentials' : ' without encryption'}; if that is right, set the source's URL to it`,
+    );
+  }
+  return to;
+}
+
+/** Undefined for a path on this machine. */
+function readBaseUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return undefined;
+  if (!/^(https?|file):$/.test(url.protocol)) {
+    throw new SourceError(
+      'misconfigured',
+      `the source's URL starts with ${url.protocol}; it must start with http:, https: or file:`,
+    );
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new SourceError(
+      'misconfigured',
+      "the source's URL holds credentials; give them as the source's token instead",
+    );
+  }
+  return url;
+}
+
+function readAuthorization(kind: CredentialKind, token: string | undefined): string | undefined {
+  if (kind === 'none' || token === undefined || token === '') return undefined;
+  if (kind === 'basic') {
+    if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
+    throw new SourceError('misconfigured', "the source's token must have the form user:password");
+  }
+  // Checked here because the message of `Headers` itself would repeat the token.
+  if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
+  throw new SourceError(
+    'misconfigured',
+    "the source's token holds a blank or another character that no header can carry",
+  );
+}

@@ -1,7 +1,7 @@
+import type { z } from 'zod';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import type { Offer } from '../domain/machine.ts';
 import type { SourceMemoryUnit } from '../domain/memory.ts';
-import type { SourceHttp } from './http.ts';
 
 /**
  * The few meanings a failure can have; the worker decides by them what to do next.
@@ -19,7 +19,11 @@ export class SourceError extends Error {
   /** Milliseconds that the upstream asked to be left alone (Retry-After). */
   readonly retryAfterMs: number | undefined;
 
-  constructor(kind: SourceFailureKind, message: string, options?: { cause?: unknown; retryAfterMs?: number }) {
+  constructor(
+    kind: SourceFailureKind,
+    message: string,
+    options?: { cause?: unknown; retryAfterMs?: number },
+  ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options?.retryAfterMs;
@@ -31,9 +35,14 @@ export interface RejectedRow {
   readonly kind: 'rejected';
   /** Which row, in the source's own words, e.g. the type's name or `type@region`. */
   readonly key: string;
-  /** Region and machine name where they are known: they keep the stored machine from being counted as missing. */
+  /**
+   * Region and machine name where they are known: they keep the stored machine from being counted as missing. A name
+   * without a region stands for that machine in every region, a region without a name for every machine there.
+   */
   readonly regionCode?: string;
   readonly name?: string;
+  /** The organization's slug, of a rejected cluster, where it is known; `key` is then the cluster's own key. */
+  readonly organization?: string;
   /** What is wrong: the field, its value's problem and what would do. */
   readonly reason: string;
 }
@@ -45,6 +54,51 @@ export type CatalogueItem =
   | RejectedRow
   /** What the upstream said there is against what arrived; they must agree. */
   | { readonly kind: 'total'; readonly of: string; readonly advertised: number; readonly fetched: number };
+
+export interface JsonAnswer<T> {
+  readonly data: T;
+  readonly headers: Headers;
+  /** Where it came from in the end; relative links in the answer are relative to it. */
+  readonly url: URL;
+}
+
+export interface JsonRequest {
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface StreamAnswer {
+  /**
+   * The body, uncompressed, piece by piece; to be read once. It fails with SourceError `retry` when it breaks off or
+   * when nothing of it comes for as long as a whole answer may take. The end of a body that ends with its connection
+   * says nothing: whoever reads it must know whether it was whole.
+   */
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly headers: Headers;
+  readonly url: URL;
+}
+
+/** The one way in which adapters read their upstream, see http.ts. It never repeats a request: the job queue does. */
+export interface SourceHttp {
+  /** The source's URL. */
+  readonly base: URL;
+  /**
+   * GETs a document. `path` is joined to the source's base path (`''` is the base itself), or is an absolute URL of
+   * the same origin, as `Link` headers have it.
+   * @throws SourceError by the meanings that its kinds have; the signal's reason when that aborts
+   */
+  json<T>(path: string, schema: z.ZodType<T>, request?: JsonRequest): Promise<JsonAnswer<T>>;
+  /**
+   * GETs a document that is too large to be held: its deadline runs anew with each piece that arrives.
+   * @throws SourceError as `json` does
+   */
+  stream(path: string, request?: JsonRequest): Promise<StreamAnswer>;
+  /**
+   * The same limits at another address of the same provider. `same` credentials only for an address that the provider
+   * itself names.
+   */
+  at(url: string, credentials: 'same' | 'none'): SourceHttp;
+}
 
 export interface SourceContext {
   readonly http: SourceHttp;

@@ -1,6 +1,8 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import { openSession, Pool, type Session, type Sql } from './client.ts';
 import * as schema from './schema.ts';
+
+export type { Session, SessionSql, Sql } from './client.ts';
 
 /** `owner` migrates; `worker` writes for every organization; `reader` serves, and row-level security holds it. */
 export type StoreRole = 'owner' | 'worker' | 'reader';
@@ -11,16 +13,16 @@ const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
   reader: 'fleetbook_reader',
 };
 
-export type Sql = postgres.Sql<Record<string, never>>;
-export type TransactionSql = postgres.TransactionSql<Record<string, never>>;
 export type Database = PostgresJsDatabase<typeof schema>;
 
-/** One pool of connections that all act in one role. `await using` closes it. */
+/** Connections that all act in one role. `await using` closes them. */
 export interface Store extends AsyncDisposable {
   /** For hot and set-based statements: postgres.js prepares and names them itself, one round trip each. */
   readonly sql: Sql;
-  /** For everything else. Drizzle changes its client's date parsers, so it has a client of its own. */
+  /** For everything else. Drizzle changes its client's date parsers, so it has a client of its own. Not to be kept. */
   readonly db: Database;
+  /** A connection apart from the pool's; it opens when first used. */
+  session(): Session;
 }
 
 export interface StoreOptions {
@@ -37,26 +39,27 @@ export interface StoreOptions {
 /** Connects lazily: nothing is opened before the first query. */
 export function openStore(options: StoreOptions): Store {
   const role = DATABASE_ROLE[options.role];
-  const client = () =>
-    postgres(options.url, {
-      max: options.connections ?? 4,
-      connect_timeout: 5,
-      idle_timeout: 60,
-      onnotice: () => {},
-      connection: {
-        application_name: options.applicationName ?? `fleetbook ${options.role}`,
-        TimeZone: 'UTC',
-        ...(role === undefined ? {} : { role }),
-        ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
-      },
-    });
-  const sql = client();
-  const drizzleClient = client();
+  const client = {
+    max: options.connections ?? 4,
+    connect_timeout: 5,
+    onnotice: () => {},
+    connection: {
+      application_name: options.applicationName ?? `fleetbook ${options.role}`,
+      TimeZone: 'UTC',
+      ...(role === undefined ? {} : { role }),
+      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+    },
+  };
+  const pool = new Pool(options.url, client, () => undefined);
+  const drizzled = new Pool(options.url, client, (sql) => drizzle(sql, { schema }));
   return {
-    sql,
-    db: drizzle(drizzleClient, { schema }),
+    sql: pool.sql,
+    get db() {
+      return drizzled.extra;
+    },
+    session: () => openSession(options.url, client),
     async [Symbol.asyncDispose]() {
-      await Promise.all([sql.end({ timeout: 5 }), drizzleClient.end({ timeout: 5 })]);
+      await Promise.all([pool[Symbol.asyncDispose](), drizzled[Symbol.asyncDispose]()]);
     },
   };
 }

@@ -41,6 +41,8 @@ export const lineage = pgTable(
     singleton: boolean('singleton').primaryKey().default(true),
     id: uuid('id').notNull().defaultRandom(),
     createdAt: instant('created_at').notNull().defaultNow(),
+    /** Set by the first use: a database of the sample never takes live data, nor the other way round. */
+    content: text('content', { enum: ['sample', 'live'] }),
     providersVersion: bigint('providers_version', { mode: 'number' }).notNull().default(1),
     providersPublishedVersion: bigint('providers_published_version', { mode: 'number' }).notNull().default(0),
   },
@@ -260,7 +262,10 @@ export const disks = pgTable(
       columns: [t.organizationId, t.clusterId],
       foreignColumns: [clusters.organizationId, clusters.id],
     }).onDelete('cascade'),
-    foreignKey({ columns: [t.organizationId, t.diskTypeId], foreignColumns: [diskTypes.organizationId, diskTypes.id] }),
+    foreignKey({
+      columns: [t.organizationId, t.diskTypeId],
+      foreignColumns: [diskTypes.organizationId, diskTypes.id],
+    }),
   ],
 );
 
@@ -325,7 +330,9 @@ export const heldBatches = pgTable(
       .references(() => syncRuns.id),
     /** The guards that it broke: `[{guard, limit, found, detail}]`. */
     broken: jsonb('broken').notNull(),
-    status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded'] }).notNull().default('pending'),
+    status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded'] })
+      .notNull()
+      .default('pending'),
     createdAt: instant('created_at').notNull().defaultNow(),
     decidedAt: instant('decided_at'),
   },

@@ -1,0 +1,66 @@
+/**
+ * Run it after a change of the dependencies. npm writes no entry for an optional package of another platform that the
+ * registry at hand does not have, and `npm ci` then refuses the lock file, on every machine. This adds those entries;
+ * their integrity is not known here, everything else is what their parent and their own name say.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+const FILE = new URL('../package-lock.json', import.meta.url);
+const lock = JSON.parse(readFileSync(FILE, 'utf8'));
+
+const SYSTEMS = [
+  'aix',
+  'android',
+  'darwin',
+  'freebsd',
+  'linux',
+  'netbsd',
+  'openbsd',
+  'openharmony',
+  'sunos',
+  'win32',
+];
+const CPUS = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'x64'];
+const LIBCS = { gnu: 'glibc', gnueabihf: 'glibc', musl: 'musl', musleabihf: 'musl' };
+
+/** Whether something at this place in the tree finds that package, as Node looks for it. */
+function isFound(from, name) {
+  for (let place = from; ; place = place.slice(0, Math.max(place.lastIndexOf('/node_modules/'), 0))) {
+    if (lock.packages[`${place === '' ? '' : `${place}/`}node_modules/${name}`]) return true;
+    if (place === '') return false;
+  }
+}
+
+function entry(name, version, parent) {
+  const words = name.slice(name.indexOf('/') + 1).split('-');
+  const os = words.find((word) => SYSTEMS.includes(word));
+  const cpu = words.find((word) => CPUS.includes(word));
+  const libc = words.map((word) => LIBCS[word]).find((found) => found !== undefined);
+  if (!/^\d+\.\d+\.\d+/.test(version) || os === undefined || cpu === undefined) {
+    throw new Error(
+      `cannot tell for which platform ${name}@${version} is; add its entry to package-lock.json by hand`,
+    );
+  }
+  return {
+    version,
+    cpu: [cpu],
+    ...(parent.dev ? { dev: true } : {}),
+    ...(os === 'linux' && libc ? { libc: [libc] } : {}),
+    optional: true,
+    os: [os],
+  };
+}
+
+let added = 0;
+for (const [path, parent] of Object.entries(lock.packages)) {
+  for (const [name, version] of Object.entries(parent.optionalDependencies ?? {})) {
+    if (isFound(path, name)) continue;
+    lock.packages[`node_modules/${name}`] = entry(name, version, parent);
+    added++;
+  }
+}
+lock.packages = Object.fromEntries(
+  Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, 'en')),
+);
+if (added > 0) writeFileSync(FILE, `${JSON.stringify(lock, null, 2)}\n`);
+console.log(`${added} entries added to package-lock.json`);

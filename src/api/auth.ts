@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Grant, TokenVerifier } from '../domain/grant.ts';
+import { isWellFormedToken, type Scope } from '../domain/token.ts';
+import { Problem, sendProblem } from './problem.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the request's token allows; undefined until it is verified, and where none is asked for. */
+    grant: Grant | undefined;
+  }
+}
+
+const CHALLENGE = 'Bearer realm="fleetbook"';
+
+const UNAUTHENTICATED = new Problem(401, {
+  detail: 'Give a token in the Authorization header: Bearer fb_…',
+  headers: { 'www-authenticate': CHALLENGE },
+});
+
+/** The same for a malformed, unknown, expired and revoked token: the caller must not learn which. */
+const INVALID_TOKEN = new Problem(401, {
+  detail: 'The token is not valid.',
+  headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` },
+});
+
+function insufficientScope(scope: Scope): Problem {
+  return new Problem(403, {
+    type: 'urn:fleetbook:problem:insufficient-scope',
+    title: 'Insufficient scope',
+    detail: `The token lacks the scope ${scope}.`,
+    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
+    members: { scope },
+  });
+}
+
+/** What follows `Bearer`, well formed or not; undefined without credentials of that scheme. */
+export function bearerToken(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (header.startsWith('Bearer fb_')) return header.slice(7);
+  const match = /^bearer(?: +|$)/i.exec(header);
+  return match ? header.slice(match[0].length) : undefined;
+}
+
+/** Lets a request pass (undefined), with its grant attached, or answers it. */
+export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
+
+/**
+ * A hook that lets a request pass only with a valid token, and, where one is named, its scope. It comes before
+ * everything that could tell something.
+ */
+export function guard(tokens: TokenVerifier, scope: Scope | undefined): Guard {
+  const lacking = scope && insufficientScope(scope);
+  return async (request, reply) => {
+    const token = bearerToken(request.headers.authorization);
+    if (token === undefined) return sendProblem(reply, UNAUTHENTICATED);
+    if (!isWellFormedToken(token)) return sendProblem(reply, INVALID_TOKEN);
+    const grant = await tokens.verify(token);
+    if (grant === undefined) return sendProblem(reply, INVALID_TOKEN);
+    if (scope && lacking && !grant.scopes.includes(scope)) return sendProblem(reply, lacking);
+    request.grant = grant;
+    return undefined;
+  };
+}

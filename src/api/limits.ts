@@ -1,0 +1,30 @@
+/** How long and how large a request, an answer and a connection may be. Durations in milliseconds. */
+export interface Limits {
+  /** Bytes of the request line and the header fields together; beyond: 431. A path may be nearly as long. */
+  readonly maxHeaderSize: number;
+  /** From the connection, or the last answer's request, to the end of the header fields; beyond: 408. */
+  readonly headersTimeoutMs: number;
+  /** The same to the end of the whole request. */
+  readonly requestTimeoutMs: number;
+  /** How often these two are looked at. */
+  readonly checkIntervalMs: number;
+  /** For how long a connection may wait for its next request; longer than a load balancer keeps it. */
+  readonly keepAliveTimeoutMs: number;
+  /** For how long a connection may stand still while something is under way; then it is cut. */
+  readonly idleTimeoutMs: number;
+  /** For how long a reader may take, beyond its own deadlines; then: 503. */
+  readonly answerTimeoutMs: number;
+  /** For how long `close()` waits for what is under way. */
+  readonly drainMs: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  maxHeaderSize: 32 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 20_000,
+  checkIntervalMs: 1_000,
+  keepAliveTimeoutMs: 72_000,
+  idleTimeoutMs: 30_000,
+  answerTimeoutMs: 10_000,
+  drainMs: 10_000,
+};

@@ -1,0 +1,78 @@
+/** What is told of every request: one line in the log, and the facts behind the metrics. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Tier } from '../snapshot/answer.ts';
+
+export interface RequestFacts {
+  /** The route's pattern, such as `/v1/machines/{id}`; `(none)` where no route is. Never a raw path. */
+  readonly route: string;
+  /** As Node parsed it; `(none)` for what was no HTTP request. */
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  /** The tier that answered, where one did. */
+  readonly tier: Tier | undefined;
+}
+
+export const NO_ROUTE = '(none)';
+
+export interface Recorder {
+  /** After a response: neither the query nor the path is told, only the route's pattern. */
+  answered(route: string, request: FastifyRequest, reply: FastifyReply): void;
+  /** After an answer that was given without the framework, to what was hardly a request. */
+  refused(method: string, status: number, requestId: string, code: string | undefined): void;
+  /** An error that nobody expected; the client learns nothing of it but the request's id. */
+  failed(error: unknown, request: FastifyRequest): void;
+  /** A tier that did not answer. */
+  unavailable(error: Error, request: FastifyRequest): void;
+}
+
+export function recorder(
+  logger: Logger | false,
+  observe: ((facts: RequestFacts) => void) | undefined,
+): Recorder {
+  return {
+    answered(route, request, reply) {
+      const { tier, method, grant } = request;
+      const status = reply.statusCode;
+      const ms = reply.elapsedTime;
+      observe?.({ route, method, status, seconds: ms / 1000, tier });
+      if (!logger) return;
+      const line = {
+        requestId: request.id,
+        method,
+        route,
+        status,
+        ms: Math.round(ms * 1000) / 1000,
+        ip: request.ip,
+        ...(tier && { tier }),
+        ...(grant && { token: grant.tokenId, organization: grant.organizationId }),
+      };
+      logger.info(line, 'answered');
+    },
+    refused(method, status, requestId, code) {
+      observe?.({ route: NO_ROUTE, method, status, seconds: 0, tier: undefined });
+      if (logger) logger.info({ requestId, method, route: NO_ROUTE, status, code }, 'refused');
+    },
+    failed(error, request) {
+      if (logger) logger.error({ requestId: request.id, err: tellable(error) }, 'a request failed');
+    },
+    unavailable(error, request) {
+      if (logger) logger.warn({ requestId: request.id, reason: error.message }, 'no fresh answer');
+    },
+  };
+}
+
+/**
+ * What may be logged of an error. Drizzle writes a query's parameters into its message, and with it into the stack:
+ * of such an error, and of whatever wraps it, only the cause is told.
+ */
+export function tellable(error: unknown): Readonly<Record<string, unknown>> {
+  let told = error;
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if ('query' in each && 'params' in each) told = each.cause;
+  }
+  if (!(told instanceof Error)) return { name: 'Error', message: 'thrown without a cause that may be told' };
+  const code = 'code' in told ? { code: told.code } : {};
+  return { name: told.name, message: told.message, stack: told.stack, ...code };
+}

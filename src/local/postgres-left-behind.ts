@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
+
+const STEPS = [
+  { signal: 'SIGINT', ms: 15_000 },
+  { signal: 'SIGQUIT', ms: 5_000 },
+  { signal: 'SIGKILL', ms: 5_000 },
+] as const;
+
+/**
+ * Makes the data directory free: a server that a killed process of ours left behind is stopped, and a `postmaster.pid`
+ * whose number meanwhile belongs to some other process, which would keep PostgreSQL from starting, is removed.
+ * @param ours whether whoever last started a server here died without stopping it
+ * @throws Error when a server that we did not start uses the directory.
+ */
+export async function stopLeftBehind(dataDir: string, ours: boolean): Promise<void> {
+  const pidFile = join(dataDir, 'postmaster.pid');
+  const pid = recordedPid(pidFile);
+  if (pid === undefined) return;
+  const server = identify(pid);
+  if (server && serves(pid, dataDir)) {
+    if (!ours) {
+      throw new Error(
+        `PostgreSQL process ${pid}, which fleetbook did not start, uses ${dataDir}: stop it first`,
+      );
+    }
+    await stop(server, dataDir);
+  }
+  rmSync(pidFile, { force: true });
+}
+
+function recordedPid(pidFile: string): number | undefined {
+  try {
+    const pid = Number.parseInt(readFileSync(pidFile, 'latin1'), 10);
+    return pid > 0 ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A postmaster's working directory is its data directory. */
+function serves(pid: number, dataDir: string): boolean {
+  try {
+    if (process.platform === 'linux') return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(dataDir);
+    return execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).includes(
+      `-D ${dataDir}`,
+    );
+  } catch {
+    return false;
+  }
+}
+
+async function stop(server: ProcessIdentity, dataDir: string): Promise<void> {
+  for (const { signal, ms } of STEPS) {
+    try {
+      process.kill(server.pid, signal);
+    } catch {
+      return;
+    }
+    for (const until = Date.now() + ms; Date.now() < until; await sleep(20)) {
+      if (!isAlive(server)) return;
+    }
+  }
+  throw new Error(`PostgreSQL process ${server.pid} still uses ${dataDir} and does not stop`);
+}

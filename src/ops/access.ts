@@ -1,0 +1,45 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Basic first: a browser asks for a password by the first challenge that it knows. */
+export const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bearer realm="fleetbook ops"'];
+
+/**
+ * Whether an Authorization header holds the token: as bearer token, or as the password of HTTP Basic with any user.
+ * Takes the same time whatever was sent.
+ */
+export function accessCheck(token: string): (authorization: string | undefined) => boolean {
+  const expected = digest(token);
+  return (authorization) =>
+    timingSafeEqual(digest(credential(authorization)), expected) && authorization !== undefined;
+}
+
+/**
+ * False for a request by which another site's page would act with the credentials that the browser keeps for this
+ * one. Programs, which send none of these headers, are not concerned.
+ */
+export function isOwnSite(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin' || site === 'none';
+  if (headers.origin === undefined) return true;
+  return URL.canParse(headers.origin) && new URL(headers.origin).host === headers.host;
+}
+
+function credential(authorization: string | undefined): string {
+  const [, scheme = '', value = ''] = /^(\S+) +(.*)$/.exec(authorization ?? '') ?? [];
+  switch (scheme.toLowerCase()) {
+    case 'bearer':
+      return value;
+    case 'basic': {
+      const text = Buffer.from(value, 'base64').toString();
+      return text.includes(':') ? text.slice(text.indexOf(':') + 1) : '';
+    }
+    default:
+      return '';
+  }
+}
+
+/** Makes all lengths equal, as timingSafeEqual asks. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

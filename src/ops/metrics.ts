@@ -1,0 +1,113 @@
+/** What is measured, under which names. Each process makes its own; nothing is global. */
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import type { Sql } from '../store/connect.ts';
+import { sourceStatus } from '../store/status.ts';
+import { addSourceGauges } from './source-gauges.ts';
+
+/** What the API tells of a request. `route` is a pattern, never a path: no caller may make a series of his own. */
+export interface RequestFacts {
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  readonly tier: string | undefined;
+}
+
+export interface ApiMetrics {
+  readonly registry: Registry;
+  readonly observe: (facts: RequestFacts) => void;
+}
+
+export interface WorkerMetrics {
+  readonly registry: Registry;
+  /** A run of a source has ended. */
+  readonly observe: (sourceId: string, outcome: string, seconds: number) => void;
+  /** A round of publishing has ended: how many documents it brought, or that it failed. */
+  readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
+}
+
+/** The methods that are counted under their own names. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
+
+export function apiMetrics(): ApiMetrics {
+  const registry = processRegistry('api');
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'fleetbook_http_requests_total',
+    help: 'Requests that were answered, by route pattern, method and status',
+    labelNames: ['route', 'method', 'status'],
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'fleetbook_http_request_duration_seconds',
+    help: 'Time from the header fields of a request to the end of its answer',
+    labelNames: ['route'],
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10],
+    registers,
+  });
+  const reads = new Counter({
+    name: 'fleetbook_reads_total',
+    help: 'Answers by the tier that gave them',
+    labelNames: ['tier'],
+    registers,
+  });
+  return {
+    registry,
+    observe({ route, method, status, seconds, tier }) {
+      requests.inc({ route, method: METHODS.has(method) ? method : 'other', status });
+      durations.observe({ route }, seconds);
+      if (tier !== undefined) reads.inc({ tier });
+    },
+  };
+}
+
+/** @param sql is asked at a scrape, so that what is told of the sources is what the database knows */
+export function workerMetrics(sql: Sql): WorkerMetrics {
+  const registry = processRegistry('worker');
+  const registers = [registry];
+  const runs = new Counter({
+    name: 'fleetbook_sync_runs_total',
+    help: 'Runs that ended, by source and outcome',
+    labelNames: ['source', 'outcome'],
+    registers,
+  });
+  const runSeconds = new Histogram({
+    name: 'fleetbook_sync_duration_seconds',
+    help: 'Time of a run from its start to its commit',
+    labelNames: ['source'],
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 900],
+    registers,
+  });
+  const documents = new Counter({
+    name: 'fleetbook_published_documents_total',
+    help: 'Documents written to the cache',
+    registers,
+  });
+  const rounds = new Histogram({
+    name: 'fleetbook_publish_duration_seconds',
+    help: 'Time of a round of publishing, by outcome; its count is the number of rounds',
+    labelNames: ['outcome'],
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
+    registers,
+  });
+  addSourceGauges(registry, () => sourceStatus(sql));
+  return {
+    registry,
+    observe(sourceId, outcome, seconds) {
+      runs.inc({ source: sourceId, outcome });
+      runSeconds.observe({ source: sourceId }, seconds);
+    },
+    published(outcome, count, seconds) {
+      documents.inc(count);
+      rounds.observe({ outcome }, seconds);
+    },
+  };
+}
+
+/** Every series says what kind of process it is of, so that those of several can be shown on one page. */
+function processRegistry(process: 'api' | 'worker'): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ process });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}

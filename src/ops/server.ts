@@ -1,0 +1,113 @@
+/** The operators' listener: queues and metrics, closed to everybody without the token. */
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { FastifyAdapter } from '@bull-board/fastify';
+import type { Queue } from 'bullmq';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import { accessCheck, CHALLENGES, isOwnSite } from './access.ts';
+
+export interface OpsDependencies {
+  /** Bearer token, or password of HTTP Basic with any user. */
+  readonly token: string;
+  /** Prometheus' text format, version 0.0.4. */
+  metrics(): Promise<string>;
+  /** The queues to show; a function is asked again at every look. */
+  readonly queues: readonly Queue[] | (() => readonly Queue[]);
+}
+
+const HEALTH = '/healthz';
+const BOARD = '/queues';
+
+/** Nothing is fetched from elsewhere: the board's page would ask a third party for its fonts, and wait for them. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy':
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Fleetbook operations</title>
+<style>
+  :root { color-scheme: light dark }
+  body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
+</style>
+<h1>Fleetbook operations</h1>
+<ul>
+  <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed
+  <li><a href="/metrics">Metrics</a>, for Prometheus
+</ul>
+</html>
+`;
+
+/** Builds the listener; nothing listens yet. */
+export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> {
+  const isAllowed = accessCheck(deps.token);
+  const app = Fastify({
+    logger: false,
+    // The board asks again every few seconds: its connections would otherwise hold up the end.
+    forceCloseConnections: true,
+    requestTimeout: 20_000,
+    http: { headersTimeout: 10_000 },
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(HEADERS);
+    if (request.routeOptions.url === HEALTH) return undefined;
+    if (!isAllowed(request.headers.authorization)) {
+      return reply
+        .code(401)
+        .header('www-authenticate', CHALLENGES)
+        .type('text/plain; charset=utf-8')
+        .send('OPS_TOKEN is asked for: as bearer token, or as the password of any user.\n');
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD' && !isOwnSite(request.headers)) {
+      return reply.code(403).type('text/plain; charset=utf-8').send('Another site may not act here.\n');
+    }
+    return undefined;
+  });
+  app.setErrorHandler((error: FastifyError, _, reply) => {
+    const status = error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
+    return reply.code(status).type('text/plain; charset=utf-8').send('This did not work.\n');
+  });
+  app.setNotFoundHandler((_, reply) =>
+    reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
+  );
+
+  app.get(HEALTH, async () => ({ status: 'ok' }));
+  app.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(PAGE));
+  app.get('/metrics', async (_, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics()),
+  );
+  await addBoard(app, deps.queues);
+  return app;
+}
+
+async function addBoard(app: FastifyInstance, queues: OpsDependencies['queues']): Promise<void> {
+  const current = typeof queues === 'function' ? queues : () => queues;
+  const adapters = new WeakMap<Queue, BullMQAdapter>();
+  const adapterOf = (queue: Queue): BullMQAdapter => {
+    const adapter = adapters.get(queue) ?? new BullMQAdapter(queue);
+    adapters.set(queue, adapter);
+    return adapter;
+  };
+  const serverAdapter = new FastifyAdapter().setBasePath(BOARD);
+  const board = createBullBoard({
+    queues: current().map(adapterOf),
+    serverAdapter,
+    options: { uiConfig: { boardTitle: 'Fleetbook queues', hideRedisDetails: false } },
+  });
+  await app.register(
+    async (scope) => {
+      if (typeof queues === 'function') {
+        scope.addHook('onRequest', async () => board.replaceQueues(current().map(adapterOf)));
+      }
+      await scope.register(serverAdapter.registerPlugin());
+    },
+    { prefix: BOARD },
+  );
+}

@@ -1,0 +1,252 @@
+/**
+ * Reads one document's rows from Postgres. Each is one statement, or one transaction that is one, so that the
+ * version and the rows are of the same instant. Order and text are fixed in SQL: `COLLATE "C"`, explicit disk order,
+ * microseconds by to_char.
+ */
+import type { ClusterDocument } from '../domain/cluster.ts';
+import type { MemoryUnit } from '../domain/memory.ts';
+import type { Sql } from '../store/connect.ts';
+import {
+  clustersContent,
+  type MachineRow,
+  type ProviderListing,
+  providersContent,
+  regionContent,
+  tokenContent,
+} from './build.ts';
+import type { DocumentContent } from './format.ts';
+import type { DocumentName } from './keys.ts';
+
+/** The document as Postgres has it now; undefined when there is no such region, organization or token. */
+export async function loadContent(sql: Sql, name: DocumentName): Promise<DocumentContent | undefined> {
+  switch (name.kind) {
+    case 'providers':
+      return loadProviders(sql);
+    case 'region':
+      return loadRegion(sql, name.regionId);
+    case 'clusters':
+      return loadClusters(sql, name.organizationId);
+    case 'token':
+      return loadToken(sql, name.hash);
+  }
+}
+
+/** Only the version, to find out whether a copy is still good. */
+export async function loadVersion(sql: Sql, name: DocumentName): Promise<number | undefined> {
+  switch (name.kind) {
+    case 'providers': {
+      const rows = await sql<{ version: string }[]>`select providers_version as version from lineage`;
+      return numberOf(rows[0]?.version);
+    }
+    case 'region': {
+      const rows = await sql<{ version: string }[]>`
+        select version from regions where id = ${name.regionId} and organization_id is null`;
+      return numberOf(rows[0]?.version);
+    }
+    case 'clusters': {
+      const [, rows] = await sql.begin('read only', (tx) => [
+        tx`select set_config('app.org_id', ${String(name.organizationId)}, true)`,
+        tx<{ version: string }[]>`
+          select clusters_version as version from organizations where id = ${name.organizationId} and deleted_at is null`,
+      ]);
+      return numberOf(rows[0]?.version);
+    }
+    case 'token': {
+      const rows = await sql<{ version: string }[]>`
+        select version from authenticate_token(${Buffer.from(name.hash, 'hex')})`;
+      return numberOf(rows[0]?.version);
+    }
+  }
+}
+
+const numberOf = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Number(text);
+
+async function loadRegion(sql: Sql, regionId: number): Promise<DocumentContent | undefined> {
+  const rows = await sql<
+    {
+      code: string;
+      name: string;
+      version: string;
+      providerId: number;
+      providerName: string;
+      id: number | null;
+      machineName: string;
+      ram: string;
+      cpu: number;
+      price: string;
+      ramUnit: MemoryUnit;
+      sourceId: string;
+    }[]
+  >`
+    select r.code, r.name, r.version, p.id as "providerId", p.name as "providerName",
+           m.id, m.name as "machineName", m.ram, m.cpu, m.price, m.ram_unit as "ramUnit", m.source_id as "sourceId"
+    from regions r
+    join providers p on p.id = r.provider_id
+    left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
+    where r.id = ${regionId} and r.organization_id is null
+    order by m.price, m.id`;
+  const [first] = rows;
+  if (!first) return undefined;
+  const sources = new Set<string>();
+  const machines: MachineRow[] = [];
+  for (const row of rows) {
+    if (row.id === null) continue;
+    sources.add(row.sourceId);
+    machines.push({
+      id: row.id,
+      name: row.machineName,
+      ram: Number(row.ram),
+      cpu: row.cpu,
+      price: Number(row.price),
+      ramUnit: row.ramUnit,
+    });
+  }
+  return regionContent(
+    {
+      id: regionId,
+      code: first.code,
+      name: first.name,
+      version: Number(first.version),
+      provider: { id: first.providerId, name: first.providerName },
+    },
+    machines,
+    [...sources],
+  );
+}
+
+async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
+  const rows = await sql<{ version: string; providers: ProviderListing[]; sources: string[] }[]>`
+    select l.providers_version as version,
+      coalesce((
+        select json_agg(json_build_object('id', p.id, 'name', p.name, 'regions', (
+          select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
+                                   order by r.code collate "C"), '[]')
+          from regions r where r.provider_id = p.id and r.organization_id is null)) order by p.id)
+        from providers p where p.listed), '[]') as providers,
+      array(select id from sources where kind = 'catalogue' and verified_at is not null order by id collate "C") as sources
+    from lineage l`;
+  const [row] = rows;
+  return row && providersContent(Number(row.version), row.providers, row.sources);
+}
+
+async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
+  // The predicate is written out although row-level security, which reads app.org_id, would do: each holds alone.
+  const [, rows] = await sql.begin('read only', (tx) => [
+    tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
+    tx<{ version: string; cluster: (ClusterDocument & { source: string }) | null }[]>`
+      select o.clusters_version as version,
+        case when c.id is not null then json_build_object(
+          'name', c.name, 'slug', c.slug,
+          'region', json_build_object('name', r.name, 'code', r.code),
+          'provider', json_build_object('id', p.id, 'name', p.name),
+          'status', c.status, 'shards', c.shards, 'replicas', c.replicas,
+          'user', json_build_object('first_name', u.first_name, 'last_name', u.last_name),
+          'machine', json_build_object('ram', ceil(m.ram), 'cpu', m.cpu, 'id', m.id, 'ram_unit', m.ram_unit),
+          'disks', (
+            select coalesce(json_agg(json_build_object(
+              'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
+              'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
+            from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
+            where d.organization_id = o.id and d.cluster_id = c.id),
+          'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'),
+          'source', c.source_id) end as cluster
+      from organizations o
+      left join clusters c on c.organization_id = o.id and c.retired_at is null
+      left join regions r on r.id = c.region_id
+      left join providers p on p.id = r.provider_id
+      left join users u on u.organization_id = c.organization_id and u.id = c.user_id
+      left join machines m on m.id = c.machine_id
+      where o.id = ${organizationId} and o.deleted_at is null
+      order by c.created_at, c.slug collate "C"`,
+  ]);
+  const [first] = rows;
+  if (!first) return undefined;
+  const sources = new Set<string>();
+  const clusters: ClusterDocument[] = [];
+  for (const { cluster } of rows) {
+    if (!cluster) continue;
+    const { source, ...document } = cluster;
+    sources.add(source);
+    clusters.push(document);
+  }
+  return clustersContent(organizationId, Number(first.version), clusters, [...sources]);
+}
+
+async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {
+  const rows = await sql<
+    {
+      id: number;
+      organizationId: number;
+      scopes: string[];
+      expiresAt: Date | null;
+      revoked: boolean;
+      version: string;
+    }[]
+  >`
+    select id, organization_id as "organizationId", scopes, expires_at as "expiresAt", revoked, version
+    from authenticate_token(${Buffer.from(hash, 'hex')})`;
+  const [row] = rows;
+  if (!row) return undefined;
+  return tokenContent(hash, Number(row.version), {
+    id: row.id,
+    organizationId: row.organizationId,
+    scopes: row.scopes,
+    expiresAt: row.expiresAt?.getTime() ?? null,
+    revoked: row.revoked,
+  });
+}
+
+/** The region of a listed machine; undefined for an id that no catalogue has given. */
+export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<number | undefined> {
+  const rows = await sql<{ regionId: number }[]>`
+    select m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
+    where m.id = ${machineId} and r.organization_id is null`;
+  return rows[0]?.regionId;
+}
+
+/** How many machines are published in each range of `size` ids, in batches. */
+export async function* loadMachineBuckets(
+  sql: Sql,
+  size: number,
+  batchSize: number,
+): AsyncGenerator<{ bucket: number; machines: number }[]> {
+  yield* sql<{ bucket: number; machines: number }[]>`
+    select m.id / ${size}::integer as bucket, count(*)::integer as machines
+    from machines m join regions r on r.id = m.region_id
+    where r.organization_id is null and m.excluded_reason is null and m.retired_at is null
+    group by 1`.cursor(batchSize);
+}
+
+/** Published machines with ids from `from` to below `to`, and their regions. */
+export async function loadMachinesOfBucket(
+  sql: Sql,
+  from: number,
+  to: number,
+): Promise<[machineId: number, regionId: number][]> {
+  const rows = await sql<{ id: number; regionId: number }[]>`
+    select m.id, m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
+    where m.id >= ${from} and m.id < ${to} and r.organization_id is null and m.excluded_reason is null
+      and m.retired_at is null`;
+  return rows.map((row) => [row.id, row.regionId]);
+}
+
+/** When each source's data was last verified: source id → `<kind> <RFC 3339>`. */
+export async function loadVerified(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; stamp: string }[]>`
+    select id, kind || ' ' || to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as stamp
+    from sources where verified_at is not null`;
+  return new Map(rows.map((row) => [row.id, row.stamp]));
+}
+
+/** The price history of one machine as the contract shows it, newest first. */
+export async function loadMachinePrices(
+  sql: Sql,
+  machineId: number,
+): Promise<{ price: number; from: string; to: string | null }[]> {
+  const rows = await sql<{ price: string; from: string; to: string | null }[]>`
+    select price, to_char(valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
+           to_char(valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
+    from machine_prices where machine_id = ${machineId} and price is not null order by valid_from desc`;
+  return rows.map((row) => ({ price: Number(row.price), from: row.from, to: row.to }));
+}

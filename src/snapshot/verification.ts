@@ -1,0 +1,78 @@
+import type { CacheLink } from './cache-link.ts';
+import { loadVerified } from './load.ts';
+import type { PostgresReads } from './postgres-reads.ts';
+
+/** Milliseconds between two looks into Postgres while the cache tells nothing. */
+const READ_AGAIN_MS = 1000;
+
+/** When each source's data was last verified, as this reader has heard: from the cache, else from Postgres. */
+export class Verification {
+  readonly #link: CacheLink;
+  readonly #postgres: PostgresReads;
+  readonly #now: () => number;
+  /** Source id → `<kind> <RFC 3339>`. */
+  readonly #stamps = new Map<string, string>();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor(options: { link: CacheLink; postgres: PostgresReads; now: () => number }) {
+    this.#link = options.link;
+    this.#postgres = options.postgres;
+    this.#now = options.now;
+  }
+
+  /** Verification only moves forward: a cache that was flushed takes nothing back. */
+  learn(stamps: Iterable<readonly [string, string]>): void {
+    for (const [source, stamp] of stamps) {
+      if (stamp > (this.#stamps.get(source) ?? '')) this.#stamps.set(source, stamp);
+    }
+  }
+
+  forget(): void {
+    this.#stamps.clear();
+    this.#readAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /**
+   * When the oldest of these sources was verified, RFC 3339; undefined while one of them never was. No sources at
+   * all stands for every source of the kind.
+   */
+  async oldest(sources: readonly string[], kind: 'catalogue' | 'clusters'): Promise<string | undefined> {
+    if (!this.#link.linked || this.#stamps.size === 0) {
+      const reading = this.#readNowAndThen();
+      // What is known already is no reason to wait for a Postgres that may be away.
+      if (this.#stamps.size === 0) await reading;
+    }
+    let oldest: string | undefined;
+    if (sources.length === 0) {
+      for (const stamp of this.#stamps.values()) {
+        if (stamp.startsWith(`${kind} `)) oldest = earlier(oldest, stamp);
+      }
+    } else {
+      for (const source of sources) {
+        const stamp = this.#stamps.get(source);
+        if (stamp === undefined) return undefined;
+        oldest = earlier(oldest, stamp);
+      }
+    }
+    return oldest === undefined ? undefined : time(oldest);
+  }
+
+  /** Reads Postgres, unless that was tried a moment ago; never fails. */
+  async #readNowAndThen(): Promise<void> {
+    if (this.#now() - this.#readAt > READ_AGAIN_MS) {
+      this.#readAt = this.#now();
+      this.#reading = this.#postgres.run(loadVerified).then(
+        (stamps) => this.learn(stamps),
+        () => {},
+      );
+    }
+    await this.#reading;
+  }
+}
+
+const time = (stamp: string): string => stamp.slice(stamp.indexOf(' ') + 1);
+
+function earlier(a: string | undefined, b: string): string {
+  return a === undefined || time(b) < time(a) ? b : a;
+}

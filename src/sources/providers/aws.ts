@@ -1,0 +1,268 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import type { Offer } from '../../domain/machine.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive } from '../../domain/price.ts';
+import { amount, count, label, quantity } from '../fields.ts';
+import { entriesOf } from '../json-entries.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+
+const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
+
+const Index = z.object({ regions: z.record(z.string(), z.unknown()) });
+const IndexRow = z.object({
+  regionCode: label,
+  currentVersionUrl: z.string().regex(/^\/[^/]/, { error: 'must be a path that starts with /' }),
+});
+type IndexRow = z.infer<typeof IndexRow>;
+
+/** What tells the one ordinary row of a type from its hundreds of others. */
+const Kind = z.object({
+  productFamily: z.string(),
+  attributes: z.object({
+    instanceType: label,
+    operatingSystem: z.string(),
+    tenancy: z.string(),
+    capacitystatus: z.string(),
+    preInstalledSw: z.string(),
+    operation: z.string(),
+    /** Not in older files. */
+    marketoption: z.string().optional(),
+    locationType: z.string().optional(),
+  }),
+});
+type Kind = z.infer<typeof Kind>['attributes'];
+
+/** `"1,952 GiB"`: a number, with separators of thousands. */
+const grouped = (text: string) => Number(text.replace(/ GiB$/, '').replaceAll(',', ''));
+
+const Shape = z.object({
+  attributes: z.object({
+    location: label,
+    regionCode: label.optional(),
+    vcpu: z
+      .string()
+      .regex(/^[\d,]+$/, { error: 'must be a whole number above 0' })
+      .transform(grouped)
+      .pipe(count),
+    memory: z
+      .string()
+      .regex(/^[\d,]+(\.\d+)? GiB$/, { error: 'must be a count of GiB such as "8 GiB"' })
+      .transform(grouped)
+      .pipe(quantity),
+    currentGeneration: z.enum(['Yes', 'No']),
+    instanceFamily: label,
+    gpu: z.string().optional(),
+  }),
+});
+
+const Term = z.object({
+  effectiveDate: z.string().optional(),
+  priceDimensions: z.record(z.string(), z.unknown()),
+  /** What a reservation is bound to; empty for one that is on demand. */
+  termAttributes: z.record(z.string(), z.unknown()).optional(),
+});
+const Unit = z.object({ unit: z.string(), beginRange: z.string().optional() });
+const Hourly = z.object({ pricePerUnit: z.object({ USD: amount }) });
+
+interface Machine {
+  readonly sku: string;
+  readonly name: string;
+  readonly shape: z.infer<typeof Shape>['attributes'];
+}
+
+/**
+ * Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html.
+ *
+ * A region's file is some 500 MB and is read as a stream. A region is reported whole or not at all: when its file
+ * cannot be read, its stored machines are held by one rejected row, and the other regions are reported all the same.
+ */
+export const adapter: CatalogueAdapter = {
+  id: 'aws',
+  provider: { id: 2, name: 'AWS' },
+  baseUrl: 'https://pricing.us-east-1.amazonaws.com',
+  endpoints: [INDEX, '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json'],
+  credentials: 'none',
+  memoryUnit: 'GiB',
+  currency: 'USD',
+  schedule: '23 4 * * *',
+
+  async *catalogue({ http, now }) {
+    const { data } = await http.json(INDEX, Index);
+    const rows = Object.entries(data.regions);
+    if (rows.length === 0)
+      throw new SourceError(
+        'invalid',
+        `${INDEX} lists nothing; an empty answer is never taken for "all gone"`,
+      );
+    const failures: SourceError[] = [];
+    for (const [code, row] of rows) {
+      const { value: region, reason } = readRow(IndexRow, row, ['regions', code]);
+      if (region === undefined) {
+        yield rejectedRow(code, reason, { regionCode: code });
+        failures.push(new SourceError('invalid', `${INDEX}: ${reason}`));
+        continue;
+      }
+      const items = await readRegion(http, region, now()).catch((error: unknown) => failed(error));
+      if (items instanceof SourceError) {
+        failures.push(items);
+        const { regionCode } = region;
+        yield rejectedRow(regionCode, `${items.message}; its machines stay as they were`, { regionCode });
+      } else {
+        yield* items;
+      }
+    }
+    if (failures.length === rows.length)
+      throw failures.find((failure) => failure.kind === 'retry') ?? failures[0];
+  },
+};
+
+/** A failure that concerns one file alone. That the upstream wants to be left alone concerns all of them. */
+function failed(error: unknown): SourceError {
+  if (error instanceof SourceError && error.retryAfterMs === undefined) return error;
+  throw error;
+}
+
+async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promise<CatalogueItem[]> {
+  const { regionCode, currentVersionUrl } = region;
+  const { body, url } = await http.stream(currentVersionUrl);
+  const where = url.origin + url.pathname;
+  const items: CatalogueItem[] = [];
+  const machines = new Map<string, Machine>();
+  const prices = new Map<string, Row<string>>();
+  for await (const { map, key: sku, value } of entriesOf(body, ['products', 'terms.OnDemand'], where)) {
+    if (map === 'terms.OnDemand') {
+      // Else every price would have to be kept until the product is known that it belongs to.
+      if (machines.size === 0)
+        throw new SourceError(
+          'invalid',
+          `${where} has terms before products, or no ordinary machine in products`,
+        );
+      if (machines.has(sku)) prices.set(sku, priceOf(value, now));
+      continue;
+    }
+    const read = machineOf(sku, value, regionCode);
+    if (read === undefined) continue;
+    if ('kind' in read) items.push(read);
+    else machines.set(sku, read);
+  }
+  const [first] = machines.values();
+  if (first === undefined)
+    throw new SourceError('invalid', `${where} lists nothing in products that is an ordinary machine`);
+  items.push({ kind: 'region', code: regionCode, name: first.shape.location });
+  const byName = Map.groupBy(machines.values(), ({ name }) => name);
+  for (const [name, rows] of byName) items.push(offered(name, regionCode, rows, prices));
+  return items;
+}
+
+/** Undefined for what is no ordinary machine: another product, or a type with another system, tenancy or contract. */
+function machineOf(sku: string, product: unknown, regionCode: string): Machine | CatalogueItem | undefined {
+  if (!isInstance(product)) return undefined;
+  const name = labelIn(product.attributes, 'instanceType');
+  const kind = readRow(Kind, product);
+  const key = `${name ?? sku}@${regionCode}`;
+  if (kind.value === undefined) return rejectedRow(key, `${sku}: ${kind.reason}`, { name, regionCode });
+  if (!isOrdinary(kind.value.attributes)) return undefined;
+  const shape = readRow(Shape, product);
+  if (shape.value === undefined) return rejectedRow(key, `${sku}: ${shape.reason}`, { name, regionCode });
+  const { attributes } = shape.value;
+  if (attributes.regionCode !== undefined && attributes.regionCode !== regionCode) {
+    const reason = `${sku}: attributes.regionCode must be ${regionCode}, whose file this is; it is ${attributes.regionCode}`;
+    return rejectedRow(key, reason, { name, regionCode });
+  }
+  return { sku, name: kind.value.attributes.instanceType, shape: attributes };
+}
+
+/** Bare metal included. A product that has a type but has lost its family counts, so that it is not lost silently. */
+function isInstance(product: unknown): product is { attributes?: unknown } {
+  if (typeof product !== 'object' || product === null) return false;
+  const family = 'productFamily' in product ? product.productFamily : undefined;
+  if (typeof family === 'string') return family.startsWith('Compute Instance');
+  return 'attributes' in product && labelIn(product.attributes, 'instanceType') !== undefined;
+}
+
+function isOrdinary(kind: Kind): boolean {
+  return (
+    kind.operatingSystem === 'Linux' &&
+    kind.tenancy === 'Shared' &&
+    kind.capacitystatus === 'Used' &&
+    kind.preInstalledSw === 'NA' &&
+    // `RunInstances:CB` and the like are capacity that is bought beforehand, listed at zero dollars.
+    kind.operation === 'RunInstances' &&
+    (kind.marketoption ?? 'OnDemand') === 'OnDemand' &&
+    kind.locationType !== 'AWS Outposts'
+  );
+}
+
+/** Dollars per hour by the term that is in force. */
+function priceOf(terms: unknown, now: Date): Row<string> {
+  const problems: string[] = [];
+  const current: { since: number; amount: string }[] = [];
+  for (const [code, row] of Object.entries(typeof terms === 'object' && terms !== null ? terms : {})) {
+    const { value: term, reason } = readRow(Term, row, [code]);
+    if (term === undefined) {
+      problems.push(reason);
+      continue;
+    }
+    if (Object.hasOwn(term.termAttributes ?? {}, 'LeaseContractLength')) continue;
+    // A date that cannot be read is no reason to believe that the price is not in force.
+    const since = Date.parse(term.effectiveDate ?? '') || 0;
+    if (since > now.getTime()) continue;
+    for (const [rate, dimension] of Object.entries(term.priceDimensions)) {
+      const unit = readRow(Unit, dimension, [code, 'priceDimensions', rate]);
+      if (unit.value === undefined) problems.push(unit.reason);
+      else if (unit.value.unit === 'Hrs' && (unit.value.beginRange ?? '0') === '0') {
+        const hourly = readRow(Hourly, dimension, [code, 'priceDimensions', rate]);
+        if (hourly.value === undefined) problems.push(hourly.reason);
+        else current.push({ since, amount: hourly.value.pricePerUnit.USD });
+      }
+    }
+  }
+  const latest = Math.max(...current.map(({ since }) => since));
+  const amounts = new Set(current.filter(({ since }) => since === latest).map((found) => found.amount));
+  const [found] = amounts;
+  if (found === undefined)
+    return { reason: problems[0] ?? 'no term is on demand, in force and priced by the hour' };
+  if (amounts.size > 1) return { reason: `several hourly prices are in force: ${[...amounts].join(', ')}` };
+  return { value: found };
+}
+
+/** One type in one region, from the rows that price it: as a rule one, sometimes another at zero dollars beside it. */
+function offered(
+  name: string,
+  regionCode: string,
+  rows: readonly Machine[],
+  prices: ReadonlyMap<string, Row<string>>,
+): CatalogueItem {
+  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const read = rows.map((row) => ({ ...row, price: prices.get(row.sku) }));
+  const bad = read.find(({ price }) => price?.reason !== undefined);
+  if (bad?.price?.reason !== undefined) return rejected(`${bad.sku}: ${bad.price.reason}`);
+  const priced = read.flatMap(({ price, ...row }) =>
+    price?.value === undefined ? [] : [{ ...row, amount: price.value }],
+  );
+  const paid = priced.filter((row) => isPositive(row.amount));
+  const [row] = paid.length > 0 ? paid : priced;
+  if (row === undefined)
+    return rejected(`terms.OnDemand has nothing for ${rows.map(({ sku }) => sku).join(', ')}`);
+  if (new Set(paid.map((other) => other.amount)).size > 1)
+    return rejected(
+      `has several prices: ${paid.map((other) => `${other.amount} (${other.sku})`).join(', ')}`,
+    );
+  const shapes = new Set(rows.map(({ shape }) => `${shape.vcpu} vCPU and ${shape.memory} GiB`));
+  if (shapes.size > 1) return rejected(`has several shapes: ${[...shapes].join(', ')}`);
+
+  const { ram, unit: ramUnit } = memory(row.shape.memory, adapter.memoryUnit);
+  const price = { amount: row.amount, per: 'hour', currency: adapter.currency } as const;
+  const offer: Offer = { regionCode, name, cpu: row.shape.vcpu, ram, ramUnit, price };
+  const excluded = exclusion(row.shape, price.amount);
+  return { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+}
+
+/** FPGAs, inference chips and media accelerators are told by the family alone. */
+function exclusion(shape: Machine['shape'], price: string): ExclusionReason | undefined {
+  if (Number(shape.gpu) > 0 || /GPU|FPGA|ASIC|Accelerator/i.test(shape.instanceFamily)) return 'accelerated';
+  if (shape.currentGeneration === 'No') return 'deprecated';
+  return isPositive(price) ? undefined : 'zero_price';
+}

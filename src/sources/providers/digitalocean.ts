@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive, type SourcePrice } from '../../domain/price.ts';
+import { amount, count, label } from '../fields.ts';
+import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
+
+/** The largest page that the API gives. */
+const PER_PAGE = 200;
+
+/** Addresses of the pages around this one; what there is not is left out, with one page all of it. */
+const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
+const Around = {
+  links: z.object({ pages: Pages.nullish() }).nullish(),
+  meta: z.object({ total: z.int() }),
+};
+
+interface Page {
+  readonly rows: readonly unknown[];
+  readonly around: z.infer<typeof Pages>;
+  readonly total: number;
+}
+
+const RegionPage = z
+  .object({ regions: z.array(z.unknown()), ...Around })
+  .transform(({ regions, links, meta }): Page => page(regions, links?.pages, meta.total));
+
+const SizePage = z
+  .object({ sizes: z.array(z.unknown()), ...Around })
+  .transform(({ sizes, links, meta }): Page => page(sizes, links?.pages, meta.total));
+
+const Region = z.object({ slug: label, name: label, available: z.boolean() });
+type Region = z.infer<typeof Region>;
+
+const Size = z.object({
+  slug: label,
+  /** "Megabytes" that are MiB: the size s-1vcpu-1gb has 1024 of them. */
+  memory: count,
+  vcpus: count,
+  /** Where new Droplets of this size can be made; may be empty. */
+  regions: z.array(label),
+  available: z.boolean(),
+  /**
+   * A float of 32 bits, printed as one of 64: 0.007439999841153622 for 0.00744. That is what the source says, so that
+   * is what is kept. The parser's double has the same shortest digits as the text that was sent.
+   */
+  price_hourly: amount.nullish(),
+  price_monthly: amount.nullish(),
+  /** Only with a GPU. */
+  gpu_info: z.unknown(),
+});
+type Size = z.infer<typeof Size>;
+
+/** Source: https://docs.digitalocean.com/reference/api/reference/sizes/ and …/regions/. */
+export const adapter: CatalogueAdapter = {
+  id: 'digitalocean',
+  provider: { id: 9, name: 'DigitalOcean' },
+  baseUrl: 'https://api.digitalocean.com',
+  endpoints: ['/v2/regions', '/v2/sizes'],
+  credentials: 'bearer',
+  memoryUnit: 'MiB',
+  currency: 'USD',
+  schedule: '12 * * * *',
+
+  async *catalogue({ http }) {
+    const regions: Region[] = [];
+    for (const [index, row] of (yield* list(http, '/v2/regions', 'regions', RegionPage)).entries()) {
+      const { value, reason } = readRow(Region, row);
+      const code = labelIn(row, 'slug');
+      if (value !== undefined) {
+        regions.push(value);
+        yield { kind: 'region', code: value.slug, name: value.name };
+      } else {
+        yield rejectedRow(code ?? `region ${index + 1}`, reason, { regionCode: code });
+      }
+    }
+
+    for (const [index, row] of (yield* list(http, '/v2/sizes', 'sizes', SizePage)).entries()) {
+      const { value, reason } = readRow(Size, row);
+      const name = labelIn(row, 'slug');
+      if (value !== undefined) yield* offers(value, regions);
+      else yield rejectedRow(name ?? `size ${index + 1}`, reason, { name });
+    }
+  },
+};
+
+/**
+ * A size is an offer in every region, unavailable where its `regions` do not name it: what is sold out must leave the
+ * catalogue at once, and keeps its id for the day when it is back. Prices are the same everywhere.
+ */
+function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
+  const { slug: name, vcpus: cpu } = size;
+  const { ram, unit: ramUnit } = memory(size.memory, adapter.memoryUnit);
+  const price = priceOf(size);
+  if (price === undefined) {
+    yield rejectedRow(name, 'the size must have a price_hourly or a price_monthly; it has neither', { name });
+    return;
+  }
+  const selling = new Set(size.regions);
+  for (const { slug: regionCode, available } of regions) {
+    const excluded = exclusion(size, available && selling.has(regionCode), price);
+    const offer = { regionCode, name, cpu, ram, ramUnit, price };
+    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+  }
+  for (const regionCode of selling.difference(new Set(regions.map((region) => region.slug)))) {
+    const problem = `regions names ${regionCode}, which /v2/regions does not list or not as it must`;
+    yield rejectedRow(`${name}@${regionCode}`, problem, { name, regionCode });
+  }
+}
+
+function priceOf({ price_hourly: hourly, price_monthly: monthly }: Size): SourcePrice | undefined {
+  if (hourly != null) return { amount: hourly, per: 'hour', currency: adapter.currency };
+  return monthly == null ? undefined : { amount: monthly, per: 'month', currency: adapter.currency };
+}
+
+function exclusion(size: Size, sold: boolean, price: SourcePrice): ExclusionReason | undefined {
+  if (size.gpu_info != null || size.slug.startsWith('gpu-')) return 'accelerated';
+  if (!sold || !size.available) return 'unavailable';
+  return isPositive(price.amount) ? undefined : 'zero_price';
+}
+
+function page(
+  rows: readonly unknown[],
+  around: z.infer<typeof Pages> | null | undefined,
+  total: number,
+): Page {
+  return { rows, around: around ?? {}, total };
+}
+
+async function* list(
+  http: SourceHttp,
+  path: string,
+  of: string,
+  schema: z.ZodType<Page>,
+): AsyncGenerator<CatalogueItem, unknown[]> {
+  const rows: unknown[] = [];
+  for (let page = 1, more = true; more; page++) {
+    if (page > MOST_PAGES) throw endlessPages(path);
+    const { data } = await http.json(path, schema, { query: { page, per_page: PER_PAGE } });
+    const [before, after] = [numberIn(data.around.prev), numberIn(data.around.next)];
+    // A page does not say its number, its neighbours' addresses do.
+    if ((before ?? 0) !== page - 1 || (after ?? page + 1) !== page + 1) {
+      throw anotherPage(path, page, `links.pages is that of a page between ${before} and ${after}`);
+    }
+    rows.push(...data.rows);
+    more = after !== undefined;
+    if (!more && rows.length > 0) yield { kind: 'total', of, advertised: data.total, fetched: rows.length };
+  }
+  if (rows.length === 0) throw nothingListed(path);
+  return rows;
+}
+
+/** The number of the page at an address: NaN when that says none, undefined when there is no address. */
+function numberIn(address: string | null | undefined): number | undefined {
+  if (address == null) return undefined;
+  return URL.canParse(address) ? Number(new URL(address).searchParams.get('page') ?? Number.NaN) : Number.NaN;
+}

@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive, type SourcePrice } from '../../domain/price.ts';
+import { amount, count, countOrNone, label, quantity } from '../fields.ts';
+import { nextLink } from '../link.ts';
+import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
+import { readRow, rejectedRow } from '../rows.ts';
+import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+
+/** The largest page that the API gives; without being asked it gives 50. */
+const PER_PAGE = 100;
+
+/** No endpoint lists the zones, and none tells of all of them. */
+const ZONES: ReadonlyMap<string, string> = new Map([
+  ['fr-par-1', 'Paris 1'],
+  ['fr-par-2', 'Paris 2'],
+  ['fr-par-3', 'Paris 3'],
+  ['nl-ams-1', 'Amsterdam 1'],
+  ['nl-ams-2', 'Amsterdam 2'],
+  ['nl-ams-3', 'Amsterdam 3'],
+  ['pl-waw-1', 'Warsaw 1'],
+  ['pl-waw-2', 'Warsaw 2'],
+  ['pl-waw-3', 'Warsaw 3'],
+]);
+
+const SERVERS = '/instance/v1/zones/{zone}/products/servers';
+const AVAILABILITY = `${SERVERS}/availability`;
+
+/** By the name of the type. */
+const Page = z.object({ servers: z.record(z.string(), z.unknown()) });
+
+const ServerType = z.object({
+  ncpus: count,
+  /** Bytes, in powers of two. */
+  ram: quantity,
+  gpu: countOrNone.nullish(),
+  gpu_info: z.unknown(),
+  /** Not sold any more, although its price stands there. */
+  end_of_service: z.boolean(),
+  /** A month counts where no hour is priced. Prices differ from zone to zone. */
+  hourly_price: amount.nullish(),
+  monthly_price: amount.nullish(),
+});
+type ServerType = z.infer<typeof ServerType>;
+
+/** "Scarce" is still for sale. */
+const Availability = z.object({
+  availability: z.enum(['available', 'scarce', 'shortage'], {
+    error: ({ input }) =>
+      `${input === undefined ? 'is missing; it must be' : 'must be'} available, scarce or shortage`,
+  }),
+});
+
+/** Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types. */
+export const adapter: CatalogueAdapter = {
+  id: 'scaleway',
+  provider: { id: 8, name: 'Scaleway' },
+  baseUrl: 'https://api.scaleway.com',
+  endpoints: [SERVERS, AVAILABILITY],
+  credentials: 'none',
+  memoryUnit: 'bytes',
+  currency: 'EUR',
+  schedule: '27 * * * *',
+
+  async *catalogue({ http }) {
+    let failed: unknown;
+    let read = 0;
+    for (const [zone, name] of ZONES) {
+      yield { kind: 'region', code: zone, name };
+      try {
+        const items: CatalogueItem[] = [];
+        for await (const item of itemsOf(http, zone)) items.push(item);
+        yield* items;
+        read += 1;
+      } catch (error) {
+        // A zone that cannot be read holds its own machines, not the other zones'. What asks to be left alone is no zone.
+        if (!(error instanceof SourceError) || error.retryAfterMs !== undefined) throw error;
+        yield rejectedRow(zone, error.message, { regionCode: zone });
+        failed ??= error;
+      }
+    }
+    if (read === 0) throw failed;
+  },
+};
+
+async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<CatalogueItem> {
+  const types = yield* list(http, SERVERS.replace('{zone}', zone), `server types of ${zone}`);
+  const stock = yield* list(http, AVAILABILITY.replace('{zone}', zone), `availability of ${zone}`);
+  let position = 0;
+  for (const [key, row] of types) {
+    position += 1;
+    const name = label.safeParse(key).data;
+    const { value, reason } = readRow(ServerType, row, ['servers', key]);
+    if (name === undefined) {
+      yield rejectedRow(`server type ${position}@${zone}`, 'has a name that cannot be stored', {
+        regionCode: zone,
+      });
+    } else if (value === undefined) {
+      yield rejectedRow(`${name}@${zone}`, reason, { name, regionCode: zone });
+    } else {
+      yield offer(name, value, zone, stock.get(key));
+    }
+  }
+}
+
+function offer(name: string, type: ServerType, regionCode: string, stockRow: unknown): CatalogueItem {
+  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const price = priceOf(type);
+  if (price === undefined) return rejected('must have an hourly_price or a monthly_price; it has neither');
+  const { ram, unit: ramUnit } = memory(type.ram, adapter.memoryUnit);
+  const found = { regionCode, name, cpu: type.ncpus, ram, ramUnit, price };
+  const lasting = exclusion(name, type);
+  if (lasting !== undefined) return { kind: 'offer', offer: { ...found, excluded: lasting } };
+
+  const { value: stock, reason } = readRow(Availability, stockRow ?? {}, ['servers', name]);
+  if (stock === undefined) return rejected(`products/servers/availability: ${reason}`);
+  if (stock.availability === 'shortage')
+    return { kind: 'offer', offer: { ...found, excluded: 'unavailable' } };
+  return { kind: 'offer', offer: isPositive(price.amount) ? found : { ...found, excluded: 'zero_price' } };
+}
+
+function priceOf({ hourly_price: hourly, monthly_price: monthly }: ServerType): SourcePrice | undefined {
+  if (hourly != null) return { amount: hourly, per: 'hour', currency: adapter.currency };
+  return monthly == null ? undefined : { amount: monthly, per: 'month', currency: adapter.currency };
+}
+
+/** Why a type is not published whatever its stock. */
+function exclusion(name: string, type: ServerType): ExclusionReason | undefined {
+  if (type.gpu || type.gpu_info != null) return 'accelerated';
+  // The same machine once more, with the price of a Windows licence in its own.
+  if (name.endsWith('-WIN')) return 'licensed';
+  return type.end_of_service ? 'deprecated' : undefined;
+}
+
+async function* list(
+  http: SourceHttp,
+  path: string,
+  of: string,
+): AsyncGenerator<CatalogueItem, Map<string, unknown>> {
+  const rows = new Map<string, unknown>();
+  for (let page = 1, more = true; more; page++) {
+    if (page > MOST_PAGES) throw endlessPages(path);
+    const { data, headers, url } = await http.json(path, Page, { query: { page, per_page: PER_PAGE } });
+    const next = nextLink(headers.get('link'));
+    if (next !== undefined && new URL(next, url).searchParams.get('page') !== String(page + 1)) {
+      throw anotherPage(path, page, `its Link header has ${next} for the next one`);
+    }
+    for (const [name, row] of Object.entries(data.servers)) {
+      // A page does not say its number; one that came twice would hide another.
+      if (rows.has(name)) throw anotherPage(path, page, `got ${name}, which a page before page ${page} had`);
+      rows.set(name, row);
+    }
+    more = next !== undefined;
+    if (more) continue;
+    if (rows.size === 0) throw nothingListed(path);
+    yield { kind: 'total', of, advertised: totalCount(path, headers), fetched: rows.size };
+  }
+  return rows;
+}
+
+/** @throws SourceError when there is none: then nothing tells whether every page came. */
+function totalCount(path: string, headers: Headers): number {
+  const text = headers.get('x-total-count') ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new SourceError(
+    'invalid',
+    `${path} answers without a whole number in X-Total-Count; it is "${text}"`,
+  );
+}

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive, type SourcePrice } from '../../domain/price.ts';
+import { amount, amountIn, count, countOrNone, currencyCode, label } from '../fields.ts';
+import { nothingListed } from '../listing.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
+
+const Zones = z.object({ zones: z.object({ zone: z.array(z.unknown()) }) });
+const Plans = z.object({ plans: z.object({ plan: z.array(z.unknown()) }) });
+/** `currency` is that of the account; older answers do not name it. */
+const Prices = z.object({
+  prices: z.object({ zone: z.array(z.unknown()), currency: currencyCode.nullish() }),
+});
+
+/** A zone that is not public belongs to one customer. */
+const Zone = z.object({ id: label, description: label, public: z.enum(['yes', 'no']) });
+
+const Plan = z.object({
+  name: label,
+  core_number: count,
+  /** MiB, by the API's reference. */
+  memory_amount: count,
+  /** Only of plans with a GPU. */
+  gpu_amount: countOrNone.nullish(),
+  gpu_model: z.string().nullish(),
+  /** Newer answers: "no" of a plan that runs on, but is not sold any more. */
+  current_offering: z.enum(['yes', 'no']).nullish(),
+});
+type Plan = z.infer<typeof Plan>;
+
+/** Its other fields are prices: of a server's plan as `server_plan_<name>`. */
+const ZonePrices = z.looseObject({ name: label });
+type ZonePrices = z.infer<typeof ZonePrices>;
+
+const Price = z.object({
+  /** How many of the thing the price is for; of memory 256. */
+  amount: amount.refine((units) => units === '1', { error: 'must be 1, the price of one server' }),
+  /** Cents (of the account's currency) per hour: 1.0416 is a little more than one cent. */
+  price: amountIn('0.01'),
+});
+
+/** Source: https://developers.upcloud.com/1.3/4-pricing/, 5-zones/ and 7-plans/. */
+export const adapter: CatalogueAdapter = {
+  id: 'upcloud',
+  provider: { id: 10, name: 'UpCloud' },
+  baseUrl: 'https://api.upcloud.com',
+  endpoints: ['/1.3/zone', '/1.3/plan', '/1.3/price'],
+  credentials: 'basic',
+  memoryUnit: 'MiB',
+  currency: 'EUR',
+  schedule: '22 * * * *',
+
+  async *catalogue({ http }) {
+    const { zones } = (await http.json('/1.3/zone', Zones)).data;
+    if (zones.zone.length === 0) throw nothingListed('/1.3/zone');
+    const selling = new Map<string, boolean>();
+    for (const [index, row] of zones.zone.entries()) {
+      const { value, reason } = readRow(Zone, row);
+      const code = labelIn(row, 'id');
+      if (value === undefined) {
+        yield rejectedRow(code ?? `zone ${index + 1}`, reason, { regionCode: code });
+      } else {
+        selling.set(value.id, value.public === 'yes');
+        if (value.public === 'yes') yield { kind: 'region', code: value.id, name: value.description };
+      }
+    }
+
+    const { plans } = (await http.json('/1.3/plan', Plans)).data;
+    if (plans.plan.length === 0) throw nothingListed('/1.3/plan');
+    const readable: Plan[] = [];
+    for (const [index, row] of plans.plan.entries()) {
+      const { value, reason } = readRow(Plan, row);
+      const name = labelIn(row, 'name');
+      if (value === undefined) yield rejectedRow(name ?? `plan ${index + 1}`, reason, { name });
+      else readable.push(value);
+    }
+
+    const { prices } = (await http.json('/1.3/price', Prices)).data;
+    if (prices.zone.length === 0) throw nothingListed('/1.3/price');
+    const currency = prices.currency ?? adapter.currency;
+    const unpriced = new Set([...selling].flatMap(([zone, sells]) => (sells ? [zone] : [])));
+    for (const [index, row] of prices.zone.entries()) {
+      const { value, reason } = readRow(ZonePrices, row);
+      if (value === undefined) {
+        yield rejectedRow(`prices of zone ${index + 1}`, reason, {});
+      } else if (!selling.has(value.name)) {
+        const problem = `name is ${value.name}, a zone which /1.3/zone does not list or not as it must`;
+        yield rejectedRow(`prices of ${value.name}`, problem, { regionCode: value.name });
+      } else if (selling.get(value.name) === true) {
+        unpriced.delete(value.name);
+        yield* offers(value, readable, currency);
+      }
+    }
+    for (const regionCode of unpriced) {
+      yield rejectedRow(
+        `prices of ${regionCode}`,
+        '/1.3/price has no prices for a zone that /1.3/zone lists',
+        {
+          regionCode,
+        },
+      );
+    }
+  },
+};
+
+function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Generator<CatalogueItem> {
+  const regionCode = zone.name;
+  for (const plan of plans) {
+    const { name, core_number: cpu } = plan;
+    const field = `server_plan_${name}`;
+    const { value, reason } = readRow(Price, zone[field], [field]);
+    const sold = exclusion(plan, undefined) === undefined;
+    if (value === undefined) {
+      // Every plan is for sale in every zone, says the reference; it is not true of those with a GPU.
+      if (sold || zone[field] !== undefined) {
+        yield rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+      }
+      continue;
+    }
+    const { ram, unit: ramUnit } = memory(plan.memory_amount, adapter.memoryUnit);
+    const price: SourcePrice = { amount: value.price, per: 'hour', currency };
+    const excluded = exclusion(plan, price);
+    const offer = { regionCode, name, cpu, ram, ramUnit, price };
+    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+  }
+}
+
+function exclusion(plan: Plan, price: SourcePrice | undefined): ExclusionReason | undefined {
+  if (plan.gpu_model || plan.gpu_amount || plan.name.startsWith('GPU-')) return 'accelerated';
+  if (plan.current_offering === 'no') return 'deprecated';
+  // A plan of its own, for machines that can be taken away: none that is had on demand.
+  if (/(^|-)SPOT-/.test(plan.name)) return 'unavailable';
+  return price === undefined || isPositive(price.amount) ? undefined : 'zero_price';
+}

@@ -1,0 +1,186 @@
+/** What a staged catalogue would change: computed set by set, before anything is written. */
+import type { SessionSql } from './connect.ts';
+import { REJECTED_KEPT, type RejectedKey } from './rejected.ts';
+
+/** Counts in machines (a type in a region is one). */
+export interface CatalogueDiff {
+  /** Machines of the source that are not retired. */
+  readonly known: number;
+  readonly added: number;
+  /** Differ in anything that is stored, apart from their being missed before. */
+  readonly changed: number;
+  /** The source's own amount, period or currency differs. */
+  readonly repriced: number;
+  /** Not reported, and not among the rejected rows. */
+  readonly missing: number;
+  /**
+   * The largest factor by which a price that readers see would rise or fall; 1 when none does. By the source's own
+   * amounts, so that an exchange rate is no part of it, unless the currency is another one now.
+   */
+  readonly priceRatio: number;
+}
+
+/**
+ * Takes rows that no catalogue can hold twice, in such a place or at such a price, out of the staging table.
+ * @param regions codes of the batch's own regions
+ * @param maxPrice per minute, in the published currency
+ * @returns at most a few more than `REJECTED_KEPT` of them, and how many rows are left
+ */
+export async function rejectStaged(
+  sql: SessionSql,
+  providerId: number,
+  regions: readonly string[],
+  maxPrice: string,
+): Promise<{ rejected: RejectedKey[]; usable: number }> {
+  const twice = await sql<{ regionCode: string; name: string; rows: number }[]>`
+    with twice as (
+      select region_code, name from staged_offers group by 1, 2 having count(*) > 1
+    ), gone as (
+      delete from staged_offers s using twice t where s.region_code = t.region_code and s.name = t.name
+      returning s.region_code, s.name
+    )
+    select region_code as "regionCode", name, count(*)::int as rows from gone group by 1, 2
+    order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
+  const astray = await sql<{ regionCode: string; name: string }[]>`
+    with gone as (
+      delete from staged_offers s
+      where not s.region_code = any(${regions}::text[]) and not exists (
+        select from regions r where r.provider_id = ${providerId} and r.code = s.region_code and r.organization_id is null)
+      returning region_code, name
+    )
+    select region_code as "regionCode", name from gone
+    order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
+  const absurd = await sql<
+    { regionCode: string; name: string; amount: string; per: string; currency: string }[]
+  >`
+    with gone as (delete from staged_offers where price > ${maxPrice} returning *)
+    select region_code as "regionCode", name, source_amount as amount, source_per as per, source_currency as currency
+    from gone order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
+  const [left] = await sql<{ usable: number }[]>`select count(*)::int as usable from staged_offers`;
+  const rejected = [
+    ...twice.map((row) =>
+      machineRejected(row, `reported ${row.rows} times in one batch; which one holds cannot be told`),
+    ),
+    ...astray.map((row) =>
+      machineRejected(row, `its region ${row.regionCode} is none of the provider's regions`),
+    ),
+    ...absurd.map((row) =>
+      machineRejected(
+        row,
+        `price ${row.amount} ${row.currency} per ${row.per} is beyond every machine's; a unit may have changed`,
+      ),
+    ),
+  ];
+  return { rejected, usable: left?.usable ?? 0 };
+}
+
+function machineRejected(
+  { regionCode, name }: { regionCode: string; name: string },
+  reason: string,
+): RejectedKey {
+  return { key: `${name}@${regionCode}`, regionCode, name, reason };
+}
+
+/**
+ * Fills the temporary tables `catalogue_diff` (new and differing machines) and `catalogue_missing`, which live until
+ * the transaction ends. A price without an exchange rate keeps what was stored: held, not guessed.
+ */
+export async function computeDiff(
+  sql: SessionSql,
+  source: { id: string; providerId: number },
+  rejected: readonly RejectedKey[],
+): Promise<CatalogueDiff> {
+  await sql`
+    create temporary table catalogue_diff on commit drop as
+    select s.*,
+      machine_id is null as is_new,
+      machine_id is null or was_retired or old_amount is null as is_added,
+      excluded_reason is null as is_published,
+      (old_cpu, old_ram, old_ram_unit) is distinct from (cpu, ram, ram_unit) as reshaped,
+      was_retired or (old_amount, old_per, old_currency)
+        is distinct from (source_amount, source_per, source_currency) as repriced,
+      was_retired or (old_cpu, old_ram, old_ram_unit, old_amount, old_per, old_currency, old_price, old_excluded)
+        is distinct from (cpu, ram, ram_unit, source_amount, source_per, source_currency, price, excluded_reason)
+        as differs
+    from (
+      select o.region_code, o.name, o.cpu, o.ram, o.ram_unit,
+        case when keep then m.source_amount else o.source_amount end as source_amount,
+        case when keep then m.source_per else o.source_per end as source_per,
+        case when keep then m.source_currency else o.source_currency end as source_currency,
+        case when keep then m.price else o.price end as price,
+        coalesce(o.excluded_reason, case when o.price is null and not keep then 'no_exchange_rate' end)
+          as excluded_reason,
+        r.id as region_id, m.id as machine_id, m.missed_runs,
+        coalesce(m.retired_at is not null, false) as was_retired,
+        coalesce(m.retired_at is null and m.excluded_reason is null, false) as was_published,
+        m.cpu as old_cpu, m.ram as old_ram, m.ram_unit as old_ram_unit, m.source_amount as old_amount,
+        m.source_per as old_per, m.source_currency as old_currency, m.price as old_price,
+        m.excluded_reason as old_excluded
+      from staged_offers o
+      left join regions r on r.provider_id = ${source.providerId} and r.code = o.region_code and r.organization_id is null
+      left join machines m on m.region_id = r.id and m.name = o.name
+      cross join lateral (select coalesce(o.price is null and m.price > 0, false) as keep) held
+    ) s
+    where machine_id is null or was_retired or missed_runs > 0
+      or (old_cpu, old_ram, old_ram_unit, old_amount, old_per, old_currency, old_price, old_excluded)
+        is distinct from (cpu, ram, ram_unit, source_amount, source_per, source_currency, price, excluded_reason)`;
+
+  await sql`
+    create temporary table catalogue_missing on commit drop as
+    select m.id as machine_id, m.region_id, m.name, r.code as region_code, m.excluded_reason is null as was_published,
+      false as excused
+    from machines m join regions r on r.id = m.region_id
+    where m.source_id = ${source.id} and m.retired_at is null
+      and not exists (select from staged_offers o where o.region_code = r.code and o.name = m.name)`;
+  await excuseMissing(sql, rejected);
+
+  const [row] = await sql<
+    {
+      known: number;
+      added: number;
+      changed: number;
+      repriced: number;
+      missing: number;
+      ratio: string | null;
+    }[]
+  >`
+    select
+      (select count(*)::int from machines where source_id = ${source.id} and retired_at is null) as known,
+      (select count(*)::int from catalogue_missing where not excused) as missing,
+      count(*) filter (where is_added)::int as added,
+      count(*) filter (where differs and not is_added)::int as changed,
+      count(*) filter (where repriced and not is_added)::int as repriced,
+      max(greatest(after / before, before / after))
+        filter (where repriced and was_published and is_published and before > 0 and after > 0)::text as ratio
+    from catalogue_diff cross join lateral (
+      select case when source_currency = old_currency then source_amount / ${minutes(sql, 'source_per')} else price end
+          as after,
+        case when source_currency = old_currency then old_amount / ${minutes(sql, 'old_per')} else old_price end
+          as before) compared`;
+  if (!row) throw new Error('unreachable: an aggregate has one row');
+  return { ...row, priceRatio: row.ratio === null ? 1 : Number(row.ratio) };
+}
+
+/**
+ * A rejected row counts as seen, for every machine that it names; one that names nothing may stand for any of them,
+ * so that none can be called missing.
+ */
+async function excuseMissing(sql: SessionSql, rejected: readonly RejectedKey[]): Promise<void> {
+  await sql`
+    with j as (
+      select * from unnest(${rejected.map((row) => row.regionCode ?? null)}::text[],
+                           ${rejected.map((row) => row.name ?? null)}::text[]) j (region_code, name)
+    )
+    update catalogue_missing m set excused = true
+    where (m.region_code, m.name) in (select region_code, name from j where region_code is not null and name is not null)
+      or m.name in (select name from j where region_code is null and name is not null)
+      or m.region_code in (select region_code from j where name is null and region_code is not null)`;
+  if (rejected.some((row) => row.name === undefined && row.regionCode === undefined)) {
+    await sql`delete from catalogue_missing where not excused`;
+  }
+}
+
+/** As in domain/price.ts. */
+function minutes(sql: SessionSql, column: 'source_per' | 'old_per') {
+  return sql`case ${sql(column)} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+}

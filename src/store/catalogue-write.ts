@@ -1,0 +1,163 @@
+/** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
+import type { SessionSql } from './connect.ts';
+import type { RejectedKey } from './rejected.ts';
+
+export interface CatalogueSource {
+  readonly id: string;
+  readonly provider: { readonly id: number; readonly name: string };
+}
+
+/** A machine is retired when this many good runs in a row have not reported it. */
+export const RUNS_UNTIL_RETIRED = 3;
+
+/**
+ * Makes the provider and its regions what the batch says. Whatever shows their names gets a new version.
+ * @returns whether anything was not so already
+ */
+export async function writeRegions(
+  sql: SessionSql,
+  source: CatalogueSource,
+  regions: ReadonlyMap<string, string>,
+): Promise<boolean> {
+  const { id: providerId, name: providerName } = source.provider;
+  const codes = [...regions.keys()];
+  const names = [...regions.values()];
+  const renamedProvider = await sql`
+    update providers set name = ${providerName} where id = ${providerId} and name <> ${providerName}`;
+  const listed = await sql`
+    insert into providers (id, name, listed)
+    select ${providerId}, ${providerName}, true
+    where not exists (select from providers where id = ${providerId} and listed)
+    on conflict (id) do update set listed = true`;
+  const added = await sql`
+    insert into regions (provider_id, code, name)
+    select ${providerId}, w.code, w.name
+    from unnest(${codes}::text[], ${names}::text[]) w (code, name)
+    where not exists (
+      select from regions r where r.provider_id = ${providerId} and r.code = w.code and r.organization_id is null)
+    order by w.code collate "C"
+    on conflict do nothing`;
+  const renamed = await sql<{ id: number }[]>`
+    update regions r set name = w.name, version = version + 1
+    from unnest(${codes}::text[], ${names}::text[]) w (code, name)
+    where r.provider_id = ${providerId} and r.code = w.code and r.organization_id is null and r.name <> w.name
+    returning r.id`;
+  if (renamedProvider.count > 0) {
+    await sql`update regions set version = version + 1 where provider_id = ${providerId}`;
+    await sql`
+      update organizations set clusters_version = clusters_version + 1
+      where id in (select c.organization_id from clusters c join regions r on r.id = c.region_id
+                   where r.provider_id = ${providerId} and c.retired_at is null)`;
+  } else if (renamed.count > 0) {
+    await sql`
+      update organizations set clusters_version = clusters_version + 1
+      where id in (select organization_id from clusters
+                   where region_id = any(${renamed.map((row) => row.id)}::int[]) and retired_at is null)`;
+  }
+  const changed = renamedProvider.count + listed.count + added.count + renamed.count > 0;
+  if (changed) await sql`update lineage set providers_version = providers_version + 1`;
+  return changed;
+}
+
+/**
+ * Applies `catalogue_diff` and `catalogue_missing`.
+ * @returns how many machines were retired now
+ */
+export async function writeMachines(sql: SessionSql, source: CatalogueSource, now: string): Promise<number> {
+  await sql`
+    update catalogue_diff d set region_id = r.id
+    from regions r
+    where d.region_id is null and r.provider_id = ${source.provider.id} and r.code = d.region_code
+      and r.organization_id is null`;
+
+  // Found by anti-join and inserted alone: ON CONFLICT would burn an id for every machine that is already there.
+  await sql`
+    with added as (
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
+                            excluded_reason, source_id, created_at)
+      select region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency, excluded_reason,
+             ${source.id}, ${now}::timestamptz
+      from catalogue_diff where is_new
+      order by region_code collate "C", name collate "C"
+      returning id, price, source_amount, source_per, source_currency
+    )
+    insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
+    select id, ${now}::timestamptz, price, source_amount, source_per, source_currency from added`;
+
+  await sql`
+    update machine_prices p set valid_to = ${now}::timestamptz
+    from catalogue_diff d
+    where p.machine_id = d.machine_id and p.valid_to is null and d.repriced and not d.is_new`;
+  await sql`
+    insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
+    select machine_id, ${now}::timestamptz, price, source_amount, source_per, source_currency
+    from catalogue_diff where repriced and not is_new`;
+  // Neither an exchange rate nor its absence is a price: the first one found completes what the source said before.
+  await sql`
+    update machine_prices p set price = d.price
+    from catalogue_diff d
+    where p.machine_id = d.machine_id and p.valid_to is null and p.price is null and d.price is not null`;
+  await sql`
+    update machines m
+    set cpu = d.cpu, ram = d.ram, ram_unit = d.ram_unit, price = d.price, source_amount = d.source_amount,
+        source_per = d.source_per, source_currency = d.source_currency, excluded_reason = d.excluded_reason,
+        source_id = ${source.id}, missed_runs = 0, retired_at = null
+    from catalogue_diff d where m.id = d.machine_id`;
+
+  await sql`
+    update machines m set missed_runs = case when g.excused then 0 else missed_runs + 1 end
+    from catalogue_missing g where m.id = g.machine_id and (not g.excused or m.missed_runs > 0)`;
+  const retired = await sql`
+    with retired as (
+      update machines m set retired_at = ${now}::timestamptz
+      from catalogue_missing g
+      where m.id = g.machine_id and not g.excused and m.missed_runs >= ${RUNS_UNTIL_RETIRED}
+      returning m.id, m.region_id, g.was_published
+    ), closed as (
+      update machine_prices p set valid_to = ${now}::timestamptz
+      from retired where p.machine_id = retired.id and p.valid_to is null
+    ), dirtied as (
+      update regions set version = version + 1
+      where id in (select region_id from retired where was_published)
+        and id not in (${touchedRegions(sql)})
+    )
+    select id from retired`;
+
+  await sql`update regions set version = version + 1 where id in (${touchedRegions(sql)})`;
+  await sql`
+    update organizations set clusters_version = clusters_version + 1
+    where id in (select c.organization_id from clusters c join catalogue_diff d on d.machine_id = c.machine_id
+                 where d.reshaped and c.retired_at is null)`;
+  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
+  await sql`
+    update clusters c set source_hash = ''
+    from catalogue_diff d where d.machine_id = c.machine_id and d.reshaped and c.source_hash <> ''`;
+  return retired.count;
+}
+
+/** Regions whose published list the diff changes. */
+function touchedRegions(sql: SessionSql) {
+  return sql`
+    select region_id from catalogue_diff
+    where differs and (was_published or is_published)
+      and (was_published <> is_published or reshaped or price is distinct from old_price)`;
+}
+
+/** Makes the quarantine of a source what the last good run said: current state, not a log. */
+export async function writeQuarantine(
+  sql: SessionSql,
+  sourceId: string,
+  rejected: readonly RejectedKey[],
+): Promise<void> {
+  const reasons = new Map(
+    rejected.map((row) => [row.organization ? `${row.organization}/${row.key}` : row.key, row.reason]),
+  );
+  const keys = [...reasons.keys()];
+  const texts = [...reasons.values()];
+  await sql`delete from quarantined_rows where source_id = ${sourceId} and not row_key = any(${keys}::text[])`;
+  await sql`
+    insert into quarantined_rows (source_id, row_key, reason)
+    select ${sourceId}, key, reason from unnest(${keys}::text[], ${texts}::text[]) w (key, reason)
+    on conflict (source_id, row_key) do update set reason = excluded.reason
+    where quarantined_rows.reason <> excluded.reason`;
+}

@@ -1,0 +1,68 @@
+import { Redis, type RedisOptions } from 'ioredis';
+
+/**
+ * What a connection is for decides how it fails:
+ * - `reader`: within 50 ms, never queued; three settings are needed, since a timed-out command otherwise stays in
+ *   the client's queue until the socket does.
+ * - `subscriber`: RESP2, reconnects for ever; subscribing and pinging get 250 ms.
+ * - `publisher`: seconds, so that a large document may take its time.
+ * - `producer`: adding a job fails at once when the queue's Redis is away.
+ * - `worker`: waits for ever on blocking commands, as BullMQ asks.
+ *
+ * Where commands have a deadline the socket has a longer one: a connection whose other end vanished without a word
+ * would otherwise be kept until the kernel gives it up, a quarter of an hour later.
+ */
+export type RedisUse = 'reader' | 'subscriber' | 'publisher' | 'producer' | 'worker';
+
+const reconnect = (times: number): number => Math.min(50 * times, 1000);
+
+const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
+  reader: {
+    enableOfflineQueue: false,
+    commandTimeout: 50,
+    socketTimeout: 1000,
+    connectTimeout: 500,
+    maxRetriesPerRequest: 0,
+  },
+  subscriber: { protocol: 2, commandTimeout: 250, connectTimeout: 1000, maxRetriesPerRequest: null },
+  publisher: {
+    enableOfflineQueue: false,
+    commandTimeout: 10_000,
+    socketTimeout: 15_000,
+    connectTimeout: 2000,
+    maxRetriesPerRequest: 0,
+  },
+  producer: {
+    enableOfflineQueue: false,
+    commandTimeout: 2000,
+    socketTimeout: 5000,
+    connectTimeout: 2000,
+    maxRetriesPerRequest: 0,
+  },
+  worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
+};
+
+/** Opens a connection in the background. `onError` hears of every failure; ioredis reconnects by itself. */
+export function openRedis(url: string, use: RedisUse, onError: (error: Error) => void): Redis {
+  const redis = new Redis(url, { ...OPTIONS[use], retryStrategy: reconnect });
+  redis.on('error', onError);
+  return redis;
+}
+
+/** Resolves when the connection takes commands. @throws Error naming the server when it does not in time. */
+export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
+  if (redis.status === 'ready') return;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { host, port } = redis.options;
+  const timer = setTimeout(
+    () => reject(new Error(`Redis at ${host}:${port} did not answer within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  redis.once('ready', resolve);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    redis.off('ready', resolve);
+  }
+}

@@ -1,0 +1,67 @@
+import type { Sql } from './connect.ts';
+
+export interface RunStatus {
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+  readonly outcome: string;
+  readonly seen: number | null;
+  readonly added: number | null;
+  readonly changed: number | null;
+  readonly retired: number | null;
+  readonly rejected: number | null;
+  readonly error: string | null;
+}
+
+export interface SourceStatus {
+  readonly id: string;
+  readonly kind: 'catalogue' | 'clusters';
+  readonly lastRun: RunStatus | null;
+  /** RFC 3339. */
+  readonly verifiedAt: string | null;
+  /** Machines or clusters that are not retired. */
+  readonly known: number;
+  /** Of those, the ones that readers see. */
+  readonly published: number;
+  readonly quarantined: number;
+  readonly held: number;
+}
+
+/** Every source that ever ran, with its last run and what it brought. */
+export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
+  return sql<SourceStatus[]>`
+    select s.id, s.kind,
+      to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
+      (select json_build_object(
+          'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'finishedAt', to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'outcome', r.outcome, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
+          'rejected', r.rejected, 'error', r.error)
+        from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
+      case s.kind
+        when 'catalogue' then (select count(*)::int from machines m where m.source_id = s.id and m.retired_at is null)
+        else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as known,
+      case s.kind
+        when 'catalogue' then (select count(*)::int from machines m
+          where m.source_id = s.id and m.retired_at is null and m.excluded_reason is null)
+        else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as published,
+      (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
+      (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
+    from sources s order by s.id collate "C"`;
+}
+
+/** How many rows the last good run of a source saw. */
+export async function lastSeen(sql: Sql, sourceId: string): Promise<number | undefined> {
+  const [row] = await sql<{ seen: number | null }[]>`
+    select seen from sync_runs where source_id = ${sourceId} and outcome in ('changed', 'unchanged')
+    order by id desc limit 1`;
+  return row?.seen ?? undefined;
+}
+
+/** A region that has machines to show: the one with the most. */
+export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId: number } | undefined> {
+  const [row] = await sql<{ id: number; providerId: number }[]>`
+    select r.id, r.provider_id as "providerId" from regions r join machines m on m.region_id = r.id
+    where m.excluded_reason is null and m.retired_at is null and r.organization_id is null
+    group by r.id order by count(*) desc, r.id limit 1`;
+  return row;
+}

@@ -1,0 +1,132 @@
+/**
+ * The way of a catalogue into the database: rows stream into a temporary table with COPY while they are fetched, so
+ * that neither the process nor a round trip a row limits how many there can be.
+ */
+import { pipeline } from 'node:stream/promises';
+import { limitBroken } from '../domain/exclusion.ts';
+import type { Offer } from '../domain/machine.ts';
+import { type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
+import type { CatalogueItem } from '../sources/source.ts';
+import { SourceError } from '../sources/source.ts';
+import type { SessionSql } from '../store/connect.ts';
+import { REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
+
+export interface Pricing {
+  readonly currency: string;
+  readonly rates: ExchangeRates;
+}
+
+/** What a fetch brought besides the staged rows. */
+export interface Fetched {
+  readonly regions: ReadonlyMap<string, string>;
+  /** At most one more than `REJECTED_KEPT`. */
+  readonly rejected: readonly RejectedKey[];
+  /** Offers and rejected rows. */
+  readonly seen: number;
+}
+
+/** Called now and then with the number of rows seen so far. */
+export type Progress = (seen: number) => void;
+
+const PROGRESS_EVERY = 500;
+
+/** Makes the staging table of this session. It vanishes with it. */
+export async function createStaging(sql: SessionSql): Promise<void> {
+  await sql`
+    create temporary table staged_offers (
+      region_code text not null,
+      name text not null,
+      cpu integer not null,
+      ram numeric not null,
+      ram_unit text not null,
+      source_amount numeric not null,
+      source_per text not null,
+      source_currency text not null,
+      price numeric(38, 18),
+      excluded_reason text
+    )`;
+}
+
+/**
+ * Copies every offer into the staging table.
+ * @throws SourceError when the adapter fails, or when what arrived is not what the upstream said there is: a batch
+ *   is whole or it is nothing.
+ */
+export async function stageCatalogue(
+  sql: SessionSql,
+  items: AsyncIterable<CatalogueItem>,
+  pricing: Pricing,
+  progress: Progress = () => {},
+): Promise<Fetched> {
+  const regions = new Map<string, string>();
+  const rejected: RejectedKey[] = [];
+  let seen = 0;
+  let told = 0;
+
+  async function* lines(): AsyncGenerator<string> {
+    for await (const item of items) {
+      switch (item.kind) {
+        case 'region':
+          regions.set(item.code, item.name);
+          break;
+        case 'rejected':
+          seen += 1;
+          if (rejected.length <= REJECTED_KEPT) rejected.push(item);
+          break;
+        case 'total':
+          if (item.advertised !== item.fetched) {
+            throw new SourceError(
+              'invalid',
+              `the upstream announced ${item.advertised} ${item.of} and sent ${item.fetched}; nothing was taken`,
+            );
+          }
+          break;
+        case 'offer':
+          seen += 1;
+          yield copyLine(item.offer, pricing);
+          break;
+      }
+      if (seen < told + PROGRESS_EVERY) continue;
+      told = seen;
+      progress(seen);
+    }
+  }
+
+  const copy = await sql`copy staged_offers from stdin`.writable();
+  await pipeline(lines, copy);
+  await sql`analyze staged_offers`;
+  progress(seen);
+  return { regions, rejected, seen };
+}
+
+function copyLine(offer: Offer, pricing: Pricing): string {
+  const price = pricePerMinute(offer.price, pricing.currency, pricing.rates);
+  return `${[
+    copyField(offer.regionCode),
+    copyField(offer.name),
+    offer.cpu,
+    offer.ram,
+    offer.ramUnit,
+    offer.price.amount,
+    offer.price.per,
+    offer.price.currency,
+    price ?? NULL,
+    exclusion(offer, price) ?? NULL,
+  ].join('\t')}\n`;
+}
+
+/**
+ * A missing exchange rate is not decided here: the stored price may be kept, see store/catalogue-diff.ts. An amount so
+ * small that nothing of it is left at the scale of prices is a zero price too.
+ */
+function exclusion(offer: Offer, price: string | undefined): string | undefined {
+  return offer.excluded ?? (isPositive(price ?? offer.price.amount) ? limitBroken(offer) : 'zero_price');
+}
+
+const NULL = '\\N';
+const ESCAPES: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/** Text as COPY's text format wants it. NUL, which Postgres cannot hold, is refused by the adapters' schemas. */
+export function copyField(text: string): string {
+  return text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? character);
+}

@@ -1,0 +1,87 @@
+import { decimal, pricePerMinute } from '../domain/price.ts';
+import type { CatalogueItem } from '../sources/source.ts';
+import { computeDiff, rejectStaged } from '../store/catalogue-diff.ts';
+import { writeMachines, writeQuarantine, writeRegions } from '../store/catalogue-write.ts';
+import type { Store } from '../store/connect.ts';
+import { holdStaged, supersedeHeld } from '../store/held.ts';
+import { boundedRejected } from '../store/rejected.ts';
+import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { type BrokenGuard, brokenGuards, type GuardLimits } from './guard.ts';
+import { createStaging, type Pricing, type Progress, stageCatalogue } from './stage.ts';
+
+export interface CatalogueSync {
+  readonly store: Store;
+  readonly run: Run;
+  readonly provider: { readonly id: number; readonly name: string };
+  readonly items: AsyncIterable<CatalogueItem>;
+  readonly pricing: Pricing;
+  readonly limits: GuardLimits;
+  /** An operator has approved the batch: it is diffed again and stored whatever the guards say. */
+  readonly approved?: boolean;
+  readonly progress?: Progress;
+  readonly now: () => Date;
+}
+
+export interface SyncResult {
+  readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded';
+  readonly counts: RunCounts;
+  readonly broken: readonly BrokenGuard[];
+}
+
+const NOTHING: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 };
+
+/**
+ * Stores one whole catalogue: fetch → stage → diff → guard → write, the last three in one transaction.
+ *
+ * Either all of a batch is stored or none of it; a failure on the way leaves the catalogue as it was.
+ * @throws SourceError when the source cannot be read whole.
+ */
+export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
+  // Ending the session is the rollback: nothing that fails on the way leaves a trace, not even a lost connection.
+  await using session = sync.store.session();
+  const { sql } = session;
+  await createStaging(sql);
+  const fetched = await stageCatalogue(sql, sync.items, sync.pricing, sync.progress);
+  const now = sync.now().toISOString();
+  const source = { id: sync.run.sourceId, provider: sync.provider };
+
+  await sql`begin`;
+  if (!(await holdsFence(sql, sync.run))) {
+    await sql`rollback`;
+    await finishRun(sql, sync.run, 'superseded', undefined, now);
+    return { outcome: 'superseded', counts: NOTHING, broken: [] };
+  }
+  const maxPrice = highestPrice(sync.limits.maxHourlyPrice, sync.pricing);
+  const staged = await rejectStaged(sql, source.provider.id, [...fetched.regions.keys()], maxPrice);
+  const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
+  const diff = await computeDiff(sql, { id: source.id, providerId: source.provider.id }, rejected);
+  const rejectedCount = fetched.seen - staged.usable;
+  const broken = brokenGuards({ ...diff, seen: fetched.seen, rejected: rejectedCount }, sync.limits);
+  const counts: RunCounts = {
+    seen: fetched.seen,
+    added: diff.added,
+    changed: diff.changed,
+    retired: 0,
+    rejected: rejectedCount,
+  };
+  if (broken.length > 0 && !sync.approved) {
+    await holdStaged(sql, sync.run, broken, fetched.regions, rejected);
+    await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
+    await sql`commit`;
+    return { outcome: 'held', counts, broken };
+  }
+  const renamed = await writeRegions(sql, source, fetched.regions);
+  const retired = await writeMachines(sql, source, now);
+  await writeQuarantine(sql, source.id, rejected);
+  if (!sync.approved) await supersedeHeld(sql, source.id);
+  const outcome = renamed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
+  await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);
+  await sql`commit`;
+  return { outcome, counts: { ...counts, retired }, broken };
+}
+
+/** Rounded as every price is, so that a price at the limit is not above it. */
+function highestPrice(hourly: number, { currency }: Pricing): string {
+  const price = pricePerMinute({ amount: decimal(hourly) ?? '0', per: 'hour', currency }, currency, {});
+  return price ?? '0';
+}

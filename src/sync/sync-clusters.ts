@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { pipeline } from 'node:stream/promises';
+import type { ReportedCluster } from '../domain/cluster.ts';
+import { pricePerMinute } from '../domain/price.ts';
+import type { ClusterItem } from '../sources/source.ts';
+import { writeQuarantine } from '../store/catalogue-write.ts';
+import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '../store/cluster-diff.ts';
+import { resolveReferences, setSlugs, slugRows, takenSlugs, writeClusters } from '../store/cluster-write.ts';
+import type { SessionSql, Store } from '../store/connect.ts';
+import { holdStagedClusters, supersedeHeld } from '../store/held.ts';
+import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
+import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { brokenGuards, type GuardLimits } from './guard.ts';
+import { assignSlugs } from './slugs.ts';
+import { copyField, type Pricing, type Progress } from './stage.ts';
+import type { SyncResult } from './sync-catalogue.ts';
+
+export interface ClusterSync {
+  readonly store: Store;
+  readonly run: Run;
+  readonly items: AsyncIterable<ClusterItem>;
+  readonly pricing: Pricing;
+  readonly limits: GuardLimits;
+  readonly approved?: boolean;
+  readonly progress?: Progress;
+  readonly now: () => Date;
+}
+
+const NOTHING: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 };
+
+/**
+ * Stores what a control plane reports: fetch → stage → diff → guard → write, the last three in one transaction.
+ * @throws SourceError when the source cannot be read whole; nothing is stored then.
+ */
+export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
+  // Ending the session is the rollback: nothing that fails on the way leaves a trace, not even a lost connection.
+  await using session = sync.store.session();
+  const { sql } = session;
+  await createClusterStaging(sql);
+  const fetched = await stageClusters(sql, sync);
+  const now = sync.now().toISOString();
+
+  await sql`begin`;
+  if (!(await holdsFence(sql, sync.run))) {
+    await sql`rollback`;
+    await finishRun(sql, sync.run, 'superseded', undefined, now);
+    return { outcome: 'superseded', counts: NOTHING, broken: [] };
+  }
+  const staged = await rejectStagedClusters(sql);
+  const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
+  const diff = await computeClusterDiff(sql, sync.run.sourceId, rejected);
+  const rejectedCount = fetched.seen - staged.usable;
+  const input = { ...diff, seen: fetched.seen, rejected: rejectedCount, repriced: 0, priceRatio: 1 };
+  // New clusters are their owners' business; an organization that starts with a thousand is no incident. An empty
+  // list is one only when there was something: a first day without clusters is ordinary.
+  const broken = brokenGuards(input, { ...sync.limits, addedShare: Number.POSITIVE_INFINITY }).filter(
+    (guard) => guard.guard !== 'empty' || diff.known > 0,
+  );
+  const counts: RunCounts = {
+    seen: fetched.seen,
+    added: diff.added,
+    changed: diff.changed,
+    retired: 0,
+    rejected: rejectedCount,
+  };
+  if (broken.length > 0 && !sync.approved) {
+    await holdStagedClusters(sql, sync.run, broken, rejected);
+    await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
+    await sql`commit`;
+    return { outcome: 'held', counts, broken };
+  }
+  const changed = diff.changed + (await resolveReferences(sql));
+  await setSlugs(sql, assignSlugs(await slugRows(sql), await takenSlugs(sql)));
+  const retired = await writeClusters(sql, sync.run.sourceId, now);
+  await writeQuarantine(sql, sync.run.sourceId, rejected);
+  if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
+  const outcome = diff.added + changed + retired > 0 ? 'changed' : 'unchanged';
+  await finishRun(sql, sync.run, outcome, { ...counts, changed, retired }, now);
+  await sql`commit`;
+  return { outcome, counts: { ...counts, changed, retired }, broken };
+}
+
+async function stageClusters(
+  sql: SessionSql,
+  sync: ClusterSync,
+): Promise<{ seen: number; rejected: readonly RejectedKey[] }> {
+  const rejected: RejectedKey[] = [];
+  let seen = 0;
+  async function* lines(): AsyncGenerator<string> {
+    for await (const item of sync.items) {
+      seen += 1;
+      const row = item.kind === 'cluster' ? stagedCluster(item.cluster, sync.pricing) : item;
+      if (row.kind === 'rejected') {
+        if (rejected.length <= REJECTED_KEPT) rejected.push(row);
+        continue;
+      }
+      const json = JSON.stringify(row.item);
+      const hash = createHash('sha256').update(json).digest('hex');
+      yield `${copyField(row.item.organization)}\t${copyField(row.item.key)}\t\\\\x${hash}\t${copyField(json)}\n`;
+    }
+  }
+  const copy = await sql`copy staged_clusters from stdin`.writable();
+  await pipeline(lines, copy);
+  await sql`analyze staged_clusters`;
+  sync.progress?.(seen);
+  return { seen, rejected };
+}
+
+/**
+ * The cluster with its disk prices per minute in the published currency. Field by field, since its hash depends on
+ * their order and a held batch comes back in another one.
+ */
+function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
+  const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
+    cluster;
+  const disks = [];
+  for (const { type, size, unit, autoscaling } of cluster.disks) {
+    const { amount, per, currency } = type.price;
+    const pricePer = pricePerMinute(type.price, pricing.currency, pricing.rates);
+    if (pricePer === undefined) {
+      return {
+        kind: 'rejected',
+        key,
+        organization,
+        reason: `disk type ${type.name} is priced in ${currency}, for which there is no exchange rate; give one in CATALOGUE_RATES`,
+      } as const;
+    }
+    disks.push({
+      type: { name: type.name, price: { amount, per, currency }, unit: type.unit, pricePerMinute: pricePer },
+      size,
+      unit,
+      autoscaling,
+    });
+  }
+  const item = {
+    organization,
+    key,
+    name,
+    slug,
+    provider,
+    region: { code: region.code, name: region.name },
+    status,
+    shards,
+    replicas,
+    user: { firstName: user.firstName, lastName: user.lastName },
+    machine: { name: machine.name, cpu: machine.cpu, ram: machine.ram, ramUnit: machine.ramUnit },
+    disks,
+    createdAt: cluster.createdAt,
+  };
+  return { kind: 'cluster', item } as const;
+}

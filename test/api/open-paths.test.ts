@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { testApi } from './harness.ts';
+
+describe('/healthz', () => {
+  it('is well as long as the process answers, ready or not', async () => {
+    await using api = await testApi({
+      readiness: async () => ({ ready: false, checks: { catalogue: 'missing' } }),
+    });
+    const response = await api.app.inject({ url: '/healthz' });
+    expect([response.statusCode, response.body]).toEqual([200, '{"status":"ok"}']);
+    expect(response.headers['cache-control']).toBe('no-store');
+  });
+});
+
+describe('/readyz', () => {
+  it('tells what was checked', async () => {
+    const checks = { catalogue: 'ok', cache: 'not linked' };
+    await using api = await testApi({ readiness: async () => ({ ready: true, checks }) });
+    const response = await api.app.inject({ url: '/readyz' });
+    expect([response.statusCode, response.json()]).toEqual([200, { status: 'ready', checks }]);
+  });
+
+  it('is a 503 that names what is missing', async () => {
+    const checks = { catalogue: 'not published yet', cache: 'ok' };
+    await using api = await testApi({ readiness: async () => ({ ready: false, checks }) });
+    const response = await api.app.inject({ url: '/readyz' });
+    expect(response.statusCode).toBe(503);
+    expect(response.headers['retry-after']).toBe('1');
+    expect(response.json()).toMatchObject({
+      type: 'urn:fleetbook:problem:not-ready',
+      detail: 'Not ready to answer: catalogue.',
+      checks,
+    });
+  });
+
+  it.each([
+    ['fails', () => Promise.reject(new Error('secret'))],
+    ['hangs', () => new Promise<never>(() => {})],
+  ])('is a 503 when the check itself %s', async (_, readiness) => {
+    await using api = await testApi({ readiness, limits: { answerTimeoutMs: 30 } });
+    const response = await api.app.inject({ url: '/readyz' });
+    expect(response.statusCode).toBe(503);
+    expect(response.body).not.toContain('secret');
+  });
+});
+
+type Json = { readonly [key: string]: Json } & Json[] & string;
+
+describe('/openapi.json', () => {
+  async function read() {
+    await using api = await testApi();
+    return (await api.app.inject({ url: '/openapi.json' })).json() as Json;
+  }
+
+  /** The schema with every reference put in place, as a validator. */
+  function validator(document: Json, schema: unknown): z.ZodType {
+    const inlined = JSON.parse(JSON.stringify(schema), (_, value) =>
+      typeof value?.$ref === 'string' ? resolve(document, value.$ref) : value,
+    );
+    return z.fromJSONSchema(inlined);
+  }
+
+  function resolve(document: Json, reference: string): unknown {
+    let found: Json | undefined = document;
+    for (const part of reference.replace(/^#\//, '').split('/')) found = found?.[part];
+    return found ?? expect.fail(`${reference} leads nowhere`);
+  }
+
+  it('names the release, and every operation with an id of its own', async () => {
+    const document = await read();
+    expect(document).toMatchObject({ openapi: '3.1.1', info: { version: '1.2.3' } });
+    const operations = Object.values(document.paths ?? {}).map(({ get }) => get?.operationId);
+    expect(Object.keys(document.paths ?? {})).toEqual([
+      '/v1/providers',
+      '/v1/machines',
+      '/v1/machines/{id}',
+      '/v1/machines/{id}/prices',
+      '/v1/clusters',
+      '/v1/clusters/{slug}',
+      '/healthz',
+      '/readyz',
+      '/openapi.json',
+    ]);
+    expect(new Set(operations).size).toBe(operations.length);
+  });
+
+  it('lists as extensions just the two operations that were not given', async () => {
+    const { paths } = await read();
+    const extensions = Object.entries(paths ?? {}).filter(([, { get }]) => get?.tags?.includes('Extensions'));
+    expect(extensions.map(([path]) => path)).toEqual(['/v1/providers', '/v1/machines/{id}/prices']);
+  });
+
+  it('refers to nothing that is not there', async () => {
+    const document = await read();
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, reference = '']) => reference,
+    );
+    expect(references.length).toBeGreaterThan(20);
+    for (const reference of references) expect(resolve(document, reference)).toBeDefined();
+  });
+
+  it('describes its own examples and what is really answered', async () => {
+    await using api = await testApi();
+    const document = await read();
+    const urls: Readonly<Record<string, string>> = {
+      '/v1/providers': '/v1/providers',
+      '/v1/machines': '/v1/machines?provider=5&region=4',
+      '/v1/machines/{id}': '/v1/machines/300',
+      '/v1/machines/{id}/prices': '/v1/machines/300/prices',
+      '/v1/clusters': '/v1/clusters',
+      '/v1/clusters/{slug}': '/v1/clusters/cluster-test',
+      '/healthz': '/healthz',
+      '/readyz': '/readyz',
+    };
+    for (const [path, url] of Object.entries(urls)) {
+      const content = document.paths?.[path]?.get?.responses?.['200']?.content?.['application/json'];
+      const schema = validator(document, content?.schema);
+      const { body } = await api.app.inject({ url, headers: { authorization: `Bearer ${api.token}` } });
+      expect(schema.safeParse(content?.example).error, `the example of ${path}`).toBeUndefined();
+      expect(schema.safeParse(JSON.parse(body)).error, `the answer of ${path}`).toBeUndefined();
+      expect(schema.safeParse({ wrong: true }).success).toBe(false);
+    }
+  });
+
+  it('describes every problem that is answered', async () => {
+    await using api = await testApi();
+    const document = await read();
+    const schema = validator(document, document.components?.schemas?.Problem);
+    const bearer = { authorization: `Bearer ${api.token}` };
+    for (const request of [
+      { url: '/v1/clusters' },
+      { url: '/v1/clusters/x', headers: bearer },
+      { url: '/v1/machines', headers: bearer },
+      { url: '/v1/clusters', headers: { ...bearer, accept: 'text/html' } },
+    ]) {
+      const response = await api.app.inject(request);
+      expect(schema.safeParse(response.json()).error).toBeUndefined();
+    }
+  });
+
+  it('may be kept, but is asked for each time, in any coding', async () => {
+    await using api = await testApi();
+    const first = await api.app.inject({ url: '/openapi.json', headers: { 'accept-encoding': 'br' } });
+    expect(first.headers).toMatchObject({
+      'cache-control': 'no-cache',
+      vary: 'Accept-Encoding',
+      'content-encoding': 'br',
+    });
+    const again = await api.app.inject({
+      url: '/openapi.json',
+      headers: { 'if-none-match': String(first.headers.etag) },
+    });
+    expect(again.statusCode).toBe(304);
+  });
+});

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isWellFormedToken } from '../../src/domain/token.ts';
+import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/sample/upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { fleetbook } from './run.ts';
+
+describe('the commands', () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+  let redis: Awaited<ReturnType<typeof startTestRedis>>;
+
+  beforeAll(async () => {
+    const database = closing.use(await createDatabase());
+    redis = closing.use(await startTestRedis());
+    const sample = closing.use(await startSampleUpstream());
+    env = {
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      HETZNER_URL: sample.hetznerUrl,
+      HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+      CLUSTERS_URL: sample.clustersUrl,
+      CATALOGUE_RATES: 'EUR:1.1750',
+    };
+  });
+  afterAll(() => closing.disposeAsync());
+
+  it('makes an organization once, and says so when the slug is taken', async () => {
+    const made = await fleetbook(['org', 'create', 'sample', '--name', 'Sample'], env);
+    expect(made).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('organization sample (id 1) made'),
+    });
+    const again = await fleetbook(['org', 'create', 'sample'], env);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('the slug "sample" is taken') });
+  });
+
+  it('prints a new token alone on standard output, and its id beside it', async () => {
+    const { code, stdout, stderr } = await fleetbook(
+      ['token', 'create', '--org', 'sample', '--expires', '90d'],
+      env,
+    );
+    expect(code).toBe(0);
+    expect(isWellFormedToken(stdout.trim())).toBe(true);
+    expect(stderr).toMatch(/^token 1 of sample, machines:read clusters:read, until /);
+    expect(stderr).not.toContain(stdout.trim());
+  });
+
+  it('revokes a token by its id, and tells a token from an id', async () => {
+    expect(await fleetbook(['token', 'revoke', '1'], env)).toMatchObject({
+      code: 0,
+      stdout: 'token 1 is revoked\n',
+    });
+    expect((await fleetbook(['token', 'revoke', '1'], env)).stdout).toBe('token 1 was revoked already\n');
+    expect(await fleetbook(['token', 'revoke', '77'], env)).toMatchObject({ code: 1 });
+    expect(await fleetbook(['token', 'revoke', 'fb_x'], env)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('not the token'),
+    });
+  });
+
+  it('says before the first run that a source never ran', async () => {
+    const { stdout } = await fleetbook(['status', '--json'], env);
+    expect(JSON.parse(stdout)).toMatchObject([
+      {
+        id: 'hetzner',
+        kind: 'catalogue',
+        lastRun: null,
+        published: 0,
+        nextSlot: expect.stringMatching(/Z$/),
+      },
+      { id: 'clusters', kind: 'clusters', lastRun: null },
+    ]);
+  });
+
+  it('syncs a source, tells what it brought, and finds nothing the second time', async () => {
+    const first = await fleetbook(['sync', 'hetzner'], env);
+    expect(first).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^hetzner: changed: \d+ rows, \d+ new, 0 changed/),
+    });
+    const second = await fleetbook(['sync', 'hetzner'], env);
+    expect(second).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^hetzner: unchanged: \d+ rows, 0 new/),
+    });
+    expect((await fleetbook(['sync', 'clusters'], env)).code).toBe(0);
+    const { stdout } = await fleetbook(['status', '--json'], env);
+    expect(JSON.parse(stdout)).toMatchObject([
+      { id: 'hetzner', lastRun: { outcome: 'unchanged', error: null }, held: 0 },
+      { id: 'clusters', known: 4, lastRun: { outcome: 'changed' } },
+    ]);
+    const shown = await fleetbook(['status'], env);
+    expect(shown.stdout).toMatch(/^SOURCE +LAST RUN +OUTCOME/);
+  });
+
+  it('has nothing to publish after that, and everything after a flush', async () => {
+    expect((await fleetbook(['publish'], env)).stdout).toBe('the cache holds what the database holds\n');
+    await redis.restart();
+    expect((await fleetbook(['publish'], env)).stdout).toMatch(/^published \d+ documents\n$/);
+  });
+
+  it('tells in one line why a source cannot be read, and records it', async () => {
+    const wrong = { ...env, HETZNER_TOKEN: 'wrong' };
+    const { code, stderr } = await fleetbook(['sync', 'hetzner'], wrong);
+    expect(code).toBe(1);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stderr).toContain('401');
+    expect(stderr).not.toContain('wrong');
+    const { stdout } = await fleetbook(['status', '--json'], env);
+    expect(JSON.parse(stdout)[0]).toMatchObject({
+      lastRun: { outcome: 'failed', error: expect.stringContaining('401') },
+    });
+  });
+
+  it('keeps a database of live data from taking the sample', async () => {
+    const { code, stderr } = await fleetbook(['sync', 'hetzner'], { ...env, FLEETBOOK_CONTENT: 'sample' });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('this database holds live data and the sample must not mix with it'),
+    });
+  });
+
+  it('stores a token while the cache is away, for the worker to publish', async () => {
+    const away = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
+    const { code, stdout } = await fleetbook(['token', 'create', '--org', 'sample'], away);
+    expect({ code, good: isWellFormedToken(stdout.trim()) }).toEqual({ code: 0, good: true });
+  });
+});
+
+describe('wrong usage ends with 2 and one line that says what would do', () => {
+  it.each([
+    [['frobnicate'], {}, /unknown command 'frobnicate'/],
+    [['token', 'create'], {}, /required option '--org <slug>'/],
+    [
+      ['token', 'create', '--org', 'a', '--scope', 'write'],
+      {},
+      /"write" is no scope; use machines:read or clusters:read/,
+    ],
+    [
+      ['token', 'create', '--org', 'a', '--expires', 'soon'],
+      {},
+      /--expires "soon" is no time; use e\.g\. 90d/,
+    ],
+    [['org', 'create', 'Not A Slug'], {}, /"Not A Slug" is no slug/],
+    [['migrate'], {}, /DATABASE_URL is not set; give postgres:/],
+    [['serve'], { PORT: 'http' }, /PORT must be a port from 0 to 65535; it is "http"/],
+    [
+      ['sync', 'hetzner'],
+      { DATABASE_URL: 'postgres://x@127.0.0.1/x', REDIS_URL: 'redis://x' },
+      /no source is configured/,
+    ],
+    [
+      ['work'],
+      { DATABASE_URL: 'mysql://secret@x/y' },
+      /DATABASE_URL must be a URL that starts with postgres:/,
+    ],
+    [['work'], { HETZNER_URL: 'ftp://x' }, /HETZNER_URL must be a URL that starts with http/],
+    [
+      ['work'],
+      { HETZNER_URL: 'http://x', HETZNER_SCHEDULE: 'often' },
+      /schedule of source "hetzner" must have five cron fields/,
+    ],
+  ])('%j %j', async (args, env: Record<string, string>, message) => {
+    const { code, stderr, stdout } = await fleetbook(args, env);
+    expect({ code, stdout, lines: stderr.trim().split('\n').length }).toEqual({
+      code: 2,
+      stdout: '',
+      lines: 1,
+    });
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain('secret');
+  });
+});

@@ -1,0 +1,154 @@
+import { createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { identify } from '../../src/local/process-identity.ts';
+import { hasRecorded, replayRecorded } from '../support/recorded.ts';
+import { until } from '../support/until.ts';
+import { fleetbook } from './run.ts';
+import { startUp, temporaryHome, type Up } from './up.ts';
+
+interface Provider {
+  id: number;
+  name: string;
+  regions: { id: number; name: string; code: string }[];
+}
+interface Machine {
+  id: number;
+  name: string;
+}
+
+/** Every machine that can be found through the API, by provider name. */
+async function published(up: Up): Promise<Map<string, Machine[]>> {
+  const found = new Map<string, Machine[]>();
+  for (const provider of (await up.json('/v1/providers')) as Provider[]) {
+    const machines: Machine[] = [];
+    for (const region of provider.regions) {
+      machines.push(
+        ...((await up.json(`/v1/machines?provider=${provider.id}&region=${region.id}`)) as Machine[]),
+      );
+    }
+    found.set(provider.name, machines);
+  }
+  return found;
+}
+
+async function redisPid(port: number): Promise<number> {
+  const { readdirSync, readFileSync } = await import('node:fs');
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8');
+      if (/(redis|valkey)-server/.test(command) && command.includes(`:${port}`)) return Number(entry);
+    } catch {
+      // Ended meanwhile.
+    }
+  }
+  throw new Error(`no Redis on port ${port}`);
+}
+
+describe('fleetbook up', () => {
+  it('shows the sample, answers the same when Redis is killed, stops whole, and finds its data again', async () => {
+    await using home = await temporaryHome();
+    const paths: string[] = [];
+    const before = new Map<string, string>();
+    let token: string;
+    {
+      await using up = await startUp(home.path);
+      token = up.token;
+      const providers = (await up.json('/v1/providers')) as Provider[];
+      expect(providers.map(({ name }) => name)).toEqual(['Hetzner', 'Linode']);
+      const hetzner = providers.find(({ name }) => name === 'Hetzner');
+      for (const region of hetzner?.regions ?? [])
+        paths.push(`/v1/machines?provider=${hetzner?.id}&region=${region.id}`);
+      const [machine] = ((await up.json(paths[0] ?? '')) as Machine[]) ?? [];
+      paths.push('/v1/providers', `/v1/machines/${machine?.id}`, `/v1/machines/${machine?.id}/prices`);
+      paths.push(
+        '/v1/clusters',
+        '/v1/clusters/cluster-test',
+        '/v1/clusters/nobody-has-this',
+        '/v1/machines/2147483647',
+      );
+      paths.push('/v1/machines?provider=1&region=x', '/openapi.json');
+
+      const answer = async (path: string) => {
+        const response = await up.get(path, { 'x-request-id': 'same' });
+        return `${response.status} ${response.headers.get('etag')} ${await response.text()}`;
+      };
+      // Some are in the reader's memory when Redis dies, and some are not.
+      for (const path of paths.slice(3)) before.set(path, await answer(path));
+      const pid = await redisPid(up.redisPort);
+      process.kill(pid, 'SIGKILL');
+      await until(() => identify(pid) === undefined);
+      for (const [path, expected] of before) expect(await answer(path), path).toBe(expected);
+      for (const path of paths.slice(0, 3)) expect(await answer(path), path).toMatch(/^200 "/);
+      await until(
+        async () => ((await up.json('/readyz')) as { checks: { cache: string } }).checks.cache === 'ok',
+        {
+          timeoutMs: 20_000,
+          what: 'the restarted Redis to be linked again',
+        },
+      );
+      for (const [path, expected] of before) expect(await answer(path), path).toBe(expected);
+
+      const metrics = await fetch(`${up.opsUrl}/metrics`, {
+        headers: { authorization: `Bearer ${up.opsPassword}` },
+      });
+      const text = await metrics.text();
+      expect(text).toContain('fleetbook_sync_runs_total{source="hetzner",outcome="changed"');
+      expect(text).toMatch(/fleetbook_http_requests_total\{.*route="\/v1\/clusters"/);
+      expect((await fetch(`${up.opsUrl}/metrics`)).status).toBe(401);
+      expect(await up.interrupt()).toBe(0);
+    }
+    await using again = await startUp(home.path);
+    expect(again.token).toBe(token);
+    for (const [path, expected] of before) {
+      const response = await again.get(path, { 'x-request-id': 'same' });
+      expect(`${response.status} ${response.headers.get('etag')} ${await response.text()}`, path).toBe(
+        expected,
+      );
+    }
+  }, 180_000);
+
+  it.skipIf(!hasRecorded)(
+    'serves the recorded catalogues of Hetzner and Linode within the limits',
+    async () => {
+      await using home = await temporaryHome();
+      await using upstream = await replayRecorded();
+      await using up = await startUp(home.path, {
+        HETZNER_URL: upstream.url,
+        LINODE_URL: upstream.url,
+        CATALOGUE_RATES: 'EUR:1.08',
+      });
+      const machines = await published(up);
+      expect(machines.get('Hetzner')).toHaveLength(84);
+      expect(new Set(machines.get('Linode')?.map(({ name }) => name)).size).toBe(19);
+      expect([...machines.keys()]).toEqual(['Hetzner', 'Linode']);
+      expect(await up.json('/v1/clusters')).toEqual([]);
+    },
+    120_000,
+  );
+
+  it('is ready although a source cannot be read, and says which and why', async () => {
+    await using home = await temporaryHome();
+    await using up = await startUp(home.path, { LINODE_URL: 'http://127.0.0.1:1' });
+    expect(up.output()).toMatch(/linode: failed: .*127\.0\.0\.1:1/);
+    expect(await up.json('/v1/providers')).toEqual([]);
+  }, 120_000);
+
+  it('names the setting when a port is taken, and starts nothing', async () => {
+    await using home = await temporaryHome();
+    const taken = createServer();
+    const port = await new Promise<number>((resolve) => {
+      taken.listen(0, '127.0.0.1', () => resolve((taken.address() as { port: number }).port));
+    });
+    const { code, stderr, stdout } = await fleetbook(['up'], {
+      PORT: String(port),
+      FLEETBOOK_HOME: home.path,
+    });
+    taken.close();
+    expect({ code, stdout, stderr }).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^fleetbook: port \d+ is taken by another program; .*PORT=\d+\n$/),
+    });
+  });
+});

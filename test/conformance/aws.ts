@@ -1,0 +1,128 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
+const FILE = '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json';
+const OHIO = 'us-east-2';
+const LOS_ANGELES = 'us-west-2-lax-1';
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  excluded?: ExclusionReason,
+): Offer {
+  const price = { amount, per: 'hour', currency: 'USD' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+/** Products and terms are maps by SKU, and so are a SKU's terms and a term's prices. */
+const maps = [
+  '/products',
+  '/terms',
+  '/terms/OnDemand',
+  '/terms/OnDemand/*',
+  '/terms/OnDemand/*/*/priceDimensions',
+];
+const file = (code: string) => `/offers/v1.0/aws/AmazonEC2/20260220180000/${code}/index.json`;
+const term = (sku: string) => `/terms/OnDemand/${sku}/${sku}.JRTCKXETXF`;
+const dimension = (sku: string) => `${term(sku)}/priceDimensions/${sku}.JRTCKXETXF.6YS6EN2CT7`;
+const attribute = (sku: string, name: string) => `/products/${sku}/attributes/${name}`;
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    {
+      path: INDEX,
+      query: {},
+      json: fixture('aws/region_index.json'),
+      list: 'regions',
+      maps: ['/regions'],
+      required: ['/regions', `/regions/${OHIO}/regionCode`, `/regions/${OHIO}/currentVersionUrl`],
+      prices: [],
+    },
+    {
+      path: file(OHIO),
+      endpoint: FILE,
+      region: OHIO,
+      query: {},
+      json: fixture('aws/us-east-2.json'),
+      list: 'products',
+      maps,
+      required: [
+        '/products',
+        '/terms',
+        '/terms/OnDemand',
+        '/products/OHT3MEDIUM000001/productFamily',
+        '/products/OHT3MEDIUM000001/attributes',
+        ...[
+          'instanceType',
+          'operatingSystem',
+          'tenancy',
+          'capacitystatus',
+          'preInstalledSw',
+          'operation',
+          'location',
+          'vcpu',
+          'memory',
+          'currentGeneration',
+          'instanceFamily',
+        ].map((name) => attribute('OHT3MEDIUM000001', name)),
+        `${term('OHA1METAL0000001')}/priceDimensions`,
+        `${dimension('OHA1METAL0000001')}/unit`,
+        `${dimension('OHA1METAL0000001')}/pricePerUnit`,
+        `${dimension('OHA1METAL0000001')}/pricePerUnit/USD`,
+      ],
+      prices: [
+        `${dimension('OHT3MEDIUM000001')}/pricePerUnit/USD`,
+        `${dimension('OHA1METAL0000001')}/pricePerUnit/USD`,
+      ],
+    },
+    {
+      path: file(LOS_ANGELES),
+      endpoint: FILE,
+      region: LOS_ANGELES,
+      query: {},
+      json: fixture('aws/us-west-2-lax-1.json'),
+      list: 'products',
+      maps,
+      required: ['/products', attribute('LAC5LARGE0000001', 'vcpu')],
+      prices: [`${dimension('LAC5LARGE0000001')}/pricePerUnit/USD`],
+    },
+  ],
+  empty: {
+    [INDEX]: { formatVersion: 'v1.0', regions: {} },
+    [FILE]: { formatVersion: 'v1.0', products: {}, terms: { OnDemand: {}, Reserved: {} } },
+  },
+  uncounted: [INDEX, FILE],
+  regions: { [OHIO]: 'US East (Ohio)', [LOS_ANGELES]: 'US West (Los Angeles)' },
+  offers: [
+    // Neither Windows, dedicated, with SQL Server, reserved, a capacity that is unused, nor the price of April.
+    offer('t3.medium', OHIO, 2, 4, '0.0416'),
+    // Listed once more at zero dollars.
+    offer('r6i.4xlarge', OHIO, 16, 128, '1.008'),
+    offer('t3.nano', OHIO, 2, 0.5, '0.0052'),
+    offer('x1.32xlarge', OHIO, 128, 1952, '13.338'),
+    // Bare metal, of a file that knows no `marketoption`.
+    offer('a1.metal', OHIO, 16, 32, '0.408'),
+    offer('m3.large', OHIO, 2, 7.5, '0.133', 'deprecated'),
+    offer('g4dn.xlarge', OHIO, 4, 16, '0.526', 'accelerated'),
+    offer('inf1.xlarge', OHIO, 4, 8, '0.228', 'accelerated'),
+    offer('t4g.small', OHIO, 2, 2, '0', 'zero_price'),
+    offer('t3.medium', LOS_ANGELES, 2, 4, '0.0499'),
+    offer('c5.large', LOS_ANGELES, 2, 4, '0.102'),
+  ],
+  rejected: [
+    { key: 'mars-1', reason: /^regions\.mars-1\.currentVersionUrl/ },
+    { key: `m7i.large@${OHIO}`, reason: /no term is on demand, in force and priced by the hour/ },
+    {
+      key: `c7i.large@${OHIO}`,
+      reason: /^has several prices: 0\.08925 \(OHC7ILARGE000001\), 0\.8925 \(OHC7ILARGE000002\)/,
+    },
+    { key: `m8g.medium@${OHIO}`, reason: /attributes\.memory must be a count of GiB .*; it is "NA"/ },
+  ],
+};

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import type { Offer } from '../../src/domain/machine.ts';
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** One answer of a provider, written by this project's authors from the facts of its format. */
+export interface FixturePage {
+  readonly path: string;
+  /** Which of the adapter's endpoints it is, where that has a `{name}` in place of what the path holds. Default: the path. */
+  readonly endpoint?: string;
+  /** The whole query with which the adapter must ask for it. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly json: Json;
+  /** Headers that say something of the answer; it has them whatever a test does to the document. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The field that holds the rows: an array, or a map by name. */
+  readonly list: string;
+  /** JSON pointers, `*` for any name, to objects whose fields are rows by name, so that one more would be a row. */
+  readonly maps?: readonly string[];
+  /** When this page alone cannot be read, only this region is held, by a rejected row of that region's code. */
+  readonly region?: string;
+  /** JSON pointers to fields of this page without any of which the answer, or its row, cannot be used. */
+  readonly required: readonly string[];
+  /** JSON pointers to prices here of offers that nothing excludes. */
+  readonly prices: readonly string[];
+}
+
+/** What `test/conformance/<id>.ts` exports as `catalogueCase` for the adapter of that id. */
+export interface CatalogueCase {
+  /** Today, for the adapter. */
+  readonly now: Date;
+  /** What the source's URL has behind the host; the paths of the pages are whole all the same. */
+  readonly basePath?: string;
+  readonly pages: readonly FixturePage[];
+  /** For each endpoint an answer without any row, otherwise well formed. */
+  readonly empty: Readonly<Record<string, Json>>;
+  /** Endpoints whose answers do not say how many rows there are. */
+  readonly uncounted?: readonly string[];
+  /** Region codes and names. */
+  readonly regions: Readonly<Record<string, string>>;
+  readonly offers: readonly Offer[];
+  readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
+}
+
+/** Which of the adapter's endpoints a page is. */
+export function endpointOf(page: FixturePage): string {
+  return page.endpoint ?? page.path;
+}
+
+/** A file of `test/fixtures`. */
+export function fixture(path: string): Json {
+  return JSON.parse(readFileSync(new URL(`../fixtures/${path}`, import.meta.url), 'utf8')) as Json;
+}
+
+/**
+ * The case of an adapter.
+ * @throws Error when it has none: an adapter that no case covers is not done
+ */
+export async function caseOf(id: string): Promise<CatalogueCase> {
+  const file = `${id}.ts`;
+  const module: { catalogueCase?: CatalogueCase } = await import(new URL(file, import.meta.url).href).catch(
+    (cause: unknown) => {
+      throw new Error(`no conformance case for the adapter ${id}: write test/conformance/${file}`, { cause });
+    },
+  );
+  if (module.catalogueCase === undefined)
+    throw new Error(`test/conformance/${file} must export catalogueCase`);
+  return module.catalogueCase;
+}

@@ -1,0 +1,309 @@
+import { CronExpressionParser } from 'cron-parser';
+import { describe, expect, it } from 'vitest';
+import type { Offer } from '../../src/domain/machine.ts';
+import { openSourceHttp } from '../../src/sources/http.ts';
+import { catalogueAdapters } from '../../src/sources/registry.ts';
+import {
+  type CatalogueAdapter,
+  type CatalogueItem,
+  type RejectedRow,
+  SourceError,
+  type SourceFailureKind,
+} from '../../src/sources/source.ts';
+import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
+import { type CatalogueCase, caseOf, endpointOf, type FixturePage, type Json } from './catalogue-case.ts';
+import { changed, everyObject, reversed, without, withoutFirst } from './json-changes.ts';
+
+const TOKEN = 'conformance:token';
+
+interface Catalogue {
+  readonly regions: Readonly<Record<string, string>>;
+  readonly offers: readonly Offer[];
+  readonly rejected: readonly RejectedRow[];
+  readonly totals: readonly Extract<CatalogueItem, { kind: 'total' }>[];
+}
+
+/** Reads the case's pages, some of them answered otherwise; with `all`, each must be asked for exactly once. */
+async function read(
+  adapter: CatalogueAdapter,
+  { pages, now, basePath = '' }: CatalogueCase,
+  otherwise: (page: FixturePage) => FakeAnswer | undefined = () => undefined,
+  all: 'all' | 'any' = 'any',
+): Promise<Catalogue> {
+  await using upstream = await fakeUpstream();
+  const scheme = { none: null, bearer: /^Bearer conformance:token$/, basic: /^Basic / }[adapter.credentials];
+  for (const page of pages) {
+    const call = {
+      path: page.path,
+      query: page.query,
+      headers: { authorization: scheme },
+      times: all === 'all' ? 1 : all,
+    };
+    const answer = otherwise(page) ?? { json: page.json };
+    upstream.expect(call, { ...answer, headers: { ...page.headers, ...answer.headers } });
+  }
+  const http = openSourceHttp({
+    baseUrl: upstream.url + basePath,
+    credentials: adapter.credentials,
+    token: TOKEN,
+    deadlineMs: 5_000,
+    maxBytes: 1_000_000,
+  });
+  const items: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => now })) items.push(item);
+  return {
+    regions: Object.fromEntries(
+      items.flatMap((item) => (item.kind === 'region' ? [[item.code, item.name]] : [])),
+    ),
+    offers: sorted(items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []))),
+    rejected: items.filter((item) => item.kind === 'rejected'),
+    totals: items.filter((item) => item.kind === 'total'),
+  };
+}
+
+function sorted(offers: readonly Offer[]): Offer[] {
+  return offers.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+}
+
+function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): string {
+  return `${name}@${regionCode}`;
+}
+
+async function failure(reading: Promise<Catalogue>, kind: SourceFailureKind): Promise<SourceError> {
+  const error = await reading.then(
+    () => expect.unreachable('it was read as if nothing was wrong'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(SourceError);
+  expect(error).toMatchObject({ kind, message: expect.not.stringContaining(TOKEN) });
+  return error as SourceError;
+}
+
+/** What was offered before is offered as it was, or a new rejected row speaks for it and says `field`. */
+function expectNothingLost(before: Catalogue, after: Catalogue, field: string): void {
+  const fresh = after.rejected.filter((row) => !before.rejected.some((old) => old.key === row.key));
+  expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
+  const nameless = fresh.some((row) => row.name === undefined && row.regionCode === undefined);
+  const spokenFor = (offer: Offer) =>
+    fresh.some((row) =>
+      row.name !== undefined || row.regionCode !== undefined
+        ? (row.name ?? offer.name) === offer.name && (row.regionCode ?? offer.regionCode) === offer.regionCode
+        : nameless,
+    );
+  const kept = new Map(after.offers.map((offer) => [nameOf(offer), offer]));
+  for (const offer of before.offers) {
+    if (kept.has(nameOf(offer))) expect(kept.get(nameOf(offer))).toEqual(offer);
+    else expect(spokenFor(offer), `${nameOf(offer)} disappeared silently`).toBe(true);
+  }
+  expect(after.offers.length).toBeLessThanOrEqual(before.offers.length);
+}
+
+const HTML: FakeAnswer = {
+  raw: '<html><body>Down for maintenance</body></html>',
+  headers: { 'content-type': 'text/html' },
+};
+const REFUSED: FakeAnswer = { status: 401, json: { error: 'token' } };
+const nameOfPage = ({ path, query }: FixturePage) => `${path}?${new URLSearchParams(query)}`;
+
+describe('every adapter', () => {
+  it('has an id, a provider id and a provider name of its own', () => {
+    for (const values of [
+      catalogueAdapters.map((adapter) => adapter.id),
+      catalogueAdapters.map((adapter) => String(adapter.provider.id)),
+      catalogueAdapters.map((adapter) => adapter.provider.name),
+    ]) {
+      expect(new Set(values).size).toBe(values.length);
+    }
+  });
+
+  it('must have a conformance case', async () => {
+    await expect(caseOf('nowhere')).rejects.toThrow('write test/conformance/nowhere.ts');
+  });
+});
+
+// An adapter without a case fails the whole suite here.
+const cases = await Promise.all(
+  catalogueAdapters.map(async (adapter) => ({ adapter, own: await caseOf(adapter.id) })),
+);
+
+describe.for(cases)('$adapter.id', ({ adapter, own }) => {
+  const pages = own.pages.map((page) => [nameOfPage(page), page] as const);
+  const instead = (page: FixturePage, answer: FakeAnswer) => (asked: FixturePage) =>
+    asked === page ? answer : undefined;
+  const fields = (of: 'required' | 'prices') =>
+    own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
+
+  it('describes itself completely', () => {
+    expect(adapter.id).toMatch(/^[a-z0-9-]+$/);
+    expect(adapter.provider.name).not.toBe('');
+    // From 1000 on, ids are given to providers that no adapter names.
+    expect(
+      Number.isInteger(adapter.provider.id) && adapter.provider.id > 0 && adapter.provider.id < 1000,
+    ).toBe(true);
+    expect(new URL(adapter.baseUrl).protocol).toBe('https:');
+    expect(adapter.currency).toMatch(/^[A-Z]{3}$/);
+    expect(adapter.schedule.split(' ')).toHaveLength(5);
+    expect(CronExpressionParser.parse(adapter.schedule, { tz: 'UTC' }).hasNext()).toBe(true);
+    expect(new Set(own.pages.map(endpointOf))).toEqual(new Set(adapter.endpoints));
+  });
+
+  it('reads regions, offers, reasons and totals, asking for every page once', async () => {
+    const found = await read(adapter, own, undefined, 'all');
+    expect(found.regions).toEqual(own.regions);
+    expect(found.offers).toEqual(sorted(own.offers));
+    const reasons = own.rejected.map(({ key, reason }) => ({ key, reason: expect.stringMatching(reason) }));
+    expect(found.rejected).toHaveLength(reasons.length);
+    expect(found.rejected).toEqual(
+      expect.arrayContaining(reasons.map((row) => expect.objectContaining(row))),
+    );
+    for (const total of found.totals) expect(total.fetched).toBe(total.advertised);
+    for (const { ramUnit, price } of found.offers) {
+      expect(ramUnit).toBe(adapter.memoryUnit === 'GB' ? 'Decimal' : 'Binary');
+      expect(price.currency).toBe(adapter.currency);
+    }
+  });
+
+  it('does not care for fields that it does not know', async () => {
+    const found = await read(
+      adapter,
+      own,
+      ({ json, maps }) => ({ json: everyObject(json, 'unheard_of', { deep: [1] }, maps) }),
+      'all',
+    );
+    expect(found).toEqual(await read(adapter, own));
+  });
+
+  it('does not care for the order of rows', async () => {
+    const [found, before] = [
+      await read(adapter, own, (page) => ({ json: changed(page.json, `/${page.list}`, reversed) })),
+      await read(adapter, own),
+    ];
+    expect(found.offers).toEqual(before.offers);
+    expect(found.regions).toEqual(before.regions);
+    expect(found.rejected.map((row) => row.key).toSorted()).toEqual(
+      before.rejected.map((row) => row.key).toSorted(),
+    );
+  });
+
+  it.for(fields('required'))(
+    'never loses a machine silently when %s is missing or of another type',
+    async ([pointer, page]) => {
+      const before = await read(adapter, own);
+      const field = pointer.split('/').at(-1) ?? '';
+      for (const json of [
+        without(page.json, pointer),
+        changed(page.json, pointer, () => ({ other: true })),
+      ]) {
+        const after = await read(adapter, own, instead(page, { json })).catch((error: unknown) => {
+          expect(error).toBeInstanceOf(SourceError);
+          expect(error).toMatchObject({ kind: 'invalid', message: expect.stringContaining(field) });
+          return undefined;
+        });
+        if (after !== undefined) expectNothingLost(before, after, field);
+      }
+    },
+  );
+
+  it.for(fields('prices'))(
+    'rejects the row when %s is negative, absurd or no number',
+    async ([pointer, page]) => {
+      const before = await read(adapter, own);
+      for (const wrong of [-0.01, 1e30, 'free', '', true, '0x10', 'Infinity']) {
+        const price = (value: Json) => (typeof value === 'string' ? String(wrong) : wrong);
+        const json = changed(page.json, pointer, price);
+        const after = await read(adapter, own, instead(page, { json }));
+        expect(after.offers.length, JSON.stringify(wrong)).toBeLessThan(before.offers.length);
+        expectNothingLost(before, after, pointer.split('/').at(-1) ?? '');
+      }
+    },
+  );
+
+  it.for(fields('prices'))('does not publish a machine for nothing: %s of zero', async ([pointer, page]) => {
+    const before = await read(adapter, own);
+    const json = changed(page.json, pointer, (value) => (typeof value === 'string' ? '0.0000000000' : 0));
+    const after = await read(adapter, own, instead(page, { json }));
+    expect(after.rejected).toEqual(before.rejected);
+    expect(after.offers.map(nameOf)).toEqual(before.offers.map(nameOf));
+    const free = after.offers.filter((offer) => offer.excluded === 'zero_price');
+    expect(free.length).toBeGreaterThan(0);
+    expect(
+      after.offers.filter((offer) => offer.price.amount === '0' && offer.excluded === undefined),
+    ).toEqual([]);
+  });
+
+  const unwell = (page: FixturePage): FakeAnswer[] => {
+    const cutAfter = Math.floor(JSON.stringify(page.json).length / 2);
+    const framings = ['length', 'chunked', 'close'] as const;
+    return [{ status: 500 }, ...framings.map((framing) => ({ json: page.json, cutAfter, framing }))];
+  };
+  const common = pages.filter(([, page]) => page.region === undefined);
+  const regional = pages.filter(([, page]) => page.region !== undefined);
+
+  it.for(pages)('leaves its source alone for as long as %s asks', async ([, page]) => {
+    const limited = instead(page, { status: 429, headers: { 'retry-after': '7' } });
+    expect(await failure(read(adapter, own, limited), 'retry')).toMatchObject({ retryAfterMs: 7_000 });
+  });
+
+  it.for(common)('fails with retry when %s fails', async ([, page]) => {
+    for (const answer of unwell(page)) await failure(read(adapter, own, instead(page, answer)), 'retry');
+  });
+
+  it.for(common)('fails with the right meaning when %s is HTML, refused or gone', async ([, page]) => {
+    await failure(read(adapter, own, instead(page, HTML)), 'invalid');
+    await failure(read(adapter, own, instead(page, REFUSED)), 'misconfigured');
+    await failure(read(adapter, own, instead(page, { status: 404 })), 'gone');
+  });
+
+  it.for(regional)('holds one region, and no other, when %s fails in any way', async ([, page]) => {
+    const before = await read(adapter, own);
+    for (const answer of [...unwell(page), HTML, REFUSED, { status: 404 }]) {
+      const after = await read(adapter, own, instead(page, answer));
+      expect(after.rejected).toContainEqual(
+        expect.objectContaining({ regionCode: page.region, reason: expect.stringContaining(page.path) }),
+      );
+      expect(after.rejected.find((row) => row.regionCode === page.region)).not.toHaveProperty('name');
+      expect(after.offers).toEqual(before.offers.filter((offer) => offer.regionCode !== page.region));
+    }
+  });
+
+  it.for(regional.slice(0, 1))('fails when %s and every other region cannot be read', async () => {
+    const down = (answer: FakeAnswer) => (page: FixturePage) =>
+      page.region === undefined ? undefined : answer;
+    await failure(read(adapter, own, down({ status: 500 })), 'retry');
+    await failure(read(adapter, own, down({ status: 404 })), 'gone');
+  });
+
+  it.for(Object.entries(own.empty))('never takes an empty %s for "all gone"', async ([path, json]) => {
+    const emptied = read(adapter, own, (page) => (endpointOf(page) === path ? { json } : undefined));
+    expect((await failure(emptied, 'invalid')).message).toContain('lists nothing');
+  });
+
+  it('has a fixture of an empty answer for each endpoint', () => {
+    expect(Object.keys(own.empty).toSorted()).toEqual([...adapter.endpoints].toSorted());
+  });
+
+  it.for(pages.filter(([, page]) => !own.uncounted?.includes(endpointOf(page))))(
+    'tells when %s has lost a row',
+    async ([, page]) => {
+      const json = changed(page.json, `/${page.list}`, withoutFirst);
+      const { totals } = await read(adapter, own, instead(page, { json }));
+      expect(totals.filter((total) => total.advertised !== total.fetched)).toHaveLength(1);
+    },
+  );
+
+  const siblings = (page: FixturePage) =>
+    own.pages.filter((other) => other !== page && other.path === page.path && other.query.page !== undefined);
+  it.for(pages.filter(([, page]) => siblings(page).length > 0))(
+    'does not take another page for %s',
+    async ([, page]) => {
+      for (const { json } of siblings(page)) {
+        const reading = read(adapter, own, instead(page, { json }));
+        const said =
+          page.region === undefined
+            ? (await failure(reading, 'invalid')).message
+            : (await reading).rejected.find((row) => row.regionCode === page.region)?.reason;
+        expect(said).toContain(`page ${page.query.page}`);
+      }
+    },
+  );
+});

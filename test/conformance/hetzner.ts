@@ -1,0 +1,92 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import { type CatalogueCase, fixture, type Json } from './catalogue-case.ts';
+
+const query = (page: number) => ({ page: String(page), per_page: '50' });
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  excluded?: ExclusionReason,
+): Offer {
+  const price = { amount, per: 'hour', currency: 'EUR' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Decimal', price } as const;
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+function empty(list: string): Json {
+  return { [list]: [], meta: { pagination: { page: 1, next_page: null, total_entries: 0 } } };
+}
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    {
+      path: '/v1/locations',
+      query: query(1),
+      json: fixture('hetzner/locations.json'),
+      list: 'locations',
+      required: [
+        '/locations',
+        '/locations/0/name',
+        '/locations/0/city',
+        '/meta',
+        '/meta/pagination/next_page',
+      ],
+      prices: [],
+    },
+    {
+      path: '/v1/server_types',
+      query: query(1),
+      json: fixture('hetzner/server_types-1.json'),
+      list: 'server_types',
+      required: [
+        '/server_types',
+        '/server_types/0/name',
+        '/server_types/0/cores',
+        '/server_types/0/memory',
+        '/server_types/0/prices',
+        '/server_types/0/prices/1/location',
+        '/server_types/0/prices/1/price_hourly',
+        '/server_types/0/prices/1/price_hourly/net',
+        '/server_types/2/locations/1/name',
+        '/meta/pagination/page',
+        '/meta/pagination/next_page',
+      ],
+      prices: ['/server_types/0/prices/0/price_hourly/net', '/server_types/2/prices/2/price_hourly/net'],
+    },
+    {
+      path: '/v1/server_types',
+      query: query(2),
+      json: fixture('hetzner/server_types-2.json'),
+      list: 'server_types',
+      required: ['/server_types/1/cores', '/meta/pagination'],
+      prices: ['/server_types/0/prices/1/price_hourly/net'],
+    },
+  ],
+  empty: { '/v1/locations': empty('locations'), '/v1/server_types': empty('server_types') },
+  regions: { fsn1: 'Falkenstein', hel1: 'Helsinki', ash: 'Ashburn, VA' },
+  offers: [
+    offer('cx22', 'fsn1', 2, 4, '0.006'),
+    offer('cx22', 'hel1', 2, 4, '0.0062'),
+    // `deprecated: false` beside a filled `deprecation`.
+    offer('cx11', 'fsn1', 1, 2, '0.0052', 'deprecated'),
+    // Announced there although it can be ordered until 2027; not sold in hel1 any more; as ever in ash.
+    offer('cpx11', 'fsn1', 2, 2, '0.007', 'deprecated'),
+    offer('cpx11', 'hel1', 2, 2, '0.007', 'unavailable'),
+    offer('cpx11', 'ash', 2, 2, '0.008'),
+    offer('cax11', 'fsn1', 2, 4, '0.0064', 'unavailable'),
+    offer('cax11', 'hel1', 2, 4, '0.0064'),
+    // The limits are the sync's business.
+    offer('ccx63', 'ash', 48, 192, '0.465'),
+    offer('cpx21', 'fsn1', 3, 4, '0.0118'),
+    // To be announced in December.
+    offer('cpx31', 'hel1', 4, 8, '0.0216'),
+  ],
+  rejected: [
+    { key: 'cpx21@mars1', reason: /^prices\[1\]\.location names mars1, which \/v1\/locations does not list/ },
+  ],
+};

@@ -1,0 +1,75 @@
+import type { Json } from './catalogue-case.ts';
+
+/** A copy with the value at a JSON pointer replaced. Throws when there is none: the case's pointer is wrong. */
+export function changed(document: Json, pointer: string, change: (value: Json) => Json): Json {
+  return at(document, pointer, (holder, key) => {
+    if (Array.isArray(holder)) holder[Number(key)] = change(holder[Number(key)] ?? null);
+    else holder[key] = change(holder[key] ?? null);
+  });
+}
+
+/** A copy without the field at a JSON pointer. */
+export function without(document: Json, pointer: string): Json {
+  return at(document, pointer, (holder, key) => {
+    if (Array.isArray(holder)) holder.splice(Number(key), 1);
+    else delete holder[key];
+  });
+}
+
+/** A copy in which every object has a field more, but for those at the JSON pointers of `maps` (`*`: any name). */
+export function everyObject(
+  document: Json,
+  field: string,
+  value: Json,
+  maps: readonly string[] = [],
+  at = '',
+): Json {
+  if (Array.isArray(document))
+    return document.map((item, index) => everyObject(item, field, value, maps, `${at}/${index}`));
+  if (typeof document !== 'object' || document === null) return document;
+  const copied = Object.entries(document).map(([key, inner]) => [
+    key,
+    everyObject(inner, field, value, maps, `${at}/${key}`),
+  ]);
+  const copy = Object.fromEntries(copied) as { [key: string]: Json };
+  return maps.some((pattern) => fits(pattern, at)) ? copy : { ...copy, [field]: value };
+}
+
+/** The same rows, of an array or of a map, the other way round. */
+export function reversed(rows: Json): Json {
+  if (Array.isArray(rows)) return rows.toReversed();
+  return Object.fromEntries(Object.entries(rows ?? {}).reverse()) as { [key: string]: Json };
+}
+
+/** The same rows, of an array or of a map, but for the first. */
+export function withoutFirst(rows: Json): Json {
+  if (Array.isArray(rows)) return rows.slice(1);
+  return Object.fromEntries(Object.entries(rows ?? {}).slice(1)) as { [key: string]: Json };
+}
+
+function fits(pattern: string, pointer: string): boolean {
+  const [wanted, found] = [pattern.split('/'), pointer.split('/')];
+  return (
+    wanted.length === found.length && wanted.every((part, index) => part === '*' || part === found[index])
+  );
+}
+
+function at(
+  document: Json,
+  pointer: string,
+  act: (holder: Json[] | { [key: string]: Json }, key: string) => void,
+): Json {
+  const copy = structuredClone(document);
+  const keys = pointer.split('/').slice(1);
+  const last = keys.pop();
+  let holder: Json | undefined = copy;
+  for (const key of keys) {
+    if (typeof holder !== 'object' || holder === null) break;
+    holder = Array.isArray(holder) ? holder[Number(key)] : holder[key];
+  }
+  if (typeof holder !== 'object' || holder === null || last === undefined || !Object.hasOwn(holder, last)) {
+    throw new Error(`the fixture has nothing at ${pointer}`);
+  }
+  act(holder, last);
+  return copy;
+}

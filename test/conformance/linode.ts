@@ -1,0 +1,124 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import type { BillingPeriod } from '../../src/domain/price.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+interface Rest {
+  excluded?: ExclusionReason;
+  per?: BillingPeriod;
+}
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  rest: Rest = {},
+): Offer {
+  const price = { amount, per: rest.per ?? 'hour', currency: 'USD' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return rest.excluded === undefined ? found : { ...found, excluded: rest.excluded };
+}
+
+const unavailable = { excluded: 'unavailable' } as const;
+const deprecated = { excluded: 'deprecated' } as const;
+const accelerated = { excluded: 'accelerated' } as const;
+const empty = { data: [], page: 1, pages: 1, results: 0 };
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    {
+      path: '/v4/regions',
+      query: { page: '1' },
+      json: fixture('linode/regions.json'),
+      list: 'data',
+      required: [
+        '/data',
+        '/page',
+        '/pages',
+        '/results',
+        '/data/0/id',
+        '/data/0/label',
+        '/data/0/capabilities',
+        '/data/0/status',
+      ],
+      prices: [],
+    },
+    {
+      path: '/v4/linode/types',
+      query: { page: '1' },
+      json: fixture('linode/types-1.json'),
+      list: 'data',
+      required: [
+        '/data',
+        '/pages',
+        '/results',
+        '/data/0/id',
+        '/data/0/class',
+        '/data/0/memory',
+        '/data/0/vcpus',
+        '/data/0/gpus',
+        '/data/0/successor',
+        '/data/0/price',
+        '/data/0/region_prices',
+        '/data/0/region_prices/0/id',
+      ],
+      prices: ['/data/0/price/hourly', '/data/0/region_prices/0/hourly', '/data/1/region_prices/0/monthly'],
+    },
+    {
+      path: '/v4/linode/types',
+      query: { page: '2' },
+      json: fixture('linode/types-2.json'),
+      list: 'data',
+      required: ['/page', '/pages', '/data/0/vcpus'],
+      prices: ['/data/0/region_prices/0/hourly'],
+    },
+    {
+      path: '/v4beta/regions/availability',
+      query: { page: '1' },
+      json: fixture('linode/availability-1.json'),
+      list: 'data',
+      required: ['/data', '/pages', '/results', '/data/1/available'],
+      prices: [],
+    },
+    {
+      path: '/v4beta/regions/availability',
+      query: { page: '2' },
+      json: fixture('linode/availability-2.json'),
+      list: 'data',
+      required: ['/page', '/pages', '/data/0/available', '/data/0/region', '/data/0/plan'],
+      prices: [],
+    },
+  ],
+  empty: { '/v4/regions': empty, '/v4/linode/types': empty, '/v4beta/regions/availability': empty },
+  regions: {
+    'us-east': 'Newark, NJ',
+    'id-cgk': 'Jakarta, ID',
+    'us-iad': 'Washington, DC',
+    'us-den-1': 'Distributed - Denver, CO',
+  },
+  offers: [
+    offer('g6-nanode-1', 'us-east', 1, 1, '0.0075'),
+    offer('g6-nanode-1', 'id-cgk', 1, 1, '0.009'),
+    // A region that is out of order sells nothing today.
+    offer('g6-nanode-1', 'us-iad', 1, 1, '0.0075', unavailable),
+    offer('g6-standard-2', 'us-east', 2, 4, '0.036', unavailable),
+    // Its override prices months only.
+    offer('g6-standard-2', 'id-cgk', 2, 4, '28.8', { per: 'month' }),
+    offer('g6-standard-2', 'us-iad', 2, 4, '0.036', unavailable),
+    offer('g5-standard-2', 'us-east', 2, 4, '0.03', deprecated),
+    offer('g5-standard-2', 'id-cgk', 2, 4, '0.03', deprecated),
+    offer('g5-standard-2', 'us-iad', 2, 4, '0.03', deprecated),
+    offer('g7-highmem-1', 'us-east', 2, 24, '0.09'),
+    offer('g7-highmem-1', 'us-iad', 2, 24, '0.09', unavailable),
+    offer('g7-premium-2', 'id-cgk', 2, 4, '0.077'),
+    offer('g1-gpu-rtx6000-1', 'us-east', 8, 32, '1.5', accelerated),
+    offer('g1-accelerated-netint-vpu-t1u1-s', 'us-east', 8, 16, '0.42', accelerated),
+  ],
+  rejected: [
+    { key: 'g7-highmem-1@id-cgk', reason: /^region_prices\[0\] must have an hourly or a monthly amount/ },
+    { key: 'g9-metal-1', reason: /^class must be one of nanode, .*; it is "metal"$/ },
+  ],
+};

@@ -1,0 +1,17 @@
+import { PostgreSqlContainer, type StartedPostgreSqlContainer } from '@testcontainers/postgresql';
+import { RedisContainer, type StartedRedisContainer } from '@testcontainers/redis';
+
+const POSTGRES_IMAGE = process.env.FLEETBOOK_TEST_POSTGRES_IMAGE || 'postgres:18-alpine';
+const REDIS_IMAGE = process.env.FLEETBOOK_TEST_REDIS_IMAGE || 'redis:8-alpine';
+
+/** PostgreSQL from the official image; its user is a superuser. `await using` removes it. */
+export function startPostgresContainer(): Promise<StartedPostgreSqlContainer> {
+  return new PostgreSqlContainer(POSTGRES_IMAGE).start();
+}
+
+/** Redis from the official image, with the settings that docker-compose.yml gives the queues' server. */
+export function startRedisContainer(): Promise<StartedRedisContainer> {
+  return new RedisContainer(REDIS_IMAGE)
+    .withCommand(['redis-server', '--maxmemory-policy', 'noeviction', '--appendonly', 'yes'])
+    .start();
+}

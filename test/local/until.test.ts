@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { until } from '../support/until.ts';
+
+it('returns the first truthy answer', async () => {
+  let asked = 0;
+  expect(await until(() => (++asked === 3 ? 'now' : undefined))).toBe('now');
+  expect(asked).toBe(3);
+});
+
+it('asks again when the condition throws', async () => {
+  let asked = 0;
+  const answer = await until(() => {
+    if (++asked < 3) throw new Error('not yet');
+    return asked;
+  });
+  expect(answer).toBe(3);
+});
+
+it('says what it waited for, how long, and what came last', async () => {
+  const late = until(() => false, { timeoutMs: 20, what: 'the train' });
+  await expect(late).rejects.toThrow('waited 20 ms in vain for: the train\nlast answer: false');
+  const broken = until(() => Promise.reject(new Error('derailed')), { timeoutMs: 20, what: 'the train' });
+  await expect(broken).rejects.toThrow('last answer: threw derailed');
+});

@@ -1,0 +1,249 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  clustersContent,
+  type MachineRow,
+  providersContent,
+  regionContent,
+} from '../../src/snapshot/build.ts';
+import {
+  type DocumentContent,
+  decodeDocument,
+  encodeBody,
+  encodeDocument,
+  FORMAT,
+  HEADER_LENGTH,
+  hashOf,
+  parseHeader,
+} from '../../src/snapshot/format.ts';
+
+/** Names of any script, with what JSON escapes and what takes four bytes. */
+const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+
+const machine: fc.Arbitrary<Omit<MachineRow, 'id'>> = fc.record({
+  name: text,
+  ram: fc.integer({ min: 1, max: 128 }),
+  cpu: fc.integer({ min: 1, max: 32 }),
+  price: fc.double({ min: 1e-12, max: 10, noNaN: true }),
+  ramUnit: fc.constantFrom('Binary', 'Decimal'),
+});
+
+const region = fc
+  .record({
+    id: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+    version: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    name: text,
+    code: text,
+    providerName: text,
+    machines: fc.array(machine, { maxLength: 40 }),
+    sources: fc.uniqueArray(fc.string({ minLength: 1, maxLength: 8 }), { maxLength: 3 }),
+  })
+  .map(({ id, version, name, code, providerName, machines, sources }) =>
+    regionContent(
+      { id, version, name, code, provider: { id: 1, name: providerName } },
+      machines.map((row, i) => ({ ...row, id: i + 1 })),
+      sources,
+    ),
+  );
+
+async function encoded(content: DocumentContent) {
+  return encodeDocument(content);
+}
+
+const sample = regionContent(
+  { id: 7, version: 12, name: 'Zürich', code: 'zrh', provider: { id: 1, name: 'Höst 🚀' } },
+  Array.from({ length: 30 }, (_, i) => ({
+    id: i + 1,
+    name: `größe-${i}`,
+    ram: 8,
+    cpu: 2,
+    price: 0.001,
+    ramUnit: 'Binary',
+  })),
+  ['b', 'a'],
+);
+
+describe('a stored document', () => {
+  it('reads back as it was written', async () => {
+    await fc.assert(
+      fc.asyncProperty(region, async (content) => {
+        const { value, document } = await encoded(content);
+        const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
+        expect(read.version).toBe(content.version);
+        expect(read.body).toEqual(document.body);
+        expect(read.body.identity).toEqual(content.body);
+        expect(read.sources).toEqual([...content.sources].sort());
+        expect(read.size).toBe(value.length);
+        expect(parseHeader(value)).toMatchObject({ version: content.version });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('is the same value, byte for byte, whenever it is built from the same rows', async () => {
+    await fc.assert(
+      fc.asyncProperty(region, async (content) => {
+        const [first, second] = await Promise.all([encoded(content), encoded(structuredCopy(content))]);
+        expect(first.value.equals(second.value)).toBe(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('gives each element as a slice that is its JSON, byte for byte, whatever script its names are in', async () => {
+    await fc.assert(
+      fc.asyncProperty(region, async (content) => {
+        const { value } = await encoded(content);
+        const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
+        const list = JSON.parse(read.body.identity.toString()) as { id: number }[];
+        for (const element of list) {
+          const slice = read.slice(String(element.id)) ?? expect.unreachable('no slice');
+          expect(slice.identity.toString()).toBe(JSON.stringify(element));
+          expect(slice.hash).toBe(hashOf(Buffer.from(JSON.stringify(element))));
+          expect([slice.gzip, slice.br]).toEqual([undefined, undefined]);
+        }
+        expect(read.slice(String(list.length + 1))).toBeUndefined();
+        expect(read.has(String(list.length + 1))).toBe(false);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('finds clusters by slug, also by one that looks like a property of every object', async () => {
+    const cluster = (slug: string) => ({
+      name: slug,
+      slug,
+      region: { name: 'r', code: 'r' },
+      provider: { id: 1, name: 'p' },
+      status: 'Active',
+      shards: 1,
+      replicas: 1,
+      user: { first_name: '', last_name: '' },
+      machine: { ram: 1, cpu: 1, id: 1, ram_unit: 'Binary' as const },
+      disks: [],
+      created_at: '2022-02-14T10:11:26.567713',
+    });
+    const content = clustersContent(3, 1, [cluster('constructor'), cluster('a')], []);
+    const { value } = await encoded(content);
+    const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
+    expect(JSON.parse(read.slice('constructor')?.identity.toString() ?? '').slug).toBe('constructor');
+    expect(read.slice('toString')).toBeUndefined();
+    expect(read.slice('__proto__')).toBeUndefined();
+    expect(read.slice('')).toBeUndefined();
+  });
+
+  it('leads from a provider and a region to the provider in the list of providers', async () => {
+    const providers = [1, 2].map((id) => ({
+      id,
+      name: `p${id}`,
+      regions: [{ id: id * 10, name: 'r', code: 'r' }],
+    }));
+    const content = providersContent(1, providers, []);
+    const { document } = await encoded(content);
+    expect(document.has('1/10')).toBe(true);
+    expect(document.has('2/10')).toBe(false);
+    expect(document.slice('2/20')?.identity.toString()).toBe(JSON.stringify(providers[1]));
+  });
+});
+
+describe('a value that is not what was asked for is a miss', () => {
+  it('when any byte of it is another', async () => {
+    const { value } = await encoded(sample);
+    await fc.assert(
+      fc.property(fc.nat(value.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
+        const damaged = Buffer.from(value);
+        damaged[at] = (damaged[at] ?? 0) ^ change;
+        expect(decodeDocument(sample.name, damaged)).toBeUndefined();
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('when it is cut short or something follows it', async () => {
+    const { value } = await encoded(sample);
+    for (const length of [0, 1, 20, HEADER_LENGTH - 1, HEADER_LENGTH, HEADER_LENGTH + 1, value.length - 1]) {
+      expect(decodeDocument(sample.name, value.subarray(0, length))).toBeUndefined();
+    }
+    expect(decodeDocument(sample.name, Buffer.concat([value, Buffer.from('\n')]))).toBeUndefined();
+  });
+
+  it('when it is anything at all, without ever throwing', () => {
+    const start = Buffer.from(`${FORMAT} 0000000000000001 00000004 `);
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, looksRight) => {
+        const value = looksRight ? Buffer.concat([start, bytes]) : Buffer.from(bytes);
+        expect(decodeDocument(sample.name, value)).toBeUndefined();
+      }),
+    );
+  });
+
+  it.each([
+    ['an older format', 'FB0'],
+    ['a newer format', 'FB2'],
+  ])('when it is in %s', async (_, format) => {
+    const { value } = await encoded(sample);
+    const other = Buffer.concat([Buffer.from(format), value.subarray(3)]);
+    expect(parseHeader(other)).toBeUndefined();
+    expect(decodeDocument(sample.name, other)).toBeUndefined();
+  });
+
+  it('when its envelope names another document, such as another organization', async () => {
+    const { value } = await encoded(clustersContent(11, 4, [], []));
+    expect(decodeDocument({ kind: 'clusters', organizationId: 11 }, value)).toBeDefined();
+    expect(decodeDocument({ kind: 'clusters', organizationId: 1 }, value)).toBeUndefined();
+    expect(decodeDocument({ kind: 'clusters', organizationId: 111 }, value)).toBeUndefined();
+    expect(decodeDocument({ kind: 'region', regionId: 11 }, value)).toBeUndefined();
+    expect(decodeDocument({ kind: 'providers' }, value)).toBeUndefined();
+  });
+});
+
+describe('an encoded body', () => {
+  it('has compressed forms that say the same, and only where they are smaller', async () => {
+    const bodies = fc.oneof(
+      fc.uint8Array({ maxLength: 4000 }).map((bytes) => Buffer.from(bytes)),
+      fc.array(text, { maxLength: 300 }).map((words) => Buffer.from(JSON.stringify(words))),
+    );
+    await fc.assert(
+      fc.asyncProperty(bodies, async (identity) => {
+        const body = await encodeBody(identity);
+        expect(body.identity).toBe(identity);
+        for (const [compressed, open] of [
+          [body.gzip, gunzipSync] as const,
+          [body.br, brotliDecompressSync] as const,
+        ]) {
+          if (!compressed) continue;
+          expect(compressed.length).toBeLessThan(identity.length);
+          expect(open(compressed).equals(identity)).toBe(true);
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is compressed from 1 KiB on', async () => {
+    const below = await encodeBody(Buffer.alloc(1023, 'a'));
+    expect([below.gzip, below.br]).toEqual([undefined, undefined]);
+    const from = await encodeBody(Buffer.alloc(1024, 'a'));
+    expect(from.gzip?.length).toBeLessThan(100);
+    expect(from.br?.length).toBeLessThan(100);
+  });
+
+  it('goes plain where compression would make it longer', async () => {
+    const random = await encodeBody(Buffer.from(crypto.getRandomValues(new Uint8Array(4096))));
+    expect([random.gzip, random.br]).toEqual([undefined, undefined]);
+  });
+
+  it('has equal hashes for equal bytes alone', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.uint8Array(), (a, b) => {
+        expect(hashOf(Buffer.from(a)) === hashOf(Buffer.from(b))).toBe(Buffer.from(a).equals(Buffer.from(b)));
+        expect(hashOf(Buffer.from(a))).toMatch(/^[A-Za-z0-9_-]{22}$/);
+      }),
+    );
+  });
+});
+
+function structuredCopy(content: DocumentContent): DocumentContent {
+  return { ...content, body: Buffer.from(content.body), index: new Map(content.index) };
+}

@@ -1,0 +1,300 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { adapter } from '../../../src/sources/clusters/json.ts';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import type { ClusterItem } from '../../../src/sources/source.ts';
+import { fixture } from '../../conformance/catalogue-case.ts';
+import { changed, without } from '../../conformance/json-changes.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+
+const FIXTURE = 'clusters/clusters.json';
+const both = fixture(FIXTURE);
+
+async function itemsAt(baseUrl: string, token?: string): Promise<ClusterItem[]> {
+  const http = openSourceHttp({
+    baseUrl,
+    token,
+    credentials: adapter.credentials,
+    deadlineMs: 5_000,
+    maxBytes: 100_000,
+  });
+  const items: ClusterItem[] = [];
+  for await (const item of adapter.clusters({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    items.push(item);
+  return items;
+}
+
+async function itemsOf(document: unknown): Promise<ClusterItem[]> {
+  await using upstream = await fakeUpstream();
+  upstream.expect({ path: '/clusters.json' }, { json: document });
+  return await itemsAt(`${upstream.url}/clusters.json`);
+}
+
+const keysOf = (items: readonly ClusterItem[]) =>
+  items.map((item) => (item.kind === 'cluster' ? item.cluster.key : `rejected ${item.key}`));
+
+describe('clusters from a JSON document', () => {
+  const expected: ClusterItem[] = [
+    {
+      kind: 'cluster',
+      cluster: {
+        organization: 'acme',
+        key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
+        name: 'Cluster Test',
+        slug: 'cluster-test',
+        provider: 'Hetzner',
+        region: { code: 'fsn1', name: 'Falkenstein' },
+        status: 'Active',
+        shards: 3,
+        replicas: 1,
+        user: { firstName: 'John', lastName: 'Doe' },
+        machine: { name: 'cx32', cpu: 4, ram: 8, ramUnit: 'Decimal' },
+        disks: [
+          {
+            type: {
+              name: 'local',
+              price: { amount: '0.00000000045', per: 'minute', currency: 'USD' },
+              unit: 'Decimal',
+            },
+            size: 150,
+            unit: 'GB',
+            autoscaling: false,
+          },
+          {
+            type: {
+              name: 'volume',
+              price: { amount: '0.000001', per: 'minute', currency: 'USD' },
+              unit: 'Binary',
+            },
+            size: 1.5,
+            unit: 'TiB',
+            autoscaling: true,
+          },
+        ],
+        createdAt: '2022-02-14T10:11:26.567713',
+      },
+    },
+    {
+      kind: 'cluster',
+      cluster: {
+        organization: 'globex',
+        key: 'Ereignisse – Süd',
+        name: 'Ereignisse – Süd',
+        provider: 'Linode',
+        region: { code: 'us-east', name: 'Newark, NJ' },
+        status: 'Creating',
+        shards: 0,
+        replicas: 0,
+        user: { firstName: '', lastName: '' },
+        machine: { cpu: 2, ram: 4, ramUnit: 'Binary' },
+        disks: [],
+        createdAt: '2025-01-01T01:30:00.123456',
+      },
+    },
+  ];
+
+  it('are read from a list, with every value kept exactly', async () => {
+    expect(await itemsOf(both)).toEqual(expected);
+  });
+
+  it('are read from a file', async () => {
+    const path = fileURLToPath(new URL(`../../fixtures/${FIXTURE}`, import.meta.url));
+    expect(await itemsAt(path)).toEqual(expected);
+    expect(await itemsAt(`file://${path}`)).toEqual(expected);
+  });
+
+  it('are read from an object that names another currency for the disks', async () => {
+    const [first] = await itemsOf({ clusters: both, currency: 'EUR' });
+    expect(first?.kind === 'cluster' && first.cluster.disks.map((disk) => disk.type.price.currency)).toEqual([
+      'EUR',
+      'EUR',
+    ]);
+  });
+
+  it('are read page after page, with the token, as Link headers lead', async () => {
+    await using upstream = await fakeUpstream();
+    const headers = { authorization: 'Bearer tok' };
+    const [first, second] = both as object[];
+    upstream.expect(
+      { path: '/api/clusters', headers },
+      { json: [first], headers: { link: '</api/clusters?page=2>; rel="next"' } },
+    );
+    upstream.expect(
+      { path: '/api/clusters', query: { page: '2' }, headers },
+      { json: { clusters: [second] }, headers: { link: `<${upstream.url}/api/clusters>; rel="prev"` } },
+    );
+    expect(await itemsAt(`${upstream.url}/api/clusters`, 'tok')).toEqual(expected);
+  });
+
+  it('may be none: whether that many may disappear is the guard’s question', async () => {
+    expect(await itemsOf([])).toEqual([]);
+  });
+
+  it('have the key that is given, else the slug, else the name', async () => {
+    const [first] = both as object[];
+    expect(keysOf(await itemsOf([{ ...first, id: 42 }]))).toEqual(['42']);
+    expect(keysOf(await itemsOf([{ ...first, id: null }]))).toEqual(['cluster-test']);
+    expect(keysOf(await itemsOf([{ ...first, id: null, slug: null }]))).toEqual(['Cluster Test']);
+  });
+
+  it('are one when the same row comes twice, as on pages that shift while they are read', async () => {
+    expect(keysOf(await itemsOf([...(both as object[]), ...(both as object[])]))).toEqual(keysOf(expected));
+  });
+
+  it('are rejected when two different ones have one key, whatever their order, but not in two organizations', async () => {
+    const [first] = both as object[];
+    const other = { ...first, status: 'Stopped' };
+    for (const rows of [
+      [first, other],
+      [other, first],
+    ]) {
+      expect(await itemsOf(rows)).toEqual([
+        {
+          kind: 'rejected',
+          key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
+          organization: 'acme',
+          reason: 'another cluster of the organization has the same key; give each an id of its own',
+        },
+      ]);
+    }
+    expect(keysOf(await itemsOf([first, { ...other, organization: 'globex' }]))).toHaveLength(2);
+  });
+});
+
+describe('a row that is no cluster', () => {
+  it.each([
+    'organization',
+    'name',
+    'region',
+    'region/code',
+    'region/name',
+    'provider',
+    'provider/name',
+    'status',
+    'shards',
+    'replicas',
+    'machine',
+    'machine/cpu',
+    'machine/ram',
+    'machine/ram_unit',
+    'disks',
+    'disks/0/type',
+    'disks/0/type/name',
+    'disks/0/type/price',
+    'disks/0/type/unit',
+    'disks/0/size',
+    'disks/0/unit',
+    'disks/0/autoscaling',
+    'created_at',
+  ])('without %s is rejected by that name, and the others are read', async (field) => {
+    const items = await itemsOf(without(both, `/0/${field}`));
+    const path = field.replace(/\/(\d)\//, '[$1].').replaceAll('/', '.');
+    expect(items).toContainEqual({
+      kind: 'rejected',
+      key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
+      ...(field === 'organization' ? {} : { organization: 'acme' }),
+      reason: expect.stringMatching(new RegExp(`^${RegExp.escape(path)} .*(missing|must be|undefined)`)),
+    });
+    expect(keysOf(items)).toContain('Ereignisse – Süd');
+  });
+
+  it.each([
+    ['organization', 'a/b'],
+    ['slug', '..'],
+    ['slug', 'white space'],
+    ['name', ''],
+    ['name', 'a\u0000b'],
+    ['status', ''],
+    ['shards', -1],
+    ['replicas', 1.5],
+    ['replicas', 2 ** 31],
+    ['machine/cpu', 0],
+    ['machine/ram', -8],
+    ['machine/ram_unit', 'GB'],
+    ['disks/0/size', 0],
+    ['disks/0/unit', 'MB'],
+    ['disks/0/type/price', -0.1],
+    ['disks/0/type/price', 'free'],
+    ['disks/0/autoscaling', 'no'],
+    ['user/first_name', 7],
+    ['created_at', '2022-02-30T10:11:26'],
+    ['created_at', 1644833486],
+    ['id', {}],
+  ] as const)('with the %s %j is rejected with both', async (field, value) => {
+    const items = await itemsOf(changed(both, `/0/${field}`, () => value));
+    const path = field.replace(/\/(\d)\//, '[$1].').replaceAll('/', '.');
+    const rejected = items.filter((item) => item.kind === 'rejected');
+    expect(rejected).toHaveLength(1);
+    expect(rejected[0]?.reason).toContain(path);
+    expect(rejected[0]?.reason).toContain(`it is ${JSON.stringify(value)}`);
+    expect(keysOf(items)).toContain('Ereignisse – Süd');
+  });
+
+  it('is told apart by its place when it says nothing of itself', async () => {
+    expect(keysOf(await itemsOf([...(both as object[]), null]))).toContain('rejected cluster 3');
+  });
+});
+
+describe('a document that holds no clusters', () => {
+  it.each([
+    ['an object without them', { items: [] }, 'clusters is missing'],
+    ['text', 'hello', 'the document expected object'],
+    ['an unreadable currency', { clusters: [], currency: 'dollars' }, 'currency must be a currency code'],
+  ])('is invalid: %s', async (_, document, says) => {
+    await expect(itemsOf(document)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining(says),
+    });
+  });
+
+  it('is invalid when it is a file cut in half', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clusters-'));
+    const path = join(folder.path, 'clusters.json');
+    await writeFile(path, JSON.stringify(both).slice(0, 400));
+    await expect(itemsAt(path)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('no valid JSON'),
+    });
+  });
+});
+
+describe('pages of clusters', () => {
+  it('are retried whole when a later one fails, and nothing is reported', async () => {
+    await using upstream = await fakeUpstream();
+    upstream.expect({ path: '/clusters' }, { json: both, headers: { link: '<?page=2>; rel=next' } });
+    upstream.expect(
+      { path: '/clusters', query: { page: '2' } },
+      { status: 503, headers: { 'retry-after': '3' } },
+    );
+    const http = openSourceHttp({
+      baseUrl: `${upstream.url}/clusters`,
+      credentials: 'none',
+      deadlineMs: 5_000,
+      maxBytes: 100_000,
+    });
+    const first = adapter
+      .clusters({ http, now: () => new Date() })
+      [Symbol.asyncIterator]()
+      .next();
+    await expect(first).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 3_000 });
+  });
+
+  it('are invalid when they lead in a circle or to another origin', async () => {
+    for (const [link, says] of [
+      ['<>; rel=next', 'do not come to an end'],
+      ['<http://127.0.0.1:1/clusters>; rel=next', 'links to another origin'],
+      ['<http://[bad>; rel=next', 'no URL'],
+    ]) {
+      await using upstream = await fakeUpstream();
+      upstream.expect({ path: '/clusters' }, { json: both, headers: { link: String(link) } });
+      const reading = itemsAt(`${upstream.url}/clusters`);
+      await expect(reading).rejects.toMatchObject({
+        kind: 'invalid',
+        message: expect.stringContaining(String(says)),
+      });
+    }
+  });
+});

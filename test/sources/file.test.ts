@@ -1,0 +1,75 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { openSourceHttp } from '../../src/sources/http.ts';
+
+const Names = z.object({ names: z.array(z.string()) });
+
+function open(baseUrl: string, signal?: AbortSignal) {
+  const options = { baseUrl, credentials: 'none', deadlineMs: 5_000, maxBytes: 1_000 } as const;
+  return openSourceHttp(signal === undefined ? options : { ...options, signal });
+}
+
+async function folder() {
+  return await mkdtempDisposable(join(tmpdir(), 'fleetbook-file-'));
+}
+
+it('a file is read by its path, relative or absolute, or by its file: URL', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'my names.json');
+  await writeFile(path, '{"names":["a"],"more":1}');
+  for (const base of [path, relative('.', path), pathToFileURL(path).href]) {
+    const { data, headers, url } = await open(base).json('', Names);
+    expect([data, [...headers], url.href]).toEqual([{ names: ['a'] }, [], pathToFileURL(path).href]);
+  }
+});
+
+it('a file has the same size cap and the same strictness as an answer', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.json');
+  await writeFile(path, JSON.stringify({ names: ['x'.repeat(1_000)] }));
+  await expect(open(path).json('', Names)).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('1000 bytes'),
+  });
+  await writeFile(path, '{"names":');
+  await expect(open(path).json('', Names)).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('no valid JSON'),
+  });
+  await writeFile(path, '{"names":[1]}');
+  await expect(open(path).json('', Names)).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('names[0]'),
+  });
+});
+
+it('a file that is not there is gone, and a folder or a device is misconfigured', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.json');
+  await expect(open(path).json('', Names)).rejects.toMatchObject({
+    kind: 'gone',
+    message: expect.stringContaining(path),
+  });
+  await expect(open(at.path).json('', Names)).rejects.toMatchObject({ kind: 'misconfigured' });
+  await expect(open('/dev/null').json('', Names)).rejects.toMatchObject({ kind: 'misconfigured' });
+  expect(() => open('file://elsewhere/names.json')).toThrow('names no path on this machine');
+});
+
+it('a path where an address is needed is misconfigured', async () => {
+  await expect(open('api.example.com').json('/v1/names', Names)).rejects.toMatchObject({
+    kind: 'misconfigured',
+    message: expect.stringContaining('must start with http:// or https://'),
+  });
+});
+
+it('a run that is over reads no file', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.json');
+  await writeFile(path, '{"names":[]}');
+  const reason = new Error('the slot is over');
+  await expect(open(path, AbortSignal.abort(reason)).json('', Names)).rejects.toBe(reason);
+});

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import { adapter } from '../../../src/sources/providers/hetzner.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+
+const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
+const price = (location: string) => ({ location, price_hourly: { net: '0.0070000000' } });
+const announced = { announced: '2025-10-16T08:00:00+00:00', unavailable_after: '2027-01-01T00:00:00+00:00' };
+const cpx11 = {
+  name: 'cpx11',
+  cores: 2,
+  memory: 2.0,
+  deprecated: false,
+  deprecation: null,
+  prices: [price('fsn1')],
+};
+
+/** What comes of one server type where the locations are fsn1 and hel1. */
+async function itemsOf(serverType: object): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const locations = [
+    { name: 'fsn1', city: 'Falkenstein' },
+    { name: 'hel1', city: 'Helsinki' },
+  ];
+  upstream.expect(
+    { path: '/v1/locations', query: { page: '1', per_page: '50' } },
+    { json: { locations, meta } },
+  );
+  const json = { server_types: [serverType], meta };
+  upstream.expect({ path: '/v1/server_types', query: { page: '1', per_page: '50' } }, { json });
+  const http = openSourceHttp({
+    baseUrl: upstream.url,
+    credentials: 'none',
+    deadlineMs: 5_000,
+    maxBytes: 100_000,
+  });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found.filter((item) => item.kind !== 'region');
+}
+
+const excludedOf = async (serverType: object) =>
+  (await itemsOf(serverType)).map((item) =>
+    item.kind === 'offer' ? (item.offer.excluded ?? 'offered') : item.kind,
+  );
+
+describe('a server type of Hetzner', () => {
+  it.each([
+    ['is offered', {}, 'offered'],
+    ['is deprecated by the old field', { deprecated: true }, 'deprecated'],
+    ['is deprecated by an announcement beside `deprecated: false`', { deprecation: announced }, 'deprecated'],
+    [
+      'is deprecated by an announcement without a readable date',
+      { deprecation: { announced: 'soon' } },
+      'deprecated',
+    ],
+    [
+      'is deprecated where its location says so',
+      { locations: [{ name: 'fsn1', deprecation: announced }] },
+      'deprecated',
+    ],
+    [
+      'is offered where its location denies what the whole type says',
+      { deprecation: announced, locations: [{ name: 'fsn1', deprecation: null }] },
+      'offered',
+    ],
+    [
+      'is deprecated by the whole type where its location is silent',
+      { deprecation: announced, locations: [{ name: 'fsn1' }] },
+      'deprecated',
+    ],
+    [
+      'is unavailable where it is out of stock',
+      { locations: [{ name: 'fsn1', deprecation: null, available: false }] },
+      'unavailable',
+    ],
+    ['is unavailable where none of its locations is', { locations: [] }, 'unavailable'],
+  ])('%s', async (_, fields, excluded) => {
+    expect(await excludedOf({ ...cpx11, ...fields })).toEqual([excluded]);
+  });
+
+  it('keeps a fraction of a gigabyte as it is', async () => {
+    const [item] = await itemsOf({ ...cpx11, memory: 0.5 });
+    expect(item).toMatchObject({ kind: 'offer', offer: { ram: 0.5, ramUnit: 'Decimal' } });
+  });
+
+  it('is rejected in a location that lists it without a price', async () => {
+    const locations = ['fsn1', 'hel1'].map((name) => ({ name, deprecation: null, available: true }));
+    const [offer, rejected] = await itemsOf({ ...cpx11, locations });
+    expect(offer).toMatchObject({ kind: 'offer', offer: { regionCode: 'fsn1' } });
+    expect(rejected).toEqual({
+      kind: 'rejected',
+      key: 'cpx11@hel1',
+      name: 'cpx11',
+      regionCode: 'hel1',
+      reason: 'prices has no entry for a location that locations lists',
+    });
+  });
+
+  it('is rejected when no location has a price for it', async () => {
+    expect(await itemsOf({ ...cpx11, prices: [] })).toEqual([
+      expect.objectContaining({
+        kind: 'rejected',
+        key: 'cpx11',
+        name: 'cpx11',
+        reason: expect.stringContaining('prices is empty'),
+      }),
+    ]);
+  });
+
+  it('is rejected with the field, what it must be and what it is', async () => {
+    expect(await itemsOf({ ...cpx11, cores: 1.5, memory: '2' })).toEqual([
+      {
+        kind: 'rejected',
+        key: 'cpx11',
+        name: 'cpx11',
+        reason: 'cores must be a whole number above 0; it is 1.5; memory must be a number above 0; it is "2"',
+      },
+    ]);
+    expect(await itemsOf({ ...cpx11, name: 'a\u0000b' })).toEqual([
+      expect.objectContaining({
+        kind: 'rejected',
+        key: 'server type 1',
+        reason: expect.stringContaining('control characters'),
+      }),
+    ]);
+  });
+});
+
+describe('the pages of Hetzner', () => {
+  it('are given up when they do not come to an end', async () => {
+    await using upstream = await fakeUpstream();
+    for (let page = 1; page <= 201; page++) {
+      const pagination = { page, next_page: page + 1, total_entries: null };
+      const json = { locations: [{ name: `l${page}`, city: 'City' }], meta: { pagination } };
+      upstream.expect({ path: '/v1/locations', query: { page: String(page), per_page: '50' } }, { json });
+    }
+    const http = openSourceHttp({
+      baseUrl: upstream.url,
+      credentials: 'none',
+      deadlineMs: 5_000,
+      maxBytes: 100_000,
+    });
+    const reading = adapter
+      .catalogue({ http, now: () => new Date() })
+      [Symbol.asyncIterator]()
+      .next();
+    await expect(reading).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('more than 200 pages'),
+    });
+  });
+});

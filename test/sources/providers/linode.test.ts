@@ -1,0 +1,100 @@
+import { expect, it } from 'vitest';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import { adapter } from '../../../src/sources/providers/linode.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+
+const list = (data: object[]) => ({ json: { data, page: 1, pages: 1, results: data.length } });
+const newark = { id: 'us-east', label: 'Newark, NJ', capabilities: ['Linodes', 'GPU Linodes'], status: 'ok' };
+const nanode = {
+  id: 'g6-nanode-1',
+  class: 'nanode',
+  memory: 1024,
+  vcpus: 1,
+  gpus: 0,
+  successor: null,
+  price: { hourly: 0.0075, monthly: 5 },
+  region_prices: [],
+};
+const row = { region: 'us-east', plan: 'g6-nanode-1', available: true };
+
+async function itemsOf({ region = {}, type = {}, availability = {} }): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const query = { page: '1' };
+  upstream.expect({ path: '/v4/regions', query }, list([{ ...newark, ...region }]));
+  upstream.expect({ path: '/v4/linode/types', query }, list([{ ...nanode, ...type }]));
+  upstream.expect({ path: '/v4beta/regions/availability', query }, list([{ ...row, ...availability }]));
+  const http = openSourceHttp({
+    baseUrl: upstream.url,
+    credentials: 'none',
+    deadlineMs: 5_000,
+    maxBytes: 100_000,
+  });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found.filter((item) => item.kind === 'offer' || item.kind === 'rejected');
+}
+
+it.each([
+  ['is offered where its region has the capability', {}, undefined],
+  ['is unavailable where availability says so', { availability: { available: false } }, 'unavailable'],
+  ['is unavailable while its region is out of order', { region: { status: 'outage' } }, 'unavailable'],
+  ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'deprecated'],
+  ['is accelerated by its class alone', { type: { class: 'gpu' } }, 'accelerated'],
+  ['is accelerated by a count of GPUs alone', { type: { gpus: 1 } }, 'accelerated'],
+  ['is accelerated by other devices alone', { type: { accelerated_devices: 1 } }, 'accelerated'],
+  ['is not published for nothing', { type: { price: { hourly: 0, monthly: 0 } } }, 'zero_price'],
+  [
+    'is never sold out of its reason',
+    { type: { gpus: 1, successor: 'x' }, availability: { available: false } },
+    'accelerated',
+  ],
+])('a Linode type %s', async (_, fields, excluded) => {
+  const [item, ...more] = await itemsOf(fields);
+  expect(more).toEqual([]);
+  expect(item).toMatchObject({ kind: 'offer', offer: { regionCode: 'us-east', name: 'g6-nanode-1' } });
+  expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
+});
+
+it('a Linode type that no region can sell is rejected, not taken for gone', async () => {
+  for (const region of [{ capabilities: ['Compute'] }, { site_type: 'distributed' }]) {
+    expect(await itemsOf({ region })).toEqual([
+      {
+        kind: 'rejected',
+        key: 'g6-nanode-1',
+        name: 'g6-nanode-1',
+        reason: 'no region has the capability "Linodes" that class nanode needs',
+      },
+    ]);
+  }
+});
+
+it('a Linode type whose availability cannot be read is rejected there, not offered', async () => {
+  expect(await itemsOf({ availability: { available: 'yes' } })).toEqual([
+    {
+      kind: 'rejected',
+      key: 'g6-nanode-1@us-east',
+      name: 'g6-nanode-1',
+      regionCode: 'us-east',
+      reason: 'availability: available expected boolean, received string; it is "yes"',
+    },
+  ]);
+});
+
+it('a Linode availability without its plan is rejected for the whole region', async () => {
+  const [unread, offer] = await itemsOf({ availability: { plan: 7 } });
+  expect(unread).toMatchObject({ kind: 'rejected', key: 'availability 1', regionCode: 'us-east' });
+  expect(offer).toMatchObject({ kind: 'offer' });
+});
+
+it('a Linode price that is not published is rejected, and a monthly one stands in for a missing hourly one', async () => {
+  expect(await itemsOf({ type: { price: { hourly: null, monthly: null } } })).toEqual([
+    expect.objectContaining({ reason: 'price must have an hourly or a monthly amount; it has neither' }),
+  ]);
+  const [monthly] = await itemsOf({ type: { price: { monthly: 5 } } });
+  expect(monthly).toMatchObject({
+    kind: 'offer',
+    offer: { price: { amount: '5', per: 'month', currency: 'USD' } },
+  });
+});

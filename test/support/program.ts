@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+/** A real process of a test's. Disposing sends SIGTERM and waits; SIGKILL after ten seconds. */
+export interface Program extends AsyncDisposable {
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** The next line of its standard output, parsed. @throws Error with its standard error when it ends without one. */
+  answer(): Promise<Record<string, string | number>>;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** Everything it wrote so far, both streams. */
+  output(): string;
+}
+
+export interface ProgramOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** Command and arguments that come before Node's own, e.g. setpriv's. */
+  readonly through?: readonly string[];
+  readonly cwd?: string;
+}
+
+/** Runs a script by this very Node. */
+export async function startProgram(
+  script: string,
+  args: readonly string[],
+  options: ProgramOptions = {},
+): Promise<Program> {
+  const [command, ...rest] = [...(options.through ?? []), process.execPath, script, ...args];
+  const child = spawn(command ?? process.execPath, rest, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: options.env ?? process.env,
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  return {
+    pid: child.pid ?? 0,
+    child,
+    exited,
+    output: () => output,
+    async answer() {
+      const { value, done } = await lines.next();
+      if (done) throw new Error(`${script} ended without an answer:\n${output}`);
+      return JSON.parse(value) as Record<string, string | number>;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM');
+      const hung = setTimeout(() => child.kill('SIGKILL'), 10_000);
+      await exited;
+      clearTimeout(hung);
+    },
+  };
+}

@@ -1,0 +1,282 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ACME, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
+
+async function machines(scene: Scene) {
+  const rows = await scene.sql<
+    {
+      id: number;
+      key: string;
+      price: string | null;
+      excluded: string | null;
+      missed: number;
+      retired: boolean;
+    }[]
+  >`
+    select m.id, r.code || '/' || m.name as key, trim_scale(m.price)::text as price, m.excluded_reason as excluded,
+      m.missed_runs as missed, m.retired_at is not null as retired
+    from machines m join regions r on r.id = m.region_id order by 2`;
+  return Object.fromEntries(rows.map(({ key, ...row }) => [key, row]));
+}
+
+async function versions(scene: Scene) {
+  const rows = await scene.sql<
+    { code: string; version: string }[]
+  >`select code, version from regions order by code`;
+  const [lineage] = await scene.sql<{ version: string }[]>`select providers_version as version from lineage`;
+  return Object.fromEntries([
+    ...rows.map(({ code, version }) => [code, Number(version)] as const),
+    ['providers', Number(lineage?.version)] as const,
+  ]);
+}
+
+describe('a catalogue', () => {
+  let scene: Scene;
+  const two = [
+    region('a'),
+    region('b'),
+    offer('a', 'x'),
+    offer('a', 'y', { amount: '0.12' }),
+    offer('b', 'x'),
+  ];
+
+  beforeAll(async () => {
+    scene = await openScene();
+    return () => scene[Symbol.asyncDispose]();
+  });
+  beforeEach(() => scene.reset());
+
+  it('is stored whole: provider, regions, machines and their first prices', async () => {
+    const result = await scene.catalogue(two);
+    expect(result).toEqual({
+      outcome: 'changed',
+      counts: { seen: 3, added: 3, changed: 0, retired: 0, rejected: 0 },
+      broken: [],
+    });
+    expect(await scene.sql`select id, name, listed from providers`).toEqual([{ ...ACME, listed: true }]);
+    expect(await scene.sql`select code, name, provider_id from regions order by code`).toEqual([
+      { code: 'a', name: 'A', provider_id: 77 },
+      { code: 'b', name: 'B', provider_id: 77 },
+    ]);
+    expect(await machines(scene)).toMatchObject({
+      'a/x': { id: 1, price: '0.001', excluded: null },
+      'a/y': { id: 2, price: '0.002', excluded: null },
+      'b/x': { id: 3, price: '0.001', excluded: null },
+    });
+    expect(
+      await scene.sql`
+        select machine_id, trim_scale(price)::text as price, source_amount, source_per, source_currency, valid_to,
+          valid_from = ${scene.now().toISOString()} as now
+        from machine_prices order by machine_id`,
+    ).toEqual(
+      ['0.06', '0.12', '0.06'].map((amount, index) => ({
+        machine_id: index + 1,
+        price: String(Number(amount) / 60),
+        source_amount: amount,
+        source_per: 'hour',
+        source_currency: 'USD',
+        valid_to: null,
+        now: true,
+      })),
+    );
+  });
+
+  it('that has not changed writes no row, bumps no version and burns no id, in whatever order it comes', async () => {
+    await scene.catalogue([...two, rejected('broken', { name: 'z' })]);
+    const tables = [
+      'providers',
+      'regions',
+      'machines',
+      'machine_prices',
+      'quarantined_rows',
+      'lineage',
+      'organizations',
+    ];
+    const before = [await scene.rows(...tables), await sequences(scene)];
+    for (let run = 0; run < 3; run++) {
+      const result = await scene.catalogue([rejected('broken', { name: 'z' }), ...two.toReversed()]);
+      expect(result).toMatchObject({
+        outcome: 'unchanged',
+        counts: { seen: 4, added: 0, changed: 0, rejected: 1 },
+      });
+    }
+    expect([await scene.rows(...tables), await sequences(scene)]).toEqual(before);
+    const [source] = await scene.sql`select verified_at = ${scene.now().toISOString()} as now from sources`;
+    expect(source).toEqual({ now: true });
+  });
+
+  const sequences = (of: Scene) =>
+    of.sql`select sequencename, last_value from pg_sequences where sequencename <> 'sync_runs_id_seq' order by 1`;
+
+  it('gives the same ids to the same machines whatever the order of its rows', async () => {
+    await using other = await openScene();
+    await scene.catalogue(two);
+    await other.catalogue(two.toReversed());
+    expect(await machines(other)).toEqual(await machines(scene));
+  });
+
+  it('with one other price bumps the version of that region alone, and ids go on without a gap', async () => {
+    await scene.catalogue(two);
+    const before = await versions(scene);
+    const result = await scene.catalogue([
+      ...two.slice(0, 4),
+      offer('b', 'x', { amount: '0.09' }),
+      offer('b', 'new'),
+    ]);
+    expect(result.counts).toEqual({ seen: 4, added: 1, changed: 1, retired: 0, rejected: 0 });
+    expect(await versions(scene)).toEqual({ ...before, b: (before.b ?? 0) + 1 });
+    expect((await machines(scene))['b/new']?.id).toBe(4);
+  });
+
+  it('that renames a region bumps that region and the list of providers, and counts as changed', async () => {
+    await scene.catalogue(two);
+    const before = await versions(scene);
+    expect(await scene.catalogue([region('a', 'Another'), ...two.slice(1)])).toMatchObject({
+      outcome: 'changed',
+    });
+    expect(await versions(scene)).toEqual({
+      a: (before.a ?? 0) + 1,
+      b: before.b,
+      providers: (before.providers ?? 0) + 1,
+    });
+  });
+
+  it('whose provider has another name bumps all its regions, no other provider’s, and the list of providers', async () => {
+    await scene.catalogue(two);
+    await scene.catalogue([region('z'), offer('z', 'x')], {
+      source: 'other',
+      provider: { id: 78, name: 'Other' },
+    });
+    const before = await versions(scene);
+    await scene.catalogue(two, { provider: { id: ACME.id, name: 'Acme Corp' } });
+    expect(await versions(scene)).toEqual({
+      a: (before.a ?? 0) + 1,
+      b: (before.b ?? 0) + 1,
+      z: before.z,
+      providers: (before.providers ?? 0) + 1,
+    });
+    expect(await scene.sql`select name from providers order by id`).toEqual([
+      { name: 'Acme Corp' },
+      { name: 'Other' },
+    ]);
+  });
+
+  it('leaves machines out and takes them in again, and says why', async () => {
+    await scene.catalogue(two);
+    const before = await versions(scene);
+    const without = [
+      ...two.slice(0, 3),
+      offer('a', 'y', { amount: '0.12', excluded: 'deprecated' }),
+      ...two.slice(4),
+    ];
+    expect(await scene.catalogue(without)).toMatchObject({ counts: { changed: 1, retired: 0 } });
+    expect((await machines(scene))['a/y']).toMatchObject({ id: 2, excluded: 'deprecated', retired: false });
+    expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
+    // What nobody sees may change without a new version.
+    const unseen = [
+      ...without.slice(0, 3),
+      offer('a', 'y', { excluded: 'unavailable' }),
+      ...without.slice(4),
+    ];
+    expect(await scene.catalogue(unseen)).toMatchObject({ counts: { changed: 1 } });
+    expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
+    await scene.catalogue(two);
+    expect((await machines(scene))['a/y']).toMatchObject({ id: 2, excluded: null });
+    expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 2 });
+  });
+
+  it.each([
+    ['over_cpu_limit', { cpu: 33, ram: 128 }],
+    ['over_ram_limit', { cpu: 32, ram: 129 }],
+    ['over_ram_per_cpu_limit', { cpu: 2, ram: 17 }],
+    ['fractional_memory', { cpu: 1, ram: 0.5 }],
+    ['zero_price', { amount: '0' }],
+    ['zero_price', { amount: '0.00000000000000001', price: { per: 'month' } }],
+    ['accelerated', { excluded: 'accelerated', amount: '0' }],
+    [null, { cpu: 32, ram: 128 }],
+    [null, { cpu: 2, ram: 16 }],
+  ] as const)('stores with reason %s a machine of %o', async (excluded, fields) => {
+    await scene.catalogue([region('a'), offer('a', 'x', fields), offer('a', 'y')]);
+    expect(await machines(scene)).toMatchObject({ 'a/x': { excluded }, 'a/y': { excluded: null } });
+  });
+
+  it('retires a machine that three good runs did not report, and it returns with its id', async () => {
+    const all = [region('a'), ...offers('a', 6)];
+    await scene.catalogue(all);
+    const first = await machines(scene);
+    const without = all.filter((item) => item.kind !== 'offer' || item.offer.name !== 'm3');
+    const before = await versions(scene);
+    for (const missed of [1, 2]) {
+      expect(await scene.catalogue(without)).toMatchObject({ outcome: 'unchanged', counts: { retired: 0 } });
+      expect((await machines(scene))['a/m3']).toMatchObject({ missed, retired: false });
+    }
+    expect(await versions(scene)).toEqual(before);
+    expect(await scene.catalogue(without)).toMatchObject({ outcome: 'changed', counts: { retired: 1 } });
+    expect((await machines(scene))['a/m3']).toMatchObject({ retired: true });
+    expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
+    expect(await scene.catalogue(without)).toMatchObject({ outcome: 'unchanged', counts: { retired: 0 } });
+    expect(await scene.catalogue(all)).toMatchObject({
+      outcome: 'changed',
+      counts: { added: 1, changed: 0 },
+    });
+    expect(await machines(scene)).toEqual(first);
+    expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 2 });
+  });
+
+  it('retires only after three runs in a row: to be reported, or rejected by name, starts the count anew', async () => {
+    const rest = [region('a'), ...offers('a', 5)];
+    const all = [...rest, offer('a', 'z')];
+    await scene.catalogue(all);
+    for (const back of [offer('a', 'z'), rejected('z@a', { name: 'z', regionCode: 'a' })]) {
+      await scene.catalogue(rest);
+      await scene.catalogue(rest);
+      expect((await machines(scene))['a/z']).toMatchObject({ missed: 2 });
+      await scene.catalogue([...rest, back]);
+      expect((await machines(scene))['a/z']).toMatchObject({ missed: 0, retired: false });
+    }
+  });
+
+  it('counts the bump of a region once when it loses a machine and changes another', async () => {
+    const all = [region('a'), ...offers('a', 6)];
+    await scene.catalogue(all);
+    for (let run = 0; run < 2; run++) await scene.catalogue(all.slice(0, -1));
+    const before = await versions(scene);
+    await scene.catalogue([...all.slice(0, -2), offer('a', 'm5', { amount: '0.07' })]);
+    expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 1 });
+  });
+
+  it('of another source stands beside it: neither misses the other’s machines', async () => {
+    const theirs = [region('a'), offer('a', 'x')];
+    const other = { source: 'other', provider: { id: 78, name: 'Other' } };
+    await Promise.all([scene.catalogue(two), scene.catalogue(theirs, other)]);
+    const before = await scene.rows('machines', 'regions', 'machine_prices');
+    for (let run = 0; run < 3; run++) {
+      await Promise.all([scene.catalogue(theirs, other), scene.catalogue(two)]);
+    }
+    expect(await scene.rows('machines', 'regions', 'machine_prices')).toEqual(before);
+    expect(await scene.sql`select provider_id, code from regions order by 1, 2`).toEqual([
+      { provider_id: 77, code: 'a' },
+      { provider_id: 77, code: 'b' },
+      { provider_id: 78, code: 'a' },
+    ]);
+  });
+
+  it('takes names and codes as they are, whatever COPY and SQL think of their characters', async () => {
+    const odd = [
+      '\\N',
+      '\\.',
+      "a'b",
+      'tab\there',
+      'line\nbreak',
+      'back\\slash',
+      'naïve 🚀',
+      '%_',
+      'null',
+      '',
+    ];
+    const items = [region("o'\\", "Name's \\N"), ...odd.map((name) => offer("o'\\", name))];
+    await scene.catalogue(items);
+    const names = await scene.sql<{ name: string }[]>`select name from machines`;
+    expect(names.map(({ name }) => name).sort()).toEqual(odd.toSorted());
+    expect(await scene.catalogue(items)).toMatchObject({ outcome: 'unchanged' });
+  });
+});

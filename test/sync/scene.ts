@@ -1,0 +1,167 @@
+import postgres from 'postgres';
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import type { ExchangeRates } from '../../src/domain/price.ts';
+import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
+import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
+import { createOrganization } from '../../src/store/organizations.ts';
+import { beginRun, finishRun, type Run, registerSource } from '../../src/store/runs.ts';
+import { DEFAULT_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
+import { type SyncResult, syncCatalogue } from '../../src/sync/sync-catalogue.ts';
+import { syncClusters } from '../../src/sync/sync-clusters.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+export const ACME = { id: 77, name: 'Acme' } as const;
+
+export interface RunSettings {
+  /** The source; `acme` for catalogues and `plane` for clusters unless given. */
+  readonly source?: string;
+  readonly provider?: { readonly id: number; readonly name: string };
+  readonly currency?: string;
+  readonly rates?: ExchangeRates;
+  readonly limits?: Partial<GuardLimits>;
+  readonly approved?: boolean;
+  /** A run that has begun already. */
+  readonly run?: Run;
+}
+
+type Items<T> = Iterable<T> | AsyncIterable<T>;
+
+/** A database of its own with a clock of its own: every sync happens an hour after the one before. */
+export interface Scene extends AsyncDisposable {
+  readonly db: TestDatabase;
+  /** In the worker's role. */
+  readonly store: Store;
+  /** As the database's owner, whom nothing holds back: for looking at rows. */
+  readonly sql: Sql;
+  begin(source?: string, kind?: 'catalogue' | 'clusters'): Promise<Run>;
+  catalogue(items: Items<CatalogueItem>, settings?: RunSettings): Promise<SyncResult>;
+  clusters(items: Items<ClusterItem>, settings?: RunSettings): Promise<SyncResult>;
+  organization(slug: string): Promise<number>;
+  /** As after the migrations. */
+  reset(): Promise<void>;
+  /** Every row of these tables with its place and its transaction: equal means that nothing was written. */
+  rows(...tables: string[]): Promise<Record<string, unknown>>;
+  /** Everything that the database holds, sequences included. */
+  everything(): Promise<Record<string, unknown>>;
+  /** The instant of the last sync. */
+  now(): Date;
+}
+
+export async function openScene(): Promise<Scene> {
+  await using undo = new AsyncDisposableStack();
+  const db = undo.use(await createDatabase());
+  const store = undo.use(openStore({ url: db.url, role: 'worker' }));
+  const sql: Sql = postgres(db.url, { max: 1, onnotice: () => {} });
+  undo.defer(() => sql.end({ timeout: 5 }));
+  let hour = 0;
+  const now = () => new Date(Date.UTC(2026, 0, 1, hour));
+
+  const scene: Omit<Scene, typeof Symbol.asyncDispose> = {
+    db,
+    store,
+    sql,
+    now,
+    async begin(source = 'acme', kind = 'catalogue') {
+      await registerSource(store.sql, { id: source, kind, adapter: 'test' });
+      return beginRun(store.sql, source, undefined);
+    },
+    async catalogue(items, settings = {}) {
+      const run = settings.run ?? (await scene.begin(settings.source));
+      hour += 1;
+      const { provider = ACME } = settings;
+      return syncCatalogue({ ...common(run, settings), provider, items: stream(items) }).catch(failed(run));
+    },
+    async clusters(items, settings = {}) {
+      const run = settings.run ?? (await scene.begin(settings.source ?? 'plane', 'clusters'));
+      hour += 1;
+      return syncClusters({ ...common(run, settings), items: stream(items) }).catch(failed(run));
+    },
+    async organization(slug) {
+      const made = await createOrganization(store.db, slug, slug.toUpperCase());
+      if (made === undefined) throw new Error(`${slug} is there already`);
+      return made.id;
+    },
+    async reset() {
+      const tables = await tableNames(sql);
+      await sql`truncate ${sql(tables)} restart identity cascade`;
+      await sql`insert into lineage default values`;
+      hour = 0;
+    },
+    async rows(...tables) {
+      const found: Record<string, unknown> = {};
+      for (const table of tables) {
+        found[table] =
+          await sql`select ctid::text, xmin::text, t::text as row from ${sql(table)} t order by ctid`;
+      }
+      return found;
+    },
+    async everything() {
+      const sequences = await sql`select sequencename, last_value from pg_sequences order by 1`;
+      return { sequences, ...(await scene.rows(...(await tableNames(sql)))) };
+    },
+  };
+  const common = (run: Run, settings: RunSettings) => ({
+    store,
+    run,
+    pricing: { currency: settings.currency ?? 'USD', rates: settings.rates ?? {} },
+    limits: { ...DEFAULT_LIMITS, ...settings.limits },
+    now,
+    ...(settings.approved === undefined ? {} : { approved: settings.approved }),
+  });
+  const failed = (run: Run) => async (error: unknown) => {
+    await finishRun(store.sql, run, 'failed', undefined, now().toISOString(), 'failed');
+    throw error;
+  };
+  const opened = undo.move();
+  return { ...scene, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+async function tableNames(sql: Sql): Promise<string[]> {
+  const tables = await sql<{ name: string }[]>`
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`;
+  return tables.map(({ name }) => name);
+}
+
+async function* stream<T>(items: Items<T>): AsyncGenerator<T> {
+  yield* items;
+}
+
+export interface OfferFields {
+  readonly cpu?: number;
+  readonly ram?: number;
+  readonly ramUnit?: 'Binary' | 'Decimal';
+  /** Per hour in USD, unless `price` says otherwise. */
+  readonly amount?: string;
+  readonly price?: Partial<Offer['price']>;
+  readonly excluded?: ExclusionReason;
+}
+
+/** A machine of 2 cpu and 4 GiB at 0.06 USD an hour: 0.001 a minute. */
+export function offer(regionCode: string, name: string, fields: OfferFields = {}): CatalogueItem {
+  const { cpu = 2, ram = 4, ramUnit = 'Binary', amount = '0.06', price = {}, excluded } = fields;
+  const made: Offer = {
+    regionCode,
+    name,
+    cpu,
+    ram,
+    ramUnit,
+    price: { amount, per: 'hour', currency: 'USD', ...price },
+    ...(excluded === undefined ? {} : { excluded }),
+  };
+  return { kind: 'offer', offer: made };
+}
+
+export const region = (code: string, name = code.toUpperCase()): CatalogueItem => ({
+  kind: 'region',
+  code,
+  name,
+});
+
+export function rejected(key: string, named: { regionCode?: string; name?: string } = {}): CatalogueItem {
+  return { kind: 'rejected', key, reason: `${key} cannot be used`, ...named };
+}
+
+/** `count` machines m1, m2, … in one region. */
+export const offers = (regionCode: string, count: number, fields: OfferFields = {}): CatalogueItem[] =>
+  Array.from({ length: count }, (_, index) => offer(regionCode, `m${index + 1}`, fields));

@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
+const CONFIG = join(ROOT, '.dependency-cruiser.json');
+const DEPCRUISE = join(ROOT, 'node_modules/.bin/depcruise');
+
+interface Cruise {
+  readonly modules: readonly { readonly source: string }[];
+  readonly summary: {
+    readonly violations: readonly {
+      readonly from: string;
+      readonly to: string;
+      readonly rule: { name: string };
+    }[];
+  };
+}
+
+/** Every way in which TypeScript lets one file depend on another. */
+const FORMS: Readonly<Record<string, (specifier: string) => string>> = {
+  value: (specifier) => `import { thing } from '${specifier}';\nexport const mine = thing;\n`,
+  type: (specifier) => `import type { Thing } from '${specifier}';\nexport type Mine = Thing;\n`,
+  'inline-type': (specifier) => `import { type Thing } from '${specifier}';\nexport type Mine = Thing;\n`,
+  'type-expression': (specifier) => `export type Mine = import('${specifier}').Thing;\n`,
+  're-export': (specifier) => `export { thing } from '${specifier}';\n`,
+  'type-re-export': (specifier) => `export type { Thing } from '${specifier}';\n`,
+  dynamic: (specifier) => `export const mine = () => import('${specifier}');\n`,
+};
+
+/** For each rule: a folder, and what a file in that folder must not import. */
+const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import: string }>> = {
+  'no-circular': { in: 'src/ring', import: './other.ts' },
+  'every-import-resolves': { in: 'src/sync', import: './missing.ts' },
+  'every-package-is-declared': { in: 'src/store', import: 'undeclared' },
+  'no-dev-dependency-in-the-product': { in: 'src/store', import: 'dev-only' },
+  'the-product-never-imports-tests': { in: 'workers', import: '../test/thing.ts' },
+  'domain-sees-nothing-of-ours': { in: 'src/domain', import: '../store/thing.ts' },
+  'domain-does-no-io': { in: 'src/domain', import: 'node:fs' },
+  'sources-see-domain': { in: 'src/sources', import: '../store/thing.ts' },
+  'an-adapter-does-not-know-its-neighbours': { in: 'src/sources/clusters', import: '../providers/thing.ts' },
+  'store-sees-domain': { in: 'src/store', import: '../sync/thing.ts' },
+  'sync-sees-domain-sources-store': { in: 'src/sync', import: '../snapshot/thing.ts' },
+  'snapshot-sees-domain-store': { in: 'src/snapshot', import: '../sources/thing.ts' },
+  'api-sees-domain-snapshot': { in: 'src/api/routes', import: '../../store/thing.ts' },
+  'ops-sees-domain-store': { in: 'src/ops', import: '../api/thing.ts' },
+  'local-sees-domain': { in: 'src/local', import: '../store/thing.ts' },
+  'sample-sees-domain': { in: 'src/sample', import: '../sources/thing.ts' },
+  'src-never-imports-workers': { in: 'src/local', import: '../../workers/thing.ts' },
+  'workers-do-not-serve': { in: 'workers/processors', import: '../../src/api/thing.ts' },
+  'nobody-imports-an-entry-point': { in: 'src/local', import: '../server.ts' },
+};
+
+/** Imports that the house allows, one of each direction. */
+const ALLOWED: Readonly<Record<string, string>> = {
+  'src/sources/a.ts': '../domain/thing.ts',
+  'src/store/a.ts': '../domain/thing.ts',
+  'src/sync/a.ts': '../sources/thing.ts',
+  'src/sync/b.ts': '../store/thing.ts',
+  'src/snapshot/a.ts': '../store/thing.ts',
+  'src/api/routes/a.ts': '../../snapshot/thing.ts',
+  'src/ops/a.ts': '../store/thing.ts',
+  'src/domain/a.ts': 'node:crypto',
+  'src/store/b.ts': 'in-production',
+  'src/store/c.ts': '../package.ts',
+  'src/sample/a.ts': '../local/thing.ts',
+  'workers/main.ts': './thing.ts',
+  'workers/a.ts': '../src/sync/thing.ts',
+  'src/cli/a.ts': '../../workers/main.ts',
+};
+
+const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1 }\n';
+const THINGS = [
+  ...['api', 'domain', 'local', 'snapshot', 'sources', 'sources/providers', 'store', 'sync'].map(
+    (f) => `src/${f}/thing.ts`,
+  ),
+  ...['src/package.ts', 'src/server.ts', 'workers/thing.ts', 'test/thing.ts'],
+];
+
+/** A small project with our rules and compiler settings, and with the files given. */
+async function tree(files: Readonly<Record<string, string>>) {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-imports-'));
+  const all: Record<string, string> = {
+    ...Object.fromEntries(THINGS.map((path) => [path, THING])),
+    'package.json': JSON.stringify({
+      type: 'module',
+      dependencies: { 'in-production': '1.0.0' },
+      devDependencies: { 'dev-only': '1.0.0' },
+    }),
+    ...files,
+  };
+  for (const name of ['in-production', 'dev-only', 'undeclared']) {
+    all[`node_modules/${name}/package.json`] = JSON.stringify({
+      name,
+      version: '1.0.0',
+      type: 'module',
+      main: 'i.js',
+    });
+    all[`node_modules/${name}/i.js`] = 'export const thing = 1;\n';
+  }
+  for (const [path, text] of Object.entries(all)) {
+    await mkdir(join(folder.path, dirname(path)), { recursive: true });
+    await writeFile(join(folder.path, path), text);
+  }
+  await copyFile(join(ROOT, 'tsconfig.json'), join(folder.path, 'tsconfig.json'));
+  return folder;
+}
+
+async function cruise(cwd: string): Promise<Cruise> {
+  const args = ['--config', CONFIG, '--output-type', 'json', 'src', 'workers'];
+  const { stdout } = await run(DEPCRUISE, args, { cwd, maxBuffer: 64 * 1024 * 1024 });
+  return JSON.parse(stdout) as Cruise;
+}
+
+describe('the import directions', () => {
+  const cleanUp = new AsyncDisposableStack();
+  afterAll(() => cleanUp.disposeAsync());
+  let forbidden: string;
+  const fired = new Set<string>();
+
+  beforeAll(async () => {
+    const files: Record<string, string> = {};
+    for (const [rule, where] of Object.entries(FORBIDDEN)) {
+      for (const [form, source] of Object.entries(FORMS)) {
+        files[`${where.in}/${rule}-${form}.ts`] = source(where.import.replace('other', `other-${form}`));
+        if (rule === 'no-circular') {
+          files[`${where.in}/other-${form}.ts`] = `export * from './${rule}-${form}.ts';\n${THING}`;
+        }
+      }
+    }
+    forbidden = cleanUp.use(await tree(files)).path;
+    for (const violation of (await cruise(forbidden)).summary.violations) {
+      fired.add(`${violation.rule.name} ${violation.from}`);
+    }
+  }, 60_000);
+
+  it('are all proved by the cases below', async () => {
+    const config = JSON.parse(await readFile(CONFIG, 'utf8')) as { forbidden: { name: string }[] };
+    expect(config.forbidden.map((rule) => rule.name).sort()).toEqual(Object.keys(FORBIDDEN).sort());
+  });
+
+  it.each(Object.entries(FORBIDDEN))('see %s broken by every form of import', (rule, where) => {
+    const missed = Object.keys(FORMS).filter((form) => !fired.has(`${rule} ${where.in}/${rule}-${form}.ts`));
+    expect(missed).toEqual([]);
+  });
+
+  it('fail the check when one is broken', async () => {
+    const check = run(DEPCRUISE, ['--config', CONFIG, 'src', 'workers'], {
+      cwd: forbidden,
+    });
+    await expect(check).rejects.toMatchObject({
+      code: expect.any(Number),
+      stdout: expect.stringContaining('no-circular'),
+    });
+  });
+
+  it('let through what the house allows', async () => {
+    const files = Object.fromEntries(
+      Object.entries(ALLOWED).map(([path, specifier]) => [path, `import '${specifier}';\n`]),
+    );
+    await using allowed = await tree(files);
+    const seen = await cruise(allowed.path);
+    expect(seen.summary.violations).toEqual([]);
+    expect(seen.modules.map((module) => module.source)).toEqual(expect.arrayContaining(Object.keys(ALLOWED)));
+  });
+
+  it('are checked in every file of the product, and hold', async () => {
+    const files: string[] = [];
+    for (const folder of ['src', 'workers']) {
+      for (const path of await readdir(join(ROOT, folder), { recursive: true })) {
+        if (path.endsWith('.ts')) files.push(join(folder, path));
+      }
+    }
+    const seen = await cruise(ROOT);
+    expect(seen.modules.map((module) => module.source)).toEqual(expect.arrayContaining(files));
+    expect(seen.summary.violations.map(({ from, to, rule }) => `${rule.name}: ${from} → ${to}`)).toEqual([]);
+  });
+});
+
+describe('the compiler', () => {
+  it('is TypeScript 7, although the checker of directions finds the API of TypeScript 6', async () => {
+    const { stdout } = await run(join(ROOT, 'node_modules/.bin/tsc'), ['--version']);
+    expect(stdout).toMatch(/^Version 7\./);
+  });
+});

@@ -1,0 +1,81 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtempDisposable, readFile, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
+
+interface Packed {
+  readonly files: readonly { readonly path: string }[];
+}
+
+describe('the published package', () => {
+  const cleanUp = new AsyncDisposableStack();
+  afterAll(() => cleanUp.disposeAsync());
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-package-'))).path;
+    await run(
+      join(ROOT, 'node_modules/.bin/tsc'),
+      ['-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')],
+      { cwd: ROOT },
+    );
+    // What npm would put beside it: its dependencies above, its own files around.
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    for (const path of ['package.json', 'drizzle']) {
+      await cp(join(ROOT, path), join(folder, path), { recursive: true });
+    }
+  });
+
+  const cli = (...args: string[]) => run(process.execPath, [join(folder, 'dist/src/cli.js'), ...args]);
+
+  it('has a command line that is a script of its own and knows its release', async () => {
+    const source = await readFile(join(folder, 'dist/src/cli.js'), 'utf8');
+    expect(source).toMatch(/^#!\/usr\/bin\/env node\n/);
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect((await cli('--version')).stdout).toBe(`${version}\n`);
+  });
+
+  it('finds its parts when a command needs them', async () => {
+    // Everything that `serve` and `work` are made of is imported before the setting is missed.
+    for (const command of ['serve', 'work', 'migrate']) {
+      await expect(cli(command)).rejects.toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('DATABASE_URL is not set'),
+      });
+    }
+  });
+
+  it('brings the sample along', async () => {
+    const sample = spawn(process.execPath, [join(folder, 'dist/src/sample/main.js')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    cleanUp.defer(() => void sample.kill('SIGKILL'));
+    const [line] = await once(createInterface(sample.stdout), 'line');
+    expect((await fetch(JSON.parse(line).clustersUrl)).status).toBe(200);
+  });
+
+  it('holds what runs and what explains it, and nothing else', async () => {
+    const npm = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {
+      cwd: ROOT,
+    });
+    // One package, or packages by name: npm has answered either.
+    const [packed] = Object.values(JSON.parse(npm.stdout) as Record<string, Packed>);
+    const tops = new Set(packed?.files.map(({ path }) => path.split('/')[0]));
+    tops.delete('dist');
+    expect([...tops].sort()).toEqual([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'docs',
+      'drizzle',
+      'package.json',
+    ]);
+  });
+});

@@ -1,0 +1,163 @@
+import { Worker } from 'bullmq';
+import type { Logger } from 'pino';
+import { Closing } from '../src/closing.ts';
+import { composeWriteTier, openLoggedRedis, queueRedisUrl } from '../src/compose.ts';
+import type { Config } from '../src/config.ts';
+import { BadSetting } from '../src/settings.ts';
+import { redisReady } from '../src/store/redis.ts';
+import { pruneSlots } from '../src/store/slots.ts';
+import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
+import {
+  jobId,
+  openQueues,
+  QUEUE_PREFIX,
+  type Queues,
+  SWEEP_QUEUE,
+  SYNC_QUEUE,
+  type SyncJob,
+} from './queues.ts';
+import { Scheduler } from './schedule.ts';
+import { within } from './within.ts';
+
+/** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
+const DIRTY_CHECK_MS = 2000;
+/** Jobs under way get this long to end before they are handed back. */
+const CLOSE_WITHIN_MS = 20_000;
+/** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
+const LET_GO_WITHIN_MS = 5000;
+const SWEEP_SCHEDULE = { name: 'publish-sweep', cron: '* * * * *' };
+
+export interface WorkerProcess extends AsyncDisposable {
+  readonly queues: Queues;
+}
+
+/**
+ * Starts a worker: clocks, queue consumers, and the publisher's rounds.
+ * @throws BadSetting when the queues' Redis may evict jobs.
+ */
+export async function startWorker(
+  config: Config,
+  logger: Logger,
+  observe?: SyncDependencies['observe'],
+): Promise<WorkerProcess> {
+  const closing = new Closing();
+  try {
+    const tier = closing.use(composeWriteTier(config, logger));
+    const url = queueRedisUrl(config);
+    const producer = openLoggedRedis(url, 'producer', logger);
+    closing.defer(() => producer.disconnect());
+    await redisReady(producer, 10_000);
+    // INFO and not CONFIG, which hosted servers keep to themselves.
+    const [, policy] = /^maxmemory_policy:(\S+)/m.exec(await producer.info('memory')) ?? [];
+    if (policy !== undefined && policy !== 'noeviction') {
+      throw new BadSetting(
+        `the queues' Redis has maxmemory-policy ${policy} and would lose jobs; set it to noeviction, or give another server in QUEUE_REDIS_URL`,
+      );
+    }
+    const queues = openQueues(producer, logger);
+    closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
+
+    const consumer = openLoggedRedis(url, 'worker', logger);
+    closing.defer(() => consumer.disconnect());
+    const consume = { connection: consumer, prefix: QUEUE_PREFIX };
+    const workers = [
+      new Worker<SyncJob>(
+        SYNC_QUEUE,
+        syncProcessor({
+          config,
+          tier,
+          queue: queues.sync,
+          logger,
+          ...(observe === undefined ? {} : { observe }),
+        }),
+        // One provider's outage must not keep another one waiting: there is room for every source.
+        { ...consume, concurrency: Math.max(4, config.sources.length) },
+      ),
+      new Worker(
+        SWEEP_QUEUE,
+        async () => {
+          await pruneSlots(tier.store.sql);
+          return tier.publisher.sweep();
+        },
+        consume,
+      ),
+    ];
+    for (const worker of workers) {
+      worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
+      worker.on('failed', (job, error) =>
+        logger.warn({ queue: worker.name, job: job?.id }, `job failed: ${error.message}`),
+      );
+    }
+    closing.defer(() => Promise.all(workers.map((worker) => drain(worker, logger))));
+
+    const rounds = publishingRounds(tier, logger);
+    closing.defer(() => within(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
+    const scheduler = new Scheduler({
+      sql: tier.store.sql,
+      schedules: [
+        ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
+        SWEEP_SCHEDULE,
+      ],
+      enqueue: async ({ schedule, slot }) => {
+        const options = { jobId: jobId(schedule, slot) };
+        if (schedule === SWEEP_SCHEDULE.name) await queues.sweep.add('sweep', {}, options);
+        else await queues.sync.add('sync', { sourceId: schedule, slot }, options);
+      },
+      logger,
+    });
+    closing.defer(() => within(LET_GO_WITHIN_MS, scheduler[Symbol.asyncDispose]()));
+    scheduler.start();
+    // Slots that passed while the queue was away are due at once, not at the next full minute.
+    producer.on('ready', () => scheduler.catchUpSoon());
+    logger.info({ sources: config.sources.map(({ id }) => id) }, 'worker started');
+    return { queues, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
+  } catch (error) {
+    await closing[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Publishes what is dirty every now and then, and everything that differs as soon as a lost cache is back. */
+function publishingRounds(tier: ReturnType<typeof composeWriteTier>, logger: Logger): AsyncDisposable {
+  let under: Promise<unknown> | undefined;
+  let cacheWasLost = false;
+  const round = () => {
+    if (under || tier.cache.status !== 'ready') return;
+    const sweeps = cacheWasLost;
+    cacheWasLost = false;
+    under = (sweeps ? tier.publisher.sweep() : tier.publisher.publishDirty())
+      .catch((error: unknown) => {
+        cacheWasLost ||= sweeps;
+        logger.warn({ err: error }, 'publishing failed; it is tried again');
+      })
+      .finally(() => {
+        under = undefined;
+      });
+  };
+  const timer = setInterval(round, DIRTY_CHECK_MS);
+  const onReady = () => {
+    cacheWasLost = true;
+    round();
+  };
+  tier.cache.on('ready', onReady);
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      tier.cache.off('ready', onReady);
+      await under;
+    },
+  };
+}
+
+/**
+ * BullMQ waits for jobs without a limit, and to close by force is no use once it closes: what does not end in time
+ * is told to stop, and goes back into the queue. The fence keeps a run that does not even hear that from writing.
+ */
+async function drain(worker: Worker, logger: Logger): Promise<void> {
+  const closed = worker.close();
+  if (await within(CLOSE_WITHIN_MS, closed)) return;
+  logger.warn({ queue: worker.name }, 'jobs did not end in time and are handed back');
+  worker.cancelAllJobs('the worker stops');
+  if (await within(LET_GO_WITHIN_MS, closed)) return;
+  await within(LET_GO_WITHIN_MS, worker.disconnect());
+}

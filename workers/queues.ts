@@ -1,0 +1,53 @@
+import { Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+
+/** What a job of the `sync` queue is told. */
+export interface SyncJob {
+  readonly sourceId: string;
+  /** RFC 3339; the slot of the schedule that asked for the run. */
+  readonly slot: string;
+}
+
+export const SYNC_QUEUE = 'sync';
+export const SWEEP_QUEUE = 'sweep';
+
+/** The hash tag keeps every key of a queue in one slot of a Redis Cluster. */
+export const QUEUE_PREFIX = '{fleetbook}';
+
+export interface Queues {
+  readonly sync: Queue<SyncJob>;
+  readonly sweep: Queue;
+  readonly all: readonly Queue[];
+}
+
+/** Opens the queues for adding jobs. `producer` fails at once while Redis is away; a slot that was not enqueued is found again. */
+export function openQueues(producer: Redis, logger: Logger): Queues {
+  const options = {
+    connection: producer,
+    prefix: QUEUE_PREFIX,
+    defaultJobOptions: {
+      removeOnComplete: { count: 200 },
+      removeOnFail: { count: 500 },
+    },
+  };
+  const sync = new Queue<SyncJob>(SYNC_QUEUE, {
+    ...options,
+    defaultJobOptions: {
+      ...options.defaultJobOptions,
+      attempts: 5,
+      backoff: { type: 'exponential', delay: 15_000, jitter: 0.5 },
+    },
+  });
+  const sweep = new Queue(SWEEP_QUEUE, options);
+  const all = [sync, sweep];
+  // The connection tells of its trouble itself, once; without a listener each queue would print it.
+  for (const queue of all)
+    queue.on('error', (error) => logger.debug({ err: error, queue: queue.name }, 'queue'));
+  return { sync, sweep, all };
+}
+
+/** Derived from the slot, so that a slot that is enqueued twice is one job. BullMQ forbids `:` in an id. */
+export function jobId(schedule: string, slot: string): string {
+  return `${schedule}-${slot.replaceAll(':', '-')}`;
+}
