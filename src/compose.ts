@@ -4,8 +4,10 @@ import type { Logger } from 'pino';
 import { Closing } from './closing.ts';
 import type { Config, SourceConfig } from './config.ts';
 import type { TokenVerifier } from './domain/grant.ts';
+import type { ExchangeRates } from './domain/price.ts';
+import { exchangeRates } from './domain/rates.ts';
 import { BadSetting } from './settings.ts';
-import type { CatalogueReader, ClusterReader } from './snapshot/answer.ts';
+import { type CatalogueReader, type ClusterReader, Unavailable } from './snapshot/answer.ts';
 import { CacheLink } from './snapshot/cache-link.ts';
 import { Documents } from './snapshot/documents.ts';
 import { withFence } from './snapshot/fence.ts';
@@ -15,12 +17,14 @@ import { openSourceHttp } from './sources/http.ts';
 import { catalogueAdapters } from './sources/registry.ts';
 import { SourceError } from './sources/source.ts';
 import { openStore, type Store } from './store/connect.ts';
-import { seedProviders } from './store/providers.ts';
+import { type KnownProvider, providerNamed, seedProviders } from './store/providers.ts';
+import { storedRates } from './store/rates.ts';
 import { openRedis, type RedisUse } from './store/redis.ts';
 import { beginRun, finishRun, type Run, registerSource } from './store/runs.ts';
 import type { Progress } from './sync/stage.ts';
 import { type SyncResult, syncCatalogue } from './sync/sync-catalogue.ts';
 import { syncClusters } from './sync/sync-clusters.ts';
+import { syncRates } from './sync/sync-rates.ts';
 
 /** Waiting for one answer of an upstream, and its largest size. */
 const SOURCE_DEADLINE_MS = 60_000;
@@ -112,7 +116,7 @@ export function composeReadTier(config: Config, logger: Logger): ReadTier {
     async readiness() {
       const catalogue = await documents.get({ kind: 'providers' }).then(
         () => 'ok',
-        (error: Error) => error.message,
+        (error: unknown) => (error instanceof Unavailable ? error.message : 'cannot be read'),
       );
       return { ready: catalogue === 'ok', checks: { catalogue, cache: link.linked ? 'ok' : 'not linked' } };
     },
@@ -146,7 +150,7 @@ export function composeWriteTier(config: Config, logger: Logger): WriteTier {
   const seed = () => {
     seeded ??= seedProviders(
       store.sql,
-      catalogueAdapters.map(({ provider }) => provider),
+      catalogueAdapters.flatMap(({ provider }) => provider ?? []),
     ).catch((error: unknown) => {
       seeded = undefined;
       throw error;
@@ -187,7 +191,7 @@ async function runSource(
   }
 }
 
-function fetchAndStore(
+async function fetchAndStore(
   config: Config,
   store: Store,
   source: SourceConfig,
@@ -206,16 +210,39 @@ function fetchAndStore(
   const common = {
     store,
     run,
-    pricing: { currency: config.settings.CATALOGUE_CURRENCY, rates: config.settings.CATALOGUE_RATES ?? {} },
+    pricing: {
+      currency: config.settings.CATALOGUE_CURRENCY,
+      rates: await currentRates(config, store, now()),
+    },
     limits: source.limits,
     now,
     ...(progress === undefined ? {} : { progress }),
   };
-  return source.kind === 'catalogue'
-    ? syncCatalogue({
+  switch (source.kind) {
+    case 'catalogue':
+      return syncCatalogue({
         ...common,
-        provider: source.adapter.provider,
-        items: source.adapter.catalogue({ http, now }),
-      })
-    : syncClusters({ ...common, items: source.adapter.clusters({ http, now }) });
+        provider: await providerOf(store, source),
+        items: source.adapter.catalogue({ http, now, options: source.options }),
+      });
+    case 'clusters':
+      return syncClusters({ ...common, items: source.adapter.clusters({ http, now }) });
+    case 'rates':
+      return syncRates({ store, run, rates: source.adapter.rates({ http }), now });
+  }
+}
+
+/** What readers see a catalogue's machines under; made when the source's options name a provider that is new. */
+async function providerOf(
+  store: Store,
+  { adapter, options }: Extract<SourceConfig, { kind: 'catalogue' }>,
+): Promise<KnownProvider> {
+  return adapter.provider ?? (await providerNamed(store.sql, String(options?.provider)));
+}
+
+/** The configured rates, and for every other currency the reference rates, as long as these are young enough. */
+async function currentRates({ settings }: Config, store: Store, now: Date): Promise<ExchangeRates> {
+  const reference = await storedRates(store.sql);
+  const known = reference ? exchangeRates(reference, settings.CATALOGUE_CURRENCY, now) : {};
+  return { ...known, ...settings.CATALOGUE_RATES };
 }

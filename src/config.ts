@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { CronExpressionParser } from 'cron-parser';
 import { z } from 'zod';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
+import { environmentKey, optionsInEnvironment, type ReadOptions, readOptions } from './sources/options.ts';
+import { adapter as ecb } from './sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from './sources/registry.ts';
-import type { CatalogueAdapter, ClusterAdapter } from './sources/source.ts';
+import type { AnyCatalogueAdapter, ClusterAdapter } from './sources/source.ts';
 import { DEFAULT_LIMITS, type GuardLimits } from './sync/guard.ts';
 
 interface SourceBase {
@@ -17,13 +19,22 @@ interface SourceBase {
 }
 
 export type SourceConfig =
-  | (SourceBase & { readonly kind: 'catalogue'; readonly adapter: CatalogueAdapter })
-  | (SourceBase & { readonly kind: 'clusters'; readonly adapter: ClusterAdapter });
+  | (SourceBase & {
+      readonly kind: 'catalogue';
+      readonly adapter: AnyCatalogueAdapter;
+      /** Of an adapter that has some, as its schema read them. */
+      readonly options?: ReadOptions;
+    })
+  | (SourceBase & { readonly kind: 'clusters'; readonly adapter: ClusterAdapter })
+  | (SourceBase & { readonly kind: 'rates'; readonly adapter: typeof ecb });
 
 export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
 }
+
+/** Id of the source that brings exchange rates. */
+const RATES_SOURCE = 'exchange-rates';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -37,6 +48,7 @@ export function readConfig(env: Environment): Config {
   const sources: SourceConfig[] = [...sourcesOfEnvironment(env, problems)];
   if (settings.FLEETBOOK_CONFIG !== undefined)
     sources.push(...sourcesOfFile(settings.FLEETBOOK_CONFIG, env, problems));
+  sources.push(...ratesSource(env, settings, sources));
   const ids = new Set<string>();
   for (const { id, schedule } of sources) {
     if (ids.has(id)) problems.push(`source "${id}" is configured twice; give one of them another id`);
@@ -49,17 +61,36 @@ export function readConfig(env: Environment): Config {
   return Object.freeze({ settings, sources });
 }
 
-/** The environment's own prefix of an adapter: `hetzner` → `HETZNER`. */
-export function environmentPrefix(adapterId: string): string {
-  return adapterId.toUpperCase().replaceAll('-', '_');
+/** Reference rates are a source of their own, where a catalogue is priced in a currency that is not configured. */
+function ratesSource(env: Environment, settings: Settings, sources: readonly SourceConfig[]): SourceConfig[] {
+  const known = new Set([settings.CATALOGUE_CURRENCY, ...Object.keys(settings.CATALOGUE_RATES ?? {})]);
+  const needed = sources.some(
+    (source) =>
+      source.kind === 'catalogue' &&
+      !known.has(source.adapter.currency ?? source.options?.currency ?? 'whatever its rows say'),
+  );
+  if (!needed) return [];
+  const url = settings.EXCHANGE_RATES_URL;
+  const schedule = env.EXCHANGE_RATES_SCHEDULE || ecb.schedule;
+  return [
+    {
+      kind: 'rates',
+      id: RATES_SOURCE,
+      adapter: ecb,
+      url,
+      token: undefined,
+      schedule,
+      limits: DEFAULT_LIMITS,
+    },
+  ];
 }
 
 /** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */
 export function liveEnvironment(env: Environment): Record<string, string> {
   const added: Record<string, string> = {};
   for (const adapter of catalogueAdapters) {
-    const key = `${environmentPrefix(adapter.id)}_URL`;
-    if (adapter.credentials === 'none' && !env[key]) added[key] = adapter.baseUrl;
+    const key = environmentKey(adapter.id, 'URL');
+    if (adapter.provider && adapter.credentials === 'none' && !env[key]) added[key] = adapter.baseUrl;
   }
   return added;
 }
@@ -67,8 +98,8 @@ export function liveEnvironment(env: Environment): Record<string, string> {
 /** True when somebody has said where data is to come from: then the sample stays away. */
 export function namesASource(env: Environment): boolean {
   const keys = catalogueAdapters.flatMap(({ id }) => [
-    `${environmentPrefix(id)}_URL`,
-    `${environmentPrefix(id)}_TOKEN`,
+    environmentKey(id, 'URL'),
+    environmentKey(id, 'TOKEN'),
   ]);
   return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
 }
@@ -76,17 +107,33 @@ export function namesASource(env: Environment): boolean {
 function sourcesOfEnvironment(env: Environment, problems: string[]): SourceConfig[] {
   const found: SourceConfig[] = [];
   for (const adapter of catalogueAdapters) {
-    const prefix = environmentPrefix(adapter.id);
-    const given = env[`${prefix}_URL`];
-    const token = env[`${prefix}_TOKEN`] || undefined;
+    const key = (name: string) => environmentKey(adapter.id, name);
+    const given = env[key('URL')];
+    const token = env[key('TOKEN')] || undefined;
     if (!given && token === undefined) continue;
-    const url = given || adapter.baseUrl;
-    if (!isHttpUrl(url))
+    const url = given || (adapter.provider ? adapter.baseUrl : '');
+    const orPath = !adapter.provider && adapter.readsFiles;
+    if (!isHttpUrl(url) && !(orPath && url !== ''))
       problems.push(
-        `${prefix}_URL must be a URL that starts with http:// or https://; it is ${JSON.stringify(url)}`,
+        `${key('URL')} must be a URL that starts with http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(url)}`,
       );
-    const schedule = env[`${prefix}_SCHEDULE`] || adapter.schedule;
-    found.push({ kind: 'catalogue', id: adapter.id, adapter, url, token, schedule, limits: DEFAULT_LIMITS });
+    const schedule = env[key('SCHEDULE')] || adapter.schedule;
+    const source = {
+      kind: 'catalogue',
+      id: adapter.id,
+      url,
+      token,
+      schedule,
+      limits: DEFAULT_LIMITS,
+    } as const;
+    if (adapter.provider) {
+      found.push({ ...source, adapter });
+    } else {
+      const own = optionsInEnvironment(adapter.id, adapter.options, env);
+      const { options, problems: wrong } = readOptions(adapter.options, own, key);
+      problems.push(...wrong);
+      found.push({ ...source, adapter, options });
+    }
   }
   const url = env.CLUSTERS_URL;
   const adapter = clusterAdapters.find(({ id }) => id === 'json');
@@ -117,6 +164,7 @@ const sourceShape = z.strictObject({
   url: z.string().optional(),
   tokenEnv: z.string().optional(),
   schedule: z.string().optional(),
+  options: z.record(z.string(), z.unknown()).optional(),
   limits: limitsShape.optional(),
 });
 
@@ -143,7 +191,7 @@ function sourcesOfFile(path: string, env: Environment, problems: string[]): Sour
   const found: SourceConfig[] = [];
   const add = (kind: 'catalogue' | 'clusters', entry: z.infer<typeof sourceShape>) => {
     const where = `${path}: source "${entry.id}"`;
-    const adapters: readonly (CatalogueAdapter | ClusterAdapter)[] =
+    const adapters: readonly (AnyCatalogueAdapter | ClusterAdapter)[] =
       kind === 'catalogue' ? catalogueAdapters : clusterAdapters;
     const adapter = adapters.find(({ id }) => id === entry.adapter);
     if (!adapter) {
@@ -157,10 +205,18 @@ function sourcesOfFile(path: string, env: Environment, problems: string[]): Sour
       problems.push(`${where}: tokenEnv names ${entry.tokenEnv}, which is not set`);
     const url = entry.url ?? ('baseUrl' in adapter ? adapter.baseUrl : undefined);
     if (url === undefined) {
-      problems.push(`${where}: url is missing; give the address or the file of its clusters`);
+      problems.push(`${where}: url is missing; give the address or the file to read`);
       return;
     }
     const limits: GuardLimits = { ...DEFAULT_LIMITS, ...definedOnly(entry.limits ?? {}) };
+    const schema = 'options' in adapter ? adapter.options : undefined;
+    if (entry.options !== undefined && schema === undefined)
+      problems.push(`${where}: options must be left out; the adapter ${adapter.id} has none`);
+    const nameOf = (option: string) => `${where}: options${option === '' ? '' : `.${option}`}`;
+    const { options, problems: wrong } = schema
+      ? readOptions(schema, entry.options ?? {}, nameOf)
+      : { options: undefined, problems: [] };
+    problems.push(...wrong);
     found.push({
       kind,
       adapter,
@@ -169,6 +225,7 @@ function sourcesOfFile(path: string, env: Environment, problems: string[]): Sour
       token,
       schedule: entry.schedule ?? adapter.schedule,
       limits,
+      ...(options === undefined ? {} : { options }),
     } as SourceConfig);
   };
   for (const entry of parsed.data.catalogues) add('catalogue', entry);

@@ -17,15 +17,15 @@ export function openLogger(settings: Pick<Settings, 'LOG_LEVEL'>, name: string):
 }
 
 /**
- * An error without what it may carry by accident: Drizzle puts a query's parameters into its message, Postgres puts
- * rows into `detail`.
+ * An error without what it may carry by accident: Drizzle puts a query and its parameters into its message, Postgres
+ * puts rows into `detail`.
  */
 function safeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const cause = error.name === 'DrizzleQueryError' && error.cause instanceof Error ? error.cause : error;
+  const cause = 'query' in error && 'params' in error && error.cause instanceof Error ? error.cause : error;
   const { code } = cause as NodeJS.ErrnoException;
   return {
-    type: cause.name,
+    type: cause.constructor.name,
     message: cause.message,
     stack: cause.stack,
     ...(code === undefined ? {} : { code }),

@@ -118,6 +118,11 @@ export const SETTINGS = {
   ),
   CATALOGUE_CURRENCY: setting('currency of the published prices', currency, 'USD'),
   CATALOGUE_RATES: setting('exchange rates, units of the published currency for one of the other', rates),
+  EXCHANGE_RATES_URL: setting(
+    'reference rates of the European Central Bank, or a copy of the file; read where CATALOGUE_RATES lacks a currency',
+    url('https', 'http'),
+    'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml',
+  ),
   FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
   FLEETBOOK_CONTENT: setting(
     '`sample` marks the sources as the sample catalogue; `up` sets it',

@@ -34,7 +34,7 @@ function insufficientScope(scope: Scope): Problem {
 }
 
 /** What follows `Bearer`, well formed or not; undefined without credentials of that scheme. */
-export function bearerToken(header: string | undefined): string | undefined {
+function bearerToken(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (header.startsWith('Bearer fb_')) return header.slice(7);
   const match = /^bearer(?: +|$)/i.exec(header);

@@ -71,7 +71,7 @@ export function addOperation(
 }
 
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */
-export function routePattern(path: string): string {
+function routePattern(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
 

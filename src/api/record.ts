@@ -67,7 +67,7 @@ export function recorder(
  * What may be logged of an error. Drizzle writes a query's parameters into its message, and with it into the stack:
  * of such an error, and of whatever wraps it, only the cause is told.
  */
-export function tellable(error: unknown): Readonly<Record<string, unknown>> {
+function tellable(error: unknown): Readonly<Record<string, unknown>> {
   let told = error;
   for (let each = error; each instanceof Error; each = each.cause) {
     if ('query' in each && 'params' in each) told = each.cause;

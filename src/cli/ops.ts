@@ -26,7 +26,7 @@ export async function offerOps(
     answerParent(METRICS, () => exportMetrics(registry));
     return;
   }
-  const url = await listenOps(config, opsToken(config, logger), () => registry.metrics(), queues, closing);
+  const url = await listenOps(config, opsToken(config), () => registry.metrics(), queues, closing);
   logger.info({ url }, 'operators’ pages');
 }
 
@@ -43,10 +43,10 @@ export async function listenOps(
 }
 
 /** The configured token; else a new one, which is said once, since nobody could get in otherwise. */
-function opsToken({ settings }: Config, logger: Logger): string {
+function opsToken({ settings }: Config): string {
   if (settings.OPS_TOKEN) return settings.OPS_TOKEN;
   const token = newOpsToken();
-  logger.warn(`OPS_TOKEN is not set; until the next start it is ${token}`);
+  console.error(`OPS_TOKEN is not set; until the next start it is ${token}`);
   return token;
 }
 

@@ -6,6 +6,7 @@ import { Closing } from '../closing.ts';
 import { openLoggedRedis } from '../compose.ts';
 import { type Config, type Environment, liveEnvironment, namesASource, readConfig } from '../config.ts';
 import { SCOPES } from '../domain/token.ts';
+import { freePort } from '../local/free-port.ts';
 import { type Home, openHome } from '../local/home.ts';
 import { keepProcesses, type Processes } from '../local/processes.ts';
 import { openLogger } from '../log.ts';
@@ -114,7 +115,12 @@ function script(): string {
 async function startSample(processes: Processes): Promise<Record<string, string>> {
   const extension = script().endsWith('.ts') ? 'ts' : 'js';
   const main = new URL(`../sample/main.${extension}`, import.meta.url).pathname;
-  const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start({ name: 'sample', script: main });
+  const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start({
+    name: 'sample',
+    script: main,
+    // The same port after a restart: its URLs are in the settings of the others.
+    env: { ...process.env, SAMPLE_PORT: String(await freePort()) },
+  });
   return {
     HETZNER_URL: String(hetznerUrl),
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
@@ -154,7 +160,7 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
       const run = status.lastRun;
       if (!waiting.has(status.id) || !run || (run.outcome === 'running' && !status.verifiedAt)) continue;
       waiting.delete(status.id);
-      const what = status.kind === 'catalogue' ? 'machines published' : 'clusters';
+      const what = { catalogue: 'machines published', clusters: 'clusters', rates: 'currencies' }[status.kind];
       say(
         run.error && !status.verifiedAt
           ? `${status.id}: ${run.outcome}: ${run.error}`

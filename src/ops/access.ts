@@ -7,8 +7,10 @@ export const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bear
 /**
  * Whether an Authorization header holds the token: as bearer token, or as the password of HTTP Basic with any user.
  * Takes the same time whatever was sent.
+ * @throws Error for an empty token, which would let everybody in
  */
 export function accessCheck(token: string): (authorization: string | undefined) => boolean {
+  if (token === '') throw new Error('the operators’ pages need a token; OPS_TOKEN is empty');
   const expected = digest(token);
   return (authorization) =>
     timingSafeEqual(digest(credential(authorization)), expected) && authorization !== undefined;
@@ -22,7 +24,9 @@ export function isOwnSite(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
   if (headers.origin === undefined) return true;
-  return URL.canParse(headers.origin) && new URL(headers.origin).host === headers.host;
+  const origin = URL.parse(headers.origin);
+  // Read alike, so that a default port is left out of both.
+  return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host;
 }
 
 function credential(authorization: string | undefined): string {

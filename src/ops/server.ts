@@ -99,14 +99,18 @@ async function addBoard(app: FastifyInstance, queues: OpsDependencies['queues'])
   const board = createBullBoard({
     queues: current().map(adapterOf),
     serverAdapter,
-    options: { uiConfig: { boardTitle: 'Fleetbook queues', hideRedisDetails: false } },
+    options: { uiConfig: { boardTitle: 'Fleetbook queues' } },
   });
   await app.register(
-    async (scope) => {
+    (scope, _, done) => {
       if (typeof queues === 'function') {
-        scope.addHook('onRequest', async () => board.replaceQueues(current().map(adapterOf)));
+        scope.addHook('onRequest', (_request, _reply, next) => {
+          board.replaceQueues(current().map(adapterOf));
+          next();
+        });
       }
-      await scope.register(serverAdapter.registerPlugin());
+      scope.register(serverAdapter.registerPlugin());
+      done();
     },
     { prefix: BOARD },
   );

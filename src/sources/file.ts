@@ -1,17 +1,23 @@
-import { open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseJson, readBytes, tooLarge } from './body.ts';
-import { SourceError, type SourceFailureKind, type SourceHttp } from './source.ts';
+import { type JsonRequest, SourceError, type SourceFailureKind, type SourceHttp } from './source.ts';
+import { pieces, silenceDeadline } from './stream.ts';
 
 export interface ReadingLimits {
   /** For one whole answer, body included. */
   readonly deadlineMs: number;
   /** Of one answer, uncompressed. */
   readonly maxBytes: number;
+  /** Of one streamed answer, uncompressed; 4 GiB when absent. */
+  readonly maxStreamBytes?: number;
   /** Ends every request: the run that they belong to is over. */
   readonly signal?: AbortSignal;
 }
+
+/** Several times the largest document that any provider has. */
+export const MOST_STREAM_BYTES = 4 * 1024 ** 3;
 
 const KINDS: Readonly<Record<string, SourceFailureKind>> = {
   ENOENT: 'gone',
@@ -21,52 +27,78 @@ const KINDS: Readonly<Record<string, SourceFailureKind>> = {
 };
 
 /**
- * A source that is one file on this machine, under the same size cap and deadline as one behind HTTP. Only the
- * document itself (`json('')`) can be asked for, and its answer has no headers.
+ * A source that is one file on this machine, under the same size caps and deadlines as one behind HTTP. Only the
+ * document itself (the path `''`) can be asked for. Its answer has no headers, a streamed one its length.
  */
 export function openSourceFile(from: URL | string, options: ReadingLimits): SourceHttp {
   const path = typeof from === 'string' ? resolve(from) : pathIn(from);
+  const url = pathToFileURL(path);
   const noAddress = () =>
     new SourceError(
       'misconfigured',
       `${path} is a path; this source's URL must start with http:// or https://`,
     );
+
+  /** Runs one reading under what ends it, and gives its failure the meaning that it has. */
+  function reading(below: string, request: JsonRequest, deadline: AbortSignal) {
+    if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
+    const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
+    const failed = (error: unknown): unknown => {
+      if (error instanceof SourceError) return error;
+      for (const { aborted, reason } of ended) if (aborted) return reason;
+      if (deadline.aborted)
+        return new SourceError('retry', `${path} was not read within ${options.deadlineMs} ms`);
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+      const cannot = `the file ${path} cannot be read (${code})`;
+      return new SourceError(KINDS[code] ?? 'retry', cannot, { cause: error });
+    };
+    return { signal: AbortSignal.any([deadline, ...ended]), failed };
+  }
+
   return {
-    base: pathToFileURL(path),
-    stream: () => Promise.reject(noAddress()),
+    base: url,
     at() {
       throw noAddress();
     },
     async json(below, schema, request = {}) {
-      if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
-      const deadline = AbortSignal.timeout(options.deadlineMs);
-      const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
+      const { signal, failed } = reading(below, request, AbortSignal.timeout(options.deadlineMs));
       try {
-        const bytes = await read(path, options.maxBytes, AbortSignal.any([deadline, ...ended]));
-        return { data: parseJson(bytes, schema, path), headers: new Headers(), url: pathToFileURL(path) };
+        await using file = await openFile(path, options.maxBytes, signal);
+        const body = file.createReadStream({ signal, autoClose: false });
+        const bytes = await readBytes(body, options.maxBytes, path);
+        return { data: parseJson(bytes, schema, path), headers: new Headers(), url };
       } catch (error) {
-        if (error instanceof SourceError) throw error;
-        for (const { aborted, reason } of ended) if (aborted) throw reason;
-        if (deadline.aborted)
-          throw new SourceError('retry', `${path} was not read within ${options.deadlineMs} ms`);
-        const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-        throw new SourceError(KINDS[code] ?? 'retry', `the file ${path} cannot be read (${code})`, {
-          cause: error,
-        });
+        throw failed(error);
+      }
+    },
+    async stream(below, request = {}) {
+      const silence = silenceDeadline(options.deadlineMs);
+      const { signal, failed } = reading(below, request, silence.signal);
+      const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
+      try {
+        const file = await silence.during(openFile(path, maxBytes, signal));
+        const { size } = await file.stat();
+        const web = ReadableStream.from<Uint8Array>(file.createReadStream({ signal }));
+        return {
+          body: pieces(web, { silence, maxBytes, where: path, failed }),
+          headers: new Headers({ 'content-length': String(size) }),
+          url,
+        };
+      } catch (error) {
+        throw failed(error);
       }
     },
   };
 }
 
-async function read(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+async function openFile(path: string, maxBytes: number, signal: AbortSignal): Promise<FileHandle> {
   signal.throwIfAborted();
   // Before it is opened: opening a pipe would wait for its writer, which no signal ends.
   const stats = await stat(path);
   if (!stats.isFile())
-    throw new SourceError('misconfigured', `${path} is no file; give the path of a JSON document`);
+    throw new SourceError('misconfigured', `${path} is no file; give the path of a document`);
   if (stats.size > maxBytes) throw tooLarge(maxBytes, path);
-  await using file = await open(path, 'r');
-  return await readBytes(file.createReadStream({ signal, autoClose: false }), maxBytes, path);
+  return await open(path, 'r');
 }
 
 function pathIn(url: URL): string {

@@ -1,23 +1,19 @@
 import { VERSION } from '../package.ts';
 import { parseJson, readBytes, tooLarge } from './body.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
-import { openSourceFile, type ReadingLimits } from './file.ts';
+import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
 import { type CredentialKind, type JsonRequest, SourceError, type SourceHttp } from './source.ts';
 import { pieces, silenceDeadline } from './stream.ts';
 
 const MOST_REDIRECTS = 5;
-/** Several times the largest document that any provider has. */
-const MOST_STREAM_BYTES = 4 * 1024 ** 3;
 
 export interface SourceHttpOptions extends ReadingLimits {
   /** `http:` or `https:`; for a document on this machine a `file:` URL or a path. */
   readonly baseUrl: string;
   readonly credentials: CredentialKind;
-  /** Bearer token, or `user:password` for `basic`. Without one, requests carry no credentials. */
+  /** The token, or `user:password` for `basic`. Without one, requests carry no credentials. */
   readonly token?: string | undefined;
   readonly userAgent?: string;
-  /** Of one streamed answer, uncompressed. */
-  readonly maxStreamBytes?: number;
   /** For a `Retry-After` that names a date. */
   readonly now?: () => Date;
 }
@@ -30,15 +26,18 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const base = readBaseUrl(options.baseUrl);
   if (base === undefined || base.protocol === 'file:')
     return openSourceFile(base ?? options.baseUrl, options);
-  const headers = new Headers({
+  const common = new Headers({
     accept: 'application/json',
     'user-agent': options.userAgent ?? `fleetbook/${VERSION}`,
   });
   const authorization = readAuthorization(options.credentials, options.token);
-  if (authorization !== undefined) headers.set('authorization', authorization);
+  if (authorization !== undefined)
+    common.set(options.credentials === 'x-auth-token' ? 'x-auth-token' : 'authorization', authorization);
 
   /** Follows redirects and answers with the response of the last address, its body still unread. */
-  async function get(first: URL, signal: AbortSignal): Promise<Response> {
+  async function get(first: URL, signal: AbortSignal, { headers: own = {} }: JsonRequest): Promise<Response> {
+    const headers = new Headers(common);
+    for (const [name, value] of Object.entries(own)) headers.set(name, value);
     let url = first;
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
       const response = await fetch(url, { headers, signal, redirect: 'manual' });
@@ -52,8 +51,13 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   }
 
   /** The response, its body still unread, once its status and its length are known to be fit. */
-  async function open(url: URL, signal: AbortSignal, maxBytes: number): Promise<Response> {
-    const response = await get(url, signal);
+  async function open(
+    url: URL,
+    signal: AbortSignal,
+    maxBytes: number,
+    request: JsonRequest,
+  ): Promise<Response> {
+    const response = await get(url, signal, request);
     const failure = failureOfStatus(
       response.status,
       response.headers,
@@ -87,7 +91,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
       const deadline = AbortSignal.timeout(options.deadlineMs);
       const ended = endedBy(request);
       try {
-        const response = await open(url, AbortSignal.any([deadline, ...ended]), options.maxBytes);
+        const response = await open(url, AbortSignal.any([deadline, ...ended]), options.maxBytes, request);
         const bytes = await readBytes(response.body ?? ReadableStream.from([]), options.maxBytes, where);
         // A body that ends with its connection looks whole when it was cut.
         const framed = ['content-length', 'transfer-encoding'].some((name) => response.headers.has(name));
@@ -106,7 +110,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
       const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
       const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
       try {
-        const response = await silence.during(open(url, signal, maxBytes));
+        const response = await silence.during(open(url, signal, maxBytes, request));
         const body = pieces(response.body, { silence, maxBytes, where, failed });
         return { body, headers: response.headers, url: finalUrl(response, url) };
       } catch (error) {
@@ -188,7 +192,7 @@ function readAuthorization(kind: CredentialKind, token: string | undefined): str
     throw new SourceError('misconfigured', "the source's token must have the form user:password");
   }
   // Checked here because the message of `Headers` itself would repeat the token.
-  if (/^[\x21-\x7e]+$/.test(token)) return `Bearer ${token}`;
+  if (/^[\x21-\x7e]+$/.test(token)) return kind === 'bearer' ? `Bearer ${token}` : token;
   throw new SourceError(
     'misconfigured',
     "the source's token holds a blank or another character that no header can carry",

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import type { CatalogueAdapter, ClusterAdapter } from './source.ts';
+import type { AnyCatalogueAdapter, ClusterAdapter } from './source.ts';
 
 async function adaptersIn<T extends { id: string }>(folder: 'providers' | 'clusters'): Promise<readonly T[]> {
   const base = new URL(`./${folder}/`, import.meta.url);
@@ -17,7 +17,7 @@ async function adaptersIn<T extends { id: string }>(folder: 'providers' | 'clust
 }
 
 /** Every provider that Fleetbook can read: the files of `providers/`, each exporting `adapter`. */
-export const catalogueAdapters: readonly CatalogueAdapter[] = await adaptersIn('providers');
+export const catalogueAdapters: readonly AnyCatalogueAdapter[] = await adaptersIn('providers');
 
 /** Every kind of control plane that Fleetbook can read: the files of `clusters/`, each exporting `adapter`. */
 export const clusterAdapters: readonly ClusterAdapter[] = await adaptersIn('clusters');

@@ -64,6 +64,8 @@ export interface JsonAnswer<T> {
 
 export interface JsonRequest {
   readonly query?: Readonly<Record<string, string | number>>;
+  /** Besides those that every request has, or in their place; never credentials. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
@@ -104,33 +106,64 @@ export interface SourceContext {
   readonly http: SourceHttp;
   /** "Today", for types that are announced as deprecated. */
   readonly now: () => Date;
+  /** The source's options, for an adapter that has some: read them with the adapter's own schema. */
+  readonly options?: unknown;
 }
 
-/** How a source wants its credentials; where they come from is the configuration's business. */
-export type CredentialKind = 'none' | 'bearer' | 'basic';
+/**
+ * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` is the
+ * bare token in the header of that name.
+ */
+export type CredentialKind = 'none' | 'bearer' | 'basic' | 'x-auth-token';
 
-/** A provider's machine catalogue: code that describes itself, so that registry, docs and conformance suite find it. */
-export interface CatalogueAdapter {
+/** What the configuration says of a source besides its address, by name; the values are text. */
+export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;
+
+interface CatalogueReading {
   /** The file's name, and in upper case the prefix of its environment keys: `hetzner` → `HETZNER_URL`, `HETZNER_TOKEN`. */
   readonly id: string;
-  /** What readers see. The id is stable for ever; ids from 1000 are given to providers that no adapter names. */
-  readonly provider: { readonly id: number; readonly name: string };
-  /** The public address, used with `--live` when the adapter needs no credentials. */
-  readonly baseUrl: string;
+  /** Paths below the source's URL; in braces stands what differs from request to request, or an option that is a URL. */
   readonly endpoints: readonly string[];
   readonly credentials: CredentialKind;
-  /** The unit in which the source states memory, see domain/memory.ts. */
-  readonly memoryUnit: SourceMemoryUnit;
-  /** ISO 4217 code of its prices. */
-  readonly currency: string;
   /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
+  /** What an operator has to know besides, as Markdown: it becomes part of docs/adapters.md. */
+  readonly notes?: string;
   /**
    * Reads the whole catalogue once.
    * @throws SourceError when it cannot be read whole; rows that cannot be used are yielded as `rejected` instead.
    */
   catalogue(context: SourceContext): AsyncIterable<CatalogueItem>;
 }
+
+/** A provider's machine catalogue: code that describes itself, so that registry, docs and conformance suite find it. */
+export interface CatalogueAdapter extends CatalogueReading {
+  /** What readers see. The id is stable for ever; ids from 1000 are given to providers that no adapter names. */
+  readonly provider: { readonly id: number; readonly name: string };
+  /** The public address, used with `--live` when the adapter needs no credentials. */
+  readonly baseUrl: string;
+  /** The unit in which the source states memory, see domain/memory.ts. */
+  readonly memoryUnit: SourceMemoryUnit;
+  /** ISO 4217 code of its prices. */
+  readonly currency: string;
+}
+
+/** A form in which many providers' catalogues come: whose it is and where it lies, the source's configuration says. */
+export interface GenericCatalogueAdapter extends CatalogueReading {
+  readonly provider?: undefined;
+  /** What a source of this kind must or may be told; each has a description. `provider` is the name that readers see. */
+  readonly options: SourceOptions & { readonly shape: { readonly provider: z.ZodType<string> } };
+  /** Whether the source's URL may be a path on this machine as well. */
+  readonly readsFiles: boolean;
+  /** Absent where each row says its own. */
+  readonly memoryUnit?: SourceMemoryUnit;
+  readonly currency?: undefined;
+  /** Where the prices' currency comes from, for the documentation. An option `currency` is the currency of them all. */
+  readonly currencyFrom: string;
+}
+
+/** What a file of `providers/` exports as `adapter`. */
+export type AnyCatalogueAdapter = CatalogueAdapter | GenericCatalogueAdapter;
 
 export type ClusterItem = { readonly kind: 'cluster'; readonly cluster: ReportedCluster } | RejectedRow;
 

@@ -153,9 +153,9 @@ export async function computeDiff(
       max(greatest(after / before, before / after))
         filter (where repriced and was_published and is_published and before > 0 and after > 0)::text as ratio
     from catalogue_diff cross join lateral (
-      select case when source_currency = old_currency then source_amount / ${minutes(sql, 'source_per')} else price end
+      select case when source_currency = old_currency then source_amount * ${minutes(sql, 'old_per')} else price end
           as after,
-        case when source_currency = old_currency then old_amount / ${minutes(sql, 'old_per')} else old_price end
+        case when source_currency = old_currency then old_amount * ${minutes(sql, 'source_per')} else old_price end
           as before) compared`;
   if (!row) throw new Error('unreachable: an aggregate has one row');
   return { ...row, priceRatio: row.ratio === null ? 1 : Number(row.ratio) };
@@ -180,7 +180,44 @@ async function excuseMissing(sql: SessionSql, rejected: readonly RejectedKey[]):
   }
 }
 
-/** As in domain/price.ts. */
+/** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
 function minutes(sql: SessionSql, column: 'source_per' | 'old_per') {
   return sql`case ${sql(column)} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+}
+
+/** One machine that a batch would change, for an operator's eyes. Prices are per minute, in the published currency. */
+export interface PreviewRow {
+  readonly change: 'gone' | 'new' | 'price' | 'shape' | 'published' | 'excluded';
+  readonly regionCode: string;
+  readonly name: string;
+  readonly oldPrice: number | null;
+  readonly newPrice: number | null;
+  /** What else there is to say, e.g. `8 GiB → 8192 GiB` or the reason of an exclusion. */
+  readonly detail: string;
+}
+
+/** What the diff would do to what readers see, the largest change of price first; at most `limit` rows a kind. */
+export async function previewRows(sql: SessionSql, limit: number): Promise<PreviewRow[]> {
+  return sql<PreviewRow[]>`
+    with changes as (
+      select case when is_added then 'new'
+          when was_published and not is_published then 'excluded'
+          when is_published and not was_published then 'published'
+          when reshaped then 'shape' else 'price' end as change,
+        region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice",
+        case when reshaped and not is_added
+            then format('%s cpu, %s %s → %s cpu, %s %s', old_cpu, old_ram, old_ram_unit, cpu, ram, ram_unit)
+          else coalesce(excluded_reason, '') end as detail
+      from catalogue_diff
+      where differs and (was_published or is_published)
+      union all
+      select 'gone', region_code, name, null, null, '' from catalogue_missing where was_published and not excused
+    ), ranked as (
+      select *, row_number() over (
+        partition by change order by abs(ln(nullif("newPrice", 0) / nullif("oldPrice", 0))) desc nulls last,
+        "regionCode" collate "C", name collate "C") as rank
+      from changes
+    )
+    select change, "regionCode", name, "oldPrice", "newPrice", detail from ranked where rank <= ${limit}
+    order by array_position(array['gone', 'excluded', 'price', 'shape', 'published', 'new'], change), rank`;
 }

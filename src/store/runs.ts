@@ -20,7 +20,7 @@ export interface Run {
 /** Makes known which sources there are. One that is not configured any more keeps its data and is only not run. */
 export async function registerSource(
   sql: Sql,
-  source: { id: string; kind: 'catalogue' | 'clusters'; adapter: string },
+  source: { id: string; kind: 'catalogue' | 'clusters' | 'rates'; adapter: string },
 ): Promise<void> {
   await sql`
     insert into sources (id, kind, adapter) values (${source.id}, ${source.kind}, ${source.adapter})

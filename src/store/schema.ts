@@ -8,6 +8,7 @@ import {
   boolean,
   check,
   customType,
+  date,
   doublePrecision,
   foreignKey,
   index,
@@ -80,11 +81,18 @@ export const regions = pgTable(
 /** A configured instance of an adapter. `fence` rises at every start of a run; only its holder may write. */
 export const sources = pgTable('sources', {
   id: text('id').primaryKey(),
-  kind: text('kind', { enum: ['catalogue', 'clusters'] }).notNull(),
+  kind: text('kind', { enum: ['catalogue', 'clusters', 'rates'] }).notNull(),
   adapter: text('adapter').notNull(),
   fence: bigint('fence', { mode: 'number' }).notNull().default(0),
   /** When its data was last read whole and found good; readers see it as `Fleetbook-As-Of`. */
   verifiedAt: instant('verified_at'),
+});
+
+/** The newest reference rates of the European Central Bank: units of the currency for one euro. */
+export const exchangeRates = pgTable('exchange_rates', {
+  currency: text('currency').primaryKey(),
+  perEuro: numeric('per_euro').notNull(),
+  asOf: date('as_of', { mode: 'string' }).notNull(),
 });
 
 /** Every machine type that a source reports, published or not. Natural key: region and name. */

@@ -14,11 +14,11 @@ export interface RunStatus {
 
 export interface SourceStatus {
   readonly id: string;
-  readonly kind: 'catalogue' | 'clusters';
+  readonly kind: 'catalogue' | 'clusters' | 'rates';
   readonly lastRun: RunStatus | null;
   /** RFC 3339. */
   readonly verifiedAt: string | null;
-  /** Machines or clusters that are not retired. */
+  /** Machines or clusters that are not retired, or currencies. */
   readonly known: number;
   /** Of those, the ones that readers see. */
   readonly published: number;
@@ -39,10 +39,12 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
         from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       case s.kind
         when 'catalogue' then (select count(*)::int from machines m where m.source_id = s.id and m.retired_at is null)
+        when 'rates' then (select count(*)::int from exchange_rates)
         else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as known,
       case s.kind
         when 'catalogue' then (select count(*)::int from machines m
           where m.source_id = s.id and m.retired_at is null and m.excluded_reason is null)
+        when 'rates' then (select count(*)::int from exchange_rates)
         else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held

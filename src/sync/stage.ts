@@ -2,13 +2,13 @@
  * The way of a catalogue into the database: rows stream into a temporary table with COPY while they are fetched, so
  * that neither the process nor a round trip a row limits how many there can be.
  */
-import { pipeline } from 'node:stream/promises';
 import { limitBroken } from '../domain/exclusion.ts';
 import type { Offer } from '../domain/machine.ts';
 import { type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
 import type { CatalogueItem } from '../sources/source.ts';
 import { SourceError } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
+import { COPY_NULL, copyField, copyLines } from '../store/copy.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 
 export interface Pricing {
@@ -92,9 +92,7 @@ export async function stageCatalogue(
     }
   }
 
-  const copy = await sql`copy staged_offers from stdin`.writable();
-  await pipeline(lines, copy);
-  await sql`analyze staged_offers`;
+  await copyLines(sql, 'staged_offers', lines());
   progress(seen);
   return { regions, rejected, seen };
 }
@@ -110,8 +108,8 @@ function copyLine(offer: Offer, pricing: Pricing): string {
     offer.price.amount,
     offer.price.per,
     offer.price.currency,
-    price ?? NULL,
-    exclusion(offer, price) ?? NULL,
+    price ?? COPY_NULL,
+    exclusion(offer, price) ?? COPY_NULL,
   ].join('\t')}\n`;
 }
 
@@ -121,12 +119,4 @@ function copyLine(offer: Offer, pricing: Pricing): string {
  */
 function exclusion(offer: Offer, price: string | undefined): string | undefined {
   return offer.excluded ?? (isPositive(price ?? offer.price.amount) ? limitBroken(offer) : 'zero_price');
-}
-
-const NULL = '\\N';
-const ESCAPES: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
-
-/** Text as COPY's text format wants it. NUL, which Postgres cannot hold, is refused by the adapters' schemas. */
-export function copyField(text: string): string {
-  return text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? character);
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { pipeline } from 'node:stream/promises';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import { pricePerMinute } from '../domain/price.ts';
 import type { ClusterItem } from '../sources/source.ts';
@@ -7,12 +6,13 @@ import { writeQuarantine } from '../store/catalogue-write.ts';
 import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '../store/cluster-diff.ts';
 import { resolveReferences, setSlugs, slugRows, takenSlugs, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
+import { copyField, copyLines } from '../store/copy.ts';
 import { holdStagedClusters, supersedeHeld } from '../store/held.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
 import { brokenGuards, type GuardLimits } from './guard.ts';
 import { assignSlugs } from './slugs.ts';
-import { copyField, type Pricing, type Progress } from './stage.ts';
+import type { Pricing, Progress } from './stage.ts';
 import type { SyncResult } from './sync-catalogue.ts';
 
 export interface ClusterSync {
@@ -99,9 +99,7 @@ async function stageClusters(
       yield `${copyField(row.item.organization)}\t${copyField(row.item.key)}\t\\\\x${hash}\t${copyField(json)}\n`;
     }
   }
-  const copy = await sql`copy staged_clusters from stdin`.writable();
-  await pipeline(lines, copy);
-  await sql`analyze staged_clusters`;
+  await copyLines(sql, 'staged_clusters', lines());
   sync.progress?.(seen);
   return { seen, rejected };
 }

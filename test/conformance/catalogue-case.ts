@@ -13,7 +13,9 @@ export interface FixturePage {
   readonly json: Json;
   /** Headers that say something of the answer; it has them whatever a test does to the document. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The field that holds the rows: an array, or a map by name. */
+  /** True for one that must be asked for without credentials, whatever the adapter has. */
+  readonly anonymous?: boolean;
+  /** The field that holds the rows: an array, or a map by name. `''` where the document is the list itself. */
   readonly list: string;
   /** JSON pointers, `*` for any name, to objects whose fields are rows by name, so that one more would be a row. */
   readonly maps?: readonly string[];
@@ -31,6 +33,8 @@ export interface CatalogueCase {
   readonly now: Date;
   /** What the source's URL has behind the host; the paths of the pages are whole all the same. */
   readonly basePath?: string;
+  /** The options of a source whose adapter has some; `upstream` is the URL of the one that serves the pages. */
+  readonly options?: (upstream: string) => Readonly<Record<string, string>>;
   readonly pages: readonly FixturePage[];
   /** For each endpoint an answer without any row, otherwise well formed. */
   readonly empty: Readonly<Record<string, Json>>;
@@ -40,6 +44,11 @@ export interface CatalogueCase {
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];
   readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
+}
+
+/** JSON pointer to the rows of a page. */
+export function listPointer({ list }: FixturePage): string {
+  return list === '' ? '' : `/${list}`;
 }
 
 /** Which of the adapter's endpoints a page is. */

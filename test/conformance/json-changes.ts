@@ -1,7 +1,11 @@
 import type { Json } from './catalogue-case.ts';
 
-/** A copy with the value at a JSON pointer replaced. Throws when there is none: the case's pointer is wrong. */
+/**
+ * A copy with the value at a JSON pointer (`''`: all of it) replaced. Throws when there is none: the case's pointer is
+ * wrong.
+ */
 export function changed(document: Json, pointer: string, change: (value: Json) => Json): Json {
+  if (pointer === '') return change(structuredClone(document));
   return at(document, pointer, (holder, key) => {
     if (Array.isArray(holder)) holder[Number(key)] = change(holder[Number(key)] ?? null);
     else holder[key] = change(holder[key] ?? null);
@@ -60,7 +64,7 @@ function at(
   act: (holder: Json[] | { [key: string]: Json }, key: string) => void,
 ): Json {
   const copy = structuredClone(document);
-  const keys = pointer.split('/').slice(1);
+  const keys = pointer.split('/').slice(1).map(unescaped);
   const last = keys.pop();
   let holder: Json | undefined = copy;
   for (const key of keys) {
@@ -72,4 +76,9 @@ function at(
   }
   act(holder, last);
   return copy;
+}
+
+/** A slash inside a key is `~1`, a tilde `~0` (RFC 6901). */
+function unescaped(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -1,27 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { decodeDocument } from '../../src/snapshot/format.ts';
 import { type DocumentName, documentId, LINEAGE_KEY } from '../../src/snapshot/keys.ts';
 import { createToken, revokeToken } from '../../src/store/tokens.ts';
 import { allVersions, dirtyDocuments, readLineage } from '../../src/store/versions.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
-import { addMachine, addSample, reprice, type Sample, setStatus, verify } from './rows.ts';
-import { openScene, type Scene } from './scene.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { addMachine, addSample, reprice, setStatus, verify } from './rows.ts';
+import { openScene, sceneForEachTest } from './scene.ts';
 
-let redis: TestRedis;
-let scene: Scene;
-let sample: Sample;
+const scene = sceneForEachTest();
 
-beforeAll(async () => {
-  redis = await startTestRedis();
-});
-afterAll(() => redis[Symbol.asyncDispose]());
-beforeEach(async () => {
-  scene = await openScene(redis);
-  sample = await addSample(scene.sql);
-  return () => scene[Symbol.asyncDispose]();
-});
-
-const region = (): DocumentName => ({ kind: 'region', regionId: sample.region });
+const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
 const dirty = async () => (await dirtyDocuments(scene.sql, 1000)).map(({ name }) => documentId(name)).sort();
 const revision = async () => Number(await scene.cache.get(scene.keys.revision));
 
@@ -43,7 +31,7 @@ async function differing(): Promise<string[]> {
 
 describe('publishing what is dirty', () => {
   it('sends every document of a new database, marks it, and finds nothing the next time', async () => {
-    await createToken(scene.store.db, { organizationId: sample.a, scopes: ['machines:read'] });
+    await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
     expect(await dirty()).toHaveLength(6);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 6 });
     expect(await dirty()).toEqual([]);
@@ -55,18 +43,23 @@ describe('publishing what is dirty', () => {
 
   it('sends only the document that a change is in', async () => {
     await scene.publisher.publishDirty();
-    const version = await reprice(scene.sql, sample.small, '0.0002');
-    expect(await dirty()).toEqual([`region:${sample.region}`]);
+    const version = await reprice(scene.sql, scene.sample.small, '0.0002');
+    expect(await dirty()).toEqual([`region:${scene.sample.region}`]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
     const document = await cached(region());
     expect(document?.version).toBe(version);
-    expect(JSON.parse(document?.slice(String(sample.small))?.identity.toString() ?? '').price).toBe(0.0002);
-    await setStatus(scene.sql, sample.clusterOfB, 'Stopped');
-    expect(await dirty()).toEqual([`clusters:${sample.b}`]);
+    expect(JSON.parse(document?.slice(String(scene.sample.small))?.identity.toString() ?? '').price).toBe(
+      0.0002,
+    );
+    await setStatus(scene.sql, scene.sample.clusterOfB, 'Stopped');
+    expect(await dirty()).toEqual([`clusters:${scene.sample.b}`]);
   });
 
   it('sends tokens first and the list of providers last', async () => {
-    const token = await createToken(scene.store.db, { organizationId: sample.a, scopes: ['machines:read'] });
+    const token = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['machines:read'],
+    });
     await revokeToken(scene.store.db, token.id);
     const names = (await dirtyDocuments(scene.sql, 100)).map(({ name }) => name.kind);
     expect(names).toEqual(['token', 'clusters', 'clusters', 'region', 'region', 'providers']);
@@ -75,14 +68,14 @@ describe('publishing what is dirty', () => {
 
   it('makes good, by any publisher, what one left that died after the commit', async () => {
     await scene.publisher.publishDirty();
-    await reprice(scene.sql, sample.small, '0.0003');
+    await reprice(scene.sql, scene.sample.small, '0.0003');
     expect(await (await scene.secondPublisher()).publishDirty()).toEqual({ published: 1 });
     expect(await differing()).toEqual([]);
   });
 
   it('only marks what is in the cache already, after one that died between sending and marking', async () => {
     await scene.publisher.publishDirty();
-    await scene.sql`update regions set published_version = 0 where id = ${sample.region}`;
+    await scene.sql`update regions set published_version = 0 where id = ${scene.sample.region}`;
     const before = await revision();
     expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
     expect(await revision()).toBe(before);
@@ -94,7 +87,9 @@ describe('publishing what is dirty', () => {
     for (const name of refused) await scene.cache.lpush(scene.keys.document(name), 'in the way');
     await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
     expect(await dirty()).toEqual(refused.map(documentId).sort());
-    expect((await cached({ kind: 'clusters', organizationId: sample.b }))?.has('cluster-test')).toBe(true);
+    expect((await cached({ kind: 'clusters', organizationId: scene.sample.b }))?.has('cluster-test')).toBe(
+      true,
+    );
     await expect(scene.publisher.sweep()).rejects.toThrow('WRONGTYPE');
     for (const name of refused) await scene.cache.del(scene.keys.document(name));
     expect(await scene.publisher.publishDirty()).toEqual({ published: 2 });
@@ -104,7 +99,7 @@ describe('publishing what is dirty', () => {
   it('gets to the last document past more refused ones than it sends at a time', async () => {
     const tokens = await Promise.all(
       Array.from({ length: 10 }, () =>
-        createToken(scene.store.db, { organizationId: sample.a, scopes: ['machines:read'] }),
+        createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] }),
       ),
     );
     expect(tokens).toHaveLength(10);
@@ -126,10 +121,10 @@ describe('publishing what is dirty', () => {
   });
 
   it('publishes a deleted organization no more, but its tokens as revoked', async () => {
-    const token = await createToken(scene.store.db, { organizationId: sample.a, scopes: [] });
+    const token = await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: [] });
     await scene.publisher.publishDirty();
     await revokeToken(scene.store.db, token.id);
-    await scene.sql`update organizations set deleted_at = now(), clusters_version = clusters_version + 1 where id = ${sample.a}`;
+    await scene.sql`update organizations set deleted_at = now(), clusters_version = clusters_version + 1 where id = ${scene.sample.a}`;
     expect(await dirty()).toEqual([expect.stringMatching(/^token:/)]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
     expect(await dirty()).toEqual([]);
@@ -146,9 +141,9 @@ describe('the sweep', () => {
     expect(await differing()).toEqual([]);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(scene.keys.lineage);
     expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual(['cloud', 'plane']);
-    expect(await scene.cache.hget(scene.keys.machineRegions(sample.big), String(sample.big))).toBe(
-      String(sample.region),
-    );
+    expect(
+      await scene.cache.hget(scene.keys.machineRegions(scene.sample.big), String(scene.sample.big)),
+    ).toBe(String(scene.sample.region));
   });
 
   it('sends the one document that was evicted, and no other', async () => {
@@ -160,23 +155,26 @@ describe('the sweep', () => {
   it('replaces an older version that a failover left, and whatever is no document', async () => {
     const key = scene.keys.document(region());
     const old = await scene.cache.getBuffer(key);
-    await reprice(scene.sql, sample.small, '0.5');
+    await reprice(scene.sql, scene.sample.small, '0.5');
     await scene.publisher.publishDirty();
     await scene.cache.set(key, old ?? '');
     await scene.cache.set(scene.keys.document({ kind: 'providers' }), 'FB2 of another release');
-    expect((await differing()).sort()).toEqual(['providers', `region:${sample.region}`]);
+    expect((await differing()).sort()).toEqual(['providers', `region:${scene.sample.region}`]);
     expect(await scene.publisher.sweep()).toEqual({ published: 2 });
     expect(await differing()).toEqual([]);
   });
 
   it('writes the index of machines again where it was evicted, or lacks one', async () => {
-    const key = scene.keys.machineRegions(sample.small);
-    const whole = { [sample.small]: String(sample.region), [sample.big]: String(sample.region) };
+    const key = scene.keys.machineRegions(scene.sample.small);
+    const whole = {
+      [scene.sample.small]: String(scene.sample.region),
+      [scene.sample.big]: String(scene.sample.region),
+    };
     expect(await scene.cache.hgetall(key)).toEqual(whole);
     await scene.cache.del(key);
     expect(await scene.publisher.sweep()).toEqual({ published: 0 });
     expect(await scene.cache.hgetall(key)).toEqual(whole);
-    await scene.cache.hdel(key, String(sample.small));
+    await scene.cache.hdel(key, String(scene.sample.small));
     await scene.publisher.sweep();
     expect(await scene.cache.hgetall(key)).toEqual(whole);
   });
@@ -217,12 +215,12 @@ describe('beside the documents', () => {
 
   it('every published machine leads to its region, and one that is not published is not told', async () => {
     await scene.publisher.publishDirty();
-    const other = await addMachine(scene.sql, sample.emptyRegion, { name: 'new' });
+    const other = await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' });
     await scene.publisher.publishDirty();
     expect(await scene.cache.hgetall(scene.keys.machineRegions(other))).toEqual({
-      [sample.small]: String(sample.region),
-      [sample.big]: String(sample.region),
-      [other]: String(sample.emptyRegion),
+      [scene.sample.small]: String(scene.sample.region),
+      [scene.sample.big]: String(scene.sample.region),
+      [other]: String(scene.sample.emptyRegion),
     });
   });
 });
@@ -241,8 +239,8 @@ describe('two publishers at once', () => {
       return rounds;
     });
     for (let i = 1; i <= 60; i++) {
-      await reprice(scene.sql, sample.small, String(i / 1000));
-      if (i % 3 === 0) await setStatus(scene.sql, sample.clusterOfA, `Status ${i}`);
+      await reprice(scene.sql, scene.sample.small, String(i / 1000));
+      if (i % 3 === 0) await setStatus(scene.sql, scene.sample.clusterOfA, `Status ${i}`);
       if (i % 20 === 0) await scene.cache.del(scene.keys.document(region()));
     }
     isOver = true;
@@ -251,6 +249,8 @@ describe('two publishers at once', () => {
     expect(await dirty()).toEqual([]);
     expect(await differing()).toEqual([]);
     const document = await cached(region());
-    expect(JSON.parse(document?.slice(String(sample.small))?.identity.toString() ?? '').price).toBe(0.06);
+    expect(JSON.parse(document?.slice(String(scene.sample.small))?.identity.toString() ?? '').price).toBe(
+      0.06,
+    );
   });
 });

@@ -1,6 +1,7 @@
 /** A database, a cache and a publisher, and readers of them: put together as compose.ts does, with clocks of ours. */
 import { pino } from 'pino';
 import postgres from 'postgres';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import type { TokenVerifier } from '../../src/domain/grant.ts';
 import type { CatalogueReader, ClusterReader } from '../../src/snapshot/answer.ts';
 import { CacheLink } from '../../src/snapshot/cache-link.ts';
@@ -13,9 +14,15 @@ import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
 import { openRedis, redisReady } from '../../src/store/redis.ts';
 import { readLineage } from '../../src/store/versions.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import type { TestRedis } from '../support/redis.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { addSample, type Sample } from './rows.ts';
 
 export const silent = pino({ level: 'silent' });
+
+/** A pool that has lost a connection takes seconds to end: that goes on beside the tests that follow. */
+const storesEnding: PromiseLike<void>[] = [];
+afterAll(() => Promise.all(storesEnding));
 
 /** A clock that runs, and can be put forward. */
 export class TestClock {
@@ -92,8 +99,8 @@ export function openReader(options: ReaderOptions): TestReader {
     clusters: clusterReader(documents),
     tokens: tokenVerifier(documents, now),
     async [Symbol.asyncDispose]() {
+      storesEnding.push(store[Symbol.asyncDispose]());
       await link[Symbol.asyncDispose]();
-      await store[Symbol.asyncDispose]();
     },
   };
 }
@@ -139,4 +146,47 @@ export async function openScene(redis: TestRedis): Promise<Scene> {
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** The test's own scene, with the sample's rows in its database and nothing published yet. */
+export interface TestScene extends Scene {
+  readonly redis: TestRedis;
+  readonly sample: Sample;
+  /** A reader that hears of publications. */
+  linkedReader(options?: Partial<ReaderOptions>): Promise<TestReader>;
+}
+
+/** Hooks: one Redis for the file, and for each test a scene; what is returned stands for the current test's. */
+export function sceneForEachTest(): TestScene {
+  let redis: TestRedis | undefined;
+  let current: TestScene | undefined;
+  beforeAll(async () => {
+    redis = await startTestRedis();
+  });
+  afterAll(async () => {
+    await redis?.[Symbol.asyncDispose]();
+  });
+  beforeEach(async () => {
+    if (!redis) throw new Error('unreachable: beforeAll has started it');
+    const scene = await openScene(redis);
+    const sample = await addSample(scene.sql);
+    current = { ...scene, redis, sample, linkedReader: (options) => linked(scene.reader(options)) };
+    return async () => {
+      current = undefined;
+      await scene[Symbol.asyncDispose]();
+    };
+  });
+  return new Proxy<TestScene>(Object.create(null), {
+    get: (_, name) => Reflect.get(current ?? failOutside(), name),
+  });
+}
+
+async function linked(reader: TestReader): Promise<TestReader> {
+  await reader.catalogue.providers();
+  await until(() => reader.link.linked);
+  return reader;
+}
+
+function failOutside(): never {
+  throw new Error('a scene is there inside a test only');
 }

@@ -91,7 +91,7 @@ describe('a catalogue', () => {
       'lineage',
       'organizations',
     ];
-    const before = [await scene.rows(...tables), await sequences(scene)];
+    const before = [await scene.rows(...tables), await scene.sequences()];
     for (let run = 0; run < 3; run++) {
       const result = await scene.catalogue([rejected('broken', { name: 'z' }), ...two.toReversed()]);
       expect(result).toMatchObject({
@@ -99,13 +99,10 @@ describe('a catalogue', () => {
         counts: { seen: 4, added: 0, changed: 0, rejected: 1 },
       });
     }
-    expect([await scene.rows(...tables), await sequences(scene)]).toEqual(before);
+    expect([await scene.rows(...tables), await scene.sequences()]).toEqual(before);
     const [source] = await scene.sql`select verified_at = ${scene.now().toISOString()} as now from sources`;
     expect(source).toEqual({ now: true });
   });
-
-  const sequences = (of: Scene) =>
-    of.sql`select sequencename, last_value from pg_sequences where sequencename <> 'sync_runs_id_seq' order by 1`;
 
   it('gives the same ids to the same machines whatever the order of its rows', async () => {
     await using other = await openScene();

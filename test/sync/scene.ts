@@ -42,8 +42,10 @@ export interface Scene extends AsyncDisposable {
   reset(): Promise<void>;
   /** Every row of these tables with its place and its transaction: equal means that nothing was written. */
   rows(...tables: string[]): Promise<Record<string, unknown>>;
-  /** Everything that the database holds, sequences included. */
+  /** Every row of every table. */
   everything(): Promise<Record<string, unknown>>;
+  /** The last ids that were given; those of runs apart. */
+  sequences(): Promise<unknown>;
   /** The instant of the last sync. */
   now(): Date;
 }
@@ -97,9 +99,10 @@ export async function openScene(): Promise<Scene> {
       return found;
     },
     async everything() {
-      const sequences = await sql`select sequencename, last_value from pg_sequences order by 1`;
-      return { sequences, ...(await scene.rows(...(await tableNames(sql)))) };
+      return scene.rows(...(await tableNames(sql)));
     },
+    sequences: () =>
+      sql`select sequencename, last_value from pg_sequences where sequencename <> 'sync_runs_id_seq' order by 1`,
   };
   const common = (run: Run, settings: RunSettings) => ({
     store,

@@ -21,11 +21,10 @@ describe('the published package', () => {
 
   beforeAll(async () => {
     folder = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-package-'))).path;
-    await run(
-      join(ROOT, 'node_modules/.bin/tsc'),
-      ['-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')],
-      { cwd: ROOT },
-    );
+    const args = ['-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')];
+    await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT }).catch((error: { stdout: string }) => {
+      throw new Error(`tsc found:\n${error.stdout}`, { cause: error });
+    });
     // What npm would put beside it: its dependencies above, its own files around.
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     for (const path of ['package.json', 'drizzle']) {

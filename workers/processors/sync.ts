@@ -1,7 +1,7 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
 import type { WriteTier } from '../../src/compose.ts';
-import type { Config } from '../../src/config.ts';
+import type { Config, SourceConfig } from '../../src/config.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import { anyNeverRan } from '../../src/store/runs.ts';
 import type { SyncResult } from '../../src/sync/sync-catalogue.ts';
@@ -32,8 +32,8 @@ export function syncProcessor({ config, tier, queue, logger, observe }: SyncDepe
       logger.warn({ sourceId }, 'a job for a source that is not configured here was dropped');
       return undefined;
     }
-    if (source.kind === 'clusters' && (await cataloguesAreNew(config, tier))) {
-      await job.moveToDelayed(Date.now() + CATALOGUE_WAIT_MS, token);
+    if (await waitsForOthers(source, config, tier)) {
+      await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
       throw new DelayedError();
     }
     const started = performance.now();
@@ -64,13 +64,17 @@ export function syncProcessor({ config, tier, queue, logger, observe }: SyncDepe
   };
 }
 
-/** How long clusters wait for the first run of the catalogues, a look at a time. */
-const CATALOGUE_WAIT_MS = 500;
+/** How long a source waits for the first run of those that it builds upon, a look at a time. */
+const FIRST_RUN_WAIT_MS = 500;
 
-/** In a new database clusters come second: their machines are to be found in the catalogue, not made up. */
-function cataloguesAreNew(config: Config, tier: WriteTier): Promise<boolean> {
-  const catalogues = config.sources.filter(({ kind }) => kind === 'catalogue').map(({ id }) => id);
-  return anyNeverRan(tier.store.sql, catalogues);
+/**
+ * In a new database catalogues come after exchange rates, and clusters after catalogues: a price is to be converted
+ * and a machine to be found, not to be held or made up. One run, good or bad, is waited for.
+ */
+async function waitsForOthers(source: SourceConfig, config: Config, tier: WriteTier): Promise<boolean> {
+  const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
+  const ids = config.sources.filter(({ kind }) => kind === before).map(({ id }) => id);
+  return ids.length > 0 && (await anyNeverRan(tier.store.sql, ids));
 }
 
 /** New machines may be those that clusters run on and nobody knew: the cluster sources look again. */

@@ -49,7 +49,7 @@ const Size = z.object({
   price_hourly: amount.nullish(),
   price_monthly: amount.nullish(),
   /** Only with a GPU. */
-  gpu_info: z.unknown(),
+  gpu_info: z.unknown().optional(),
 });
 type Size = z.infer<typeof Size>;
 

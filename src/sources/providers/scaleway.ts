@@ -35,7 +35,7 @@ const ServerType = z.object({
   /** Bytes, in powers of two. */
   ram: quantity,
   gpu: countOrNone.nullish(),
-  gpu_info: z.unknown(),
+  gpu_info: z.unknown().optional(),
   /** Not sold any more, although its price stands there. */
   end_of_service: z.boolean(),
   /** A month counts where no hour is priced. Prices differ from zone to zone. */
@@ -139,6 +139,7 @@ async function* list(
   of: string,
 ): AsyncGenerator<CatalogueItem, Map<string, unknown>> {
   const rows = new Map<string, unknown>();
+  const pageOf = new Map<string, number>();
   for (let page = 1, more = true; more; page++) {
     if (page > MOST_PAGES) throw endlessPages(path);
     const { data, headers, url } = await http.json(path, Page, { query: { page, per_page: PER_PAGE } });
@@ -147,8 +148,10 @@ async function* list(
       throw anotherPage(path, page, `its Link header has ${next} for the next one`);
     }
     for (const [name, row] of Object.entries(data.servers)) {
-      // A page does not say its number; one that came twice would hide another.
-      if (rows.has(name)) throw anotherPage(path, page, `got ${name}, which a page before page ${page} had`);
+      // A page does not say its number, and one that came twice would hide another.
+      const before = pageOf.get(name);
+      if (before !== undefined) throw anotherPage(path, page, `got ${name}, which page ${before} had`);
+      pageOf.set(name, page);
       rows.set(name, row);
     }
     more = next !== undefined;

@@ -1,0 +1,186 @@
+import { pipeline } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { CsvError, type Info, parse } from 'csv-parse';
+import { z } from 'zod';
+import { parseJson, readBytes } from './body.ts';
+import { nothingListed } from './listing.ts';
+import { SourceError, type SourceHttp } from './source.ts';
+
+/** Of a list in JSON, which is held whole; a list in CSV is read as it comes. */
+const MOST_JSON_BYTES = 64 * 1024 * 1024;
+/** Of one line of CSV; an opened quote that nothing closes would take all that follows into one. */
+const LONGEST_LINE = 100_000;
+
+/** One row of a price list. */
+export interface PriceRow {
+  /** Where it stands: `line 7` of a file in CSV, `row 3` of a list in JSON. */
+  readonly at: string;
+  /** By column; in CSV every value is text, and an empty one is absent. */
+  readonly row: unknown;
+  /** Why the row cannot be read at all. */
+  readonly problem?: string;
+}
+
+/**
+ * The rows of a price list: CSV as RFC 4180 has it, with a first line that names the columns, or a JSON array of
+ * objects. Which of them it is shows in its first character.
+ *
+ * @param columns names that the first line must have; others do not matter
+ * @throws SourceError `invalid` for what is neither, lacks a column or lists nothing; `retry` for what was cut; as
+ *   reading it does
+ */
+export async function* priceRows(http: SourceHttp, columns: readonly string[]): AsyncGenerator<PriceRow> {
+  const { body, headers, url } = await http.stream('', { headers: { accept: 'text/csv, application/json' } });
+  const where = url.protocol === 'file:' ? fileURLToPath(url) : url.origin + url.pathname;
+  const framed = ['content-length', 'transfer-encoding'].some((name) => headers.has(name));
+  const { first, whole } = await opened(body);
+  let found = 0;
+  for await (const row of /[[{<]/.test(first)
+    ? jsonRows(whole, where, !framed)
+    : csvRows(whole, where, columns, framed)) {
+    found += 1;
+    yield row;
+  }
+  if (found === 0) throw nothingListed(where);
+}
+
+/** A body once more from its start, and the first character of its text. */
+async function opened(
+  body: AsyncIterable<Uint8Array>,
+): Promise<{ first: string; whole: AsyncIterable<Uint8Array> }> {
+  const rest = body[Symbol.asyncIterator]();
+  const begun: Uint8Array[] = [];
+  let first = '';
+  while (first === '') {
+    const { done, value } = await rest.next();
+    if (done) break;
+    begun.push(value);
+    // A byte order mark is white space to `trim`, and in Latin-1 three letters.
+    first = Buffer.from(value).toString('latin1').replace(/^ï»¿/, '').trim().slice(0, 1);
+  }
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* begun;
+      for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+    } finally {
+      await rest.return?.();
+    }
+  }
+  return { first, whole: whole() };
+}
+
+async function* jsonRows(
+  body: AsyncIterable<Uint8Array>,
+  where: string,
+  mayBeCut: boolean,
+): AsyncGenerator<PriceRow> {
+  const bytes = await readBytes(body, MOST_JSON_BYTES, where);
+  const rows = parseJson(bytes, z.array(z.unknown()), where, mayBeCut);
+  for (const [index, row] of rows.entries()) yield { at: `row ${index + 1}`, row };
+}
+
+async function* csvRows(
+  body: AsyncIterable<Uint8Array>,
+  where: string,
+  columns: readonly string[],
+  framed: boolean,
+): AsyncGenerator<PriceRow> {
+  if (!framed) {
+    throw new SourceError(
+      'retry',
+      `${where} answers CSV without its length: a list that was cut could not be told from a whole one`,
+    );
+  }
+  const parser = parse({
+    bom: true,
+    info: true,
+    trim: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    skip_empty_lines: true,
+    max_record_size: LONGEST_LINE,
+  });
+  const records: AsyncIterable<{ info: Info; record: string[] }> = pipeline(
+    decoded(body, where),
+    parser,
+    // Whatever it fails with is what reading `records` fails with.
+    () => {},
+  );
+  let header: string[] | undefined;
+  // The parser counts the two characters of a line's end as two lines where they stand inside quotes.
+  let twice = 0;
+  try {
+    for await (const { info, record } of records) {
+      const text = record.join('');
+      twice += count(text, /\r\n/g);
+      const line = info.lines - twice - count(text, /\r\n|\n|\r/g);
+      if (header === undefined) {
+        header = readHeader(record, columns, where);
+      } else {
+        yield { at: `line ${line}`, ...readRecord(record, header) };
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const broken = `${where} is no valid CSV at line ${Number(error.lines) - twice}: ${problemOf(error)}`;
+    throw new SourceError('invalid', broken);
+  }
+}
+
+async function* decoded(body: AsyncIterable<Uint8Array>, where: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const decode = (piece?: Uint8Array) => {
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined });
+    } catch {
+      throw new SourceError('invalid', `${where} is no text in UTF-8; save it in that encoding`);
+    }
+  };
+  for await (const piece of body) yield decode(piece);
+  yield decode();
+}
+
+function readHeader(record: readonly string[], columns: readonly string[], where: string): string[] {
+  const header = record.map((name) => name.toLowerCase());
+  const missing = columns.filter((name) => !header.includes(name));
+  if (missing.length > 0) {
+    const commas = header.length === 1 ? '; columns are separated by commas' : '';
+    throw new SourceError(
+      'invalid',
+      `the first line of ${where} names no column ${missing.join(', ')}; it must name ${columns.join(', ')}${commas}`,
+    );
+  }
+  const twice = header.find((name, index) => name !== '' && header.indexOf(name) < index);
+  if (twice !== undefined)
+    throw new SourceError('invalid', `the first line of ${where} names the column ${twice} twice`);
+  return header;
+}
+
+function readRecord(record: readonly string[], header: readonly string[]): Omit<PriceRow, 'at'> {
+  if (record.length !== header.length) {
+    // Which value belongs to which column cannot be told, not even the machine's name.
+    const counted = `has ${record.length} values where the first line names ${header.length} columns`;
+    return { row: undefined, problem: `${counted}; quote a value that holds a comma` };
+  }
+  const cells = header.flatMap((name, index) => {
+    const cell = record[index] ?? '';
+    return cell === '' ? [] : [[name, cell] as const];
+  });
+  return { row: Object.fromEntries(cells) };
+}
+
+/** The parser's own messages quote the text. */
+function problemOf(error: CsvError): string {
+  switch (error.code) {
+    case 'CSV_QUOTE_NOT_CLOSED':
+      return 'a quote is opened that nothing closes';
+    case 'CSV_MAX_RECORD_SIZE':
+      return `a line is longer than ${LONGEST_LINE} characters; a quote may be opened that nothing closes`;
+    default:
+      return 'a quote stands inside a value; quote the whole value and double the quotes in it';
+  }
+}
+
+function count(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
+}

@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive } from '../../domain/price.ts';
+import { type AzurePrice, PRICES, pagesByLink, readPrices } from '../azure-prices.ts';
+import { beside } from '../beside.ts';
+import { count, label, quantity } from '../fields.ts';
+import { nothingListed } from '../listing.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+
+const SKUS = '/providers/Microsoft.Compute/skus';
+const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';
+
+const SkuPage = z.object({ value: z.array(z.unknown()), nextLink: z.string().nullish() });
+const Kind = z.object({ resourceType: z.string(), name: label });
+const number = (text: string) => Number(text);
+const Capabilities = z.object({
+  vCPUs: z
+    .string()
+    .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
+    .transform(number)
+    .pipe(count),
+  /** Of a constrained size, which is billed whole and shows its system only some of its vCPUs. */
+  vCPUsAvailable: z
+    .string()
+    .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
+    .transform(number)
+    .pipe(count)
+    .optional(),
+  /** "GB" that are GiB. */
+  MemoryGB: z
+    .string()
+    .regex(/^\d{1,6}(\.\d+)?$/, { error: 'must be a number above 0' })
+    .transform(number)
+    .pipe(quantity),
+  GPUs: z.string().optional(),
+  RetirementDateUtc: z.string().optional(),
+});
+const Sku = z.object({
+  capabilities: z
+    .array(z.object({ name: z.string(), value: z.unknown() }))
+    .transform((list) => Object.fromEntries(list.map(({ name, value }) => [name, value])))
+    .pipe(Capabilities),
+  restrictions: z.array(z.object({ type: z.string() })),
+});
+type Sku = z.infer<typeof Sku>;
+
+/** What one region sells, or why a size there cannot be read. */
+type Sizes = ReadonlyMap<string, Row<Sku>>;
+
+/**
+ * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and
+ * https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices.
+ *
+ * The price list says what a size costs in a region, the list of SKUs what the size is and whether the region sells
+ * it. The latter is asked for region by region, so that a region that does not answer holds its own machines alone.
+ */
+export const adapter: CatalogueAdapter = {
+  id: 'azure',
+  provider: { id: 3, name: 'Azure' },
+  baseUrl: 'https://management.azure.com',
+  endpoints: [PRICES, `/subscriptions/{subscription}${SKUS}`],
+  credentials: 'bearer',
+  memoryUnit: 'GiB',
+  currency: 'USD',
+  schedule: '7 */6 * * *',
+  notes:
+    `The URL names the subscription that asks: \`${SUBSCRIPTION}\`. The token is a Microsoft Entra access token for ` +
+    '`https://management.azure.com/` with the role Reader; it lives for about an hour, so a lasting source has the URL ' +
+    'of a gateway that adds its own. What the subscription may not deploy in a region is `unavailable` there. Prices ' +
+    'are read from `https://prices.azure.com` without credentials. Behind a URL that is not Microsoft’s, both are ' +
+    `asked for there: prices at \`${PRICES}\` below what stands before \`/subscriptions/\`.`,
+
+  async *catalogue({ http, now }) {
+    const prices = beside(http, {
+      below: /^(.*)\/subscriptions\/[^/]+\/?$/,
+      example: SUBSCRIPTION,
+      first: /(^|\.)management\.azure\.com$/,
+      second: 'https://prices.azure.com',
+      credentials: 'none',
+    });
+    const { regions, priced } = yield* readPrices(prices, now());
+    const sizes = new Map<string, Sizes>();
+    const failures: SourceError[] = [];
+    for (const regionCode of regions.keys()) {
+      const read = await readSizes(http, regionCode).catch((error: unknown) => failed(error));
+      if (read instanceof SourceError) {
+        failures.push(read);
+        yield rejectedRow(regionCode, `${read.message}; its machines stay as they were`, { regionCode });
+      } else {
+        sizes.set(regionCode, read.sizes);
+        yield* read.rejected;
+      }
+    }
+    if (sizes.size === 0 && failures.length > 0)
+      throw failures.find(({ kind }) => kind === 'retry') ?? failures[0];
+    for (const [code, name] of regions) if (sizes.has(code)) yield { kind: 'region', code, name };
+    yield* offers(priced, sizes);
+  },
+};
+
+/** A failure that concerns one region alone. That the upstream wants to be left alone concerns all of them. */
+function failed(error: unknown): SourceError {
+  if (error instanceof SourceError && error.retryAfterMs === undefined) return error;
+  throw error;
+}
+
+async function readSizes(
+  http: SourceHttp,
+  regionCode: string,
+): Promise<{ sizes: Sizes; rejected: CatalogueItem[] }> {
+  const sizes = new Map<string, Row<Sku>>();
+  const rejected: CatalogueItem[] = [];
+  const query = { 'api-version': '2021-07-01', $filter: `location eq '${regionCode}'` };
+  let listed = 0;
+  for await (const { value } of pagesByLink(http, SKUS, SkuPage, query, (page) => page.nextLink)) {
+    for (const row of value) {
+      listed += 1;
+      const { value: kind, reason } = readRow(Kind, row);
+      if (kind === undefined) {
+        const name = labelIn(row, 'name');
+        rejected.push(rejectedRow(`${name ?? `SKU ${listed}`}@${regionCode}`, reason, { name, regionCode }));
+      } else if (kind.resourceType === 'virtualMachines') {
+        sizes.set(kind.name, readRow(Sku, row));
+      }
+    }
+  }
+  if (listed === 0) throw nothingListed(`${http.base.pathname}${SKUS} in ${regionCode}`);
+  return { sizes, rejected };
+}
+
+function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes>): Generator<CatalogueItem> {
+  const anywhere = new Map<string, Sku>();
+  for (const region of sizes.values())
+    for (const [name, { value }] of region) if (value !== undefined) anywhere.set(name, value);
+  const unknown = new Set<string>();
+  for (const { name, regionCode, price, licensed } of priced) {
+    const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+    const region = sizes.get(regionCode);
+    const here = region?.get(name);
+    const sku = here === undefined ? anywhere.get(name) : here.value;
+    if (price.value === undefined) yield rejected(price.reason);
+    // The region is held as a whole.
+    else if (region === undefined) continue;
+    else if (here?.reason !== undefined) yield rejected(here.reason);
+    else if (sku === undefined) unknown.add(name);
+    else {
+      const { ram, unit: ramUnit } = memory(sku.capabilities.MemoryGB, adapter.memoryUnit);
+      const cpu = sku.capabilities.vCPUsAvailable ?? sku.capabilities.vCPUs;
+      const excluded = exclusion(name, sku, here !== undefined, licensed, price.value);
+      const amount = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
+      const offer = { regionCode, name, cpu, ram, ramUnit, price: amount };
+      yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+    }
+  }
+  // Once, not once a region: it is one thing that is not known.
+  for (const name of unknown)
+    yield rejectedRow(
+      name,
+      'has a price, but no region lists it among its SKUs; vCPUs and memory are not known',
+      {
+        name,
+      },
+    );
+}
+
+function exclusion(
+  name: string,
+  { capabilities, restrictions }: Sku,
+  isListed: boolean,
+  isLicensed: boolean,
+  price: string,
+): ExclusionReason | undefined {
+  // All N-series have accelerators; the FPGAs of NP are not counted as GPUs.
+  if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
+  if (capabilities.RetirementDateUtc !== undefined) return 'deprecated';
+  if (isLicensed) return 'licensed';
+  // The other type of restriction, `Zone`, leaves the rest of the region.
+  if (!isListed || restrictions.some(({ type }) => type === 'Location')) return 'unavailable';
+  return isPositive(price) ? undefined : 'zero_price';
+}

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { isPositive } from '../../domain/price.ts';
+import { amount, count, currencyCode, label } from '../fields.ts';
+import { nothingListed } from '../listing.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type SourceHttp } from '../source.ts';
+
+const PROVIDERS = '/v1/providers';
+const MACHINES = '/v1/machines';
+/** So many regions may be held; with more of them failing, it is the instance that is unwell, and each try takes time. */
+const MOST_HELD = 3;
+
+const Options = z.strictObject({
+  provider: label.describe(
+    "name of the provider whose machines are read, as the other instance's `/v1/providers` has it",
+  ),
+  currency: currencyCode
+    .default('USD')
+    .describe("the other instance's `CATALOGUE_CURRENCY`; `USD` when absent"),
+});
+
+const Provider = z.object({ id: count, name: label, regions: z.array(z.unknown()) });
+type Provider = z.infer<typeof Provider>;
+
+const Region = z.object({ id: count, name: label, code: label });
+type Region = z.infer<typeof Region>;
+
+const Reference = z.object({ id: count });
+const Machine = z.object({
+  name: label,
+  cpu: count,
+  ram: count,
+  ram_unit: z.enum(['Binary', 'Decimal'], {
+    error: ({ input }) => `${input === undefined ? 'is missing; it must be' : 'must be'} Binary or Decimal`,
+  }),
+  /** Per minute. */
+  price: amount,
+  provider: Reference,
+  region: Reference,
+});
+
+/** Another instance of this very service, one of its providers a source. */
+export const adapter: GenericCatalogueAdapter = {
+  id: 'fleetbook',
+  options: Options,
+  endpoints: [PROVIDERS, MACHINES],
+  readsFiles: false,
+  credentials: 'bearer',
+  currencyFrom: 'the option `currency`',
+  schedule: '*/15 * * * *',
+  notes: `Reads one provider of another instance, with a token of that instance that has \`machines:read\`; give each of
+its providers a source of its own. Machines and regions get ids of this database, known providers have the same id
+everywhere. What the other instance does not publish is not there to be read: a machine that it leaves out counts as
+missing here and is retired after three good runs, without the reason. Prices are per minute as it publishes them, so
+its exchange rates are in them.`,
+
+  async *catalogue({ http, options }) {
+    const { provider: name, currency } = Options.parse(options);
+    const provider = await providerNamed(http, name);
+    let failed: unknown;
+    let [held, read, seen] = [0, 0, 0];
+    for (const [index, row] of provider.regions.entries()) {
+      const { value: region, reason } = readRow(Region, row, ['regions', index]);
+      if (region === undefined) {
+        const code = labelIn(row, 'code');
+        yield rejectedRow(code ?? `region ${index + 1}`, reason, { regionCode: code });
+        continue;
+      }
+      yield { kind: 'region', code: region.code, name: region.name };
+      try {
+        const query = { provider: provider.id, region: region.id };
+        const { data } = await http.json(MACHINES, z.array(z.unknown()), { query });
+        for (const [position, machine] of data.entries())
+          yield itemOf(machine, position, provider, region, currency);
+        read += 1;
+        seen += data.length;
+      } catch (error) {
+        // One region that cannot be read holds its own machines. What asks to be left alone is no region.
+        if (!(error instanceof SourceError) || error.retryAfterMs !== undefined) throw error;
+        held += 1;
+        if (held > MOST_HELD) throw error;
+        yield rejectedRow(region.code, error.message, { regionCode: region.code });
+        failed ??= error;
+      }
+    }
+    if (read === 0 && failed !== undefined) throw failed;
+    if (seen === 0 && read === provider.regions.length)
+      throw nothingListed(read === 0 ? `${PROVIDERS}: ${name}` : MACHINES);
+  },
+};
+
+async function providerNamed(http: SourceHttp, name: string): Promise<Provider> {
+  const { data } = await http.json(PROVIDERS, z.array(z.unknown()));
+  if (data.length === 0) throw nothingListed(PROVIDERS);
+  const names = data.map((row) => labelIn(row, 'name'));
+  const index = names.findIndex((each) => each?.toLowerCase() === name.toLowerCase());
+  const unnamed = names.indexOf(undefined);
+  if (index < 0 && unnamed < 0) {
+    throw new SourceError(
+      'misconfigured',
+      `${PROVIDERS} lists no provider ${JSON.stringify(name)}; the option provider must be one of ${names.join(', ')}`,
+    );
+  }
+  const at = index < 0 ? unnamed : index;
+  const { value, reason } = readRow(Provider, data[at], [at]);
+  if (value === undefined) throw new SourceError('invalid', `${PROVIDERS}: ${reason}`);
+  return value;
+}
+
+function itemOf(
+  row: unknown,
+  position: number,
+  provider: Provider,
+  region: Region,
+  currency: string,
+): CatalogueItem {
+  const name = labelIn(row, 'name');
+  const regionCode = region.code;
+  const { value, reason } = readRow(Machine, row);
+  const rejected = (problem: string) =>
+    rejectedRow(`${name ?? `machine ${position + 1}`}@${regionCode}`, problem, { name, regionCode });
+  if (value === undefined) return rejected(reason);
+  if (value.provider.id !== provider.id || value.region.id !== region.id) {
+    const asked = `asked for provider.id ${provider.id} and region.id ${region.id}`;
+    return rejected(`${asked}, got ${value.provider.id} and ${value.region.id}`);
+  }
+  const price = { amount: value.price, per: 'minute', currency } as const;
+  const found = {
+    regionCode,
+    name: value.name,
+    cpu: value.cpu,
+    ram: value.ram,
+    ramUnit: value.ram_unit,
+    price,
+  } as const;
+  return {
+    kind: 'offer',
+    offer: isPositive(value.price) ? found : { ...found, excluded: 'zero_price' },
+  };
+}

@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive } from '../../domain/price.ts';
+import { beside } from '../beside.ts';
+import { count, label } from '../fields.ts';
+import { type GcpRates, readRates, SKUS } from '../gcp-rates.ts';
+import { nothingListed } from '../listing.ts';
+import { pagesByToken } from '../page-tokens.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
+
+const TYPES = '/aggregated/machineTypes';
+const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
+
+const TypePage = z.object({
+  items: z.record(z.string(), z.unknown()),
+  nextPageToken: z.string().optional(),
+  /** Zones that could not be asked. */
+  unreachables: z.array(z.string()).optional(),
+});
+const Scope = z
+  .object({
+    machineTypes: z.array(z.unknown()).optional(),
+    warning: z.object({ code: z.string() }).optional(),
+  })
+  .refine(({ machineTypes, warning }) => machineTypes !== undefined || warning !== undefined, {
+    path: ['machineTypes'],
+    error: 'is missing, and no warning says why',
+  });
+const MachineType = z.object({
+  name: label,
+  guestCpus: count,
+  memoryMb: count,
+  isSharedCpu: z.boolean().optional(),
+  accelerators: z.array(z.unknown()).optional(),
+  bundledLocalSsds: z.unknown().optional(),
+  deprecated: z.object({ state: z.string() }).optional(),
+});
+type MachineType = z.infer<typeof MachineType>;
+/** Their local disks are billed too, and no API tells how large they are. */
+const LOCAL_DISKS = /^z3-|-(standard|high)?lssd\b/;
+
+type TypesByRegion = Map<string, Map<string, MachineType[]>>;
+
+/**
+ * Source: https://cloud.google.com/compute/docs/reference/rest/v1/machineTypes/aggregatedList and
+ * https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
+ *
+ * A machine costs its cores and its memory at the rates of its family. Rates are by region, types by zone: a region
+ * has a type that any of its zones has. Machines with accelerators are priced without these and without their disks;
+ * they are never published.
+ */
+export const adapter: CatalogueAdapter = {
+  id: 'gcp',
+  provider: { id: 1, name: 'GCP' },
+  baseUrl: 'https://compute.googleapis.com',
+  endpoints: [`/compute/v1/projects/{project}${TYPES}`, SKUS],
+  credentials: 'bearer',
+  memoryUnit: 'MiB',
+  currency: 'USD',
+  schedule: '47 */6 * * *',
+  notes:
+    `The URL names the project that asks: \`${PROJECT}\`. The token is an OAuth 2.0 access token with the scope ` +
+    '`cloud-platform.read-only`; Google lets one live for an hour, so a lasting source has the URL of a gateway that ' +
+    'adds its own. Prices are read with the same token from `https://cloudbilling.googleapis.com`. Behind a URL that ' +
+    `is not Google's, both are asked for there: prices at \`${SKUS}\` below what stands before \`/compute/v1/\`.`,
+
+  async *catalogue({ http }) {
+    const billing = beside(http, {
+      below: /^(.*)\/compute\/v1\/projects\/[^/]+\/?$/,
+      example: PROJECT,
+      first: /\.googleapis\.com$/,
+      second: 'https://cloudbilling.googleapis.com',
+      credentials: 'same',
+    });
+    const regions: TypesByRegion = new Map();
+    const unread: RejectedRow[] = [];
+    for await (const row of readTypes(http, regions)) {
+      unread.push(row);
+      yield row;
+    }
+    const rates = yield* readRates(billing);
+    const unpriced = new Map<string, string>();
+    for (const [regionCode, types] of regions) {
+      // Google has no other name for a region than its code.
+      yield { kind: 'region', code: regionCode, name: regionCode };
+      for (const [name, zones] of types) {
+        const isShared = zones.some((type) => type.isSharedCpu === true);
+        const problem = billedDisks(name, zones) ?? rates.unpriced(name, isShared);
+        if (problem !== undefined) unpriced.set(name, problem);
+        // Another zone may have it as ever; the row that could not be read speaks for it.
+        else if (isDeprecated(zones) && unread.some((row) => speaksFor(row, name, regionCode))) continue;
+        else yield offered(regionCode, name, zones, rates);
+      }
+    }
+    // Once, not once a region: it is one thing that is not known.
+    for (const [name, reason] of unpriced) yield rejectedRow(name, reason, { name });
+  },
+};
+
+/** Fills `regions` with the types of every zone; what cannot be used comes back. */
+async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<RejectedRow, void> {
+  const query = { maxResults: 500, returnPartialSuccess: 'true' };
+  let listed = 0;
+  for await (const page of pagesByToken(http, TYPES, TypePage, query)) {
+    for (const zone of page.unreachables ?? []) yield unreadZone(zone, 'could not be reached');
+    for (const [zone, row] of Object.entries(page.items)) {
+      const { value: scope, reason } = readRow(Scope, row, ['items', zone]);
+      const code = scope?.warning?.code ?? 'NO_RESULTS_ON_PAGE';
+      if (scope === undefined) yield unreadZone(zone, reason);
+      else if (code !== 'NO_RESULTS_ON_PAGE') yield unreadZone(zone, code);
+      yield* typesOf(zone, scope?.machineTypes ?? [], regions);
+      listed += scope?.machineTypes?.length ?? 0;
+    }
+  }
+  if (listed === 0) throw nothingListed(`${TYPES}: items`);
+}
+
+/** Keeps the types of one zone. */
+function* typesOf(zone: string, rows: readonly unknown[], regions: TypesByRegion): Generator<RejectedRow> {
+  const regionCode = regionOf(zone);
+  if (regionCode === undefined) {
+    if (rows.length > 0) yield rejectedRow(zone, `items.${zone} is no zone such as zones/us-central1-a`, {});
+    return;
+  }
+  const types = regions.get(regionCode) ?? new Map<string, MachineType[]>();
+  for (const [index, row] of rows.entries()) {
+    const { value: type, reason } = readRow(MachineType, row);
+    const name = labelIn(row, 'name');
+    if (type !== undefined) types.set(type.name, [...(types.get(type.name) ?? []), type]);
+    else yield rejectedRow(`${name ?? `machine type ${index + 1}`}@${zone}`, reason, { name, regionCode });
+  }
+  if (types.size > 0) regions.set(regionCode, types);
+}
+
+/** `zones/us-central1-a` → `us-central1`. */
+function regionOf(zone: string): string | undefined {
+  return /\bzones\/([a-z]+(?:-[a-z]+)+\d+)-[a-z0-9]+$/.exec(zone)?.[1];
+}
+
+/** A zone that could not be read holds its region. */
+function unreadZone(zone: string, why: string): RejectedRow {
+  const reason = `${zone}: ${why}; what its region is known to have stays as it was`;
+  return rejectedRow(zone, reason, { regionCode: regionOf(zone) });
+}
+
+/** One type in one region, from all the zones there. */
+function offered(
+  regionCode: string,
+  name: string,
+  zones: readonly MachineType[],
+  rates: GcpRates,
+): CatalogueItem {
+  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const [type, ...others] = zones;
+  if (type === undefined) return rejected('is in no zone');
+  const { guestCpus: cpu, memoryMb } = type;
+  if (others.some((other) => other.guestCpus !== cpu || other.memoryMb !== memoryMb))
+    return rejected('guestCpus or memoryMb differ between the zones of the region');
+  const { value, reason } = rates.hourly(type, regionCode);
+  if (value === undefined) return rejected(reason);
+  const { ram, unit: ramUnit } = memory(memoryMb, adapter.memoryUnit);
+  const price = { amount: value, per: 'hour', currency: adapter.currency } as const;
+  const excluded = exclusion(zones, value);
+  const offer = { regionCode, name, cpu, ram, ramUnit, price };
+  return { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+}
+
+function exclusion(zones: readonly MachineType[], price: string): ExclusionReason | undefined {
+  if (isAccelerated(zones)) return 'accelerated';
+  if (isDeprecated(zones)) return 'deprecated';
+  return isPositive(price) ? undefined : 'zero_price';
+}
+
+function isAccelerated(zones: readonly MachineType[]): boolean {
+  return zones.some(({ accelerators = [] }) => accelerators.length > 0);
+}
+
+/** Where one zone still has it as ever, it can be ordered there. The other states are DEPRECATED, OBSOLETE, DELETED. */
+function isDeprecated(zones: readonly MachineType[]): boolean {
+  return zones.every(({ deprecated }) => (deprecated?.state ?? 'ACTIVE') !== 'ACTIVE');
+}
+
+function billedDisks(name: string, zones: readonly MachineType[]): string | undefined {
+  const has = LOCAL_DISKS.test(name) || zones.some((type) => type.bundledLocalSsds !== undefined);
+  return has && !isAccelerated(zones)
+    ? 'has local disks in its price, and how large they are is not told'
+    : undefined;
+}
+
+function speaksFor(row: RejectedRow, name: string, regionCode: string): boolean {
+  return (row.name ?? name) === name && (row.regionCode ?? regionCode) === regionCode;
+}

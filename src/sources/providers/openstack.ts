@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive } from '../../domain/price.ts';
+import { count, label } from '../fields.ts';
+import { endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
+import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
+import { priceRows } from '../price-rows.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import {
+  type CatalogueItem,
+  type GenericCatalogueAdapter,
+  type RejectedRow,
+  SourceError,
+  type SourceHttp,
+} from '../source.ts';
+
+const FLAVORS = '/v2.1/flavors/detail';
+/** From this one on a list of flavors has their extra specs, by which those with an accelerator are known. */
+const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
+/** Extra specs that give a flavor a graphics card or another device of its own. */
+const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
+
+const Options = z.strictObject({
+  provider: label.describe('name of the provider, as readers see it'),
+  region: label.describe('code of the region'),
+  regionName: label.optional().describe('name of the region; its code when absent'),
+  prices: z
+    .string({ error: 'is missing; it must be a URL or a path' })
+    .min(1, { error: 'must be a URL or a path' })
+    .describe('the price list: a URL, asked without credentials, or a path on this machine'),
+});
+
+const FlavorPage = z.object({
+  flavors: z.array(z.unknown()),
+  flavors_links: z.array(z.object({ rel: z.string(), href: z.string() })).optional(),
+});
+
+const Flavor = z.object({
+  name: label,
+  vcpus: count,
+  /** MiB. */
+  ram: count,
+  'OS-FLV-DISABLED:disabled': z.boolean().optional(),
+  'os-flavor-access:is_public': z.boolean().optional(),
+  extra_specs: z.record(z.string(), z.unknown()).optional(),
+});
+type Flavor = z.infer<typeof Flavor>;
+
+const FlavorPrice = PriceColumns.pick({
+  name: true,
+  price: true,
+  per: true,
+  currency: true,
+  excluded: true,
+}).extend({
+  region_code: label
+    .nullish()
+    .describe(
+      'a row that names another region than the source is left aside: one list serves several regions',
+    ),
+});
+type FlavorPrice = z.infer<typeof FlavorPrice>;
+
+/** Source: https://docs.openstack.org/api-ref/compute/#list-flavors-with-details. */
+export const adapter: GenericCatalogueAdapter = {
+  id: 'openstack',
+  options: Options,
+  endpoints: [FLAVORS, '{prices}'],
+  readsFiles: false,
+  credentials: 'x-auth-token',
+  memoryUnit: 'MiB',
+  currencyFrom: 'as each row of the price list says',
+  schedule: '22 * * * *',
+  notes: `The URL is that of the compute service, with or without its \`/v2.1\`; a region is a source of its own. Nova has to
+know microversion 2.61 (Rocky, 2018). A Keystone token ends after hours: whatever renews it has to renew the
+environment too. OpenStack has no prices: they come from a list as [price-list](#price-list) reads it, in CSV or JSON,
+by the name of the flavor. The shape of a machine comes from Nova; columns that tell of it are ignored.
+
+${columnTable(FlavorPrice)}
+
+A flavor that the list does not price is rejected, never guessed, and keeps what it had before; too many of them hold
+the batch (\`limits.rejectedShare\`). One that is not for sale stands in the list as well, with \`excluded\`. Flavors that
+are disabled or not public are \`unavailable\`, those with a GPU, a passed-through device or a device profile
+\`accelerated\`.`,
+
+  async *catalogue({ http, options }) {
+    const { region, regionName = region, prices } = Options.parse(options);
+    yield { kind: 'region', code: region, name: regionName };
+    const { listed, nameless } = await readPrices(http.at(prices, 'none'), region);
+    yield* nameless;
+    let seen = 0;
+    for await (const row of flavors(http)) {
+      seen += 1;
+      const { value, reason } = readRow(Flavor, row);
+      const name = labelIn(row, 'name');
+      if (value !== undefined) yield offer(value, region, listed.get(value.name) ?? []);
+      else
+        yield rejectedRow(name === undefined ? `flavor ${seen}` : `${name}@${region}`, reason, {
+          name,
+          regionCode: region,
+        });
+    }
+  },
+};
+
+/** A row of the price list, as it could be read, and where it stands. */
+interface ListedPrice {
+  readonly at: string;
+  readonly read: Row<FlavorPrice>;
+}
+
+/** The rows of the list that are for this region, by the flavor's name, and those of which not even that is known. */
+async function readPrices(http: SourceHttp, region: string) {
+  const listed = new Map<string, ListedPrice[]>();
+  const nameless: RejectedRow[] = [];
+  for await (const { at, row, problem } of priceRows(http, requiredColumns(FlavorPrice))) {
+    if ((labelIn(row, 'region_code') ?? region) !== region) continue;
+    const read: Row<FlavorPrice> = problem === undefined ? readRow(FlavorPrice, row) : { reason: problem };
+    const name = labelIn(row, 'name');
+    if (name === undefined)
+      nameless.push(rejectedRow(`prices ${at}`, `prices ${at}: ${read.reason}`, { regionCode: region }));
+    else listed.set(name, [...(listed.get(name) ?? []), { at, read }]);
+  }
+  return { listed, nameless };
+}
+
+function offer(flavor: Flavor, regionCode: string, prices: readonly ListedPrice[]): CatalogueItem {
+  const { name } = flavor;
+  const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
+  const [first, ...others] = prices;
+  if (first === undefined)
+    return rejected('the price list has no row for it; add one, with excluded if it is not for sale');
+  if (others.length > 0) {
+    const places = prices.map(({ at }) => at).join(' and ');
+    return rejected(`the price list has it on ${places}; which one holds cannot be told`);
+  }
+  const { value: listed, reason } = first.read;
+  if (listed === undefined) return rejected(`prices ${first.at}: ${reason}`);
+  const { ram, unit: ramUnit } = memory(flavor.ram, 'MiB');
+  const price = { amount: listed.price, per: listed.per, currency: listed.currency } as const;
+  const found = { regionCode, name, cpu: flavor.vcpus, ram, ramUnit, price } as const;
+  const excluded = exclusion(flavor, listed);
+  return { kind: 'offer', offer: excluded === undefined ? found : { ...found, excluded } };
+}
+
+function exclusion(flavor: Flavor, listed: FlavorPrice): ExclusionReason | undefined {
+  if (listed.excluded != null) return listed.excluded;
+  if (Object.keys(flavor.extra_specs ?? {}).some((spec) => DEVICE.test(spec))) return 'accelerated';
+  if (flavor['OS-FLV-DISABLED:disabled'] === true || flavor['os-flavor-access:is_public'] === false)
+    return 'unavailable';
+  return isPositive(listed.price) ? undefined : 'zero_price';
+}
+
+/** Every flavor. The next page is asked for at the source's own URL, whatever address the cloud gives itself. */
+async function* flavors(http: SourceHttp): AsyncGenerator<unknown> {
+  const path = /\/v2(\.\d+)?(\/[^/]+)?\/*$/.test(http.base.pathname) ? '/flavors/detail' : FLAVORS;
+  const markers = new Set<string>();
+  let query: Record<string, string> = {};
+  let seen = 0;
+  for (;;) {
+    const { data, url } = await http.json(path, FlavorPage, { query, headers: MICROVERSION });
+    yield* data.flavors;
+    seen += data.flavors.length;
+    const next = data.flavors_links?.find(({ rel }) => rel === 'next')?.href;
+    if (next === undefined) break;
+    query = URL.canParse(next, url.href) ? Object.fromEntries(new URL(next, url).searchParams) : {};
+    const { marker } = query;
+    if (marker === undefined || markers.has(marker))
+      throw new SourceError('invalid', `${path}: the href of flavors_links must have a marker of its own`);
+    if (markers.add(marker).size >= MOST_PAGES) throw endlessPages(path);
+  }
+  // The last page may be empty: a full one always has a next.
+  if (seen === 0) throw nothingListed(path);
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import type { Offer } from '../../domain/machine.ts';
+import { memory } from '../../domain/memory.ts';
+import { isPositive } from '../../domain/price.ts';
+import { label } from '../fields.ts';
+import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
+import { priceRows } from '../price-rows.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import type { CatalogueItem, GenericCatalogueAdapter } from '../source.ts';
+
+const Options = z.strictObject({
+  provider: label.describe('name of the provider, as readers see it'),
+});
+
+type Priced = z.infer<typeof PriceColumns>;
+
+/** A catalogue that is written by hand or exported, e.g. a private cloud's: one row a machine and region. */
+export const adapter: GenericCatalogueAdapter = {
+  id: 'price-list',
+  options: Options,
+  endpoints: ['{url}'],
+  readsFiles: true,
+  credentials: 'bearer',
+  currencyFrom: 'as each row says',
+  schedule: '52 * * * *',
+  notes: `The source's URL, or a path on this machine, leads to the list itself: CSV (RFC 4180, UTF-8, the first line names
+the columns) or a JSON array of objects with these fields. Other columns are ignored, so is the order of columns and
+rows. A row that cannot be used is left out with its line and column as the reason, and the machine that it names keeps
+what it had before; to take a machine out of the catalogue, fill \`excluded\`. A list that is cut or that has no row at
+all changes nothing. Replace a file by renaming a new one over it, so that no half of it is ever read.
+
+${columnTable(PriceColumns)}
+
+\`\`\`csv
+region_code,region_name,name,cpu,ram,ram_unit,price,per,currency,excluded
+dc1,"Hall 1, Basel",m.small,2,4,GiB,0.021,hour,CHF,
+dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
+\`\`\``,
+
+  async *catalogue({ http }) {
+    const names = new Map<string, Map<string, string>>();
+    for await (const { at, row, problem } of priceRows(http, requiredColumns(PriceColumns))) {
+      const read: Row<Priced> = problem === undefined ? readRow(PriceColumns, row) : { reason: problem };
+      const { value, reason } = read;
+      if (value === undefined) {
+        const [name, regionCode] = [labelIn(row, 'name'), labelIn(row, 'region_code')];
+        const key = name === undefined || regionCode === undefined ? at : `${name}@${regionCode}`;
+        yield rejectedRow(key, `${at}: ${reason}`, { name, regionCode });
+        continue;
+      }
+      const given = names.get(value.region_code) ?? new Map<string, string>();
+      names.set(value.region_code, given);
+      if (value.region_name != null && !given.has(value.region_name)) given.set(value.region_name, at);
+      yield { kind: 'offer', offer: offer(value) };
+    }
+    for (const [code, given] of names) yield regionNamed(code, given);
+  },
+};
+
+function offer(row: Priced): Offer {
+  const { ram, unit: ramUnit } = memory(row.ram, row.ram_unit);
+  const price = { amount: row.price, per: row.per, currency: row.currency } as const;
+  const found = { regionCode: row.region_code, name: row.name, cpu: row.cpu, ram, ramUnit, price } as const;
+  const excluded = row.excluded ?? (isPositive(row.price) ? undefined : 'zero_price');
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+/** @param given each name that the region's rows give, and the first row that does */
+function regionNamed(code: string, given: ReadonlyMap<string, string>): CatalogueItem {
+  const [name = code, ...others] = given.keys();
+  if (others.length === 0) return { kind: 'region', code, name };
+  const said = [...given].map(([each, at]) => `${JSON.stringify(each)} on ${at}`).join(', ');
+  return rejectedRow(code, `region_name must be the same on all rows of ${code}; it is ${said}`, {
+    regionCode: code,
+  });
+}

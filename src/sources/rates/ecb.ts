@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { ReferenceRates } from '../../domain/rates.ts';
+import { amount, currencyCode } from '../fields.ts';
+import { type SourceContext, SourceError } from '../source.ts';
+
+/** Many times the file's size. */
+const MOST_BYTES = 256 * 1024;
+
+const Rate = z.object({ currency: currencyCode, rate: amount });
+
+/** The euro's reference rates, a small XML file that is replaced each working day at about 16:00 CET. */
+export const adapter = {
+  id: 'ecb',
+  baseUrl: 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml',
+  credentials: 'none',
+  /** Before a new day's prices, and after the file's hour; a day without a new file changes nothing. */
+  schedule: '40 5,15,17 * * *',
+
+  /**
+   * Reads the file. Its form is two attributes an element, `<Cube currency='USD' rate='1.0845'/>` below
+   * `<Cube time='2026-11-20'>`, which needs no XML library.
+   * @throws SourceError `invalid` when it is not that file, has no date, or a rate that is none
+   */
+  async rates({ http }: Pick<SourceContext, 'http'>): Promise<ReferenceRates> {
+    const { body } = await http.stream('');
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of body) {
+      size += chunk.byteLength;
+      if (size > MOST_BYTES)
+        throw new SourceError('invalid', `the rates are larger than ${MOST_BYTES} bytes`);
+      chunks.push(chunk);
+    }
+    return readRates(Buffer.concat(chunks).toString('utf8'));
+  },
+} as const;
+
+/** @throws SourceError as `rates` does */
+export function readRates(xml: string): ReferenceRates {
+  const asOf = /<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']/.exec(xml)?.[1];
+  if (asOf === undefined || Number.isNaN(Date.parse(asOf))) {
+    throw new SourceError('invalid', 'the answer is no file of reference rates: it names no day');
+  }
+  if (!/<\/[\w:]*Envelope>\s*$/.test(xml)) throw new SourceError('retry', 'the file of rates breaks off');
+  const perEuro: Record<string, string> = {};
+  for (const [, attributes = ''] of xml.matchAll(/<Cube\s+(currency=[^>]*?)\/?>/g)) {
+    const attribute = (name: string) => new RegExp(`\\b${name}=["']([^"']*)["']`).exec(attributes)?.[1];
+    const read = Rate.safeParse({ currency: attribute('currency'), rate: attribute('rate') });
+    if (!read.success || Number(read.data.rate) <= 0) {
+      throw new SourceError(
+        'invalid',
+        `the file of rates holds <Cube ${attributes.trim().slice(0, 60)}/>, which is no rate`,
+      );
+    }
+    if (perEuro[read.data.currency] !== undefined) {
+      throw new SourceError('invalid', `the file of rates names ${read.data.currency} twice`);
+    }
+    perEuro[read.data.currency] = read.data.rate;
+  }
+  if (Object.keys(perEuro).length === 0) throw new SourceError('invalid', 'the file of rates holds no rate');
+  return { asOf, perEuro };
+}

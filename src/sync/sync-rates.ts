@@ -1,0 +1,33 @@
+import type { ReferenceRates } from '../domain/rates.ts';
+import type { Store } from '../store/connect.ts';
+import { writeRates } from '../store/rates.ts';
+import { finishRun, holdsFence, type Run } from '../store/runs.ts';
+import type { SyncResult } from './sync-catalogue.ts';
+
+export interface RatesSync {
+  readonly store: Store;
+  readonly run: Run;
+  readonly rates: Promise<ReferenceRates>;
+  readonly now: () => Date;
+}
+
+/**
+ * Stores the reference rates of a day. Prices follow with each source's next run, which compares the source's own
+ * amounts and so sees no price change in a new rate.
+ * @throws SourceError when they cannot be read
+ */
+export async function syncRates(sync: RatesSync): Promise<SyncResult> {
+  const rates = await sync.rates;
+  const seen = Object.keys(rates.perEuro).length;
+  await using session = sync.store.session();
+  const { sql } = session;
+  const now = sync.now().toISOString();
+  await sql`begin`;
+  const holds = await holdsFence(sql, sync.run);
+  const { added, changed } = holds ? await writeRates(sql, rates) : { added: 0, changed: 0 };
+  const counts = { seen, added, changed, retired: 0, rejected: 0 };
+  const outcome = !holds ? 'superseded' : added + changed > 0 ? 'changed' : 'unchanged';
+  await finishRun(sql, sync.run, outcome, counts, now);
+  await sql`commit`;
+  return { outcome, counts, broken: [] };
+}

@@ -1,0 +1,130 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+const PRICES = '/api/retail/prices';
+const SKUS = '/subscriptions/{subscription}/providers/Microsoft.Compute/skus';
+const SUBSCRIPTION = '/subscriptions/00000000-0000-0000-0000-000000000001';
+const VIRGINIA = 'eastus';
+const NETHERLANDS = 'westeurope';
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  excluded?: ExclusionReason,
+): Offer {
+  const price = { amount, per: 'hour', currency: 'USD' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+const prices = { path: PRICES, list: 'Items' };
+const filter = { $filter: "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'" };
+const skus = {
+  path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`,
+  endpoint: SKUS,
+  list: 'value',
+  prices: [],
+};
+const skusIn = (region: string) => ({ 'api-version': '2021-07-01', $filter: `location eq '${region}'` });
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  basePath: SUBSCRIPTION,
+  pages: [
+    {
+      ...prices,
+      query: filter,
+      json: fixture('azure/prices-1.json'),
+      required: [
+        '/Items',
+        '/Count',
+        '/NextPageLink',
+        ...[
+          'armRegionName',
+          'armSkuName',
+          'productName',
+          'skuName',
+          'meterName',
+          'type',
+          'effectiveStartDate',
+          'location',
+          'currencyCode',
+          'unitOfMeasure',
+          'retailPrice',
+        ].map((name) => `/Items/12/${name}`),
+      ],
+      prices: ['/Items/0/retailPrice', '/Items/12/retailPrice'],
+    },
+    {
+      ...prices,
+      query: { ...filter, $skip: '17' },
+      json: fixture('azure/prices-2.json'),
+      required: ['/Items', '/NextPageLink', '/Items/0/retailPrice'],
+      prices: ['/Items/0/retailPrice'],
+    },
+    {
+      ...skus,
+      region: VIRGINIA,
+      query: skusIn(VIRGINIA),
+      json: fixture('azure/skus-eastus.json'),
+      required: [
+        '/value',
+        '/value/1/resourceType',
+        '/value/1/name',
+        '/value/1/capabilities',
+        '/value/1/capabilities/2/name',
+        '/value/1/capabilities/2/value',
+        '/value/1/restrictions',
+        '/value/6/restrictions/0/type',
+      ],
+    },
+    {
+      ...skus,
+      region: NETHERLANDS,
+      query: skusIn(NETHERLANDS),
+      json: fixture('azure/skus-westeurope-1.json'),
+      required: ['/value', '/value/0/capabilities/4/value'],
+    },
+    {
+      ...skus,
+      region: NETHERLANDS,
+      query: { ...skusIn(NETHERLANDS), $skiptoken: '2' },
+      json: fixture('azure/skus-westeurope-2.json'),
+      required: ['/value'],
+    },
+  ].map((page) => ({ prices: [], ...page })),
+  empty: {
+    [PRICES]: { BillingCurrency: 'USD', Items: [], NextPageLink: null, Count: 0 },
+    [SKUS]: { value: [] },
+  },
+  uncounted: [SKUS],
+  regions: { [VIRGINIA]: 'US East', [NETHERLANDS]: 'EU West' },
+  offers: [
+    // Neither Windows, Spot, Low Priority, DevTest, a reservation, nor what it cost once or will.
+    offer('Standard_D2s_v5', VIRGINIA, 2, 8, '0.096'),
+    // Billed as four, two of them to be had.
+    offer('Standard_E4-2as_v5', VIRGINIA, 2, 32, '0.226'),
+    offer('Standard_NC4as_T4_v3', VIRGINIA, 4, 28, '0.526', 'accelerated'),
+    offer('Standard_NP10s', VIRGINIA, 10, 168, '1.65', 'accelerated'),
+    offer('Standard_D1', VIRGINIA, 1, 3.5, '0.077', 'deprecated'),
+    // One zone of three does not have it.
+    offer('Standard_B2s', VIRGINIA, 2, 4, '0.0416'),
+    offer('Standard_B1ls', VIRGINIA, 1, 0.5, '0', 'zero_price'),
+    offer('Standard_D2s_v5', NETHERLANDS, 2, 8, '0.115'),
+    // Without Windows it has no price there.
+    offer('Standard_B2s', NETHERLANDS, 2, 4, '0.0528', 'licensed'),
+    // Priced there, and not among what the region sells.
+    offer('Standard_E4-2as_v5', NETHERLANDS, 2, 32, '0.27', 'unavailable'),
+    offer('Standard_F2s_v2', NETHERLANDS, 2, 4, '0.097', 'unavailable'),
+  ],
+  rejected: [
+    { key: `Standard_D2as_v5@${NETHERLANDS}`, reason: /^several prices are in force: 0\.104, 0\.105/ },
+    { key: 'Standard_Secret1', reason: /^has a price, but no region lists it among its SKUs/ },
+    { key: `Standard_D4s_v5@${NETHERLANDS}`, reason: /^unitOfMeasure must be 1 Hour; it is "100 Hours"/ },
+    { key: `Standard_E2s_v5@${NETHERLANDS}`, reason: /^capabilities\.MemoryGB is missing/ },
+  ],
+};

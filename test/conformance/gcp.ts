@@ -1,0 +1,120 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+const TYPES = '/compute/v1/projects/{project}/aggregated/machineTypes';
+const SKUS = '/v1/services/6F81-5844-456A/skus';
+const IOWA = 'us-central1';
+const FRANKFURT = 'europe-west3';
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  excluded?: ExclusionReason,
+): Offer {
+  const price = { amount, per: 'hour', currency: 'USD' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+const types = {
+  path: '/compute/v1/projects/fleet/aggregated/machineTypes',
+  endpoint: TYPES,
+  list: 'items',
+  maps: ['/items'],
+  prices: [],
+};
+const typesQuery = { maxResults: '500', returnPartialSuccess: 'true' };
+const skusQuery = { currencyCode: 'USD', pageSize: '5000' };
+const rate = (sku: number) => `/skus/${sku}/pricingInfo/0/pricingExpression/tieredRates/0/unitPrice`;
+const zone = '/items/zones~1us-central1-a';
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  basePath: '/compute/v1/projects/fleet',
+  pages: [
+    {
+      ...types,
+      query: typesQuery,
+      json: fixture('gcp/machine_types-1.json'),
+      required: [
+        '/items',
+        `${zone}/machineTypes`,
+        `${zone}/machineTypes/0/name`,
+        `${zone}/machineTypes/1/guestCpus`,
+        `${zone}/machineTypes/1/memoryMb`,
+        `${zone}/machineTypes/4/deprecated/state`,
+      ],
+    },
+    {
+      ...types,
+      query: { ...typesQuery, pageToken: 'cGFnZS0y' },
+      json: fixture('gcp/machine_types-2.json'),
+      required: ['/items', '/items/zones~1europe-west3-a/machineTypes/0/guestCpus'],
+    },
+    {
+      path: SKUS,
+      query: skusQuery,
+      json: fixture('gcp/skus-1.json'),
+      list: 'skus',
+      required: [
+        '/skus',
+        '/skus/0/description',
+        '/skus/0/category',
+        '/skus/0/category/usageType',
+        '/skus/0/serviceRegions',
+        '/skus/0/pricingInfo',
+        '/skus/0/pricingInfo/0/pricingExpression',
+        '/skus/0/pricingInfo/0/pricingExpression/usageUnit',
+        '/skus/0/pricingInfo/0/pricingExpression/tieredRates',
+        rate(0),
+        `${rate(0)}/currencyCode`,
+        `${rate(1)}/units`,
+        `${rate(1)}/nanos`,
+      ],
+      prices: [`${rate(0)}/nanos`, `${rate(3)}/nanos`],
+    },
+    {
+      path: SKUS,
+      query: { ...skusQuery, pageToken: 'c2t1cy0y' },
+      json: fixture('gcp/skus-2.json'),
+      list: 'skus',
+      required: ['/skus', '/skus/1/description', `${rate(1)}/nanos`],
+      prices: [`${rate(1)}/nanos`],
+    },
+  ],
+  empty: { [TYPES]: { items: {} }, [SKUS]: { skus: [] } },
+  uncounted: [TYPES, SKUS],
+  regions: { [IOWA]: IOWA, [FRANKFURT]: FRANKFURT },
+  offers: [
+    offer('e2-standard-2', IOWA, 2, 8, '0.06701142'),
+    // Two cores to the machine, of which a quarter of one, and one, are billed.
+    offer('e2-micro', IOWA, 2, 1, '0.0083764275'),
+    offer('e2-medium', IOWA, 2, 4, '0.03350571'),
+    offer('n1-standard-1', IOWA, 1, 3.75, '0.04749975'),
+    offer('n1-highcpu-2-d', IOWA, 2, 1843 / 1024, '0.0708477724609375', 'deprecated'),
+    // Deprecated in one zone, in another one not.
+    offer('n1-highmem-2', IOWA, 2, 13, '0.118303'),
+    // Billed whole, above a tier that is free.
+    offer('f1-micro', IOWA, 1, 614 / 1024, '0.0076'),
+    offer('c2-standard-4', IOWA, 4, 16, '0.20872'),
+    offer('a2-highgpu-1g', IOWA, 12, 85, '0.739477', 'accelerated'),
+    offer('t2d-standard-1', IOWA, 1, 4, '0.042246'),
+    offer('e2-standard-2', FRANKFURT, 2, 8, '0.086334'),
+    offer('t2a-standard-1', FRANKFURT, 1, 4, '0', 'zero_price'),
+  ],
+  rejected: [
+    { key: 'c3-standard-4-lssd', reason: /^has local disks in its price/ },
+    { key: 'm2-ultramem-208', reason: /^is billed at rates of its own/ },
+    { key: 'x9-standard-2', reason: /^no SKU prices the cores and the memory of the family x9/ },
+    { key: 'e2-tiny', reason: /^is shared-core/ },
+    { key: `c3-standard-4@${IOWA}`, reason: /^SKUs disagree about its price: 0\.03398 and 0\.04398/ },
+    { key: `t2d-standard-1@${FRANKFURT}`, reason: /^no SKU prices the core of t2d-standard-1/ },
+    { key: `n2d-standard-2@${FRANKFURT}`, reason: /usageUnit must be GiBy\.h; it is "GBy\.h"/ },
+    { key: 'zones/asia-east1-c', reason: /^zones\/asia-east1-c: UNREACHABLE/ },
+    { key: 'zones/me-west1-a', reason: /could not be reached/ },
+  ],
+};

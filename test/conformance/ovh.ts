@@ -1,0 +1,76 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  excluded?: ExclusionReason,
+): Offer {
+  const price = { amount, per: 'hour', currency: 'EUR' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Decimal', price } as const;
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+const CATALOG = '/v1/order/catalog/public/cloud';
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    {
+      path: CATALOG,
+      query: { ovhSubsidiary: 'IE' },
+      json: fixture('ovh/catalog.json'),
+      list: 'addons',
+      required: [
+        '/locale',
+        '/locale/currencyCode',
+        '/addons',
+        '/addons/0/planCode',
+        '/addons/0/product',
+        '/addons/0/pricings',
+        '/addons/0/pricings/0/price',
+        '/addons/0/pricings/0/intervalUnit',
+        '/addons/0/pricings/0/capacities',
+        '/addons/0/blobs',
+        '/addons/0/blobs/tags',
+        '/addons/0/blobs/technical',
+        '/addons/0/blobs/technical/cpu',
+        '/addons/0/blobs/technical/cpu/cores',
+        '/addons/0/blobs/technical/memory/size',
+        '/addons/1/configurations',
+        '/addons/1/configurations/0/name',
+      ],
+      prices: ['/addons/0/pricings/0/price', '/addons/2/pricings/0/price'],
+    },
+  ],
+  empty: { [CATALOG]: { locale: { currencyCode: 'EUR' }, addons: [] } },
+  uncounted: [CATALOG],
+  regions: { BHS5: 'BHS5', GRA9: 'GRA9', 'EU-WEST-PAR': 'EU-WEST-PAR' },
+  offers: [
+    // Regions stand in the addon of the month, prices are units of 10^-8.
+    offer('b3-8', 'BHS5', 2, 8, '0.0508'),
+    offer('b3-8', 'GRA9', 2, 8, '0.0508'),
+    // A region of three zones has a price of its own.
+    offer('b3-8', 'EU-WEST-PAR', 2, 8, '0.061'),
+    offer('win-b3-8', 'GRA9', 2, 8, '0.1096', 'licensed'),
+    offer('l4-90', 'GRA9', 22, 90, '0.75', 'accelerated'),
+    offer('b2-7', 'GRA9', 2, 7, '0.0681', 'deprecated'),
+    offer('r4-16', 'EU-WEST-PAR', 2, 16, '0.0999', 'unavailable'),
+    offer('d2-2', 'BHS5', 1, 2, '0', 'zero_price'),
+  ],
+  rejected: [
+    { key: 'c3-4.consumption', reason: /^configurations of no addon say in which regions it is sold/ },
+    {
+      key: 'i1-45.consumption',
+      reason: /^blobs\.technical\.cpu\.cores must be a whole number above 0; it is 0$/,
+    },
+    {
+      key: 'bm-s1.consumption',
+      reason: /^pricings must have one price for an hour of consumption; it has 0$/,
+    },
+  ],
+};

@@ -1,0 +1,122 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import type { BillingPeriod } from '../../src/domain/price.ts';
+import { type CatalogueCase, type FixturePage, fixture } from './catalogue-case.ts';
+
+const SERVERS = '/instance/v1/zones/{zone}/products/servers';
+const AVAILABILITY = `${SERVERS}/availability`;
+const OTHER_ZONES = ['fr-par-2', 'fr-par-3', 'nl-ams-2', 'nl-ams-3', 'pl-waw-1', 'pl-waw-2', 'pl-waw-3'];
+
+interface Rest {
+  excluded?: ExclusionReason;
+  per?: BillingPeriod;
+}
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  rest: Rest = {},
+): Offer {
+  const price = { amount, per: rest.per ?? 'hour', currency: 'EUR' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return rest.excluded === undefined ? found : { ...found, excluded: rest.excluded };
+}
+
+function page(
+  zone: string,
+  endpoint: string,
+  file: string,
+  total: number,
+  rest: Partial<FixturePage> = {},
+): FixturePage {
+  const path = endpoint.replace('{zone}', zone);
+  const link = `</products/servers?page=1&per_page=100&>; rel="last"`;
+  return {
+    path,
+    endpoint,
+    region: zone,
+    query: { page: '1', per_page: '100' },
+    json: fixture(`scaleway/${file}.json`),
+    headers: { 'x-total-count': String(total), link },
+    list: 'servers',
+    maps: ['/servers'],
+    required: [],
+    prices: [],
+    ...rest,
+  };
+}
+
+/** The relations that the API gives on one of two pages, paths without their beginning included. */
+function linkOf(current: 1 | 2): string {
+  const to = (page: number, rel: string) => `</products/servers?page=${page}&per_page=100&>; rel="${rel}"`;
+  return (
+    current === 1 ? [to(2, 'next'), to(2, 'last')] : [to(1, 'first'), to(1, 'previous'), to(2, 'last')]
+  ).join(',');
+}
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    page('fr-par-1', SERVERS, 'fr-par-1-servers-1', 10, {
+      headers: { 'x-total-count': '10', link: linkOf(1) },
+      required: ['/servers/DEV1-S/ncpus', '/servers/DEV1-S/ram', '/servers/DEV1-S/end_of_service'],
+      prices: ['/servers/DEV1-S/hourly_price'],
+    }),
+    page('fr-par-1', SERVERS, 'fr-par-1-servers-2', 10, {
+      query: { page: '2', per_page: '100' },
+      headers: { 'x-total-count': '10', link: linkOf(2) },
+      required: ['/servers/PLAY2-PICO/ram'],
+      prices: ['/servers/BASIC2-A2C-4G/monthly_price'],
+    }),
+    page('fr-par-1', AVAILABILITY, 'fr-par-1-availability', 9, {
+      required: ['/servers/DEV1-S', '/servers/DEV1-S/availability'],
+    }),
+    page('nl-ams-1', SERVERS, 'nl-ams-1-servers', 2),
+    page('nl-ams-1', AVAILABILITY, 'nl-ams-1-availability', 2),
+    ...OTHER_ZONES.flatMap((zone) => [
+      page(zone, SERVERS, 'other-servers', 2),
+      page(zone, AVAILABILITY, 'other-availability', 2),
+    ]),
+  ],
+  empty: { [SERVERS]: { servers: {} }, [AVAILABILITY]: { servers: {} } },
+  regions: {
+    'fr-par-1': 'Paris 1',
+    'fr-par-2': 'Paris 2',
+    'fr-par-3': 'Paris 3',
+    'nl-ams-1': 'Amsterdam 1',
+    'nl-ams-2': 'Amsterdam 2',
+    'nl-ams-3': 'Amsterdam 3',
+    'pl-waw-1': 'Warsaw 1',
+    'pl-waw-2': 'Warsaw 2',
+    'pl-waw-3': 'Warsaw 3',
+  },
+  offers: [
+    // Bytes, and another price and stock in another zone.
+    offer('DEV1-S', 'fr-par-1', 2, 2, '0.01368'),
+    offer('DEV1-S', 'nl-ams-1', 2, 2, '0.0088', { excluded: 'unavailable' }),
+    offer('GP1-S', 'fr-par-1', 8, 32, '0.1826', { excluded: 'unavailable' }),
+    offer('GP1-S', 'nl-ams-1', 8, 32, '0.1826'),
+    offer('START1-S', 'fr-par-1', 2, 2, '0.0106', { excluded: 'deprecated' }),
+    offer('L4-1-24G', 'fr-par-1', 8, 48, '0.7875', { excluded: 'accelerated' }),
+    offer('POP2-2C-8G-WIN', 'fr-par-1', 2, 8, '0.1823', { excluded: 'licensed' }),
+    offer('STARDUST1-S', 'fr-par-1', 1, 1, '0', { excluded: 'zero_price' }),
+    // Scarce is still for sale.
+    offer('PLAY2-PICO', 'fr-par-1', 1, 2, '0.014'),
+    offer('BASIC2-A2C-4G', 'fr-par-1', 2, 4, '16.79', { per: 'month' }),
+    ...OTHER_ZONES.map((zone) => offer('PLAY2-NANO', zone, 2, 4, '0.02754')),
+    ...OTHER_ZONES.map((zone) => offer('PLAY2-MICRO', zone, 4, 8, '0.054')),
+  ],
+  rejected: [
+    {
+      key: 'PRO2-XXS@fr-par-1',
+      reason: /^servers\.PRO2-XXS\.ncpus must be a whole number above 0; it is 0$/,
+    },
+    {
+      key: 'COPARM1-2C-8G@fr-par-1',
+      reason: /^products\/servers\/availability: servers\.COPARM1-2C-8G\.availability is missing/,
+    },
+  ],
+};

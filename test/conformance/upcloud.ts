@@ -1,0 +1,94 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  excluded?: ExclusionReason,
+): Offer {
+  const price = { amount, per: 'hour', currency: 'EUR' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return excluded === undefined ? found : { ...found, excluded };
+}
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    {
+      path: '/1.3/zone',
+      query: {},
+      json: fixture('upcloud/zone.json'),
+      list: 'zones/zone',
+      required: [
+        '/zones',
+        '/zones/zone',
+        '/zones/zone/0/id',
+        '/zones/zone/0/description',
+        '/zones/zone/0/public',
+      ],
+      prices: [],
+    },
+    {
+      path: '/1.3/plan',
+      query: {},
+      json: fixture('upcloud/plan.json'),
+      list: 'plans/plan',
+      required: [
+        '/plans',
+        '/plans/plan',
+        '/plans/plan/0/name',
+        '/plans/plan/0/core_number',
+        '/plans/plan/0/memory_amount',
+      ],
+      prices: [],
+    },
+    {
+      path: '/1.3/price',
+      query: {},
+      json: fixture('upcloud/price.json'),
+      list: 'prices/zone',
+      required: [
+        '/prices',
+        '/prices/zone',
+        '/prices/zone/0/name',
+        '/prices/zone/0/server_plan_1xCPU-1GB',
+        '/prices/zone/0/server_plan_1xCPU-1GB/amount',
+        '/prices/zone/0/server_plan_1xCPU-1GB/price',
+      ],
+      prices: ['/prices/zone/0/server_plan_1xCPU-1GB/price', '/prices/zone/1/server_plan_1xCPU-1GB/price'],
+    },
+  ],
+  empty: {
+    '/1.3/zone': { zones: { zone: [] } },
+    '/1.3/plan': { plans: { plan: [] } },
+    '/1.3/price': { prices: { zone: [] } },
+  },
+  uncounted: ['/1.3/zone', '/1.3/plan', '/1.3/price'],
+  regions: { 'de-fra1': 'Frankfurt #1', 'fi-hel1': 'Helsinki #1' },
+  offers: [
+    // Cents: 1.0416 of them an hour.
+    offer('1xCPU-1GB', 'de-fra1', 1, 1, '0.010416'),
+    offer('1xCPU-1GB', 'fi-hel1', 1, 1, '0.011'),
+    offer('2xCPU-4GB', 'de-fra1', 2, 4, '0.03869'),
+    offer('HIMEM-2xCPU-8GB', 'de-fra1', 2, 8, '0.059523', 'deprecated'),
+    offer('HIMEM-2xCPU-8GB', 'fi-hel1', 2, 8, '0.059523', 'deprecated'),
+    // Sold, and priced, in one zone only.
+    offer('GPU-8xCPU-64GB-1xL40S', 'fi-hel1', 8, 64, '1.505', 'accelerated'),
+    offer('PREMIUM-SPOT-2xCPU-4GB', 'de-fra1', 2, 4, '0.015', 'unavailable'),
+    offer('PREMIUM-SPOT-2xCPU-4GB', 'fi-hel1', 2, 4, '0.015', 'unavailable'),
+    offer('DEV-1xCPU-1GB-10GB', 'de-fra1', 1, 1, '0', 'zero_price'),
+  ],
+  rejected: [
+    { key: 'STARTER-0xCPU-1GB', reason: /^core_number must be a whole number above 0; it is 0$/ },
+    { key: '2xCPU-4GB@fi-hel1', reason: /^server_plan_2xCPU-4GB is missing/ },
+    {
+      key: 'DEV-1xCPU-1GB-10GB@fi-hel1',
+      reason: /^server_plan_DEV-1xCPU-1GB-10GB\.amount must be 1, .* it is 10$/,
+    },
+    { key: 'prices of mars-oly1', reason: /^name is mars-oly1, a zone which \/1\.3\/zone does not list/ },
+  ],
+};

@@ -1,0 +1,104 @@
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
+import type { Offer } from '../../src/domain/machine.ts';
+import type { BillingPeriod } from '../../src/domain/price.ts';
+import { type CatalogueCase, fixture } from './catalogue-case.ts';
+
+interface Rest {
+  excluded?: ExclusionReason;
+  per?: BillingPeriod;
+}
+
+function offer(
+  name: string,
+  regionCode: string,
+  cpu: number,
+  ram: number,
+  amount: string,
+  rest: Rest = {},
+): Offer {
+  const price = { amount, per: rest.per ?? 'hour', currency: 'USD' } as const;
+  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
+  return rest.excluded === undefined ? found : { ...found, excluded: rest.excluded };
+}
+
+const unavailable = { excluded: 'unavailable' } as const;
+const accelerated = { excluded: 'accelerated' } as const;
+const meta = { total: 0, links: { next: '', prev: '' } };
+
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-03-01T00:00:00Z'),
+  pages: [
+    {
+      path: '/v2/regions',
+      query: { per_page: '500' },
+      json: fixture('vultr/regions.json'),
+      list: 'regions',
+      required: [
+        '/regions',
+        '/regions/0/id',
+        '/regions/0/city',
+        '/meta',
+        '/meta/total',
+        '/meta/links',
+        '/meta/links/next',
+      ],
+      prices: [],
+    },
+    {
+      path: '/v2/plans',
+      query: { type: 'all', per_page: '500' },
+      json: fixture('vultr/plans-1.json'),
+      list: 'plans',
+      required: [
+        '/plans',
+        '/plans/0/id',
+        '/plans/0/vcpu_count',
+        '/plans/0/ram',
+        '/plans/0/type',
+        '/plans/0/locations',
+        '/meta/total',
+        '/meta/links/next',
+      ],
+      prices: ['/plans/0/hourly_cost', '/plans/0/location_cost/sao/hourly_cost', '/plans/1/monthly_cost'],
+    },
+    {
+      path: '/v2/plans',
+      query: { type: 'all', per_page: '500', cursor: 'bmV4dF9fdm9jLWMtMmMtNGdi' },
+      json: fixture('vultr/plans-2.json'),
+      list: 'plans',
+      required: ['/plans', '/plans/2/ram', '/meta/links/next'],
+      prices: ['/plans/2/hourly_cost'],
+    },
+  ],
+  empty: { '/v2/regions': { regions: [], meta }, '/v2/plans': { plans: [], meta } },
+  regions: { ams: 'Amsterdam', ewr: 'New Jersey', sao: 'São Paulo' },
+  offers: [
+    offer('vc2-1c-1gb', 'ams', 1, 1, '0.007', unavailable),
+    offer('vc2-1c-1gb', 'ewr', 1, 1, '0.007'),
+    // Its own price there.
+    offer('vc2-1c-1gb', 'sao', 1, 1, '0.01'),
+    // The old form: months only, nothing said of on demand.
+    offer('vhf-2c-4gb', 'ams', 2, 4, '24', { per: 'month' }),
+    offer('vhf-2c-4gb', 'ewr', 2, 4, '24', { per: 'month' }),
+    offer('vhf-2c-4gb', 'sao', 2, 4, '24', { per: 'month', excluded: 'unavailable' }),
+    ...['ams', 'ewr', 'sao'].map((region) =>
+      offer('vcg-a16-2c-8g-2vram', region, 2, 8, '0.059', accelerated),
+    ),
+    offer('vc2-1c-0.5gb-free', 'ams', 1, 0.5, '0', { excluded: 'zero_price' }),
+    offer('vc2-1c-0.5gb-free', 'ewr', 1, 0.5, '0', unavailable),
+    offer('vc2-1c-0.5gb-free', 'sao', 1, 0.5, '0', unavailable),
+    // Dedicated metal, whose GPU no field but the brand names.
+    ...['ams', 'ewr', 'sao'].map((region) =>
+      offer('vcg-a40-24c-120g-48vram', region, 24, 120, '1.712', accelerated),
+    ),
+    // Preemptible machines only.
+    ...['ams', 'ewr', 'sao'].map((region) => offer('voc-c-2c-4gb', region, 2, 4, '0.055', unavailable)),
+    offer('vx1-g-2c-8g', 'ams', 2, 8, '0.06', unavailable),
+    offer('vx1-g-2c-8g', 'ewr', 2, 8, '0.06'),
+  ],
+  rejected: [
+    { key: 'vx1-g-2c-8g@sao', reason: /^location_cost\.sao must have an hourly_cost or a monthly_cost/ },
+    { key: 'vx1-g-2c-8g@mars', reason: /^locations names mars, which \/v2\/regions does not list/ },
+    { key: 'vc2-1.5c-2gb', reason: /^vcpu_count must be a whole number above 0; it is 1\.5$/ },
+  ],
+};

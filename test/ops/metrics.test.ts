@@ -1,0 +1,169 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { exportMetrics, mergeMetrics } from '../../src/ops/collect.ts';
+import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
+import { addSourceGauges, type SourceFacts } from '../../src/ops/source-gauges.ts';
+import { openStore } from '../../src/store/connect.ts';
+import { registerSource } from '../../src/store/runs.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+/** The value of one series; undefined when the text has no such line. */
+function series(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
+  for (const line of text.split('\n')) {
+    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (match?.[1] !== name) continue;
+    if (Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`)))
+      return Number(match[3]);
+  }
+  return undefined;
+}
+
+const request = { route: '/v1/clusters', method: 'GET', status: 200, seconds: 0.002, tier: 'memory' };
+
+describe('the metrics of an API', () => {
+  it('count requests, their time, and the tier that answered', async () => {
+    const { registry, observe } = apiMetrics();
+    observe(request);
+    observe({ ...request, seconds: 0.02 });
+    observe({ ...request, status: 401, tier: undefined });
+    const text = await registry.metrics();
+    const labels = { route: '/v1/clusters', method: 'GET' };
+    expect(series(text, 'fleetbook_http_requests_total', { ...labels, status: '200' })).toBe(2);
+    expect(series(text, 'fleetbook_http_requests_total', { ...labels, status: '401' })).toBe(1);
+    expect(series(text, 'fleetbook_reads_total', { tier: 'memory' })).toBe(2);
+    expect(series(text, 'fleetbook_http_request_duration_seconds_count', { route: '/v1/clusters' })).toBe(3);
+    expect(series(text, 'fleetbook_http_request_duration_seconds_sum')).toBeCloseTo(0.024);
+    expect(series(text, 'process_cpu_seconds_total', { process: 'api' })).toBeGreaterThan(0);
+  });
+
+  it('take rare methods together', async () => {
+    const { registry, observe } = apiMetrics();
+    for (const method of ['PROPFIND', 'MKCOL']) observe({ ...request, method, status: 405 });
+    expect(series(await registry.metrics(), 'fleetbook_http_requests_total', { method: 'other' })).toBe(2);
+  });
+
+  it('are made anew for whoever asks', async () => {
+    const [one, other] = [apiMetrics(), apiMetrics()];
+    one.observe(request);
+    expect(
+      series(await other.registry.metrics(), 'fleetbook_reads_total', { tier: 'memory' }),
+    ).toBeUndefined();
+  });
+});
+
+describe('the metrics of a worker', () => {
+  it('tell of runs and publishing, and what the database knows of each source', async () => {
+    await using database = await createDatabase();
+    await using store = openStore({ url: database.url, role: 'worker', connections: 2 });
+    await registerSource(store.sql, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.sql, { id: 'never', kind: 'catalogue', adapter: 'hetzner' });
+    await store.sql`update sources set verified_at = now() - interval '1 hour' where id = 'hetzner'`;
+    const { registry, observe, published } = workerMetrics(store.sql);
+    observe('hetzner', 'changed', 3);
+    published('published', 12, 0.2);
+    published('failed', 0, 1);
+    const text = await registry.metrics();
+    expect(series(text, 'fleetbook_sync_runs_total', { source: 'hetzner', outcome: 'changed' })).toBe(1);
+    expect(series(text, 'fleetbook_sync_duration_seconds_sum', { source: 'hetzner' })).toBe(3);
+    expect(series(text, 'fleetbook_published_documents_total')).toBe(12);
+    expect(series(text, 'fleetbook_publish_duration_seconds_count', { outcome: 'failed' })).toBe(1);
+    const age = series(text, 'fleetbook_source_age_seconds', { source: 'hetzner' });
+    expect(age).toBeGreaterThanOrEqual(3600);
+    expect(age).toBeLessThan(3660);
+    expect(series(text, 'fleetbook_source_age_seconds', { source: 'never' })).toBeUndefined();
+    expect(series(text, 'fleetbook_source_held_batches', { source: 'hetzner' })).toBe(0);
+  });
+});
+
+describe('the gauges of sources', () => {
+  const facts: SourceFacts = {
+    id: 'a',
+    verifiedAt: '2026-01-01T00:00:00Z',
+    published: 7,
+    quarantined: 2,
+    held: 1,
+  };
+
+  it('go on ageing, and hold no scrape up, while the database is away', async () => {
+    let now = Date.parse('2026-01-01T00:01:00Z');
+    let read: () => Promise<SourceFacts[]> = async () => [facts];
+    const registry = new Registry();
+    addSourceGauges(registry, () => read(), { now: () => now, waitMs: 20 });
+    expect(series(await registry.metrics(), 'fleetbook_source_age_seconds', { source: 'a' })).toBe(60);
+    for (const away of [() => Promise.reject(new Error('away')), () => new Promise<never>(() => {})]) {
+      read = away;
+      now += 60_000;
+      const text = await registry.metrics();
+      expect(series(text, 'fleetbook_source_age_seconds', { source: 'a' })).toBe(
+        (now - Date.parse('2026-01-01T00:00:00Z')) / 1000,
+      );
+      expect(series(text, 'fleetbook_source_published', { source: 'a' })).toBe(7);
+    }
+  });
+
+  it('cost one read a scrape', async () => {
+    let reads = 0;
+    const registry = new Registry();
+    addSourceGauges(registry, async () => {
+      reads += 1;
+      return [facts];
+    });
+    await registry.metrics();
+    expect(reads).toBe(1);
+  });
+
+  it('forget a source that is no more', async () => {
+    let sources = [facts];
+    const registry = new Registry();
+    addSourceGauges(registry, async () => sources);
+    await registry.metrics();
+    sources = [];
+    expect(series(await registry.metrics(), 'fleetbook_source_published')).toBeUndefined();
+  });
+});
+
+describe('the metrics of several processes', () => {
+  it('stand on one page, counters added up, gauges of the database not', async () => {
+    const apis = [apiMetrics(), apiMetrics()];
+    for (const api of apis) api.observe(request);
+    const facts: SourceFacts = { id: 'a', verifiedAt: null, published: 7, quarantined: 0, held: 1 };
+    const workers = [new Registry(), new Registry()];
+    for (const worker of workers) addSourceGauges(worker, async () => [facts]);
+    const registries = [...apis.map(({ registry }) => registry), ...workers];
+    const text = await mergeMetrics(await Promise.all(registries.map(exportMetrics)));
+    expect(series(text, 'fleetbook_http_requests_total', { status: '200', process: 'api' })).toBe(2);
+    expect(series(text, 'fleetbook_http_request_duration_seconds_bucket', { le: '+Inf' })).toBe(2);
+    expect(series(text, 'fleetbook_source_published', { source: 'a' })).toBe(7);
+    expect(series(text, 'fleetbook_source_held_batches', { source: 'a' })).toBe(1);
+    expect(text.match(/^# TYPE fleetbook_http_requests_total counter$/gm)).toHaveLength(1);
+  });
+
+  it('leave out a process that gave no answer, or none that is one', async () => {
+    const { registry, observe } = apiMetrics();
+    observe(request);
+    const text = await mergeMetrics([
+      undefined,
+      null,
+      'late',
+      {},
+      [null, 1, {}],
+      await exportMetrics(registry),
+    ]);
+    expect(series(text, 'fleetbook_reads_total', { tier: 'memory' })).toBe(1);
+    expect(await mergeMetrics([])).toBe('\n');
+  });
+
+  it('survive the way from a process of their own', async () => {
+    const child = fork(new URL('./programs/metrics.ts', import.meta.url), {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const exited = once(child, 'exit');
+    const [exported] = await once(child, 'message');
+    await exited;
+    const text = await mergeMetrics([exported]);
+    expect(series(text, 'fleetbook_reads_total', { tier: 'redis', process: 'api' })).toBe(1);
+    expect(text).not.toMatch(/ (null|undefined|NaN)$/m);
+  });
+});

@@ -1,0 +1,155 @@
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, it } from 'vitest';
+import { buildOps } from '../../src/ops/server.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+const redis = await startTestRedis();
+const connection = new Redis(redis.url, { maxRetriesPerRequest: null });
+const queue = (name: string) => new Queue(name, { connection, prefix: '{test}' });
+const queues = [queue('sync'), queue('sweep')];
+const app = await buildOps({ token: 'a-token', metrics: async () => '# the metrics\n', queues });
+afterAll(async () => {
+  await app.close();
+  for (const each of queues) await each.close();
+  connection.disconnect();
+  await redis[Symbol.asyncDispose]();
+});
+
+const bearer = { authorization: 'Bearer a-token' };
+const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+
+describe('the operators’ listener', () => {
+  const refused: readonly (readonly [what: string, headers: Record<string, string>])[] = [
+    ['nothing', {}],
+    ['an empty token', { authorization: 'Bearer ' }],
+    ['another token', { authorization: 'Bearer another' }],
+    ['a prefix of the token', { authorization: 'Bearer a-toke' }],
+    ['more than the token', { authorization: 'Bearer a-token2' }],
+    ['the token as user', basic('a-token:')],
+    ['the token without a user', basic('a-token')],
+    ['a password that only begins like it', basic('admin:a-token:b')],
+    ['what is no base64', { authorization: 'Basic ????' }],
+    ['another scheme', { authorization: 'Digest a-token' }],
+  ];
+
+  it.each(refused)('lets nobody in with %s', async (_, headers) => {
+    for (const url of [
+      '/',
+      '/metrics',
+      '/queues',
+      '/queues/',
+      '/queues/api/queues',
+      '/queues/static/x.js',
+      '/nothing',
+    ]) {
+      const response = await app.inject({ url, headers });
+      expect([url, response.statusCode]).toEqual([url, 401]);
+      expect(response.headers['www-authenticate']).toEqual([
+        'Basic realm="fleetbook ops", charset="UTF-8"',
+        'Bearer realm="fleetbook ops"',
+      ]);
+    }
+  });
+
+  it.each([
+    ['the bearer token', bearer],
+    ['the bearer token, the scheme in other letters', { authorization: 'BEARER a-token' }],
+    ['the password of any user', basic('anybody:a-token')],
+    ['the password of nobody', basic(':a-token')],
+  ])('lets in with %s', async (_, headers) => {
+    expect((await app.inject({ url: '/metrics', headers })).body).toBe('# the metrics\n');
+  });
+
+  it('refuses to be built with an empty token', async () => {
+    await expect(buildOps({ token: '', metrics: async () => '', queues: [] })).rejects.toThrow(
+      'OPS_TOKEN is empty',
+    );
+  });
+
+  it('says to everybody that it is alive, and no more', async () => {
+    const response = await app.inject({ url: '/healthz' });
+    expect([response.statusCode, response.json()]).toEqual([200, { status: 'ok' }]);
+  });
+
+  it('shows metrics in the format of Prometheus', async () => {
+    const { headers } = await app.inject({ url: '/metrics', headers: bearer });
+    expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(headers['cache-control']).toBe('no-store');
+  });
+
+  it('links queues and metrics on its first page', async () => {
+    const { body } = await app.inject({ url: '/', headers: bearer });
+    expect(body).toContain('href="/queues"');
+    expect(body).toContain('href="/metrics"');
+  });
+
+  it('tells nothing of why metrics fail', async () => {
+    await using broken = await buildOps({
+      token: 't',
+      metrics: () => Promise.reject(new Error('secret')),
+      queues: [],
+    });
+    const response = await broken.inject({ url: '/metrics', headers: { authorization: 'Bearer t' } });
+    expect([response.statusCode, response.body]).toEqual([500, 'This did not work.\n']);
+  });
+});
+
+describe('the board', () => {
+  it('shows every queue with its jobs', async () => {
+    await queues[0]?.add('sync', { sourceId: 'hetzner' });
+    const response = await app.inject({ url: '/queues/api/queues', headers: bearer });
+    const shown = response
+      .json()
+      .queues.map(({ name, counts }: { name: string; counts: Record<string, number> }) => [
+        name,
+        counts.waiting,
+      ]);
+    expect(shown).toEqual([
+      ['sync', 1],
+      ['sweep', 0],
+    ]);
+  });
+
+  it('shows queues that came later, and not those that went', async () => {
+    const known = [queue('first')];
+    const page = await buildOps({ token: 't', metrics: async () => '', queues: () => known });
+    const names = async () => {
+      const response = await page.inject({
+        url: '/queues/api/queues',
+        headers: { authorization: 'Bearer t' },
+      });
+      return response.json().queues.map(({ name }: { name: string }) => name);
+    };
+    expect(await names()).toEqual(['first']);
+    const first = known.pop();
+    known.push(queue('second'));
+    expect(await names()).toEqual(['second']);
+    await page.close();
+    for (const each of [first, ...known]) await each?.close();
+  });
+
+  it('fetches nothing from elsewhere', async () => {
+    for (const url of ['/queues', '/queues/']) {
+      const { statusCode, headers } = await app.inject({ url, headers: bearer });
+      expect(statusCode).toBe(200);
+      expect(headers['content-security-policy']).toMatch(/^default-src 'self';/);
+    }
+  });
+
+  it.each([
+    ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['a neighbour site', { 'sec-fetch-site': 'same-site' }, 403],
+    ['another origin, by an old browser', { origin: 'https://evil.example' }, 403],
+    ['an origin that is hidden', { origin: 'null' }, 403],
+    ['its own page', { 'sec-fetch-site': 'same-origin', origin: 'http://localhost:80' }, 200],
+    ['its own page, by an old browser', { origin: 'http://localhost:80', host: 'localhost:80' }, 200],
+    ['a program', {}, 200],
+  ])('pauses a queue when asked by %s: %j gives %i', async (_, headers, status) => {
+    const url = '/queues/api/queues/sweep/pause';
+    const response = await app.inject({ method: 'PUT', url, headers: { ...bearer, ...headers } });
+    expect(response.statusCode).toBe(status);
+    expect(await queues[1]?.isPaused()).toBe(status === 200);
+    await queues[1]?.resume();
+  });
+});

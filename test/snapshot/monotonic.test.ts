@@ -1,0 +1,69 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { decodeDocument, parseHeader } from '../../src/snapshot/format.ts';
+import type { DocumentName } from '../../src/snapshot/keys.ts';
+import { until } from '../support/until.ts';
+import { reprice } from './rows.ts';
+import { sceneForEachTest } from './scene.ts';
+
+const scene = sceneForEachTest();
+
+const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
+const machinesOf = (body: { identity: Buffer }) =>
+  JSON.parse(body.identity.toString()) as { id: number; price: number }[];
+
+describe('a version that was given is never followed by an older one', () => {
+  it('also when the cache is set back to it', async () => {
+    await scene.publisher.publishDirty();
+    const key = scene.keys.document(region());
+    const old = (await scene.cache.getBuffer(key)) ?? Buffer.alloc(0);
+    const reader = await scene.linkedReader({ pollMs: 20 });
+    await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    const price = async () =>
+      machinesOf((await reader.catalogue.machines(scene.sample.provider, scene.sample.region)).body)[1]
+        ?.price;
+    await until(async () => (await price()) === 0.5);
+    await scene.cache.set(key, old);
+    // As after a failover: counting begins anew, and everything in memory has to be compared.
+    const { epoch } = reader.link;
+    await scene.cache.set(scene.keys.revision, '1');
+    await until(() => reader.link.epoch > epoch);
+    const answer = await reader.documents.get(region());
+    expect(answer.document?.version).toBeGreaterThan(parseHeader(old)?.version ?? 0);
+    expect(await price()).toBe(0.5);
+  });
+
+  it('in whatever order changes, publications, losses of the cache and reads come', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ pollMs: 5 });
+    const key = scene.keys.document(region());
+    const kept: Buffer[] = [];
+    const seen: number[] = [];
+    let isOver = false;
+    const reading = (async () => {
+      while (!isOver) {
+        const { document } = await reader.documents.get(region());
+        seen.push(document?.version ?? 0);
+        await setImmediate();
+      }
+    })();
+    let last = 0;
+    for (let i = 1; i <= 80; i++) {
+      last = await reprice(scene.sql, scene.sample.small, String(i / 1000));
+      if (i % 2 === 0) await scene.publisher.publishDirty();
+      const value = await scene.cache.getBuffer(key);
+      if (value && decodeDocument(region(), value)) kept.push(value);
+      if (i % 7 === 0) await scene.cache.del(key);
+      if (i % 11 === 0) await scene.cache.set(key, kept[Math.floor(kept.length / 2)] ?? '');
+      if (i % 13 === 0) await scene.cache.flushall();
+      if (i % 17 === 0) await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    }
+    await scene.publisher.sweep();
+    await until(async () => (await reader.documents.get(region())).document?.version === last);
+    isOver = true;
+    await reading;
+    expect(seen.length).toBeGreaterThan(80);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  });
+});

@@ -1,0 +1,266 @@
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { Unavailable } from '../../src/snapshot/answer.ts';
+import { createToken, revokeToken } from '../../src/store/tokens.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { run } from '../support/postgres.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { addOrganization, addSample, reprice, type Sample } from './rows.ts';
+import { openScene, type ReaderOptions, type Scene, TestClock, type TestReader } from './scene.ts';
+
+const MINUTE = 60_000;
+
+let redis: TestRedis;
+let scene: Scene;
+let proxy: FaultProxy;
+let sample: Sample;
+let token: string;
+
+beforeEach(async () => {
+  redis = await startTestRedis();
+  scene = await openScene(redis);
+  proxy = await faultProxy(scene.db.url);
+  sample = await addSample(scene.sql);
+  ({ token } = await createToken(scene.store.db, { organizationId: sample.a, scopes: ['clusters:read'] }));
+  await scene.publisher.publishDirty();
+});
+afterEach(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await scene[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+});
+
+/** A reader that reaches Postgres through the proxy alone. */
+const open = (options: Partial<ReaderOptions> = {}) => scene.reader({ databaseUrl: proxy.url, ...options });
+
+async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
+  const reader = open(options);
+  await reader.catalogue.providers();
+  await until(() => reader.link.linked);
+  return reader;
+}
+
+const machines = (reader: TestReader) => reader.catalogue.machines(sample.provider, sample.region);
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+const outages: [string, () => Promise<void> | void][] = [
+  ['refuses connections', () => proxy.refuse()],
+  ['hangs', () => proxy.hang()],
+];
+
+describe.each(outages)('when Postgres %s', (_, strike) => {
+  it('memory answers, and the cache what memory does not hold, without a moment’s delay', async () => {
+    const reader = await linked();
+    await machines(reader);
+    await strike();
+    const took = await timed(async () => {
+      expect((await machines(reader)).tier).toBe('memory');
+      expect((await reader.catalogue.machine(sample.big))?.tier).toBe('memory');
+      expect((await reader.clusters.cluster(sample.b, 'cluster-test'))?.tier).toBe('redis');
+      expect((await reader.clusters.clusters(sample.b)).asOf).toBe('2026-01-01T00:00:00.000Z');
+      expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+    });
+    expect(took).toBeLessThan(500);
+  });
+
+  it('publications still arrive', async () => {
+    const reader = await linked();
+    await machines(reader);
+    await strike();
+    const version = await reprice(scene.sql, sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    const name = { kind: 'region', regionId: sample.region } as const;
+    await until(async () => (await reader.documents.get(name)).document?.version === version, {
+      timeoutMs: 500,
+    });
+    expect((await machines(reader)).tier).toBe('memory');
+  });
+
+  it('what no tier has is unavailable in bounded time, soon at once, and there again when Postgres is', async () => {
+    const unpublished = await addOrganization(scene.sql, 'unpublished');
+    const reader = await linked();
+    await strike();
+    const ask = () => reader.clusters.clusters(unpublished);
+    const first = await timed(() =>
+      Promise.all(
+        Array.from({ length: 4 }, (_, i) =>
+          expect(reader.catalogue.machine(5000 + i)).rejects.toThrow(Unavailable),
+        ),
+      ),
+    );
+    expect(first).toBeLessThan(3500);
+    expect(await timed(() => expect(ask()).rejects.toThrow(Unavailable))).toBeLessThan(100);
+    await proxy.heal();
+    await until(ask, { timeoutMs: 5000 });
+    expect((await ask()).body.identity.toString()).toBe('[]');
+  });
+
+  it('a reader that starts then learns the lineage from the cache, and what is in it', async () => {
+    await strike();
+    const reader = open();
+    await until(() => reader.catalogue.providers(), { timeoutMs: 8000 });
+    expect((await machines(reader)).tier).toBe('redis');
+    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+    await until(() => reader.link.linked);
+    await expect(reader.catalogue.machine(987_654)).rejects.toThrow(Unavailable);
+  });
+});
+
+describe('when Postgres lets nobody in any more', () => {
+  it('what is known is answered, and new reads go on when it does again', async () => {
+    const { adminUrl } = inject('postgres');
+    const reader = scene.reader();
+    await until(async () => (await reader.catalogue.providers()) && reader.link.linked);
+    const unpublished = await addOrganization(scene.sql, 'unpublished');
+    await run(adminUrl, `alter database ${scene.db.name} allow_connections false`);
+    await run(
+      adminUrl,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${scene.db.name}'`,
+    );
+    expect((await machines(reader)).tier).toBe('redis');
+    await expect(reader.clusters.clusters(unpublished)).rejects.toThrow(Unavailable);
+    await run(adminUrl, `alter database ${scene.db.name} allow_connections true`);
+    await until(() => reader.clusters.clusters(unpublished), { timeoutMs: 5000 });
+    expect((await reader.clusters.clusters(unpublished)).body.identity.toString()).toBe('[]');
+  });
+});
+
+describe('connections to Postgres that break off', () => {
+  it('fail no read', async () => {
+    const ids = [];
+    for (let i = 0; i < 12; i++) ids.push(await addOrganization(scene.sql, `org-${i}`));
+    const reader = await linked();
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(ids.slice(round * 4, round * 4 + 2).map((id) => reader.clusters.clusters(id)));
+      const reading = Promise.all(
+        ids.slice(round * 4 + 2, round * 4 + 4).map((id) => reader.clusters.clusters(id)),
+      );
+      await scene.cache.ping();
+      proxy.cut();
+      for (const { tier } of await reading) expect(tier).toBe('postgres');
+    }
+  });
+});
+
+describe('when cache and Postgres are both away', () => {
+  async function strand(reader: TestReader): Promise<void> {
+    await Promise.all([redis.kill(), proxy.refuse()]);
+    await until(() => !reader.link.linked);
+  }
+
+  it('memory answers documents up to the stale limit and tokens up to theirs, then nothing does', async () => {
+    const clock = new TestClock();
+    const reader = await linked({ now: clock.now });
+    const before = await machines(reader);
+    await reader.tokens.verify(token);
+    await strand(reader);
+    clock.forward(14 * MINUTE);
+    const stale = await machines(reader);
+    expect([stale.tier, stale.body, stale.asOf]).toEqual(['memory', before.body, before.asOf]);
+    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+    clock.forward(2 * MINUTE);
+    await expect(reader.tokens.verify(token)).rejects.toThrow(Unavailable);
+    expect((await machines(reader)).tier).toBe('memory');
+    clock.forward(43 * MINUTE);
+    expect((await machines(reader)).tier).toBe('memory');
+    clock.forward(2 * MINUTE);
+    await expect(machines(reader)).rejects.toThrow(Unavailable);
+  });
+
+  it('it answers at once, though every request finds both away', async () => {
+    const clock = new TestClock();
+    const reader = await linked({ now: clock.now });
+    await machines(reader);
+    await Promise.all([redis.kill(), proxy.hang()]);
+    await until(() => !reader.link.linked);
+    clock.forward(MINUTE);
+    // The first few find out.
+    await Promise.all([
+      machines(reader),
+      ...Array.from({ length: 3 }, (_, i) => reader.clusters.clusters(3000 + i).catch(() => {})),
+    ]);
+    const took = await timed(async () => {
+      for (let i = 0; i < 50; i++) expect((await machines(reader)).tier).toBe('memory');
+    });
+    expect(took).toBeLessThan(1000);
+  });
+
+  it('the limit counts from when memory was last known to be good, not from when it was read', async () => {
+    const clock = new TestClock();
+    const reader = await linked({ now: clock.now });
+    await machines(reader);
+    clock.forward(600 * MINUTE);
+    await reader.link.poll();
+    await proxy.refuse();
+    const { epoch } = reader.link;
+    // Empty: what is in memory can be compared with nothing any more.
+    await redis.restart();
+    await until(() => reader.link.linked && reader.link.epoch > epoch);
+    clock.forward(59 * MINUTE);
+    expect((await machines(reader)).tier).toBe('memory');
+    clock.forward(2 * MINUTE);
+    await expect(machines(reader)).rejects.toThrow(Unavailable);
+  });
+
+  it('a token that is heard to be revoked is not accepted for want of a better answer', async () => {
+    const reader = await linked();
+    const other = await createToken(scene.store.db, { organizationId: sample.a, scopes: ['clusters:read'] });
+    expect(await reader.tokens.verify(other.token)).toBeDefined();
+    await proxy.refuse();
+    await revokeToken(scene.store.db, other.id);
+    await scene.publisher.publishDirty();
+    const name = { kind: 'token', hash: '' } as const;
+    expect(reader.documents.peek(name)).toBeUndefined();
+    await until(async () => (await reader.link.ask((cache) => cache.get(scene.keys.revision))) !== null);
+    await redis.kill();
+    await until(() => !reader.link.linked);
+    const verdict = await reader.tokens.verify(other.token).catch((error: unknown) => error);
+    expect(verdict === undefined || verdict instanceof Unavailable).toBe(true);
+  });
+});
+
+describe('the price history', () => {
+  it('comes from memory while Postgres is away, where it was asked for before', async () => {
+    const clock = new TestClock();
+    await scene.sql`
+      insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
+      values (${sample.small}, '2026-01-01T00:00:00.123456Z', 0.0001, 0.0001, 'minute', 'USD')`;
+    const reader = await linked({ now: clock.now });
+    const first = await reader.catalogue.machinePrices(sample.small);
+    expect(JSON.parse(first?.body.identity.toString() ?? '')).toEqual([
+      { price: 0.0001, from: '2026-01-01T00:00:00.123456Z', to: null },
+    ]);
+    await proxy.refuse();
+    clock.forward(59 * MINUTE);
+    await reader.link.poll();
+    const stale = await reader.catalogue.machinePrices(sample.small);
+    expect([stale?.tier, stale?.body]).toEqual(['memory', first?.body]);
+    await expect(reader.catalogue.machinePrices(sample.big)).rejects.toThrow(Unavailable);
+    clock.forward(2 * MINUTE);
+    await reader.link.poll();
+    await expect(reader.catalogue.machinePrices(sample.small)).rejects.toThrow(Unavailable);
+  });
+});
+
+describe('a lineage that was learnt from the cache', () => {
+  it('is given up when Postgres is back and has another', async () => {
+    await proxy.refuse();
+    const reader = open({ pollMs: 20 });
+    await until(() => reader.catalogue.providers());
+    expect((await machines(reader)).tier).toBe('redis');
+    // A younger database, which no worker has published yet: only Postgres knows of it.
+    await scene.sql`update lineage set id = gen_random_uuid()`;
+    await scene.sql`update machines set name = 'of the younger one' where id = ${sample.small}`;
+    await proxy.heal();
+    await until(async () => (await machines(reader)).body.identity.includes('of the younger one'), {
+      timeoutMs: 8000,
+    });
+    expect((await machines(reader)).tier).toBe('memory');
+  });
+});

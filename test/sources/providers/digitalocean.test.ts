@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { adapter } from '../../../src/sources/providers/digitalocean.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+
+const at = (path: string, page: number) => ({ path, query: { page: String(page), per_page: '200' } });
+const nyc3 = { slug: 'nyc3', name: 'New York 3', available: true };
+const basic = {
+  slug: 's-1vcpu-1gb',
+  memory: 1024,
+  vcpus: 1,
+  price_monthly: 5,
+  price_hourly: 0.00744,
+  regions: ['nyc3'],
+  available: true,
+};
+
+async function itemsOf(size: object | string, region: object = {}): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const regions = [{ ...nyc3, ...region }];
+  upstream.expect(at('/v2/regions', 1), { json: { regions, links: {}, meta: { total: 1 } } });
+  const text = typeof size === 'string' ? size : JSON.stringify({ ...basic, ...size });
+  upstream.expect(at('/v2/sizes', 1), { raw: `{"sizes":[${text}],"links":{},"meta":{"total":1}}` });
+  const items = await readCatalogue(adapter, upstream.url);
+  return items.filter((item) => item.kind === 'offer' || item.kind === 'rejected');
+}
+
+it.each([
+  ['is offered where it can be had', {}, {}, 'offered'],
+  ['is unavailable where its regions do not name the region', { regions: [] }, {}, 'unavailable'],
+  ['is unavailable when it says so itself', { available: false }, {}, 'unavailable'],
+  ['is unavailable in a region that takes no Droplets', {}, { available: false }, 'unavailable'],
+  ['is accelerated by what it says of a GPU', { gpu_info: { count: 1 } }, {}, 'accelerated'],
+  ['is accelerated by its slug alone', { slug: 'gpu-h100x1-80gb' }, {}, 'accelerated'],
+  ['is accelerated, not sold out', { gpu_info: { count: 8 }, regions: [] }, {}, 'accelerated'],
+  ['is not published for nothing', { price_hourly: 0 }, {}, 'zero_price'],
+  ['is rejected without any price', { price_hourly: null, price_monthly: null }, {}, 'rejected'],
+])('a size of DigitalOcean %s', async (_, size, region, fate) => {
+  expect(fates(await itemsOf(size, region))).toEqual([fate]);
+});
+
+it.each([
+  ['0.00743999984', '0.00743999984'],
+  ['0.007439999841153622', '0.007439999841153622'],
+  ['7.439999841153622e-03', '0.007439999841153622'],
+  ['0.00744', '0.00744'],
+])('a price of DigitalOcean is kept as it was sent: %s', async (sent, amount) => {
+  const [item] = await itemsOf(JSON.stringify({ ...basic, price_hourly: 'sent' }).replace('"sent"', sent));
+  expect(item).toMatchObject({ kind: 'offer', offer: { price: { amount, per: 'hour', currency: 'USD' } } });
+});
+
+it('a size of DigitalOcean costs its month where no hour is priced', async () => {
+  const [item] = await itemsOf({ price_hourly: undefined });
+  expect(item).toMatchObject({ kind: 'offer', offer: { price: { amount: '5', per: 'month' } } });
+});
+
+it('a size of DigitalOcean has mebibytes where it says megabytes', async () => {
+  const [item] = await itemsOf({ memory: 512 });
+  expect(item).toMatchObject({ kind: 'offer', offer: { ram: 0.5, ramUnit: 'Binary' } });
+});
+
+describe('the pages of DigitalOcean', () => {
+  const page = (numbers: { prev?: number; next?: number }, total = 2) => {
+    const url = (number: number) => `https://api.digitalocean.com/v2/regions?page=${number}&per_page=200`;
+    const pages = Object.fromEntries(Object.entries(numbers).map(([rel, number]) => [rel, url(number)]));
+    return { json: { regions: [nyc3], links: { pages }, meta: { total } } };
+  };
+
+  it.each([
+    ['the first is another one', [page({ prev: 1 })], 'asked for page 1'],
+    ['one is left out', [page({ next: 3 })], 'asked for page 1'],
+    ['the first comes twice', [page({ next: 2 }), page({ next: 2 })], 'asked for page 2'],
+  ])('are not taken when %s', async (_, answers, message) => {
+    await using upstream = await fakeUpstream();
+    for (const [index, answer] of answers.entries()) {
+      upstream.expect(at('/v2/regions', index + 1), answer);
+    }
+    await expect(readCatalogue(adapter, upstream.url)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it('are not taken when an address has no number', async () => {
+    await using upstream = await fakeUpstream();
+    const json = { regions: [nyc3], links: { pages: { next: 'more' } }, meta: { total: 2 } };
+    upstream.expect(at('/v2/regions', 1), { json });
+    await expect(readCatalogue(adapter, upstream.url)).rejects.toMatchObject({ kind: 'invalid' });
+  });
+
+  it('show by their total that the link to the next one was lost', async () => {
+    await using upstream = await fakeUpstream();
+    upstream.expect(at('/v2/regions', 1), page({}));
+    upstream.expect(at('/v2/sizes', 1), { json: { sizes: [basic], meta: { total: 1 } } });
+    expect(await readCatalogue(adapter, upstream.url)).toContainEqual({
+      kind: 'total',
+      of: 'regions',
+      advertised: 2,
+      fetched: 1,
+    });
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { adapter } from '../../../src/sources/providers/upcloud.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+
+const helsinki = { id: 'fi-hel1', description: 'Helsinki #1', public: 'yes' };
+const small = { name: '1xCPU-1GB', core_number: 1, memory_amount: 1024 };
+
+interface Answers {
+  zones?: object[];
+  plan?: object;
+  /** Of the plan in Helsinki; without it nothing is said of the plan there. */
+  price?: object | undefined;
+  prices?: object;
+  zonePrices?: object[];
+}
+
+async function itemsOf(answers: Answers): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const plan = { ...small, ...answers.plan };
+  const price = 'price' in answers ? answers.price : { amount: 1, price: 1.488 };
+  const zonePrices = answers.zonePrices ?? [{ name: 'fi-hel1', [`server_plan_${plan.name}`]: price }];
+  upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: answers.zones ?? [helsinki] } } });
+  upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: [plan] } } });
+  upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: zonePrices, ...answers.prices } } });
+  return await readCatalogue(adapter, upstream.url);
+}
+
+const GPU = { name: 'GPU-8xCPU-64GB-1xL40S', core_number: 8, memory_amount: 65536 };
+
+describe('a plan of UpCloud', () => {
+  it.each<[string, Answers, string[]]>([
+    ['is offered at its price', {}, ['offered']],
+    ['is accelerated by its number of GPUs', { plan: { gpu_amount: 1 } }, ['accelerated']],
+    ['is accelerated by their model', { plan: { gpu_model: 'NVIDIA L40S' } }, ['accelerated']],
+    ['is accelerated by its name, as older answers have it', { plan: GPU }, ['accelerated']],
+    ['is deprecated once it is no current offering', { plan: { current_offering: 'no' } }, ['deprecated']],
+    ['is offered while it is one', { plan: { current_offering: 'yes' } }, ['offered']],
+    [
+      'is unavailable when its machines can be taken away',
+      { plan: { name: 'SPOT-1xCPU-1GB' } },
+      ['unavailable'],
+    ],
+    ['is not published for nothing', { price: { amount: 1, price: 0 } }, ['zero_price']],
+    ['is rejected where it has no price', { price: undefined }, ['rejected']],
+    ['is not looked for where it has a GPU and no price', { plan: GPU, price: undefined }, []],
+    [
+      'is rejected at a price that cannot be used, GPU or not',
+      { plan: GPU, price: { amount: 1 } },
+      ['rejected'],
+    ],
+    ['is rejected when the price is that of more than one', { price: { amount: 2, price: 3 } }, ['rejected']],
+    ['is offered at a price that came as text', { price: { amount: '1', price: '1.488' } }, ['offered']],
+  ])('%s', async (_, answers, expected) => {
+    expect(fates(await itemsOf(answers))).toEqual(expected);
+  });
+
+  it.each([
+    [1.0416, '0.010416'],
+    [0.000274, '0.00000274'],
+    [150, '1.5'],
+  ])('costs a hundredth of its cents, exactly: %d', async (price, amount) => {
+    expect(await itemsOf({ price: { amount: 1, price } })).toContainEqual({
+      kind: 'offer',
+      offer: {
+        regionCode: 'fi-hel1',
+        name: '1xCPU-1GB',
+        cpu: 1,
+        ram: 1,
+        ramUnit: 'Binary',
+        price: { amount, per: 'hour', currency: 'EUR' },
+      },
+    });
+  });
+
+  it('is priced in the currency that the account has, where that is said', async () => {
+    expect(await itemsOf({ prices: { currency: 'SGD' } })).toContainEqual(
+      expect.objectContaining({
+        offer: expect.objectContaining({ price: { amount: '0.01488', per: 'hour', currency: 'SGD' } }),
+      }),
+    );
+    await expect(itemsOf({ prices: { currency: 'credits' } })).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('prices.currency must be a currency code'),
+    });
+  });
+});
+
+describe('a zone of UpCloud', () => {
+  const price = { amount: 1, price: 1.488 };
+
+  it('that belongs to a customer is no region, and its prices are nobody else’s', async () => {
+    const zones = [helsinki, { id: 'fi-acme1', description: 'Acme', public: 'no' }];
+    const zonePrices = ['fi-hel1', 'fi-acme1'].map((name) => ({ name, 'server_plan_1xCPU-1GB': price }));
+    expect(await itemsOf({ zones, zonePrices })).toMatchObject([
+      { kind: 'region', code: 'fi-hel1' },
+      { kind: 'offer', offer: { regionCode: 'fi-hel1' } },
+    ]);
+  });
+
+  it('without any prices is rejected as a whole', async () => {
+    const zones = [helsinki, { id: 'de-fra1', description: 'Frankfurt #1', public: 'yes' }];
+    const rejected = (await itemsOf({ zones })).filter((item) => item.kind === 'rejected');
+    expect(rejected).toEqual([
+      {
+        kind: 'rejected',
+        key: 'prices of de-fra1',
+        regionCode: 'de-fra1',
+        reason: '/1.3/price has no prices for a zone that /1.3/zone lists',
+      },
+    ]);
+  });
+
+  it('with prices twice yields its machines twice, which the sync refuses', async () => {
+    const zonePrices = [1, 2].map(() => ({ name: 'fi-hel1', 'server_plan_1xCPU-1GB': price }));
+    expect(fates(await itemsOf({ zonePrices }))).toEqual(['offered', 'offered']);
+  });
+});

@@ -1,0 +1,152 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { limitBroken } from '../../../src/domain/exclusion.ts';
+import { adapter } from '../../../src/sources/providers/vultr.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { fates, readCatalogue } from '../../support/read-catalogue.ts';
+
+const DATA = new URL('../../../../shared/data/vultr/', import.meta.url);
+const REGIONS = { path: '/v2/regions', query: { per_page: '500' } };
+const PLANS = { path: '/v2/plans', query: { type: 'all', per_page: '500' } };
+const meta = (total: number, next = '') => ({ total, links: { next, prev: '' } });
+const ewr = { id: 'ewr', city: 'New Jersey' };
+const vc2 = {
+  id: 'vc2-1c-1gb',
+  vcpu_count: 1,
+  ram: 1024,
+  type: 'vc2',
+  locations: ['ewr'],
+  hourly_cost: 0.007,
+  monthly_cost: 5,
+  location_cost: {},
+  deploy_ondemand: true,
+};
+
+/** What comes of one plan where New Jersey is the only region. */
+async function itemsOf(fields: object): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  upstream.expect(REGIONS, { json: { regions: [ewr], meta: meta(1) } });
+  upstream.expect(PLANS, { json: { plans: [{ ...vc2, ...fields }], meta: meta(1) } });
+  const items = await readCatalogue(adapter, upstream.url);
+  return items.filter((item) => item.kind === 'offer' || item.kind === 'rejected');
+}
+
+describe('a plan of Vultr', () => {
+  it.each([
+    ['is offered where its locations name the region', {}, 'offered'],
+    ['is offered where nothing is said of on demand', { deploy_ondemand: undefined }, 'offered'],
+    ['is unavailable where its locations do not name the region', { locations: [] }, 'unavailable'],
+    ['is unavailable while only preemptible machines are sold', { deploy_ondemand: false }, 'unavailable'],
+    ['is accelerated by its type alone', { type: 'vdm' }, 'accelerated'],
+    ['is accelerated by its id alone', { id: 'vcg-a40-24c-120g-48vram' }, 'accelerated'],
+    ['is accelerated by a brand alone', { gpu_brand: 'AMD' }, 'accelerated'],
+    ['is accelerated by a kind of GPU alone', { gpu_type: 'NVIDIA_A16' }, 'accelerated'],
+    ['is accelerated by GPU memory alone', { gpu_vram_gb: 2 }, 'accelerated'],
+    ['has no GPU where those fields are empty', { gpu_brand: '', gpu_type: null, gpu_vram_gb: 0 }, 'offered'],
+    ['is not published for nothing', { hourly_cost: 0, monthly_cost: 0 }, 'zero_price'],
+    ['keeps its reason when it is sold out too', { gpu_brand: 'AMD', locations: [] }, 'accelerated'],
+  ])('%s', async (_, fields, fate) => {
+    expect(fates(await itemsOf(fields))).toEqual([fate]);
+  });
+
+  it.each([
+    ['its own price', {}, '0.007', 'hour'],
+    ['the price of the region instead', { location_cost: { ewr: { hourly_cost: 0.01 } } }, '0.01', 'hour'],
+    ['no price of another region', { location_cost: { sao: { hourly_cost: 0.01 } } }, '0.007', 'hour'],
+    [
+      'the month of the region, not its own hour',
+      { location_cost: { ewr: { monthly_cost: 7 } } },
+      '7',
+      'month',
+    ],
+    ['the month where no hour is priced', { hourly_cost: undefined }, '5', 'month'],
+    ['its own price beside the empty map of PHP', { location_cost: [] }, '0.007', 'hour'],
+    ['its own price where overrides are unheard of', { location_cost: undefined }, '0.007', 'hour'],
+  ])('has %s', async (_, fields, amount, per) => {
+    expect(await itemsOf(fields)).toEqual([
+      expect.objectContaining({
+        offer: expect.objectContaining({ price: { amount, per, currency: 'USD' } }),
+      }),
+    ]);
+  });
+
+  it('has mebibytes where it says MB', async () => {
+    const [item] = await itemsOf({ ram: 512 });
+    expect(item).toMatchObject({ kind: 'offer', offer: { ram: 0.5, ramUnit: 'Binary' } });
+  });
+
+  it('does not mind an empty text among its locations, which names no region', async () => {
+    expect(fates(await itemsOf({ locations: ['', 'ewr'] }))).toEqual(['offered']);
+  });
+
+  it('is rejected in one region only when only that price is broken', async () => {
+    expect(await itemsOf({ location_cost: { ewr: { hourly_cost: 'much' } } })).toEqual([
+      {
+        kind: 'rejected',
+        key: 'vc2-1c-1gb@ewr',
+        name: 'vc2-1c-1gb',
+        regionCode: 'ewr',
+        reason: 'location_cost.ewr.hourly_cost must be a decimal amount; it is "much"',
+      },
+    ]);
+  });
+
+  it('is rejected for a region that is not listed, and offered in the others', async () => {
+    const [offer, rejected, ...more] = await itemsOf({ locations: ['ewr', 'mars'] });
+    expect(offer).toMatchObject({ kind: 'offer', offer: { regionCode: 'ewr' } });
+    expect(rejected).toMatchObject({ kind: 'rejected', key: 'vc2-1c-1gb@mars', regionCode: 'mars' });
+    expect(more).toEqual([]);
+  });
+});
+
+describe('the pages of Vultr', () => {
+  async function failureOf(next: (page: number) => string, pages: number): Promise<unknown> {
+    await using upstream = await fakeUpstream();
+    for (let page = 1; page <= pages; page++) {
+      const query = page === 1 ? REGIONS.query : { ...REGIONS.query, cursor: next(page - 1) };
+      const json = { regions: [{ id: `r${page}`, city: 'City' }], meta: meta(500, next(page)) };
+      upstream.expect({ path: REGIONS.path, query }, { json });
+    }
+    return await readCatalogue(adapter, upstream.url).catch((error: unknown) => error);
+  }
+
+  it('are given up when they lead in a circle', async () => {
+    const error = await failureOf((page) => (page === 3 ? 'c1' : `c${page}`), 3);
+    expect(error).toMatchObject({ kind: 'invalid', message: expect.stringContaining('leads in a circle') });
+  });
+
+  it('are given up when they do not come to an end', async () => {
+    const error = await failureOf((page) => `c${page}`, 201);
+    expect(error).toMatchObject({ kind: 'invalid', message: expect.stringContaining('more than 200 pages') });
+  });
+});
+
+describe.skipIf(!existsSync(DATA))('the recorded catalogue of Vultr', () => {
+  it('has 21 plans in 17 regions, all within the limits, 256 of the 357 pairs for sale, by the month', async () => {
+    await using upstream = await fakeUpstream();
+    upstream.expect(REGIONS, { raw: readFileSync(new URL('regions.json', DATA)) });
+    upstream.expect(PLANS, { raw: readFileSync(new URL('plans.json', DATA)) });
+    const items = await readCatalogue(adapter, upstream.url);
+    const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+    const sold = offers.filter((offer) => offer.excluded === undefined);
+    expect([new Set(offers.map((offer) => offer.name)).size, offers.length, sold.length]).toEqual([
+      21, 357, 256,
+    ]);
+    expect(offers.filter((offer) => limitBroken(offer) !== undefined)).toEqual([]);
+    expect(new Set(offers.map((offer) => offer.excluded))).toEqual(new Set([undefined, 'unavailable']));
+    expect(sold.filter((offer) => offer.name === 'vdc-8vcpu-32gb')).toEqual([]);
+    expect(items.filter((item) => item.kind !== 'offer' && item.kind !== 'region')).toEqual([
+      { kind: 'total', of: 'regions', advertised: 17, fetched: 17 },
+      { kind: 'total', of: 'plans', advertised: 21, fetched: 21 },
+    ]);
+    expect(sold.find((offer) => offer.name === 'vhf-12c-48gb' && offer.regionCode === 'cdg')).toEqual({
+      regionCode: 'cdg',
+      name: 'vhf-12c-48gb',
+      cpu: 12,
+      ram: 48,
+      ramUnit: 'Binary',
+      price: { amount: '256', per: 'month', currency: 'USD' },
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type BrokenGuard, brokenGuards, DEFAULT_LIMITS, type GuardInput } from '../../src/sync/guard.ts';
+
+const GOOD: GuardInput = {
+  known: 100,
+  seen: 100,
+  added: 0,
+  repriced: 0,
+  missing: 0,
+  rejected: 0,
+  priceRatio: 1,
+};
+const broken = (batch: Partial<GuardInput>, limits = {}) =>
+  brokenGuards({ ...GOOD, ...batch }, { ...DEFAULT_LIMITS, ...limits }).map(({ guard }) => guard);
+
+describe('a batch', () => {
+  it.each<[string, Partial<GuardInput>, BrokenGuard['guard'][]]>([
+    ['in which nothing is new', {}, []],
+    ['that loses exactly the share', { missing: 20 }, []],
+    ['that loses one more', { missing: 21 }, ['removed']],
+    ['that doubles the catalogue', { added: 100, seen: 200 }, []],
+    ['that more than doubles it', { added: 101, seen: 201 }, ['added']],
+    ['that reprices half', { repriced: 50 }, []],
+    ['that reprices more than half', { repriced: 51 }, ['repriced']],
+    ['with a tenth unusable', { rejected: 10 }, []],
+    ['with more than a tenth unusable', { rejected: 11 }, ['rejected']],
+    ['with a price five times as high', { priceRatio: 5 }, []],
+    ['with a price more than five times as high', { priceRatio: 5.000001 }, ['price_ratio']],
+    ['with rejected rows that are a tenth of the seen, not of the known', { known: 10, rejected: 10 }, []],
+    ['that is the first of its source', { known: 0, added: 100_000, seen: 100_000 }, []],
+    ['that is the first and has one bad row of two', { known: 0, added: 1, seen: 2, rejected: 1 }, []],
+    ['that is the first and has not one usable row', { known: 0, seen: 1, rejected: 1 }, ['empty']],
+    ['that is the first and empty', { known: 0, seen: 0 }, ['empty']],
+    ['that is empty where one machine is known', { known: 1, seen: 0, missing: 1 }, ['empty']],
+    ['that is empty', { seen: 0, missing: 100 }, ['empty', 'removed']],
+    ['with rejected rows only', { seen: 100, rejected: 100 }, ['empty', 'rejected']],
+    [
+      'that is wrong in everything',
+      { missing: 50, added: 150, repriced: 60, rejected: 50, priceRatio: 100 },
+      ['removed', 'added', 'repriced', 'rejected', 'price_ratio'],
+    ],
+  ])('%s breaks what it must', (_, batch, guards) => {
+    expect(broken(batch)).toEqual(guards);
+  });
+
+  it.each(['missing', 'added', 'repriced', 'rejected'] as const)(
+    'may always have two %s rows, however few are known',
+    (count) => {
+      const guard = { missing: 'removed', added: 'added', repriced: 'repriced', rejected: 'rejected' }[count];
+      const few = { known: 1, seen: 3, [count]: 2 };
+      expect(broken(few)).toEqual([]);
+      expect(broken(few, { smallCount: 1 })).toEqual([guard]);
+      expect(broken({ ...few, seen: 4, [count]: 3 })).toEqual([guard]);
+      expect(broken({ known: 1000, seen: 1000, [count]: 0 }, { smallCount: 0 })).toEqual([]);
+    },
+  );
+
+  it('says what was found, what is allowed and what that means', () => {
+    const found = brokenGuards({ ...GOOD, missing: 30, priceRatio: 60.04 }, DEFAULT_LIMITS);
+    expect(found).toEqual([
+      { guard: 'removed', found: 0.3, limit: 0.2, detail: '30 of 100 known rows are not reported any more' },
+      {
+        guard: 'price_ratio',
+        found: 60.04,
+        limit: 5,
+        detail: 'a published price would change by a factor of 60.0',
+      },
+    ]);
+  });
+
+  it('is within a share at its very boundary, in whatever binary fractions that is written', () => {
+    const percents = fc.integer({ min: 1, max: 99 });
+    fc.assert(
+      fc.property(percents, fc.integer({ min: 1, max: 1000 }), (percent, hundreds) => {
+        const limits = { removedShare: Number(`0.${String(percent).padStart(2, '0')}`), smallCount: 0 };
+        const batch = { known: 100 * hundreds, seen: 100 * hundreds, missing: percent * hundreds };
+        expect(broken(batch, limits)).toEqual([]);
+        expect(broken({ ...batch, missing: batch.missing + 1 }, limits)).toEqual(['removed']);
+      }),
+    );
+  });
+});

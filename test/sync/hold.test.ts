@@ -1,0 +1,210 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { CatalogueItem } from '../../src/sources/source.ts';
+import { decide, heldItems, pendingBatches } from '../../src/store/held.ts';
+import { offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
+
+describe('a catalogue that breaks a guard', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene();
+    return () => scene[Symbol.asyncDispose]();
+  });
+  beforeEach(() => scene.reset());
+
+  const whole = [region('a'), region('b'), ...offers('a', 10), ...offers('b', 10)];
+  const half = [
+    region('a', 'Renamed'),
+    ...offers('a', 10),
+    offer('c', 'astray'),
+    rejected('p', { name: 'p' }),
+  ];
+  const readers = ['providers', 'regions', 'machines', 'machine_prices', 'quarantined_rows', 'lineage'];
+  const items = async (batchId: number) => {
+    const found: CatalogueItem[] = [];
+    for await (const item of heldItems(scene.store.sql, batchId)) found.push(item as CatalogueItem);
+    return found;
+  };
+  const onlyPending = async () => {
+    const [batch, ...others] = await pendingBatches(scene.store.sql);
+    expect(others).toEqual([]);
+    return batch ?? expect.unreachable('nothing is held');
+  };
+  const statuses = async () =>
+    (await scene.sql<{ status: string }[]>`select status from held_batches order by id`).map(
+      ({ status }) => status,
+    );
+
+  it('is held: readers keep the last good one, and everything of it waits for an operator', async () => {
+    await scene.catalogue(whole);
+    const before = [await scene.rows(...readers), await scene.sql`select verified_at from sources`];
+    const result = await scene.catalogue(half);
+    expect(result).toEqual({
+      outcome: 'held',
+      counts: { seen: 12, added: 0, changed: 0, retired: 0, rejected: 2 },
+      broken: [{ guard: 'removed', found: 0.5, limit: 0.2, detail: expect.stringMatching(/^10 of 20 /) }],
+    });
+    expect([await scene.rows(...readers), await scene.sql`select verified_at from sources`]).toEqual(before);
+    const batch = await onlyPending();
+    expect(batch).toMatchObject({ sourceId: 'acme', items: 13, broken: result.broken });
+    expect(await items(batch.id)).toEqual(
+      expect.arrayContaining([
+        { kind: 'region', code: 'a', name: 'Renamed' },
+        ...offers('a', 10),
+        { kind: 'rejected', key: 'p', name: 'p', reason: 'p cannot be used' },
+        { kind: 'rejected', key: 'astray@c', name: 'astray', regionCode: 'c', reason: expect.any(String) },
+      ]),
+    );
+    expect(await scene.sql`select outcome, error, seen from sync_runs order by id`).toEqual([
+      { outcome: 'changed', error: null, seen: 20 },
+      { outcome: 'held', error: '10 of 20 known rows are not reported any more', seen: 12 },
+    ]);
+  });
+
+  it('keeps of its items what the adapter said: excluded ones, other currencies, small amounts', async () => {
+    const odd = [
+      offer('a', 'gpu', { excluded: 'accelerated', ram: 0.5, cpu: 96 }),
+      offer('a', 'euro', { price: { amount: '0.0000000000000000052', per: 'month', currency: 'EUR' } }),
+      offer('a', 'decimal', { ramUnit: 'Decimal' }),
+    ];
+    await scene.catalogue(whole);
+    await scene.catalogue([region('a'), ...odd]);
+    const held = await items((await onlyPending()).id);
+    expect(held).toEqual(expect.arrayContaining(odd));
+    expect(held).toHaveLength(4);
+  });
+
+  it('is superseded by the next one that breaks a guard', async () => {
+    await scene.catalogue(whole);
+    await scene.catalogue(half);
+    const first = await onlyPending();
+    await scene.catalogue([region('a'), ...offers('a', 3)]);
+    const second = await onlyPending();
+    expect(second).toMatchObject({ items: 4 });
+    expect(await items(first.id)).toEqual([]);
+    expect(await statuses()).toEqual(['superseded', 'pending']);
+    expect(await decide(scene.store.sql, first.id, 'approved')).toBe(false);
+  });
+
+  it('is superseded by the next good one, which readers have then', async () => {
+    await scene.catalogue(whole);
+    await scene.catalogue(half);
+    const held = await onlyPending();
+    await scene.catalogue(whole);
+    expect(await pendingBatches(scene.store.sql)).toEqual([]);
+    expect(await statuses()).toEqual(['superseded']);
+    expect(await items(held.id)).toEqual([]);
+  });
+
+  it('of one source does not touch what another has held', async () => {
+    const other = { source: 'other', provider: { id: 78, name: 'Other' } };
+    await scene.catalogue(whole);
+    await scene.catalogue(whole, other);
+    await scene.catalogue(half);
+    await scene.catalogue(half, other);
+    expect(await pendingBatches(scene.store.sql)).toMatchObject([
+      { sourceId: 'acme' },
+      { sourceId: 'other' },
+    ]);
+    await scene.catalogue(whole);
+    expect(await pendingBatches(scene.store.sql)).toMatchObject([{ sourceId: 'other' }]);
+  });
+
+  it('is stored when an operator approves it, as if the guards had let it through', async () => {
+    const dear = [region('a'), ...offers('a', 10, { amount: '0.6' })];
+    await scene.catalogue([region('a'), ...offers('a', 10)]);
+    expect(await scene.catalogue([...dear, rejected('p', { name: 'p' })])).toMatchObject({
+      outcome: 'held',
+      broken: [{ guard: 'repriced' }, { guard: 'price_ratio', found: 10 }],
+    });
+    const batch = await onlyPending();
+    const result = await scene.catalogue(await items(batch.id), { approved: true });
+    expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 11, changed: 10, rejected: 1 } });
+    expect(await decide(scene.store.sql, batch.id, 'approved')).toBe(true);
+    expect(await decide(scene.store.sql, batch.id, 'rejected')).toBe(false);
+    expect(await statuses()).toEqual(['approved']);
+    expect(await scene.sql`select distinct trim_scale(price)::text as price from machines`).toEqual([
+      { price: '0.01' },
+    ]);
+    expect(await scene.sql`select row_key from quarantined_rows`).toEqual([{ row_key: 'p' }]);
+    expect(await scene.sql`select count(*)::int from held_items`).toEqual([{ count: 0 }]);
+    // The source says the same again: nothing is left to be done.
+    expect(await scene.catalogue([...dear, rejected('p', { name: 'p' })])).toMatchObject({
+      outcome: 'unchanged',
+    });
+  });
+
+  it('is diffed again on approval, against what is known by then', async () => {
+    await scene.catalogue([region('a'), ...offers('a', 10)]);
+    await scene.catalogue([region('a'), ...offers('a', 10, { amount: '0.6' })]);
+    const held = await items((await onlyPending()).id);
+    await scene.catalogue([region('a'), ...offers('a', 11)]);
+    expect(await scene.catalogue(held, { approved: true })).toMatchObject({
+      counts: { added: 0, changed: 10 },
+    });
+    expect(await scene.sql`select name, missed_runs from machines where missed_runs > 0`).toEqual([
+      { name: 'm11', missed_runs: 1 },
+    ]);
+  });
+
+  it('is dropped when an operator rejects it', async () => {
+    await scene.catalogue(whole);
+    await scene.catalogue(half);
+    const before = await scene.rows(...readers);
+    const { id } = await onlyPending();
+    expect(await decide(scene.store.sql, id, 'rejected')).toBe(true);
+    expect(await pendingBatches(scene.store.sql)).toEqual([]);
+    expect(await items(id)).toEqual([]);
+    expect(await scene.rows(...readers)).toEqual(before);
+    expect(await statuses()).toEqual(['rejected']);
+  });
+
+  it('is judged by the source’s own amounts: an exchange rate may move as it likes', async () => {
+    const euros = (amount: string) => offers('a', 10, { price: { amount, currency: 'EUR' } });
+    await scene.catalogue([region('a'), ...euros('0.06')], { rates: { EUR: '0.01' } });
+    const one = [
+      offer('a', 'm1', { price: { amount: '0.061', currency: 'EUR' } }),
+      ...euros('0.06').slice(1),
+    ];
+    expect(await scene.catalogue([region('a'), ...one], { rates: { EUR: '100' } })).toMatchObject({
+      outcome: 'changed',
+      counts: { changed: 10 },
+    });
+    // Another currency has no amount to compare with: then the published price has to do.
+    const dollars = [offer('a', 'm1', { amount: '0.061' }), ...euros('0.06').slice(1)];
+    expect(await scene.catalogue([region('a'), ...dollars], { rates: { EUR: '100' } })).toMatchObject({
+      outcome: 'held',
+      broken: [{ guard: 'price_ratio', found: expect.closeTo(100) }],
+    });
+  });
+
+  it.each([
+    ['of what readers do not see is free', { excluded: 'accelerated' }, 'changed'],
+    ['by five is within the limit', { amount: '0.3' }, 'changed'],
+    ['by more than five is not', { amount: '0.3001' }, 'held'],
+    ['downwards by more than five is not either', { amount: '0.0119' }, 'held'],
+    ['to nothing is no price to compare with', { amount: '0' }, 'changed'],
+    ['to the same by the minute is none', { price: { amount: '0.001', per: 'minute' } }, 'changed'],
+    ['to the same number by the minute is one by sixty', { price: { per: 'minute' } }, 'held'],
+  ] as const)('a price change %s', async (_, fields, outcome) => {
+    await scene.catalogue([region('a'), ...offers('a', 3)]);
+    const next = [offer('a', 'm1', { amount: '60', ...fields }), ...offers('a', 3).slice(1)];
+    const changed =
+      'amount' in fields || 'price' in fields ? [offer('a', 'm1', fields), ...next.slice(1)] : next;
+    expect(await scene.catalogue([region('a'), ...changed])).toMatchObject({ outcome });
+  });
+
+  it('does not count machines that clusters brought as changed, but as new ones', async () => {
+    await scene.organization('org');
+    await scene.catalogue([region('a'), ...offers('a', 3)]);
+    await scene.sql`
+      insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
+      select 1, 'u' || n, 2, 4, 'Binary', 'unlisted' from generate_series(1, 3) n`;
+    const learnt = ['u1', 'u2', 'u3'].map((name) => offer('a', name));
+    expect(await scene.catalogue([region('a'), ...offers('a', 3), ...learnt])).toMatchObject({
+      outcome: 'changed',
+      counts: { added: 3, changed: 0 },
+    });
+    const [prices] = await scene.sql`select count(*)::int from machine_prices`;
+    expect(prices).toEqual({ count: 6 });
+  });
+});
