@@ -66,6 +66,32 @@ program
     await (await import('./cli/status.ts')).statusCommand(process.env, options);
   });
 
+const hold = program.command('hold').description('batches that a guard held for a decision');
+hold
+  .command('list')
+  .option('--json', 'as JSON')
+  .description('show what is held and why')
+  .action(async (options: { json?: boolean }) => {
+    await (await import('./cli/hold.ts')).holdList(process.env, options);
+  });
+hold
+  .command('show')
+  .argument('<source>', 'id of the source')
+  .option('--json', 'as JSON')
+  .description('show what the held batch would change')
+  .action(async (source: string, options: { json?: boolean }) => {
+    await (await import('./cli/hold.ts')).holdShow(process.env, source, options);
+  });
+for (const decision of ['approve', 'reject'] as const) {
+  hold
+    .command(decision)
+    .argument('<source>', 'id of the source')
+    .description(decision === 'approve' ? 'store the held batch' : 'drop the held batch')
+    .action(async (source: string) => {
+      await (await import('./cli/hold.ts')).holdDecide(process.env, source, decision);
+    });
+}
+
 const org = program.command('org').description('organizations');
 org
   .command('create')

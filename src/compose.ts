@@ -4,8 +4,7 @@ import type { Logger } from 'pino';
 import { Closing } from './closing.ts';
 import type { Config, SourceConfig } from './config.ts';
 import type { TokenVerifier } from './domain/grant.ts';
-import type { ExchangeRates } from './domain/price.ts';
-import { exchangeRates } from './domain/rates.ts';
+import { type RunOptions, runSource } from './run-source.ts';
 import { BadSetting } from './settings.ts';
 import { type CatalogueReader, type ClusterReader, Unavailable } from './snapshot/answer.ts';
 import { CacheLink } from './snapshot/cache-link.ts';
@@ -13,22 +12,11 @@ import { Documents } from './snapshot/documents.ts';
 import { withFence } from './snapshot/fence.ts';
 import { Publisher } from './snapshot/publish.ts';
 import { catalogueReader, clusterReader, tokenVerifier } from './snapshot/readers.ts';
-import { openSourceHttp } from './sources/http.ts';
 import { catalogueAdapters } from './sources/registry.ts';
-import { SourceError } from './sources/source.ts';
 import { openStore, type Store } from './store/connect.ts';
-import { type KnownProvider, providerNamed, seedProviders } from './store/providers.ts';
-import { storedRates } from './store/rates.ts';
+import { seedProviders } from './store/providers.ts';
 import { openRedis, type RedisUse } from './store/redis.ts';
-import { beginRun, finishRun, type Run, registerSource } from './store/runs.ts';
-import type { Progress } from './sync/stage.ts';
-import { type SyncResult, syncCatalogue } from './sync/sync-catalogue.ts';
-import { syncClusters } from './sync/sync-clusters.ts';
-import { syncRates } from './sync/sync-rates.ts';
-
-/** Waiting for one answer of an upstream, and its largest size. */
-const SOURCE_DEADLINE_MS = 60_000;
-const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
+import type { SyncResult } from './sync/sync-catalogue.ts';
 
 /** @throws BadSetting that says what to give, and that `up` would bring a database of its own. */
 export function databaseUrl(config: Config): string {
@@ -132,13 +120,6 @@ export interface WriteTier extends AsyncDisposable {
   runSource(source: SourceConfig, options?: RunOptions): Promise<SyncResult>;
 }
 
-export interface RunOptions {
-  readonly slot?: string | undefined;
-  readonly progress?: Progress;
-  /** Ends the run: it is recorded as failed and nothing of it is stored. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 /** Everything that `work` and the commands write with. */
 export function composeWriteTier(config: Config, logger: Logger): WriteTier {
   const closing = new Closing();
@@ -167,82 +148,4 @@ export function composeWriteTier(config: Config, logger: Logger): WriteTier {
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
-}
-
-/**
- * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
- * published stays marked in the database.
- * @throws SourceError when the source cannot be read; the run is recorded as failed then.
- */
-async function runSource(
-  config: Config,
-  store: Store,
-  source: SourceConfig,
-  { slot, progress, signal }: RunOptions,
-): Promise<SyncResult> {
-  await registerSource(store.sql, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  const run = await beginRun(store.sql, source.id, slot);
-  try {
-    return await fetchAndStore(config, store, source, run, { progress, signal });
-  } catch (error) {
-    const told = error instanceof SourceError ? error.message : 'an internal error, see the log';
-    await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), told);
-    throw error;
-  }
-}
-
-async function fetchAndStore(
-  config: Config,
-  store: Store,
-  source: SourceConfig,
-  run: Run,
-  { progress, signal }: { progress?: Progress | undefined; signal?: AbortSignal | undefined },
-): Promise<SyncResult> {
-  const now = () => new Date();
-  const http = openSourceHttp({
-    baseUrl: source.url,
-    credentials: source.adapter.credentials,
-    token: source.token,
-    deadlineMs: SOURCE_DEADLINE_MS,
-    maxBytes: SOURCE_MAX_BYTES,
-    ...(signal === undefined ? {} : { signal }),
-  });
-  const common = {
-    store,
-    run,
-    pricing: {
-      currency: config.settings.CATALOGUE_CURRENCY,
-      rates: await currentRates(config, store, now()),
-    },
-    limits: source.limits,
-    now,
-    ...(progress === undefined ? {} : { progress }),
-  };
-  switch (source.kind) {
-    case 'catalogue':
-      return syncCatalogue({
-        ...common,
-        provider: await providerOf(store, source),
-        items: source.adapter.catalogue({ http, now, options: source.options }),
-      });
-    case 'clusters':
-      return syncClusters({ ...common, items: source.adapter.clusters({ http, now }) });
-    case 'rates':
-      return syncRates({ store, run, rates: source.adapter.rates({ http }), now });
-  }
-}
-
-/** What readers see a catalogue's machines under; made when the source's options name a provider that is new. */
-async function providerOf(
-  store: Store,
-  { adapter, options }: Extract<SourceConfig, { kind: 'catalogue' }>,
-): Promise<KnownProvider> {
-  return adapter.provider ?? (await providerNamed(store.sql, String(options?.provider)));
-}
-
-/** The configured rates, and for every other currency the reference rates, as long as these are young enough. */
-async function currentRates({ settings }: Config, store: Store, now: Date): Promise<ExchangeRates> {
-  const reference = await storedRates(store.sql);
-  const known = reference ? exchangeRates(reference, settings.CATALOGUE_CURRENCY, now) : {};
-  return { ...known, ...settings.CATALOGUE_RATES };
 }

@@ -89,7 +89,7 @@ function ratesSource(env: Environment, settings: Settings, sources: readonly Sou
 export function liveEnvironment(env: Environment): Record<string, string> {
   const added: Record<string, string> = {};
   for (const adapter of catalogueAdapters) {
-    const key = environmentKey(adapter.id, 'URL');
+    const key = environmentKey(adapter.id, 'url');
     if (adapter.provider && adapter.credentials === 'none' && !env[key]) added[key] = adapter.baseUrl;
   }
   return added;
@@ -98,8 +98,8 @@ export function liveEnvironment(env: Environment): Record<string, string> {
 /** True when somebody has said where data is to come from: then the sample stays away. */
 export function namesASource(env: Environment): boolean {
   const keys = catalogueAdapters.flatMap(({ id }) => [
-    environmentKey(id, 'URL'),
-    environmentKey(id, 'TOKEN'),
+    environmentKey(id, 'url'),
+    environmentKey(id, 'token'),
   ]);
   return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
 }
@@ -108,16 +108,16 @@ function sourcesOfEnvironment(env: Environment, problems: string[]): SourceConfi
   const found: SourceConfig[] = [];
   for (const adapter of catalogueAdapters) {
     const key = (name: string) => environmentKey(adapter.id, name);
-    const given = env[key('URL')];
-    const token = env[key('TOKEN')] || undefined;
+    const given = env[key('url')];
+    const token = env[key('token')] || undefined;
     if (!given && token === undefined) continue;
     const url = given || (adapter.provider ? adapter.baseUrl : '');
     const orPath = !adapter.provider && adapter.readsFiles;
     if (!isHttpUrl(url) && !(orPath && url !== ''))
       problems.push(
-        `${key('URL')} must be a URL that starts with http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(url)}`,
+        `${key('url')} must be a URL that starts with http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(url)}`,
       );
-    const schedule = env[key('SCHEDULE')] || adapter.schedule;
+    const schedule = env[key('schedule')] || adapter.schedule;
     const source = {
       kind: 'catalogue',
       id: adapter.id,

@@ -160,7 +160,9 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
       const run = status.lastRun;
       if (!waiting.has(status.id) || !run || (run.outcome === 'running' && !status.verifiedAt)) continue;
       waiting.delete(status.id);
-      const what = { catalogue: 'machines published', clusters: 'clusters', rates: 'currencies' }[status.kind];
+      const what = { catalogue: 'machines published', clusters: 'clusters', rates: 'currencies' }[
+        status.kind
+      ];
       say(
         run.error && !status.verifiedAt
           ? `${status.id}: ${run.outcome}: ${run.error}`

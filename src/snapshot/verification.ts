@@ -14,6 +14,7 @@ export class Verification {
   readonly #stamps = new Map<string, string>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
+  #told = Promise.withResolvers<void>();
 
   constructor(options: { link: CacheLink; postgres: PostgresReads; now: () => number }) {
     this.#link = options.link;
@@ -26,10 +27,12 @@ export class Verification {
     for (const [source, stamp] of stamps) {
       if (stamp > (this.#stamps.get(source) ?? '')) this.#stamps.set(source, stamp);
     }
+    if (this.#stamps.size > 0) this.#told.resolve();
   }
 
   forget(): void {
     this.#stamps.clear();
+    this.#told = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
   }
 
@@ -40,8 +43,8 @@ export class Verification {
   async oldest(sources: readonly string[], kind: 'catalogue' | 'clusters'): Promise<string | undefined> {
     if (!this.#link.linked || this.#stamps.size === 0) {
       const reading = this.#readNowAndThen();
-      // What is known already is no reason to wait for a Postgres that may be away.
-      if (this.#stamps.size === 0) await reading;
+      // Postgres may be away: with anything known, or the cache telling it meanwhile, it is not waited for.
+      if (this.#stamps.size === 0) await Promise.race([reading, this.#told.promise]);
     }
     let oldest: string | undefined;
     if (sources.length === 0) {

@@ -1,4 +1,4 @@
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseJson, readBytes, tooLarge } from './body.ts';
@@ -63,9 +63,8 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
     async json(below, schema, request = {}) {
       const { signal, failed } = reading(below, request, AbortSignal.timeout(options.deadlineMs));
       try {
-        await using file = await openFile(path, options.maxBytes, signal);
-        const body = file.createReadStream({ signal, autoClose: false });
-        const bytes = await readBytes(body, options.maxBytes, path);
+        await sizeOf(path, options.maxBytes, signal);
+        const bytes = await readBytes(contentOf(path, signal), options.maxBytes, path);
         return { data: parseJson(bytes, schema, path), headers: new Headers(), url };
       } catch (error) {
         throw failed(error);
@@ -76,11 +75,10 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       const { signal, failed } = reading(below, request, silence.signal);
       const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
       try {
-        const file = await silence.during(openFile(path, maxBytes, signal));
-        const { size } = await file.stat();
-        const web = ReadableStream.from<Uint8Array>(file.createReadStream({ signal }));
+        const size = await silence.during(sizeOf(path, maxBytes, signal));
+        const content = ReadableStream.from(contentOf(path, signal));
         return {
-          body: pieces(web, { silence, maxBytes, where: path, failed }),
+          body: pieces(content, { silence, maxBytes, where: path, failed }),
           headers: new Headers({ 'content-length': String(size) }),
           url,
         };
@@ -91,14 +89,20 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
   };
 }
 
-async function openFile(path: string, maxBytes: number, signal: AbortSignal): Promise<FileHandle> {
+/** Before it is opened: opening a pipe would wait for its writer, which no signal ends. */
+async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();
-  // Before it is opened: opening a pipe would wait for its writer, which no signal ends.
   const stats = await stat(path);
   if (!stats.isFile())
     throw new SourceError('misconfigured', `${path} is no file; give the path of a document`);
   if (stats.size > maxBytes) throw tooLarge(maxBytes, path);
-  return await open(path, 'r');
+  return stats.size;
+}
+
+/** Opened when its first piece is asked for, closed however the reading ends. */
+async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  await using file = await open(path, 'r');
+  yield* file.createReadStream({ signal, autoClose: false });
 }
 
 function pathIn(url: URL): string {

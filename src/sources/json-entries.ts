@@ -3,8 +3,6 @@ import Assembler from 'stream-json/assembler.js';
 import { jsonParser, type Token } from 'stream-json/parser.js';
 import { SourceError } from './source.ts';
 
-type Tokens = Many<Token> | typeof none;
-
 /** One entry of one of the maps. */
 export interface JsonEntry {
   readonly map: string;
@@ -12,84 +10,90 @@ export interface JsonEntry {
   readonly value: unknown;
 }
 
+export interface EntriesOptions {
+  /** Paths of keys from the root, e.g. `terms.OnDemand`; none of them inside another. */
+  readonly maps: readonly string[];
+  /** Entries that are not wanted are never put together; asked when all before it have been taken. Default: all are. */
+  readonly isWanted?: (map: string, key: string) => boolean;
+  /** The address, for an operator. */
+  readonly where: string;
+}
+
+/** So much is made into tokens at a time, which then die young: with whole pieces the process grows by half as much again. */
+const BYTES_AT_ONCE = 16_384;
+
 /**
- * The entries of some maps inside a JSON document that is too large to be held, in the document's order. Only one
- * entry and one piece of the text are in memory at a time; the whole of the text is checked, also around the maps.
- *
- * @param maps paths of keys from the root, e.g. `terms.OnDemand`; none of them inside another
- * @param where the address, for an operator
+ * The entries of some maps inside a JSON document of any size, in the document's order. One entry is in memory at a
+ * time; all of the text is checked, also what is not wanted.
  * @throws SourceError `invalid` for what is no JSON; `retry` when it ends before the document does; whatever `body`
  *   fails with
  */
 export async function* entriesOf(
   body: AsyncIterable<Uint8Array>,
-  maps: readonly string[],
-  where: string,
+  { maps, isWanted = () => true, where }: EntriesOptions,
 ): AsyncGenerator<JsonEntry, void> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  // Called by itself, without the streams that it comes with: nearly three times as fast. `none` ends the text.
-  const parse = jsonParser({ packValues: true, streamValues: false }) as (
-    text: string | typeof none,
-  ) => Tokens;
-  const collect = collector(maps);
-  let begun = false;
-  for await (const piece of body) {
-    let entries: JsonEntry[];
-    try {
-      const text = decoder.decode(piece, { stream: true });
-      if (!begun && /^\s*</.test(text)) {
-        throw new SourceError(
-          'invalid',
-          `${where} answers HTML or XML where JSON is expected; check the URL`,
-        );
-      }
-      begun ||= text.trim() !== '';
-      entries = collect(parse(text));
-    } catch (cause) {
-      if (cause instanceof SourceError) throw cause;
-      // The parser's own message quotes the body.
-      throw new SourceError('invalid', `${where} answers no valid JSON`);
-    }
-    yield* entries;
-  }
-  try {
-    parse(none);
-  } catch {
-    throw new SourceError('retry', `${where} answers JSON that breaks off`);
-  }
-}
-
-/** Turns tokens into the entries that they complete. */
-function collector(maps: readonly string[]): (tokens: Tokens) => JsonEntry[] {
-  const deepest = Math.max(...maps.map((map) => map.split('.').length));
+  const tokens = tokenizer(where);
+  const deepest = Math.max(...maps.map((map) => map.split('.').length)) + 1;
   const keys: string[] = [];
   let depth = 0;
   let entry: { map: string; key: string; depth: number; assembler: Assembler } | undefined;
 
-  function take(token: Token, entries: JsonEntry[]): void {
-    entry?.assembler.consume(token);
-    if (token.name === 'startObject' || token.name === 'startArray') depth += 1;
-    else if (token.name === 'endObject' || token.name === 'endArray') depth -= 1;
-    else if (token.name === 'keyValue') {
-      if (entry === undefined && depth <= deepest + 1) begin(token.value);
-      return;
-    }
-    if (entry?.depth === depth) {
-      entries.push({ map: entry.map, key: entry.key, value: entry.assembler.current });
-      entry = undefined;
-    }
-  }
-
-  function begin(key: string): void {
+  function meetKey(key: string): void {
+    if (entry !== undefined || depth > deepest) return;
     keys.length = depth - 1;
     const map = keys.join('.');
     keys.push(key);
-    if (maps.includes(map)) entry = { map, key, depth, assembler: new Assembler() };
+    if (maps.includes(map) && isWanted(map, key)) entry = { map, key, depth, assembler: new Assembler() };
   }
 
-  return (tokens) => {
-    const entries: JsonEntry[] = [];
-    for (const token of tokens === none ? [] : getManyValues(tokens)) take(token, entries);
-    return entries;
+  for await (const piece of body) {
+    for (let at = 0; at < piece.length; at += BYTES_AT_ONCE) {
+      for (const token of tokens.next(piece.subarray(at, at + BYTES_AT_ONCE))) {
+        entry?.assembler.consume(token);
+        if (token.name === 'startObject' || token.name === 'startArray') depth += 1;
+        else if (token.name === 'endObject' || token.name === 'endArray') depth -= 1;
+        else if (token.name === 'keyValue') meetKey(token.value);
+        if (token.name !== 'keyValue' && entry?.depth === depth) {
+          const { map, key, assembler } = entry;
+          entry = undefined;
+          yield { map, key, value: assembler.current };
+        }
+      }
+    }
+  }
+  tokens.end();
+}
+
+/** The parser's stages are called as functions: as the streams that they can be, they take three times as long. */
+function tokenizer(where: string) {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  // `none` is how a stage is told that nothing follows.
+  const parse = jsonParser({ packValues: true, streamValues: false }) as (
+    text: string | typeof none,
+  ) => Many<Token> | typeof none;
+  let begun = false;
+  return {
+    next(bytes: Uint8Array): readonly Token[] {
+      let text = '';
+      try {
+        text = decoder.decode(bytes, { stream: true });
+        const tokens = parse(text);
+        return tokens === none ? [] : getManyValues(tokens);
+      } catch {
+        // The parser's own message quotes the body, which may hold what must not be logged.
+        const isMarkup = !begun && /^\s*</.test(text);
+        const problem = isMarkup ? 'HTML or XML where JSON is expected; check the URL' : 'no valid JSON';
+        throw new SourceError('invalid', `${where} answers ${problem}`);
+      } finally {
+        begun ||= text.trim() !== '';
+      }
+    },
+    end(): void {
+      try {
+        parse(none);
+      } catch {
+        throw new SourceError('retry', `${where} answers JSON that breaks off`);
+      }
+    },
   };
 }

@@ -35,9 +35,10 @@ export async function* priceRows(http: SourceHttp, columns: readonly string[]): 
   const framed = ['content-length', 'transfer-encoding'].some((name) => headers.has(name));
   const { first, whole } = await opened(body);
   let found = 0;
-  for await (const row of /[[{<]/.test(first)
-    ? jsonRows(whole, where, !framed)
-    : csvRows(whole, where, columns, framed)) {
+  // HTML is for the reader of JSON to name.
+  const isJson = ['[', '{', '<'].includes(first);
+  const rows = isJson ? jsonRows(whole, where, !framed) : csvRows(whole, where, columns, framed);
+  for await (const row of rows) {
     found += 1;
     yield row;
   }

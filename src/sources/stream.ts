@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { tooLarge } from './body.ts';
 
 /** Ends a request when nothing comes of it for too long, however long it takes as a whole. */
@@ -49,6 +50,8 @@ export async function* pieces(
       length += value.byteLength;
       if (length > maxBytes) throw tooLarge(maxBytes, where);
       yield value;
+      // Pieces that lie ready would follow each other without timers and other connections ever having a turn.
+      await setImmediate();
     }
   } finally {
     // Rejects with what the body has already failed with.

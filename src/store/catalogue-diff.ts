@@ -111,8 +111,8 @@ export async function computeDiff(
         coalesce(o.excluded_reason, case when o.price is null and not keep then 'no_exchange_rate' end)
           as excluded_reason,
         r.id as region_id, m.id as machine_id, m.missed_runs,
-        coalesce(m.retired_at is not null, false) as was_retired,
-        coalesce(m.retired_at is null and m.excluded_reason is null, false) as was_published,
+        m.retired_at is not null as was_retired,
+        m.id is not null and m.retired_at is null and m.excluded_reason is null as was_published,
         m.cpu as old_cpu, m.ram as old_ram, m.ram_unit as old_ram_unit, m.source_amount as old_amount,
         m.source_per as old_per, m.source_currency as old_currency, m.price as old_price,
         m.excluded_reason as old_excluded

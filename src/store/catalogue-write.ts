@@ -7,9 +7,6 @@ export interface CatalogueSource {
   readonly provider: { readonly id: number; readonly name: string };
 }
 
-/** A machine is retired when this many good runs in a row have not reported it. */
-export const RUNS_UNTIL_RETIRED = 3;
-
 /**
  * Makes the provider and its regions what the batch says. Whatever shows their names gets a new version.
  * @returns whether anything was not so already
@@ -63,7 +60,12 @@ export async function writeRegions(
  * Applies `catalogue_diff` and `catalogue_missing`.
  * @returns how many machines were retired now
  */
-export async function writeMachines(sql: SessionSql, source: CatalogueSource, now: string): Promise<number> {
+export async function writeMachines(
+  sql: SessionSql,
+  source: CatalogueSource,
+  now: string,
+  runsUntilRetired: number,
+): Promise<number> {
   await sql`
     update catalogue_diff d set region_id = r.id
     from regions r
@@ -111,7 +113,7 @@ export async function writeMachines(sql: SessionSql, source: CatalogueSource, no
     with retired as (
       update machines m set retired_at = ${now}::timestamptz
       from catalogue_missing g
-      where m.id = g.machine_id and not g.excused and m.missed_runs >= ${RUNS_UNTIL_RETIRED}
+      where m.id = g.machine_id and not g.excused and m.missed_runs >= ${runsUntilRetired}
       returning m.id, m.region_id, g.was_published
     ), closed as (
       update machine_prices p set valid_to = ${now}::timestamptz

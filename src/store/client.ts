@@ -3,8 +3,8 @@ import postgres from 'postgres';
 export type Sql = postgres.Sql<Record<string, never>>;
 type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
 
-/** Statements under way get so long when one of their neighbours' connections is lost. */
-const GRACE_S = 5;
+/** Statements under way get so long when the connection of one of their neighbours is lost. */
+const GRACE_S = 3;
 
 /**
  * A pool of connections that survives the loss of any of them: restarts, failovers, `pg_terminate_backend`.
@@ -20,7 +20,6 @@ export class Pool<Extra> implements AsyncDisposable {
   readonly sql: Sql;
   readonly #open: () => Sql;
   readonly #extend: (client: Sql) => Extra;
-  readonly #replaced = new Set<Promise<void>>();
   #client: Sql;
   #extra: Extra;
   #ended = false;
@@ -52,13 +51,12 @@ export class Pool<Extra> implements AsyncDisposable {
     if (this.#ended || lost !== this.#client) return;
     this.#client = this.#open();
     this.#extra = this.#extend(this.#client);
-    const ended = lost.end({ timeout: GRACE_S }).finally(() => this.#replaced.delete(ended));
-    this.#replaced.add(ended);
+    void lost.end({ timeout: GRACE_S });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true;
-    await Promise.all([this.#client.end({ timeout: GRACE_S }), ...this.#replaced]);
+    await this.#client.end({ timeout: GRACE_S });
   }
 }
 

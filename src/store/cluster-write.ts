@@ -1,5 +1,4 @@
 /** Writes a computed cluster diff, in the caller's transaction. */
-import { RUNS_UNTIL_RETIRED } from './catalogue-write.ts';
 import type { SessionSql } from './connect.ts';
 
 /**
@@ -106,7 +105,12 @@ async function resolveMachines(sql: SessionSql): Promise<void> {
 }
 
 /** Writes the clusters with their disks; slugs have been set. @returns how many clusters were retired now */
-export async function writeClusters(sql: SessionSql, sourceId: string, now: string): Promise<number> {
+export async function writeClusters(
+  sql: SessionSql,
+  sourceId: string,
+  now: string,
+  runsUntilRetired: number,
+): Promise<number> {
   await sql`
     insert into disk_types (organization_id, region_id, name, unit, price, source_amount, source_per, source_currency)
     select distinct on (d.organization_id, d.region_id, k.name, k.unit, k.amount, k.per, k.currency)
@@ -163,7 +167,7 @@ export async function writeClusters(sql: SessionSql, sourceId: string, now: stri
   const retired = await sql<{ organizationId: number }[]>`
     update clusters c set retired_at = ${now}::timestamptz
     from cluster_missing g
-    where c.id = g.cluster_id and not g.excused and c.missed_runs >= ${RUNS_UNTIL_RETIRED}
+    where c.id = g.cluster_id and not g.excused and c.missed_runs >= ${runsUntilRetired}
     returning c.organization_id as "organizationId"`;
   await sql`
     update organizations set clusters_version = clusters_version + 1

@@ -44,20 +44,16 @@ export async function seedProviders(sql: Sql, known: readonly KnownProvider[]): 
   });
 }
 
-/** Ids below are those that adapters name. */
-const FIRST_GIVEN_ID = 1000;
-
 /**
  * The provider that a source's configuration names, made when there is none yet. Upper and lower case do not tell two
- * providers apart. A known provider keeps the name that its adapter gives it.
+ * providers apart; the spelling that was there first stays.
  */
 export async function providerNamed(sql: Sql, name: string): Promise<KnownProvider> {
   const find = () => sql<KnownProvider[]>`
-    select id, case when id < ${FIRST_GIVEN_ID} then name else ${name} end as name
-    from providers where lower(name) = lower(${name}) order by id limit 1`;
+    select id, name from providers where lower(name) = lower(${name}) order by id limit 1`;
   const [found] = await find();
   if (found) return found;
-  // Only a name that is not there takes an id. Two workers that make it at once get the same one.
+  // Only a name that is not there takes an id. Of two workers that make it at once, one finds the other's.
   await sql`insert into providers (name) values (${name}) on conflict do nothing`;
   const [made] = await find();
   if (!made) throw new Error(`unreachable: the provider ${name} was made and is not there`);

@@ -80,3 +80,11 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   }
   return broken;
 }
+
+/**
+ * In how many good runs in a row a machine or cluster has to be missed before it is retired. An operator who approves
+ * a batch has seen what is gone.
+ */
+export function runsUntilRetired(approved: boolean | undefined): number {
+  return approved ? 1 : 3;
+}

@@ -4,7 +4,7 @@
  */
 import { limitBroken } from '../domain/exclusion.ts';
 import type { Offer } from '../domain/machine.ts';
-import { type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
+import { decimal, type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
 import type { CatalogueItem } from '../sources/source.ts';
 import { SourceError } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
@@ -119,4 +119,10 @@ function copyLine(offer: Offer, pricing: Pricing): string {
  */
 function exclusion(offer: Offer, price: string | undefined): string | undefined {
   return offer.excluded ?? (isPositive(price ?? offer.price.amount) ? limitBroken(offer) : 'zero_price');
+}
+
+/** The guard's limit per minute, rounded as every price is, so that a price at the limit is not above it. */
+export function highestPrice(hourly: number, { currency }: Pricing): string {
+  const price = pricePerMinute({ amount: decimal(hourly) ?? '0', per: 'hour', currency }, currency, {});
+  return price ?? '0';
 }

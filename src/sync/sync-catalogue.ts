@@ -1,4 +1,3 @@
-import { decimal, pricePerMinute } from '../domain/price.ts';
 import type { CatalogueItem } from '../sources/source.ts';
 import { computeDiff, rejectStaged } from '../store/catalogue-diff.ts';
 import { writeMachines, writeQuarantine, writeRegions } from '../store/catalogue-write.ts';
@@ -6,8 +5,8 @@ import type { Store } from '../store/connect.ts';
 import { holdStaged, supersedeHeld } from '../store/held.ts';
 import { boundedRejected } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
-import { type BrokenGuard, brokenGuards, type GuardLimits } from './guard.ts';
-import { createStaging, type Pricing, type Progress, stageCatalogue } from './stage.ts';
+import { type BrokenGuard, brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
+import { createStaging, highestPrice, type Pricing, type Progress, stageCatalogue } from './stage.ts';
 
 export interface CatalogueSync {
   readonly store: Store;
@@ -71,17 +70,11 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     return { outcome: 'held', counts, broken };
   }
   const renamed = await writeRegions(sql, source, fetched.regions);
-  const retired = await writeMachines(sql, source, now);
+  const retired = await writeMachines(sql, source, now, runsUntilRetired(sync.approved));
   await writeQuarantine(sql, source.id, rejected);
   if (!sync.approved) await supersedeHeld(sql, source.id);
   const outcome = renamed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);
   await sql`commit`;
   return { outcome, counts: { ...counts, retired }, broken };
-}
-
-/** Rounded as every price is, so that a price at the limit is not above it. */
-function highestPrice(hourly: number, { currency }: Pricing): string {
-  const price = pricePerMinute({ amount: decimal(hourly) ?? '0', per: 'hour', currency }, currency, {});
-  return price ?? '0';
 }

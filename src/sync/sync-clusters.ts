@@ -10,7 +10,7 @@ import { copyField, copyLines } from '../store/copy.ts';
 import { holdStagedClusters, supersedeHeld } from '../store/held.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
-import { brokenGuards, type GuardLimits } from './guard.ts';
+import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { assignSlugs } from './slugs.ts';
 import type { Pricing, Progress } from './stage.ts';
 import type { SyncResult } from './sync-catalogue.ts';
@@ -71,7 +71,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   }
   const changed = diff.changed + (await resolveReferences(sql));
   await setSlugs(sql, assignSlugs(await slugRows(sql), await takenSlugs(sql)));
-  const retired = await writeClusters(sql, sync.run.sourceId, now);
+  const retired = await writeClusters(sql, sync.run.sourceId, now, runsUntilRetired(sync.approved));
   await writeQuarantine(sql, sync.run.sourceId, rejected);
   if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
   const outcome = diff.added + changed + retired > 0 ? 'changed' : 'unchanged';

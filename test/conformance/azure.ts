@@ -7,6 +7,7 @@ const SKUS = '/subscriptions/{subscription}/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = '/subscriptions/00000000-0000-0000-0000-000000000001';
 const VIRGINIA = 'eastus';
 const NETHERLANDS = 'westeurope';
+const IRELAND = 'northeurope';
 
 function offer(
   name: string,
@@ -96,13 +97,20 @@ export const catalogueCase: CatalogueCase = {
       json: fixture('azure/skus-westeurope-2.json'),
       required: ['/value'],
     },
-  ].map((page) => ({ prices: [], ...page })),
+    {
+      ...skus,
+      region: IRELAND,
+      query: skusIn(IRELAND),
+      json: fixture('azure/skus-northeurope.json'),
+      required: ['/value/0/name'],
+    },
+  ],
   empty: {
     [PRICES]: { BillingCurrency: 'USD', Items: [], NextPageLink: null, Count: 0 },
     [SKUS]: { value: [] },
   },
   uncounted: [SKUS],
-  regions: { [VIRGINIA]: 'US East', [NETHERLANDS]: 'EU West' },
+  regions: { [VIRGINIA]: 'US East', [NETHERLANDS]: 'EU West', [IRELAND]: 'EU North' },
   offers: [
     // Neither Windows, Spot, Low Priority, DevTest, a reservation, nor what it cost once or will.
     offer('Standard_D2s_v5', VIRGINIA, 2, 8, '0.096'),
@@ -119,6 +127,7 @@ export const catalogueCase: CatalogueCase = {
     offer('Standard_B2s', NETHERLANDS, 2, 4, '0.0528', 'licensed'),
     // Priced there, and not among what the region sells.
     offer('Standard_E4-2as_v5', NETHERLANDS, 2, 32, '0.27', 'unavailable'),
+    offer('Standard_E4-2as_v5', IRELAND, 2, 32, '0.25'),
     offer('Standard_F2s_v2', NETHERLANDS, 2, 4, '0.097', 'unavailable'),
   ],
   rejected: [

@@ -73,3 +73,43 @@ it('a run that is over reads no file', async () => {
   const reason = new Error('the slot is over');
   await expect(open(path, AbortSignal.abort(reason)).json('', Names)).rejects.toBe(reason);
 });
+
+it('a file that is streamed has its length, the cap of a stream and the same failures', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.csv');
+  await writeFile(path, 'x'.repeat(200_000));
+  const { body, headers, url } = await open(path).stream('');
+  const pieces = await Array.fromAsync(body);
+  expect(Buffer.concat(pieces).toString()).toBe('x'.repeat(200_000));
+  expect([pieces.length > 1, headers.get('content-length'), url.href]).toEqual([
+    true,
+    '200000',
+    pathToFileURL(path).href,
+  ]);
+  const small = openSourceHttp({
+    baseUrl: path,
+    credentials: 'none',
+    deadlineMs: 5_000,
+    maxBytes: 1_000,
+    maxStreamBytes: 199_999,
+  });
+  await expect(small.stream('')).rejects.toMatchObject({ kind: 'invalid' });
+  await expect(open(join(at.path, 'none.csv')).stream('')).rejects.toMatchObject({ kind: 'gone' });
+  await expect(open(at.path).stream('')).rejects.toMatchObject({ kind: 'misconfigured' });
+  await expect(open(path).stream('/below')).rejects.toMatchObject({ kind: 'misconfigured' });
+  const reason = new Error('the slot is over');
+  await expect(open(path, AbortSignal.abort(reason)).stream('')).rejects.toBe(reason);
+});
+
+it('a run that ends while a file is streamed ends the stream', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.csv');
+  await writeFile(path, 'x'.repeat(1_000_000));
+  const run = new AbortController();
+  const reason = new Error('the worker stops');
+  const { body } = await open(path, run.signal).stream('');
+  const reading = (async () => {
+    for await (const _ of body) run.abort(reason);
+  })();
+  await expect(reading).rejects.toBe(reason);
+});

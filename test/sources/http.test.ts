@@ -89,6 +89,43 @@ describe('a request', () => {
     ]);
   });
 
+  it('sends the bare token in X-Auth-Token where the source wants it so, never to another origin', async () => {
+    await using upstream = await fakeUpstream();
+    await using other = await fakeUpstream();
+    upstream.expect(
+      { path: '/a', headers: { 'x-auth-token': TOKEN, authorization: null } },
+      { json: { names: [] } },
+    );
+    upstream.expect({ path: '/b' }, { status: 307, headers: { location: `${other.url}/b` } });
+    const http = open(upstream.url, { credentials: 'x-auth-token' });
+    await http.json('/a', Names);
+    expect(await failureOf(http.json('/b', Names))).toMatchObject({ kind: 'misconfigured' });
+    other.expect({ path: '/c', headers: { 'x-auth-token': null } }, { json: { names: [] } });
+    await http.at(`${other.url}/c`, 'none').json('', Names);
+  });
+
+  it('sends headers of its own in the place of those that every request has', async () => {
+    await using upstream = await fakeUpstream();
+    const headers = { accept: 'text/csv', 'api-version': '2.61' };
+    upstream.expect(
+      { path: '/a', headers: { ...headers, authorization: `Bearer ${TOKEN}` }, times: 2 },
+      { json: { names: [] } },
+    );
+    upstream.expect(
+      { path: '/b', headers: { accept: 'application/json', 'api-version': null } },
+      { json: { names: [] } },
+    );
+    const http = open(upstream.url);
+    await http.json('/a', Names, { headers });
+    await Array.fromAsync((await http.stream('/a', { headers })).body);
+    await http.json('/b', Names);
+    expect(upstream.received.map((call) => call.headers.accept)).toEqual([
+      'text/csv',
+      'text/csv',
+      'application/json',
+    ]);
+  });
+
   it('reads compressed bodies and a byte order mark', async () => {
     await using upstream = await fakeUpstream();
     const raw = gzipSync('\ufeff{"names":["ä"]}');

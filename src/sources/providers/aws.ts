@@ -131,21 +131,22 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   const items: CatalogueItem[] = [];
   const machines = new Map<string, Machine>();
   const prices = new Map<string, Row<string>>();
-  for await (const { map, key: sku, value } of entriesOf(body, ['products', 'terms.OnDemand'], where)) {
-    if (map === 'terms.OnDemand') {
-      // Else every price would have to be kept until the product is known that it belongs to.
-      if (machines.size === 0)
-        throw new SourceError(
-          'invalid',
-          `${where} has terms before products, or no ordinary machine in products`,
-        );
-      if (machines.has(sku)) prices.set(sku, priceOf(value, now));
-      continue;
-    }
-    const read = machineOf(sku, value, regionCode);
-    if (read === undefined) continue;
-    if ('kind' in read) items.push(read);
-    else machines.set(sku, read);
+  const isWanted = (map: string, sku: string) => {
+    if (map === 'products') return true;
+    // Else every price would have to be kept until the product is known that it belongs to.
+    if (machines.size === 0)
+      throw new SourceError(
+        'invalid',
+        `${where} has terms before products, or no ordinary machine in products`,
+      );
+    return machines.has(sku);
+  };
+  const maps = ['products', 'terms.OnDemand'];
+  for await (const { map, key: sku, value } of entriesOf(body, { maps, isWanted, where })) {
+    const read = map === 'products' ? machineOf(sku, value, regionCode) : undefined;
+    if (map !== 'products') prices.set(sku, priceOf(value, now));
+    else if (read !== undefined && 'kind' in read) items.push(read);
+    else if (read !== undefined) machines.set(sku, read);
   }
   const [first] = machines.values();
   if (first === undefined)

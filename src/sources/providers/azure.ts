@@ -7,7 +7,13 @@ import { beside } from '../beside.ts';
 import { count, label, quantity } from '../fields.ts';
 import { nothingListed } from '../listing.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
-import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+import {
+  type CatalogueAdapter,
+  type CatalogueItem,
+  type RejectedRow,
+  SourceError,
+  type SourceHttp,
+} from '../source.ts';
 
 const SKUS = '/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';
@@ -39,15 +45,20 @@ const Capabilities = z.object({
 });
 const Sku = z.object({
   capabilities: z
-    .array(z.object({ name: z.string(), value: z.unknown() }))
-    .transform((list) => Object.fromEntries(list.map(({ name, value }) => [name, value])))
+    .array(z.object({ name: z.string(), value: z.string() }))
+    .transform((list): unknown => Object.fromEntries(list.map(({ name, value }) => [name, value])))
     .pipe(Capabilities),
   restrictions: z.array(z.object({ type: z.string() })),
 });
 type Sku = z.infer<typeof Sku>;
 
-/** What one region sells, or why a size there cannot be read. */
-type Sizes = ReadonlyMap<string, Row<Sku>>;
+/** What one region sells. */
+interface Sizes {
+  /** A size, or why it cannot be read. */
+  readonly byName: ReadonlyMap<string, Row<Sku>>;
+  /** Rows of which not even the name can be read: they may be any size's. */
+  readonly nameless: readonly RejectedRow[];
+}
 
 /**
  * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and
@@ -89,8 +100,8 @@ export const adapter: CatalogueAdapter = {
         failures.push(read);
         yield rejectedRow(regionCode, `${read.message}; its machines stay as they were`, { regionCode });
       } else {
-        sizes.set(regionCode, read.sizes);
-        yield* read.rejected;
+        sizes.set(regionCode, read);
+        yield* read.nameless;
       }
     }
     if (sizes.size === 0 && failures.length > 0)
@@ -106,43 +117,39 @@ function failed(error: unknown): SourceError {
   throw error;
 }
 
-async function readSizes(
-  http: SourceHttp,
-  regionCode: string,
-): Promise<{ sizes: Sizes; rejected: CatalogueItem[] }> {
-  const sizes = new Map<string, Row<Sku>>();
-  const rejected: CatalogueItem[] = [];
+async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
+  const byName = new Map<string, Row<Sku>>();
+  const nameless: RejectedRow[] = [];
   const query = { 'api-version': '2021-07-01', $filter: `location eq '${regionCode}'` };
   let listed = 0;
   for await (const { value } of pagesByLink(http, SKUS, SkuPage, query, (page) => page.nextLink)) {
     for (const row of value) {
       listed += 1;
       const { value: kind, reason } = readRow(Kind, row);
-      if (kind === undefined) {
-        const name = labelIn(row, 'name');
-        rejected.push(rejectedRow(`${name ?? `SKU ${listed}`}@${regionCode}`, reason, { name, regionCode }));
-      } else if (kind.resourceType === 'virtualMachines') {
-        sizes.set(kind.name, readRow(Sku, row));
-      }
+      const name = labelIn(row, 'name');
+      if (kind?.resourceType === 'virtualMachines') byName.set(kind.name, readRow(Sku, row));
+      else if (kind === undefined && name !== undefined) byName.set(name, { reason });
+      else if (kind === undefined)
+        nameless.push(rejectedRow(`SKU ${listed}@${regionCode}`, reason, { regionCode }));
     }
   }
   if (listed === 0) throw nothingListed(`${http.base.pathname}${SKUS} in ${regionCode}`);
-  return { sizes, rejected };
+  return { byName, nameless };
 }
 
 function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes>): Generator<CatalogueItem> {
   const anywhere = new Map<string, Sku>();
   for (const region of sizes.values())
-    for (const [name, { value }] of region) if (value !== undefined) anywhere.set(name, value);
+    for (const [name, { value }] of region.byName) if (value !== undefined) anywhere.set(name, value);
   const unknown = new Set<string>();
   for (const { name, regionCode, price, licensed } of priced) {
     const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
     const region = sizes.get(regionCode);
-    const here = region?.get(name);
+    const here = region?.byName.get(name);
     const sku = here === undefined ? anywhere.get(name) : here.value;
     if (price.value === undefined) yield rejected(price.reason);
-    // The region is held as a whole.
-    else if (region === undefined) continue;
+    // A row has been rejected that speaks for the whole region, or for this size too.
+    else if (region === undefined || (here === undefined && region.nameless.length > 0)) continue;
     else if (here?.reason !== undefined) yield rejected(here.reason);
     else if (sku === undefined) unknown.add(name);
     else {

@@ -80,8 +80,8 @@ by the name of the flavor. The shape of a machine comes from Nova; columns that 
 ${columnTable(FlavorPrice)}
 
 A flavor that the list does not price is rejected, never guessed, and keeps what it had before; too many of them hold
-the batch (\`limits.rejectedShare\`). One that is not for sale stands in the list as well, with \`excluded\`. Flavors that
-are disabled or not public are \`unavailable\`, those with a GPU, a passed-through device or a device profile
+the batch (\`limits.rejectedShare\`). One that is not for sale stands in the list as well, with \`excluded\` (and a price of
+0, if it has none). Flavors that are disabled or not public are \`unavailable\`, those with a GPU, a passed-through device or a device profile
 \`accelerated\`.`,
 
   async *catalogue({ http, options }) {

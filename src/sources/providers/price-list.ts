@@ -26,8 +26,9 @@ export const adapter: GenericCatalogueAdapter = {
   notes: `The source's URL, or a path on this machine, leads to the list itself: CSV (RFC 4180, UTF-8, the first line names
 the columns) or a JSON array of objects with these fields. Other columns are ignored, so is the order of columns and
 rows. A row that cannot be used is left out with its line and column as the reason, and the machine that it names keeps
-what it had before; to take a machine out of the catalogue, fill \`excluded\`. A list that is cut or that has no row at
-all changes nothing. Replace a file by renaming a new one over it, so that no half of it is ever read.
+what it had before; to take a machine out of the catalogue, fill \`excluded\`. Rows that name one region differently
+leave its name as it was. A list that is cut, broken or without a row changes nothing. Replace a file by renaming a new
+one over it, so that no half of it is ever read.
 
 ${columnTable(PriceColumns)}
 

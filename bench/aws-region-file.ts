@@ -1,0 +1,191 @@
+/**
+ * Reads an AWS region file of 500 MB through the adapter, as a sync does, and prints the peak memory of the process
+ * that reads it. The file is made up while it is sent, by another process, over loopback; it has the shape and the
+ * proportions of a large region's: every type in some hundred variants of which one is ordinary, and more text about
+ * reservations than about all the rest.
+ *
+ * node bench/aws-region-file.ts [--bytes 500000000] [--json]
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Readable } from 'node:stream';
+import { parseArgs } from 'node:util';
+import { openSourceHttp } from '../src/sources/http.ts';
+import { adapter } from '../src/sources/providers/aws.ts';
+
+const LIMIT_MB = 300;
+const FILE = '/offers/v1.0/aws/AmazonEC2/20260220180000/us-east-1/index.json';
+const TYPES = 900;
+const VARIANTS = 120;
+
+const { values } = parseArgs({
+  options: {
+    bytes: { type: 'string', default: '500000000' },
+    json: { type: 'boolean', default: false },
+    serve: { type: 'boolean', default: false },
+  },
+});
+const bytes = Number(values.bytes);
+if (!Number.isInteger(bytes) || bytes <= 0)
+  throw new Error(`--bytes must be a whole number above 0; it is ${values.bytes}`);
+
+if (values.serve) await serve();
+else await measure();
+
+async function measure(): Promise<void> {
+  const server = fork(new URL(import.meta.url), ['--serve', '--bytes', String(bytes)]);
+  try {
+    const [url] = (await once(server, 'message')) as [string];
+    const http = openSourceHttp({
+      baseUrl: url,
+      credentials: 'none',
+      deadlineMs: 60_000,
+      maxBytes: 64 * 1024 * 1024,
+    });
+    const delay = monitorEventLoopDelay({ resolution: 1 });
+    delay.enable();
+    const begun = performance.now();
+    const seen = { offer: 0, rejected: 0, region: 0, total: 0 };
+    for await (const { kind } of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+      seen[kind] += 1;
+    const seconds = (performance.now() - begun) / 1000;
+    const found = {
+      fileMB: Math.round(bytes / 1e6),
+      seconds: Number(seconds.toFixed(1)),
+      peakRssMB: Math.round(process.resourceUsage().maxRSS / 1024),
+      limitMB: LIMIT_MB,
+      eventLoopDelayP999Ms: Number((delay.percentile(99.9) / 1e6).toFixed(1)),
+      offers: seen.offer,
+      rejected: seen.rejected,
+    };
+    if (values.json) console.log(JSON.stringify(found));
+    else console.table(found);
+    if (found.offers !== TYPES || found.peakRssMB > LIMIT_MB) process.exitCode = 1;
+  } finally {
+    server.kill();
+  }
+}
+
+async function serve(): Promise<void> {
+  const server = createServer((request, response) => {
+    if (request.url === FILE) {
+      Readable.from(regionFile()).pipe(response);
+      return;
+    }
+    const regions = { 'us-east-1': { regionCode: 'us-east-1', currentVersionUrl: FILE } };
+    response.end(JSON.stringify({ formatVersion: 'v1.0', regions }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  process.once('disconnect', () => process.exit());
+  process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+}
+
+/** Reservations fill it up to its size. */
+function* regionFile(): Generator<string> {
+  yield '{\n  "formatVersion" : "v1.0",\n  "offerCode" : "AmazonEC2",\n  "products" : {';
+  yield* entries(TYPES * VARIANTS, product);
+  yield '\n  },\n  "terms" : {\n    "OnDemand" : {';
+  yield* entries(TYPES * VARIANTS, onDemand);
+  yield '\n    },\n    "Reserved" : {';
+  yield* entries(Number.POSITIVE_INFINITY, reserved);
+  yield '\n    }\n  },\n  "attributesList" : { }\n}\n';
+}
+
+let sent = 0;
+function* entries(most: number, entry: (index: number) => object): Generator<string> {
+  let text = '';
+  for (let index = 0; index < most && sent < bytes; index++) {
+    text += `${index === 0 ? '' : ','}\n"${sku(index)}" : ${JSON.stringify(entry(index), null, 2)}`;
+    if (text.length < 65_536) continue;
+    sent += text.length;
+    yield text;
+    text = '';
+  }
+  sent += text.length;
+  yield text;
+}
+
+function sku(index: number): string {
+  return index.toString(36).toUpperCase().padStart(16, '0');
+}
+
+function product(index: number): object {
+  const ordinary = index % VARIANTS === 0;
+  const type = Math.floor(index / VARIANTS);
+  return {
+    sku: sku(index),
+    productFamily: 'Compute Instance',
+    attributes: {
+      servicecode: 'AmazonEC2',
+      location: 'US East (N. Virginia)',
+      locationType: 'AWS Region',
+      instanceType: `m${type}.large`,
+      currentGeneration: 'Yes',
+      instanceFamily: 'General purpose',
+      vcpu: '2',
+      physicalProcessor: 'Intel Xeon Platinum 8175',
+      clockSpeed: '3.1 GHz',
+      memory: '8 GiB',
+      storage: 'EBS only',
+      networkPerformance: 'Up to 10 Gigabit',
+      processorArchitecture: '64-bit',
+      tenancy: index % 3 === 0 ? 'Shared' : 'Dedicated',
+      operatingSystem: ordinary ? 'Linux' : 'Windows',
+      licenseModel: 'No License required',
+      usagetype: `BoxUsage:m${type}.large`,
+      operation: ordinary ? 'RunInstances' : 'RunInstances:0002',
+      availabilityzone: 'NA',
+      capacitystatus: 'Used',
+      classicnetworkingsupport: 'false',
+      dedicatedEbsThroughput: 'Up to 2120 Mbps',
+      ecu: '10',
+      enhancedNetworkingSupported: 'Yes',
+      gpuMemory: 'NA',
+      intelAvxAvailable: 'Yes',
+      intelAvx2Available: 'Yes',
+      intelTurboAvailable: 'Yes',
+      marketoption: 'OnDemand',
+      normalizationSizeFactor: '4',
+      preInstalledSw: 'NA',
+      processorFeatures: 'Intel AVX; Intel AVX2; Intel AVX512; Intel Turbo',
+      regionCode: 'us-east-1',
+      servicename: 'Amazon Elastic Compute Cloud',
+      vpcnetworkingsupport: 'true',
+    },
+  };
+}
+
+function onDemand(index: number): object {
+  return { [`${sku(index)}.JRTCKXETXF`]: term(index, 'JRTCKXETXF', 'Hrs', '0.0960000000', {}) };
+}
+
+function reserved(index: number): object {
+  const lease = { LeaseContractLength: '3yr', OfferingClass: 'convertible', PurchaseOption: 'All Upfront' };
+  const codes = ['MZU6U2429S', '7NE97W5U4E', 'CUZHX8X6JH', '4NA7Y494T4', 'VJWZNREJX2', 'HU7G6KETJZ'];
+  return Object.fromEntries(
+    codes.map((code) => [`${sku(index)}.${code}`, term(index, code, 'Quantity', '1161', lease)]),
+  );
+}
+
+function term(index: number, code: string, unit: string, price: string, termAttributes: object): object {
+  const rate = `${sku(index)}.${code}.6YS6EN2CT7`;
+  const dimension = {
+    rateCode: rate,
+    description: `$${price} per On Demand Linux Instance Hour`,
+    beginRange: '0',
+    endRange: 'Inf',
+    unit,
+    pricePerUnit: { USD: price },
+    appliesTo: [],
+  };
+  return {
+    offerTermCode: code,
+    sku: sku(index),
+    effectiveDate: '2026-02-01T00:00:00Z',
+    priceDimensions: { [rate]: dimension },
+    termAttributes,
+  };
+}

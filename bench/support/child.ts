@@ -1,0 +1,21 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import type { Measured, Task } from './worker.ts';
+
+/** Runs one task in a process of its own. @throws Error when it fails; what it had to say is on standard error */
+export async function runWorker(task: Task, nodeArgs: readonly string[] = []): Promise<Measured> {
+  const script = join(import.meta.dirname, 'worker.ts');
+  const child = spawn(process.execPath, [...nodeArgs, script, JSON.stringify(task)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw new Error(`the measured process ended with code ${code}`);
+  return JSON.parse(output) as Measured;
+}

@@ -1,0 +1,11 @@
+import { Redis } from 'ioredis';
+import { startServers } from '/work/main/bench/support/servers.ts';
+import { runRound } from '/work/main/bench/support/rounds.ts';
+await using servers = await startServers();
+const redis = new Redis(servers.redisUrl);
+process.on('uncaughtException', async (e) => { console.error(e.message, await servers.lastLines()); process.exit(1); });
+await using database = await servers.database('r1');
+const offers = Number(process.argv[2] ?? 100000);
+const r = await runRound({ database, redis, redisUrl: servers.redisUrl, offers, edition: 1, foreignKeys: true, say: console.log }).catch(async (e) => { console.error(await servers.lastLines()); throw e; });
+console.log(JSON.stringify(r, null, 1));
+redis.disconnect();

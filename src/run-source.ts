@@ -1,0 +1,155 @@
+/** One run of one source, from its configuration to its record. */
+import type { Config, SourceConfig } from './config.ts';
+import type { ExchangeRates } from './domain/price.ts';
+import { exchangeRates } from './domain/rates.ts';
+import { openSourceHttp } from './sources/http.ts';
+import { type CatalogueItem, type ClusterItem, SourceError } from './sources/source.ts';
+import type { Store } from './store/connect.ts';
+import { decide, heldItems } from './store/held.ts';
+import { type KnownProvider, providerNamed } from './store/providers.ts';
+import { storedRates } from './store/rates.ts';
+import { beginRun, finishRun, type Run, registerSource } from './store/runs.ts';
+import { type Preview, previewCatalogue } from './sync/preview.ts';
+import type { Pricing, Progress } from './sync/stage.ts';
+import { type SyncResult, syncCatalogue } from './sync/sync-catalogue.ts';
+import { syncClusters } from './sync/sync-clusters.ts';
+import { syncRates } from './sync/sync-rates.ts';
+
+/** Waiting for one answer of an upstream, and its largest size. */
+const SOURCE_DEADLINE_MS = 60_000;
+const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
+
+export interface RunOptions {
+  readonly slot?: string | undefined;
+  readonly progress?: Progress;
+  /** Ends the run: it is recorded as failed and nothing of it is stored. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+type CatalogueConfig = Extract<SourceConfig, { kind: 'catalogue' }>;
+
+/**
+ * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
+ * published stays marked in the database.
+ * @throws SourceError when the source cannot be read; the run is recorded as failed then.
+ */
+export async function runSource(
+  config: Config,
+  store: Store,
+  source: SourceConfig,
+  { slot, progress, signal }: RunOptions,
+): Promise<SyncResult> {
+  return recorded(store, source, slot, async (run) => {
+    const now = () => new Date();
+    const http = openSourceHttp({
+      baseUrl: source.url,
+      credentials: source.adapter.credentials,
+      token: source.token,
+      deadlineMs: SOURCE_DEADLINE_MS,
+      maxBytes: SOURCE_MAX_BYTES,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const common = {
+      store,
+      run,
+      pricing: await currentPricing(config, store, now()),
+      limits: source.limits,
+      now,
+      ...(progress === undefined ? {} : { progress }),
+    };
+    switch (source.kind) {
+      case 'catalogue':
+        return syncCatalogue({
+          ...common,
+          provider: await providerOf(store, source),
+          items: source.adapter.catalogue({ http, now, options: source.options }),
+        });
+      case 'clusters':
+        return syncClusters({ ...common, items: source.adapter.clusters({ http, now }) });
+      case 'rates':
+        return syncRates({ store, run, rates: source.adapter.rates({ http }), now });
+    }
+  });
+}
+
+/**
+ * Stores a held batch as an operator decided: it is diffed anew against what is stored now, and the guards have had
+ * their say.
+ */
+export async function approveHeld(
+  config: Config,
+  store: Store,
+  source: SourceConfig,
+  batchId: number,
+): Promise<SyncResult> {
+  const result = await recorded(store, source, undefined, async (run) => {
+    const now = () => new Date();
+    const pricing = await currentPricing(config, store, now());
+    const common = { store, run, pricing, limits: source.limits, approved: true, now };
+    // The items were written by the sync that held them, in the form in which the adapter had given them.
+    const items = heldItems(store.sql, batchId);
+    return source.kind === 'catalogue'
+      ? syncCatalogue({
+          ...common,
+          provider: await providerOf(store, source),
+          items: items as AsyncIterable<CatalogueItem>,
+        })
+      : syncClusters({ ...common, items: items as AsyncIterable<ClusterItem> });
+  });
+  // A crash before this leaves the batch pending; to approve it again changes nothing.
+  if (result.outcome !== 'superseded') await decide(store.sql, batchId, 'approved');
+  return result;
+}
+
+/** What a held batch of machines would change now; undefined for other batches, which are lists of clusters. */
+export async function previewHeld(
+  config: Config,
+  store: Store,
+  source: SourceConfig,
+  batchId: number,
+  limit: number,
+): Promise<Preview | undefined> {
+  if (source.kind !== 'catalogue') return undefined;
+  return previewCatalogue({
+    store,
+    sourceId: source.id,
+    providerId: (await providerOf(store, source)).id,
+    items: heldItems(store.sql, batchId) as AsyncIterable<CatalogueItem>,
+    pricing: await currentPricing(config, store, new Date()),
+    limits: source.limits,
+    limit,
+  });
+}
+
+async function recorded(
+  store: Store,
+  source: SourceConfig,
+  slot: string | undefined,
+  work: (run: Run) => Promise<SyncResult>,
+): Promise<SyncResult> {
+  await registerSource(store.sql, { id: source.id, kind: source.kind, adapter: source.adapter.id });
+  const run = await beginRun(store.sql, source.id, slot);
+  try {
+    return await work(run);
+  } catch (error) {
+    const told = error instanceof SourceError ? error.message : 'an internal error, see the log';
+    await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), told);
+    throw error;
+  }
+}
+
+/** What readers see a catalogue's machines under; made when the source's options name a provider that is new. */
+async function providerOf(store: Store, { adapter, options }: CatalogueConfig): Promise<KnownProvider> {
+  return adapter.provider ?? (await providerNamed(store.sql, String(options?.provider)));
+}
+
+async function currentPricing(config: Config, store: Store, now: Date): Promise<Pricing> {
+  return { currency: config.settings.CATALOGUE_CURRENCY, rates: await currentRates(config, store, now) };
+}
+
+/** The configured rates, and for every other currency the reference rates, as long as these are young enough. */
+async function currentRates({ settings }: Config, store: Store, now: Date): Promise<ExchangeRates> {
+  const reference = await storedRates(store.sql);
+  const known = reference ? exchangeRates(reference, settings.CATALOGUE_CURRENCY, now) : {};
+  return { ...known, ...settings.CATALOGUE_RATES };
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { fleetbook } from './run.ts';
+
+const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
+
+/** Hetzner's answers with six types in one location, every price multiplied. */
+async function hetzner(names: readonly string[], factor: number) {
+  const upstream = await fakeUpstream();
+  const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
+  const types = names.map((name, index) => ({
+    name,
+    cores: 2,
+    memory: 4,
+    deprecated: false,
+    deprecation: null,
+    prices: [{ location: 'fsn1', price_hourly: { net: String((index + 1) * 0.01 * factor) } }],
+  }));
+  const query = { page: '1', per_page: '50' };
+  upstream.expect(
+    { path: '/v1/locations', query },
+    { json: { locations: [{ name: 'fsn1', city: 'Falkenstein' }], meta } },
+  );
+  upstream.expect({ path: '/v1/server_types', query }, { json: { server_types: types, meta } });
+  return upstream;
+}
+
+describe('a batch that a guard holds', () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    const database = closing.use(await createDatabase());
+    const redis = closing.use(await startTestRedis());
+    env = { DATABASE_URL: database.url, REDIS_URL: redis.url, CATALOGUE_CURRENCY: 'EUR' };
+  });
+  afterAll(() => closing.disposeAsync());
+
+  async function sync(names: readonly string[], factor: number) {
+    await using upstream = await hetzner(names, factor);
+    return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
+  }
+  const operator = (...args: string[]) => fleetbook(args, { ...env, HETZNER_URL: 'http://127.0.0.1:1' });
+
+  it('is listed, shown with what it would change, and rejected', async () => {
+    expect((await sync(NAMES, 1)).code).toBe(0);
+    expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
+    expect(await sync(NAMES, 100)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('factor of 100'),
+    });
+
+    const { stdout: list } = await operator('hold', 'list');
+    expect(list).toMatch(
+      /^hetzner: batch 1 of .* rows: 6 of 6 known rows have another price; .*factor of 100/,
+    );
+    const { stdout: shown } = await operator('hold', 'show', 'hetzner');
+    expect(shown).toContain('6 known: 0 gone, 6 changed (6 in price), 0 new');
+    expect(shown).toMatch(/~ price {2}cx11 @ fsn1 {2}0\.01\/h → 1\/h \(× 100\)/);
+    const status = JSON.parse((await operator('status', '--json')).stdout);
+    expect(status[0]).toMatchObject({ id: 'hetzner', held: 1, lastRun: { outcome: 'held' } });
+
+    expect(await operator('hold', 'reject', 'hetzner')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('rejected'),
+    });
+    expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
+    const shownPrices = JSON.parse((await operator('hold', 'list', '--json')).stdout);
+    expect(shownPrices).toEqual([]);
+  });
+
+  it('is stored when it is approved, and the next run finds nothing to do', async () => {
+    expect((await sync(NAMES.slice(0, 2), 1)).code).toBe(1);
+    const { stdout: shown } = await operator('hold', 'show', 'hetzner');
+    expect(shown).toContain('4 gone');
+    expect(shown).toMatch(/- gone {2}cx31 @ fsn1\n/);
+    expect(await operator('hold', 'approve', 'hetzner')).toMatchObject({
+      code: 0,
+      stdout: 'hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\n',
+    });
+    expect((await sync(NAMES, 100)).code).toBe(1);
+    expect((await operator('hold', 'approve', 'hetzner')).stdout).toBe(
+      'hetzner: batch 3 is stored: 4 new, 2 changed, 0 retired\n',
+    );
+    expect((await sync(NAMES, 100)).stdout).toMatch(/^hetzner: unchanged/);
+  });
+
+  it('is asked for by the id of its source', async () => {
+    expect(await operator('hold', 'show', 'linode')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('nothing of "linode" is held'),
+    });
+  });
+});

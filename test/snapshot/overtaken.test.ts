@@ -1,0 +1,161 @@
+/** Answers of Postgres that are held back until something newer was published: the races, one by one. */
+import { randomUUID } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { hashToken, newToken } from '../../src/domain/token.ts';
+import { CacheKeys } from '../../src/snapshot/keys.ts';
+import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
+import { until } from '../support/until.ts';
+import { addMachine, reprice } from './rows.ts';
+import { sceneForEachTest, type TestReader } from './scene.ts';
+
+const scene = sceneForEachTest();
+
+let store: Store;
+let reader: TestReader;
+let held:
+  | { statement: string; answered: PromiseWithResolvers<void>; release: PromiseWithResolvers<void> }
+  | undefined;
+
+beforeEach(async () => {
+  store = openStore({ url: scene.db.url, role: 'reader' });
+  held = undefined;
+  await scene.publisher.publishDirty();
+  reader = await scene.linkedReader({ sql: holding(store.sql), pollMs: 60_000 });
+  return () => store[Symbol.asyncDispose]();
+});
+
+/** The same Sql, but that the answer to the held statement waits. */
+function holding(sql: Sql): Sql {
+  return new Proxy(sql, {
+    apply(target, self, parts: [TemplateStringsArray, ...unknown[]]) {
+      const query = Reflect.apply(target, self, parts);
+      const holds = held;
+      if (!holds || !parts[0].join('?').includes(holds.statement)) return query;
+      held = undefined;
+      return query.then(async (rows: unknown) => {
+        holds.answered.resolve();
+        await holds.release.promise;
+        return rows;
+      });
+    },
+  });
+}
+
+/** Starts a read, and comes back when Postgres has answered its statement and the reader has not heard it. */
+async function hold<T>(read: () => Promise<T>, statement: string): Promise<{ answer(): Promise<T> }> {
+  const answered = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  held = { statement, answered, release };
+  const reading = read();
+  await answered.promise;
+  return {
+    answer() {
+      release.resolve();
+      return reading;
+    },
+  };
+}
+
+/** Publishes, and waits until the reader has heard of it. */
+async function publish(): Promise<void> {
+  await scene.publisher.publishDirty();
+  await reader.link.poll();
+}
+
+const region = () => ({ kind: 'region', regionId: scene.sample.region }) as const;
+
+const addToken = (token: string) => scene.sql`
+  insert into tokens (organization_id, hash, scopes)
+  values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
+
+describe('an answer of Postgres that a publication has overtaken', () => {
+  it('does not make a token unknown that exists by now', async () => {
+    const token = newToken();
+    const late = await hold(() => reader.tokens.verify(token), 'authenticate_token');
+    await addToken(token);
+    await publish();
+    expect(await late.answer()).toMatchObject({ organizationId: scene.sample.a });
+    expect(await reader.tokens.verify(token)).toBeDefined();
+  });
+
+  it('does not make a machine unknown that exists by now', async () => {
+    const id = scene.sample.gpu + 1;
+    const late = await hold(() => reader.catalogue.machine(id), 'where m.id =');
+    expect(await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' })).toBe(id);
+    await publish();
+    expect(await late.answer()).toBeUndefined();
+    expect(await reader.catalogue.machine(id)).toBeDefined();
+  });
+
+  it('is read again before anybody gets it', async () => {
+    await scene.cache.del(scene.keys.document(region()));
+    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
+    await publish();
+    const joined = reader.documents.get(region());
+    expect((await late.answer()).document?.version).toBe(version);
+    expect((await joined).document?.version).toBe(version);
+    expect(reader.documents.peek(region())?.version).toBe(version);
+  });
+
+  it('does not come back through the cache either', async () => {
+    await scene.cache.del(scene.keys.document(region()));
+    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
+    await publish();
+    await late.answer();
+    expect(await reader.link.ask((cache) => cache.ping())).toBe('PONG');
+    const other = await scene.linkedReader();
+    expect((await other.documents.get(region())).document?.version).toBe(version);
+    expect(await scene.cache.ttl(scene.keys.document(region()))).toBe(-1);
+  });
+
+  it('is compared again when messages may have been lost meanwhile', async () => {
+    await scene.cache.del(scene.keys.document(region()));
+    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const { epoch } = reader.link;
+    await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    await until(() => reader.link.linked && reader.link.epoch > epoch);
+    await late.answer();
+    expect(reader.documents.peek(region())).toBeUndefined();
+    expect((await reader.documents.get(region())).document?.version).toBe(version);
+  });
+});
+
+describe('an answer of Postgres from before another lineage', () => {
+  const replaceDatabase = async () => {
+    await scene.sql`update regions set version = 1, published_version = 0, name = 'another'`;
+    await scene.sql`update lineage set id = ${randomUUID()}`;
+    await scene.publisher.sweep();
+    const { epoch } = reader.link;
+    await reader.link.poll();
+    await until(async () => {
+      await reader.link.poll();
+      return reader.link.linked && reader.link.epoch > epoch;
+    });
+  };
+
+  it('is neither given nor remembered, though its version is higher', async () => {
+    await scene.cache.del(scene.keys.document(region()));
+    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    await replaceDatabase();
+    const { document } = await late.answer();
+    expect(document?.version).toBe(1);
+    expect(document?.body.identity.includes('"name":"another"')).toBe(true);
+    expect(reader.documents.peek(region())?.version ?? 1).toBe(1);
+  });
+
+  it('does not tell in which region a machine is from now on', async () => {
+    await scene.cache.del(scene.keys.machineRegions(scene.sample.small));
+    const late = await hold(() => reader.documents.regionOfMachine(scene.sample.small), 'where m.id =');
+    await replaceDatabase();
+    await scene.sql`update machines set region_id = ${scene.sample.emptyRegion} where id = ${scene.sample.small}`;
+    await late.answer();
+    const { cache, sql } = scene;
+    const [row] = await sql<{ id: string }[]>`select id from lineage`;
+    await cache.del(new CacheKeys(row?.id ?? '').machineRegions(scene.sample.small));
+    expect(await reader.documents.regionOfMachine(scene.sample.small)).toBe(scene.sample.emptyRegion);
+  });
+});

@@ -1,0 +1,174 @@
+import { performance } from 'node:perf_hooks';
+import { describe, expect, it } from 'vitest';
+import { hashToken, newToken } from '../../src/domain/token.ts';
+import { setIfNewer } from '../../src/snapshot/fence.ts';
+import { encodeDocument } from '../../src/snapshot/format.ts';
+import type { DocumentName } from '../../src/snapshot/keys.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import { createToken, revokeToken } from '../../src/store/tokens.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { sceneForEachTest, TestClock } from './scene.ts';
+
+const scene = sceneForEachTest();
+
+const create = (options: { scopes?: ('machines:read' | 'clusters:read')[]; expiresAt?: Date } = {}) =>
+  createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'], ...options });
+const nameOf = (token: string): DocumentName => ({ kind: 'token', hash: hashToken(token) });
+
+describe('a token', () => {
+  it('gives its organization and scopes, the same from every tier', async () => {
+    const { token, id } = await create({ scopes: ['machines:read', 'clusters:read'] });
+    const grant = { tokenId: id, organizationId: scene.sample.a, scopes: ['machines:read', 'clusters:read'] };
+    const reader = await scene.linkedReader();
+    expect(await reader.tokens.verify(token)).toEqual(grant);
+    await scene.publisher.publishDirty();
+    const other = await scene.linkedReader();
+    expect(await other.tokens.verify(token)).toEqual(grant);
+    const memory = await other.tokens.verify(token);
+    expect(memory).toEqual(grant);
+    expect(await other.tokens.verify(token)).toBe(memory);
+  });
+
+  it('lies in the cache by its hash alone', async () => {
+    const { token } = await create();
+    await scene.publisher.publishDirty();
+    const keys = await scene.cache.keys(`fb:{${scene.keys.lineage}}:token:*`);
+    expect(keys).toEqual([scene.keys.document(nameOf(token))]);
+    const value = await scene.cache.getBuffer(keys[0] ?? '');
+    expect(value?.includes(token)).toBe(false);
+  });
+
+  it('is good until the very moment of its expiry, by the clock and without anything published', async () => {
+    const clock = new TestClock();
+    const expiresAt = new Date(Date.now() + 3_600_000);
+    const { token } = await create({ expiresAt });
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ now: clock.now });
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    clock.forward(3_590_000);
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    clock.forward(11_000);
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+  });
+
+  it('of an organization that was deleted is none', async () => {
+    const { token, id } = await create();
+    await scene.sql`update organizations set deleted_at = now() where id = ${scene.sample.a}`;
+    await scene.sql`update tokens set version = version + 1 where id = ${id}`;
+    expect(await scene.reader().tokens.verify(token)).toBeUndefined();
+    await scene.publisher.publishDirty();
+    expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
+  });
+});
+
+describe('an unknown token', () => {
+  it('is refused, is asked for once, and is known as soon as it is made', async () => {
+    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const { token } = await create();
+    // Known to be unknown: as when somebody tried it a moment before it was made.
+    await scene.sql`delete from tokens`;
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+    await scene.sql`
+      insert into tokens (organization_id, hash, scopes)
+      values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+    await scene.publisher.publishDirty();
+    const start = performance.now();
+    await until(() => reader.tokens.verify(token), { everyMs: 2 });
+    expect(performance.now() - start).toBeLessThan(250);
+  });
+
+  it('is not kept for unknown when it is published while being looked up', async () => {
+    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    for (let i = 0; i < 20; i++) {
+      const token = newToken();
+      const asking = [reader.tokens.verify(token)];
+      const making = scene.sql`
+        insert into tokens (organization_id, hash, scopes)
+        values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
+      asking.push(reader.tokens.verify(token));
+      await making;
+      const publishing = scene.publisher.publishDirty();
+      await Promise.all([...asking, publishing]);
+      expect(await until(() => reader.tokens.verify(token), { timeoutMs: 1000 })).toBeDefined();
+    }
+  });
+
+  it('takes no more memory than the reader may have, however many are tried', async () => {
+    const reader = await scene.linkedReader({ memoryLimit: 20_000 });
+    for (let i = 0; i < 100; i++) expect(await reader.tokens.verify(newToken())).toBeUndefined();
+    expect(await reader.tokens.verify(newToken())).toBeUndefined();
+  });
+});
+
+describe('a revocation', () => {
+  it('is in force on a linked reader within 250 ms', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const took = [];
+    for (let i = 0; i < 10; i++) {
+      const { token, id } = await create();
+      await scene.publisher.publishDirty();
+      expect(await reader.tokens.verify(token)).toBeDefined();
+      await revokeToken(scene.store.db, id);
+      await scene.publisher.publishDirty();
+      const start = performance.now();
+      await until(async () => (await reader.tokens.verify(token)) === undefined, { everyMs: 2 });
+      took.push(performance.now() - start);
+    }
+    expect(Math.max(...took)).toBeLessThan(250);
+  });
+
+  it('is a tombstone that no write-back undoes, in whatever order they come', async () => {
+    const { token, id } = await create();
+    const name = nameOf(token);
+    const before = (await loadContent(scene.sql, name)) ?? expect.unreachable('no content');
+    const late = await encodeDocument(before);
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader();
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    await revokeToken(scene.store.db, id);
+    await scene.publisher.publishDirty();
+    await until(async () => (await reader.tokens.verify(token)) === undefined);
+    expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late.value, 60)).toBe(false);
+    expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
+
+    // After a flush nothing stands in its way, and the reader that knows better still does; the sweep mends the rest.
+    await scene.cache.flushall();
+    expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late.value, 60)).toBe(true);
+    await reader.link.poll();
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+    await scene.publisher.sweep();
+    expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
+  });
+
+  it('holds on a reader in whose memory the token stays, within ten seconds of a cache that is away', async () => {
+    const clock = new TestClock();
+    await using dead = await startTestRedis();
+    await dead.kill();
+    const reader = scene.reader({ redisUrl: dead.url, now: clock.now });
+    const { token, id } = await create();
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    await revokeToken(scene.store.db, id);
+    clock.forward(9000);
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    clock.forward(1500);
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+  });
+
+  it('that was heard of is not forgotten when the link is lost in the next moment', async () => {
+    await using own = await startTestRedis();
+    const { token, id } = await create();
+    const reader = scene.reader({ redisUrl: own.url });
+    await until(async () => (await reader.tokens.verify(token)) && reader.link.linked);
+    expect(await reader.tokens.verify(token)).toBeDefined();
+    await until(() => reader.documents.peek(nameOf(token)));
+    await revokeToken(scene.store.db, id);
+    await reader.link.ask((cache) => cache.publish(scene.keys.published, `1 token:${hashToken(token)} 2`));
+    await until(() => reader.documents.peek(nameOf(token)) === undefined);
+    await own.kill();
+    await until(() => !reader.link.linked);
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+  });
+});

@@ -1,0 +1,145 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beginRun } from '../../src/store/runs.ts';
+import { until } from '../support/until.ts';
+import { cluster } from './cluster-rows.ts';
+import { offers, openScene, region, type Scene } from './scene.ts';
+
+const OLD = [region('a', 'Old'), ...offers('a', 2, { amount: '0.07' })];
+const NEW = [region('a', 'New'), ...offers('a', 2)];
+
+/** Items that arrive when they are released. */
+function heldBack<T>(items: readonly T[]) {
+  const released = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  async function* stream(): AsyncGenerator<T> {
+    asked.resolve();
+    await released.promise;
+    yield* items;
+  }
+  return { items: stream(), asked: asked.promise, release: () => released.resolve() };
+}
+
+describe('of two runs of one source', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene();
+    return () => scene[Symbol.asyncDispose]();
+  });
+  beforeEach(() => scene.reset());
+
+  const readers = [
+    'providers',
+    'regions',
+    'machines',
+    'machine_prices',
+    'held_batches',
+    'sources',
+    'lineage',
+  ];
+
+  it('the older that ends last writes nothing', async () => {
+    const slow = heldBack(OLD);
+    const late = scene.catalogue(slow.items);
+    await slow.asked;
+    await scene.catalogue(NEW);
+    const before = await scene.rows(...readers);
+    slow.release();
+    expect(await late).toEqual({
+      outcome: 'superseded',
+      counts: { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 },
+      broken: [],
+    });
+    expect(await scene.rows(...readers)).toEqual(before);
+    expect(await scene.sql`select outcome from sync_runs order by id`).toEqual([
+      { outcome: 'superseded' },
+      { outcome: 'changed' },
+    ]);
+  });
+
+  it('the older writes nothing as soon as the younger has begun, whatever becomes of that', async () => {
+    const slow = heldBack(OLD);
+    const late = scene.catalogue(slow.items);
+    await slow.asked;
+    await scene.begin();
+    const before = await scene.rows(...readers);
+    slow.release();
+    expect(await late).toMatchObject({ outcome: 'superseded' });
+    expect(await scene.rows(...readers)).toEqual(before);
+    expect(await scene.sql`select outcome from sync_runs order by id`).toEqual([
+      { outcome: 'superseded' },
+      { outcome: 'running' },
+    ]);
+  });
+
+  it('the older holds no batch either, nor takes one for out of date', async () => {
+    await scene.catalogue([region('a'), ...offers('a', 10)]);
+    const few = heldBack([region('a'), ...offers('a', 2)]);
+    const late = scene.catalogue(few.items);
+    await few.asked;
+    await scene.catalogue([region('a'), ...offers('a', 4)]);
+    few.release();
+    expect(await late).toMatchObject({ outcome: 'superseded' });
+    expect(
+      await scene.sql`select status, (select count(*)::int from held_items) as items from held_batches`,
+    ).toEqual([{ status: 'pending', items: 5 }]);
+  });
+
+  it('the younger cannot begin while the older is in its transaction, and outranks it afterwards', async () => {
+    const run = await scene.begin();
+    await using blocker = scene.store.session();
+    await blocker.sql`begin`;
+    await blocker.sql`lock table machine_prices in share mode`;
+    const older = scene.catalogue(OLD, { run });
+    const waiting = (count: number) => async () => {
+      const rows = await scene.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return rows.length === count;
+    };
+    await until(waiting(1), { what: 'the older run waits in its transaction' });
+    const begun = beginRun(scene.store.sql, 'acme', undefined);
+    await until(waiting(2), { what: 'the younger run waits for the fence' });
+    await blocker.sql`commit`;
+    expect(await older).toMatchObject({ outcome: 'changed' });
+    expect(await begun).toMatchObject({ fence: run.fence + 1 });
+    expect(await scene.catalogue(NEW, { run: await begun })).toMatchObject({
+      outcome: 'changed',
+      counts: { changed: 2 },
+    });
+    expect(await scene.sql`select outcome from sync_runs order by id`).toEqual([
+      { outcome: 'changed' },
+      { outcome: 'changed' },
+    ]);
+  });
+
+  it('the one with the highest fence wins, in whatever order they end', async () => {
+    await scene.catalogue([region('a', 'First'), ...offers('a', 2)]);
+    const runs = Array.from({ length: 4 }, (_, index) =>
+      heldBack([region('a', `Run ${index}`), ...offers('a', 2)]),
+    );
+    const ends: Promise<{ outcome: string }>[] = [];
+    for (const slow of runs) {
+      ends.push(scene.catalogue(slow.items));
+      await slow.asked;
+    }
+    for (const slow of runs) slow.release();
+    expect((await Promise.all(ends)).map(({ outcome }) => outcome)).toEqual([
+      'superseded',
+      'superseded',
+      'superseded',
+      'changed',
+    ]);
+    expect(await scene.sql`select name from regions`).toEqual([{ name: 'Run 3' }]);
+  });
+
+  it('of a control plane the older writes nothing', async () => {
+    await scene.organization('org');
+    const slow = heldBack([cluster('one', { status: 'Old' })]);
+    const late = scene.clusters(slow.items);
+    await slow.asked;
+    await scene.clusters([cluster('one', { status: 'New' })]);
+    const before = await scene.rows('clusters', 'organizations', 'disks', 'sources');
+    slow.release();
+    expect(await late).toMatchObject({ outcome: 'superseded' });
+    expect(await scene.rows('clusters', 'organizations', 'disks', 'sources')).toEqual(before);
+  });
+});
