@@ -99,7 +99,7 @@ CREATE TABLE "machines" (
 	"retired_at" timestamp(6) with time zone,
 	"created_at" timestamp(6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "machines_natural_key" UNIQUE("region_id","name"),
-	CONSTRAINT "published_machines_are_whole_and_priced" CHECK ("machines"."excluded_reason" is not null or ("machines"."ram" = trunc("machines"."ram") and "machines"."price" > 0))
+	CONSTRAINT "published_machines_are_whole_and_priced" CHECK ("machines"."excluded_reason" is not null or ("machines"."ram" = trunc("machines"."ram") and coalesce("machines"."price", 0) > 0))
 );
 --> statement-breakpoint
 CREATE TABLE "organizations" (

@@ -18,6 +18,12 @@ export interface CatalogueDiff {
    * amounts, so that an exchange rate is no part of it, unless the currency is another one now.
    */
   readonly priceRatio: number;
+  /** Published until now and excluded by this batch. */
+  readonly withdrawn: number;
+  /** Known machines with another cpu, memory or memory unit. */
+  readonly reshaped: number;
+  /** The most frequent factor between their new and their old memory; 1 when there is none. */
+  readonly memoryFactor: number;
 }
 
 /**
@@ -31,7 +37,7 @@ export async function rejectStaged(
   providerId: number,
   regions: readonly string[],
   maxPrice: string,
-): Promise<{ rejected: RejectedKey[]; usable: number }> {
+): Promise<{ rejected: RejectedKey[]; usable: number; duplicates: number }> {
   const twice = await sql<{ regionCode: string; name: string; rows: number }[]>`
     with twice as (
       select region_code, name from staged_offers group by 1, 2 having count(*) > 1
@@ -71,7 +77,8 @@ export async function rejectStaged(
       ),
     ),
   ];
-  return { rejected, usable: left?.usable ?? 0 };
+  const duplicates = twice.reduce((sum, row) => sum + row.rows, 0);
+  return { rejected, usable: left?.usable ?? 0, duplicates };
 }
 
 function machineRejected(
@@ -141,6 +148,9 @@ export async function computeDiff(
       changed: number;
       repriced: number;
       missing: number;
+      withdrawn: number;
+      reshaped: number;
+      factor: number | null;
       ratio: string | null;
     }[]
   >`
@@ -150,6 +160,10 @@ export async function computeDiff(
       count(*) filter (where is_added)::int as added,
       count(*) filter (where differs and not is_added)::int as changed,
       count(*) filter (where repriced and not is_added)::int as repriced,
+      count(*) filter (where was_published and not is_published)::int as withdrawn,
+      count(*) filter (where reshaped and not is_added)::int as reshaped,
+      (mode() within group (order by (ram / nullif(old_ram, 0))) filter (where reshaped and not is_added))::float
+        as factor,
       max(greatest(after / before, before / after))
         filter (where repriced and was_published and is_published and before > 0 and after > 0)::text as ratio
     from catalogue_diff cross join lateral (
@@ -158,7 +172,8 @@ export async function computeDiff(
         case when source_currency = old_currency then old_amount * ${minutes(sql, 'source_per')} else old_price end
           as before) compared`;
   if (!row) throw new Error('unreachable: an aggregate has one row');
-  return { ...row, priceRatio: row.ratio === null ? 1 : Number(row.ratio) };
+  const { ratio, factor, ...counts } = row;
+  return { ...counts, priceRatio: ratio === null ? 1 : Number(ratio), memoryFactor: factor ?? 1 };
 }
 
 /**

@@ -19,7 +19,7 @@ export async function createClusterStaging(sql: SessionSql): Promise<void> {
  */
 export async function rejectStagedClusters(
   sql: SessionSql,
-): Promise<{ rejected: RejectedKey[]; usable: number }> {
+): Promise<{ rejected: RejectedKey[]; usable: number; orphans: number }> {
   const orphans = await sql<{ organization: string; key: string }[]>`
     with gone as (
       delete from staged_clusters s
@@ -50,7 +50,7 @@ export async function rejectStagedClusters(
       reason: 'reported more than once in one batch; which one holds cannot be told',
     })),
   ];
-  return { rejected, usable: left?.usable ?? 0 };
+  return { rejected, usable: left?.usable ?? 0, orphans: orphans.length };
 }
 
 export interface ClusterDiff {

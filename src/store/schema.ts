@@ -125,7 +125,7 @@ export const machines = pgTable(
     index('machines_by_source').on(t.sourceId),
     check(
       'published_machines_are_whole_and_priced',
-      sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and ${t.price} > 0)`,
+      sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and coalesce(${t.price}, 0) > 0)`,
     ),
   ],
 );

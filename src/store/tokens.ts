@@ -1,7 +1,7 @@
 import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import { hashToken, newToken, type Scope } from '../domain/token.ts';
 import type { Database } from './connect.ts';
-import { tokens } from './schema.ts';
+import { organizations, tokens } from './schema.ts';
 
 export interface CreatedToken {
   readonly id: number;
@@ -46,10 +46,12 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
   const rows = await db
     .select({ id: tokens.id })
     .from(tokens)
+    .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
     .where(
       and(
         eq(tokens.hash, stored(token)),
         eq(tokens.organizationId, organizationId),
+        isNull(organizations.deletedAt),
         isNull(tokens.revokedAt),
         or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
       ),

@@ -1,13 +1,19 @@
 /** Decides, from counts alone, whether a batch may reach readers or has to wait for a person. */
 
 export interface GuardLimits {
-  /** Share of the known machines (or clusters) that one run may lose. */
+  /** Share of the known machines (or clusters) that one run may take from readers: not reported, or excluded now. */
   readonly removedShare: number;
   /** New machines as a share of the known ones; the first run of a source is free. */
   readonly addedShare: number;
   readonly repricedShare: number;
   /** Factor by which any published price may rise or fall. */
   readonly priceRatio: number;
+  /** Share of the known machines whose cpu or memory may change: they hardly ever do, but a unit may be mistaken. */
+  readonly reshapedShare: number;
+  /** Share of the rows seen that may be there more than once. */
+  readonly duplicateShare: number;
+  /** Share of what the upstream announced that may not have arrived. */
+  readonly incompleteShare: number;
   /** Share of the rows seen that may be unusable. */
   readonly rejectedShare: number;
   /** Below this many rows a share says nothing: so many may always go, come, change or be rejected. */
@@ -22,6 +28,9 @@ export const DEFAULT_LIMITS: GuardLimits = {
   addedShare: 1,
   repricedShare: 0.5,
   priceRatio: 5,
+  reshapedShare: 0.2,
+  duplicateShare: 0.01,
+  incompleteShare: 0,
   rejectedShare: 0.1,
   smallCount: 2,
   maxHourlyPrice: 1000,
@@ -35,11 +44,28 @@ export interface GuardInput {
   readonly missing: number;
   readonly rejected: number;
   readonly priceRatio: number;
+  /** Published until now and excluded by this batch. */
+  readonly withdrawn: number;
+  readonly reshaped: number;
+  /** The factor by which the memory of most of the reshaped machines changes; 1 when there is none. */
+  readonly memoryFactor: number;
+  /** Rows that were there more than once. */
+  readonly duplicates: number;
+  readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
 }
 
 /** One guard that a batch broke, fit for an operator's eyes. */
 export interface BrokenGuard {
-  readonly guard: 'empty' | 'removed' | 'added' | 'repriced' | 'price_ratio' | 'rejected';
+  readonly guard:
+    | 'empty'
+    | 'incomplete'
+    | 'removed'
+    | 'added'
+    | 'repriced'
+    | 'price_ratio'
+    | 'unit_flip'
+    | 'duplicates'
+    | 'rejected';
   readonly found: number;
   readonly limit: number;
   readonly detail: string;
@@ -60,7 +86,26 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
       detail: 'not one usable row; an empty answer is no catalogue',
     });
   }
-  share('removed', batch.missing, batch.known, limits.removedShare, 'known rows are not reported any more');
+  for (const { of, advertised, fetched } of batch.totals) {
+    const gap = Math.abs(advertised - fetched);
+    if (gap <= advertised * limits.incompleteShare) continue;
+    const detail = `the upstream announced ${advertised} ${of} and sent ${fetched}`;
+    broken.push({
+      guard: 'incomplete',
+      found: gap / Math.max(advertised, 1),
+      limit: limits.incompleteShare,
+      detail,
+    });
+  }
+  share(
+    'removed',
+    batch.missing + batch.withdrawn,
+    batch.known,
+    limits.removedShare,
+    batch.withdrawn === 0
+      ? 'known rows are not reported any more'
+      : `known rows would go: ${batch.missing} are not reported any more, ${batch.withdrawn} cannot be ordered any more`,
+  );
   share(
     'added',
     batch.added,
@@ -69,6 +114,14 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     'rows would be new, counted against the known ones',
   );
   share('repriced', batch.repriced, batch.known, limits.repricedShare, 'known rows have another price');
+  share(
+    'unit_flip',
+    batch.reshaped,
+    batch.known,
+    limits.reshapedShare,
+    `known machines have another size${batch.memoryFactor === 1 ? '' : `: memory × ${batch.memoryFactor.toPrecision(4)}`}`,
+  );
+  share('duplicates', batch.duplicates, batch.seen, limits.duplicateShare, 'rows are there more than once');
   share('rejected', batch.rejected, batch.seen, limits.rejectedShare, 'rows cannot be used');
   if (batch.priceRatio > limits.priceRatio) {
     broken.push({

@@ -6,7 +6,6 @@ import { limitBroken } from '../domain/exclusion.ts';
 import type { Offer } from '../domain/machine.ts';
 import { decimal, type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
 import type { CatalogueItem } from '../sources/source.ts';
-import { SourceError } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../store/copy.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
@@ -23,6 +22,8 @@ export interface Fetched {
   readonly rejected: readonly RejectedKey[];
   /** Offers and rejected rows. */
   readonly seen: number;
+  /** What the upstream said there is against what arrived. */
+  readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
 }
 
 /** Called now and then with the number of rows seen so far. */
@@ -49,8 +50,7 @@ export async function createStaging(sql: SessionSql): Promise<void> {
 
 /**
  * Copies every offer into the staging table.
- * @throws SourceError when the adapter fails, or when what arrived is not what the upstream said there is: a batch
- *   is whole or it is nothing.
+ * @throws SourceError when the adapter fails: a batch is whole or it is nothing.
  */
 export async function stageCatalogue(
   sql: SessionSql,
@@ -60,6 +60,7 @@ export async function stageCatalogue(
 ): Promise<Fetched> {
   const regions = new Map<string, string>();
   const rejected: RejectedKey[] = [];
+  const totals: { of: string; advertised: number; fetched: number }[] = [];
   let seen = 0;
   let told = 0;
 
@@ -74,12 +75,7 @@ export async function stageCatalogue(
           if (rejected.length <= REJECTED_KEPT) rejected.push(item);
           break;
         case 'total':
-          if (item.advertised !== item.fetched) {
-            throw new SourceError(
-              'invalid',
-              `the upstream announced ${item.advertised} ${item.of} and sent ${item.fetched}; nothing was taken`,
-            );
-          }
+          totals.push(item);
           break;
         case 'offer':
           seen += 1;
@@ -94,7 +90,7 @@ export async function stageCatalogue(
 
   await copyLines(sql, 'staged_offers', lines());
   progress(seen);
-  return { regions, rejected, seen };
+  return { regions, rejected, seen, totals };
 }
 
 function copyLine(offer: Offer, pricing: Pricing): string {

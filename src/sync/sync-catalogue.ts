@@ -55,7 +55,9 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeDiff(sql, { id: source.id, providerId: source.provider.id }, rejected);
   const rejectedCount = fetched.seen - staged.usable;
-  const broken = brokenGuards({ ...diff, seen: fetched.seen, rejected: rejectedCount }, sync.limits);
+  const { seen, totals } = fetched;
+  const { duplicates } = staged;
+  const broken = brokenGuards({ ...diff, seen, totals, duplicates, rejected: rejectedCount }, sync.limits);
   const counts: RunCounts = {
     seen: fetched.seen,
     added: diff.added,

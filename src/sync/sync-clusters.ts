@@ -26,6 +26,17 @@ export interface ClusterSync {
   readonly now: () => Date;
 }
 
+/** What the guards ask of machines alone. */
+const NO_MACHINES = {
+  repriced: 0,
+  priceRatio: 1,
+  withdrawn: 0,
+  reshaped: 0,
+  memoryFactor: 1,
+  duplicates: 0,
+  totals: [],
+};
+
 const NOTHING: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 };
 
 /**
@@ -50,7 +61,9 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeClusterDiff(sql, sync.run.sourceId, rejected);
   const rejectedCount = fetched.seen - staged.usable;
-  const input = { ...diff, seen: fetched.seen, rejected: rejectedCount, repriced: 0, priceRatio: 1 };
+  // Clusters of an organization that nobody has made yet are no sign of a broken feed: they wait in quarantine.
+  const [seen, unusable] = [fetched.seen - staged.orphans, rejectedCount - staged.orphans];
+  const input = { ...diff, ...NO_MACHINES, seen, rejected: unusable };
   // New clusters are their owners' business; an organization that starts with a thousand is no incident. An empty
   // list is one only when there was something: a first day without clusters is ordinary.
   const broken = brokenGuards(input, { ...sync.limits, addedShare: Number.POSITIVE_INFINITY }).filter(

@@ -231,7 +231,7 @@ describe('the database itself', () => {
     ],
     [
       'a disk’s cluster is its organization’s',
-      `update disks d set cluster_id = (select id from clusters c where c.organization_id <> d.organization_id limit 1)`,
+      `update disks d set position = d.cluster_id, cluster_id = (select id from clusters c where c.organization_id <> d.organization_id limit 1)`,
     ],
   ])('sees to it that %s', async (_, statement) => {
     await expect(scene.sql.unsafe(statement)).rejects.toMatchObject({ code: '23503' });

@@ -65,16 +65,6 @@ describe('a run that fails', () => {
     expect(error).toBe(thrown);
   });
 
-  it('because the upstream announced more than it sent changes nothing', async () => {
-    const short: CatalogueItem = { kind: 'total', of: 'types', advertised: 50, fetched: 25 };
-    const error = await changesNothing('catalogue', (run) => scene.catalogue([...OTHER, short], { run }));
-    expect(error).toMatchObject({
-      name: 'SourceError',
-      kind: 'invalid',
-      message: expect.stringContaining('50 types'),
-    });
-  });
-
   it('because it was aborted while the upstream was answering changes nothing', async () => {
     await using upstream = await fakeUpstream();
     const { arrived } = upstream.expect(

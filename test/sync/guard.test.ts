@@ -10,6 +10,11 @@ const GOOD: GuardInput = {
   missing: 0,
   rejected: 0,
   priceRatio: 1,
+  withdrawn: 0,
+  reshaped: 0,
+  memoryFactor: 1,
+  duplicates: 0,
+  totals: [],
 };
 const broken = (batch: Partial<GuardInput>, limits = {}) =>
   brokenGuards({ ...GOOD, ...batch }, { ...DEFAULT_LIMITS, ...limits }).map(({ guard }) => guard);
@@ -27,6 +32,23 @@ describe('a batch', () => {
     ['with more than a tenth unusable', { rejected: 11 }, ['rejected']],
     ['with a price five times as high', { priceRatio: 5 }, []],
     ['with a price more than five times as high', { priceRatio: 5.000001 }, ['price_ratio']],
+    ['that withdraws as many as it may lose', { missing: 10, withdrawn: 10 }, []],
+    ['that withdraws one more', { missing: 10, withdrawn: 11 }, ['removed']],
+    ['that resizes a fifth', { reshaped: 20 }, []],
+    ['that resizes more than a fifth', { reshaped: 21, memoryFactor: 1.024 }, ['unit_flip']],
+    ['that is all there', { totals: [{ of: 'types', advertised: 10, fetched: 10 }] }, []],
+    [
+      'that lacks one of what was announced',
+      { totals: [{ of: 'types', advertised: 10, fetched: 9 }] },
+      ['incomplete'],
+    ],
+    [
+      'with more than was announced',
+      { totals: [{ of: 'types', advertised: 10, fetched: 11 }] },
+      ['incomplete'],
+    ],
+    ['with two rows twice', { duplicates: 2, rejected: 2 }, []],
+    ['with a page twice', { seen: 120, duplicates: 40, rejected: 10 }, ['duplicates']],
     ['with rejected rows that are a tenth of the seen, not of the known', { known: 10, rejected: 10 }, []],
     ['that is the first of its source', { known: 0, added: 100_000, seen: 100_000 }, []],
     ['that is the first and has one bad row of two', { known: 0, added: 1, seen: 2, rejected: 1 }, []],

@@ -207,4 +207,50 @@ describe('a catalogue that breaks a guard', () => {
     const [prices] = await scene.sql`select count(*)::int from machine_prices`;
     expect(prices).toEqual({ count: 6 });
   });
+
+  it.each<[string, (known: CatalogueItem[]) => CatalogueItem[], string]>([
+    [
+      'that lacks a page of what the upstream announced',
+      (known) => [...known, { kind: 'total', of: 'types', advertised: 50, fetched: 20 }],
+      'incomplete',
+    ],
+    [
+      'in which a page came twice',
+      (known) => [...known, ...known.filter((item) => item.kind === 'offer')],
+      'duplicates',
+    ],
+    [
+      'with all memory × 1.024',
+      (known) =>
+        known.map((item) =>
+          item.kind === 'offer' ? { ...item, offer: { ...item.offer, ram: item.offer.ram * 1.024 } } : item,
+        ),
+      'unit_flip',
+    ],
+    [
+      'with all prices a hundredth',
+      (known) =>
+        known.map((item) =>
+          item.kind === 'offer'
+            ? { ...item, offer: { ...item.offer, price: { ...item.offer.price, amount: '0.0000001' } } }
+            : item,
+        ),
+      'price_ratio',
+    ],
+    [
+      'in which nothing can be ordered',
+      (known) =>
+        known.map((item) =>
+          item.kind === 'offer' ? { ...item, offer: { ...item.offer, excluded: 'unavailable' } } : item,
+        ),
+      'removed',
+    ],
+  ])('is held %s, and readers see nothing of it', async (_, change, guard) => {
+    await scene.catalogue(whole);
+    const before = await scene.rows(...readers);
+    const result = await scene.catalogue(change(whole));
+    expect(result.outcome).toBe('held');
+    expect(result.broken.map((broken) => broken.guard)).toContain(guard);
+    expect(await scene.rows(...readers)).toEqual(before);
+  });
 });

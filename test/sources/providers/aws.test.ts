@@ -1,0 +1,349 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { limitBroken } from '../../../src/domain/exclusion.ts';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import { adapter } from '../../../src/sources/providers/aws.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
+
+const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
+const REGION = 'us-east-2';
+
+const attributes = {
+  location: 'US East (Ohio)',
+  locationType: 'AWS Region',
+  instanceType: 'm7i.large',
+  currentGeneration: 'Yes',
+  instanceFamily: 'General purpose',
+  vcpu: '2',
+  memory: '8 GiB',
+  tenancy: 'Shared',
+  operatingSystem: 'Linux',
+  operation: 'RunInstances',
+  capacitystatus: 'Used',
+  marketoption: 'OnDemand',
+  preInstalledSw: 'NA',
+  regionCode: REGION,
+};
+const product = (changes: object = {}) => ({
+  productFamily: 'Compute Instance',
+  attributes: { ...attributes, ...changes },
+});
+const term = (USD: string, changes: object = {}, unit = 'Hrs') => ({
+  effectiveDate: '2026-02-01T00:00:00Z',
+  priceDimensions: { rate: { unit, beginRange: '0', pricePerUnit: { USD } } },
+  termAttributes: {},
+  ...changes,
+});
+const hourly = { term: term('0.1008000000') };
+
+/** What the region files say, by region code. */
+async function itemsOf(files: Readonly<Record<string, FakeAnswer>>): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const codes = Object.keys(files);
+  const regions = Object.fromEntries(
+    codes.map((code) => [code, { regionCode: code, currentVersionUrl: `/files/${code}.json` }]),
+  );
+  upstream.expect({ path: INDEX }, { json: { regions } });
+  for (const [code, answer] of Object.entries(files)) {
+    upstream.expect({ path: `/files/${code}.json`, times: 'any' }, answer);
+  }
+  const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
+  const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found;
+}
+
+/** What comes of one type, by what its products and terms are. */
+async function rowsOf(products: object, terms: object): Promise<CatalogueItem[]> {
+  const items = await itemsOf({ [REGION]: { json: { products, terms: { OnDemand: terms, Reserved: {} } } } });
+  return items.filter((item) => item.kind !== 'region');
+}
+
+describe('an AWS type', () => {
+  it.each([
+    ['is offered', {}, undefined],
+    ['of a previous generation is deprecated', { currentGeneration: 'No' }, 'deprecated'],
+    ['with a GPU is accelerated', { gpu: '1' }, 'accelerated'],
+    ['without a GPU in numbers is not', { gpu: 'NA' }, undefined],
+    ['of a family of GPUs is accelerated', { instanceFamily: 'GPU instance' }, 'accelerated'],
+    ['of FPGAs is accelerated', { instanceFamily: 'FPGA Instances' }, 'accelerated'],
+    ['of media chips is accelerated', { instanceFamily: 'Media Accelerator Instances' }, 'accelerated'],
+  ])('%s', async (_, changes, excluded) => {
+    const [item, ...more] = await rowsOf({ A: product(changes) }, { A: hourly });
+    expect(more).toEqual([]);
+    expect(item).toMatchObject({
+      kind: 'offer',
+      offer: { regionCode: REGION, name: 'm7i.large', cpu: 2, ram: 8, ramUnit: 'Binary' },
+    });
+    expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
+  });
+
+  it.each([
+    ['Windows', { operatingSystem: 'Windows' }],
+    ['RHEL', { operatingSystem: 'RHEL' }],
+    ['SQL Server on Linux', { preInstalledSw: 'SQL Std' }],
+    ['a dedicated tenancy', { tenancy: 'Dedicated' }],
+    ['a host of its own', { tenancy: 'Host' }],
+    ['a reservation that is not used', { capacitystatus: 'UnusedCapacityReservation' }],
+    ['a reservation that is used', { capacitystatus: 'AllocatedCapacityReservation' }],
+    ['a block of capacity', { operation: 'RunInstances:CB', marketoption: 'CapacityBlock' }],
+    ['a rack in the customer’s house', { locationType: 'AWS Outposts' }],
+  ])('has a row for %s, which is no price of it', async (_, changes) => {
+    const dear = { term: term('9.9000000000') };
+    const rows = await rowsOf({ B: product(changes), A: product() }, { A: hourly, B: dear });
+    expect(rows).toEqual([
+      expect.objectContaining({
+        offer: expect.objectContaining({ price: expect.objectContaining({ amount: '0.1008' }) }),
+      }),
+    ]);
+  });
+
+  it.each([
+    [
+      'the latest that is in force',
+      { old: term('0.2', { effectiveDate: '2024-01-01T00:00:00Z' }) },
+      '0.1008',
+    ],
+    ['not one that is to come', { next: term('0.09', { effectiveDate: '2026-04-01T00:00:00Z' }) }, '0.1008'],
+    ['not a lease', { lease: term('0.05', { termAttributes: { LeaseContractLength: '1yr' } }) }, '0.1008'],
+    ['not a fee', { fee: term('1161', {}, 'Quantity') }, '0.1008'],
+    ['one that says no date', { term: term('0.11', { effectiveDate: undefined }) }, '0.11'],
+  ])('is priced by one of its terms: %s', async (_, terms, amount) => {
+    const [row] = await rowsOf({ A: product() }, { A: { ...hourly, ...terms } });
+    expect(row).toMatchObject({ kind: 'offer', offer: { price: { amount, per: 'hour', currency: 'USD' } } });
+  });
+
+  it.each([
+    ['has no term', { A: product() }, { B: hourly }, 'terms.OnDemand has nothing for A'],
+    [
+      'is priced by other than the hour',
+      { A: product() },
+      { A: { term: term('70', {}, 'Mo') } },
+      'A: no term is on demand',
+    ],
+    [
+      'is priced in another currency',
+      { A: product() },
+      {
+        A: { term: { ...term('1'), priceDimensions: { rate: { unit: 'Hrs', pricePerUnit: { CNY: '1' } } } } },
+      },
+      'A: term.priceDimensions.rate.pricePerUnit.USD must be a decimal amount',
+    ],
+    [
+      'has two prices at once',
+      { A: product() },
+      { A: { ...hourly, other: term('0.2') } },
+      'A: several hourly prices are in force: 0.1008, 0.2',
+    ],
+    [
+      'is listed twice at different prices',
+      { A: product(), B: product() },
+      { A: hourly, B: { term: term('0.2') } },
+      'has several prices: 0.1008 (A), 0.2 (B)',
+    ],
+    [
+      'is listed twice in different shapes',
+      { A: product(), B: product({ memory: '16 GiB' }) },
+      { A: hourly, B: hourly },
+      'has several shapes: 2 vCPU and 8 GiB, 2 vCPU and 16 GiB',
+    ],
+    [
+      'has memory in no unit',
+      { A: product({ memory: '8' }) },
+      {},
+      'must be a count of GiB such as "8 GiB"; it is "8"',
+    ],
+    [
+      'has half a core',
+      { A: product({ vcpu: '0.5' }) },
+      {},
+      'attributes.vcpu must be a whole number above 0; it is "0.5"',
+    ],
+    ['has no core', { A: product({ vcpu: '0' }) }, {}, 'attributes.vcpu must be a whole number above 0'],
+    [
+      'is another region’s',
+      { A: product({ regionCode: 'eu-west-1' }) },
+      {},
+      'must be us-east-2, whose file this is; it is eu-west-1',
+    ],
+  ])('is rejected by name when it %s', async (_, products, terms, reason) => {
+    const ordinary = product({ instanceType: 't3.small' });
+    const rows = await rowsOf({ ...products, Z: ordinary }, { ...terms, Z: hourly });
+    expect(rows.filter((row) => row.kind === 'rejected')).toEqual([
+      {
+        kind: 'rejected',
+        key: `m7i.large@${REGION}`,
+        name: 'm7i.large',
+        regionCode: REGION,
+        reason: expect.stringContaining(reason),
+      },
+    ]);
+    expect(rows.filter((row) => row.kind === 'offer')).toHaveLength(1);
+  });
+
+  it('that is listed twice at one price is one offer', async () => {
+    expect(await rowsOf({ A: product(), B: product() }, { A: hourly, B: hourly })).toHaveLength(1);
+  });
+
+  it.each([
+    ['1,952 GiB', 1952],
+    ['0.613 GiB', 0.613],
+    ['24,576 GiB', 24576],
+  ])('has as much memory as %s says', async (memory, ram) => {
+    const [row] = await rowsOf({ A: product({ memory }) }, { A: hourly });
+    expect(row).toMatchObject({ kind: 'offer', offer: { ram, ramUnit: 'Binary' } });
+  });
+});
+
+describe('an AWS region', () => {
+  const file = { json: { products: { A: product() }, terms: { OnDemand: { A: hourly } } } };
+  const other = {
+    json: {
+      products: { A: product({ regionCode: 'eu-west-1', location: 'Europe (Ireland)' }) },
+      terms: { OnDemand: { A: hourly } },
+    },
+  };
+
+  it('that cannot be read is held, while the others are reported', async () => {
+    const items = await itemsOf({ [REGION]: { status: 503 }, 'eu-west-1': other });
+    expect(items).toEqual([
+      {
+        kind: 'rejected',
+        key: REGION,
+        regionCode: REGION,
+        reason: expect.stringMatching(
+          /\/files\/us-east-2\.json answers 503; its machines stay as they were$/,
+        ),
+      },
+      { kind: 'region', code: 'eu-west-1', name: 'Europe (Ireland)' },
+      expect.objectContaining({ kind: 'offer' }),
+    ]);
+  });
+
+  it('whose file breaks off is held whole, whatever of it has arrived', async () => {
+    const cutAfter = JSON.stringify(file.json).length - 2;
+    for (const framing of ['length', 'chunked', 'close'] as const) {
+      const items = await itemsOf({ [REGION]: { ...file, cutAfter, framing }, 'eu-west-1': other });
+      expect(items.filter((item) => item.kind === 'offer').map(({ offer }) => offer.regionCode)).toEqual([
+        'eu-west-1',
+      ]);
+    }
+  });
+
+  it('fails the run when it is the only one', async () => {
+    await expect(itemsOf({ [REGION]: { ...file, cutAfter: 200 } })).rejects.toMatchObject({ kind: 'retry' });
+    await expect(itemsOf({ [REGION]: { status: 404 } })).rejects.toMatchObject({ kind: 'gone' });
+  });
+
+  it('fails the run at once when the upstream asks to be left alone', async () => {
+    const limited = { status: 429, headers: { 'retry-after': '60' } };
+    const reading = itemsOf({ [REGION]: limited, 'eu-west-1': other });
+    await expect(reading).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 60_000 });
+  });
+
+  it('is not understood when its terms come before its products', async () => {
+    const { products, terms } = file.json;
+    await expect(itemsOf({ [REGION]: { json: { terms, products } } })).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('terms before products'),
+    });
+  });
+
+  it('in the index without a path to its file is held', async () => {
+    await using upstream = await fakeUpstream();
+    const regions = {
+      [REGION]: { regionCode: REGION, currentVersionUrl: 'https://elsewhere.example/x.json' },
+    };
+    upstream.expect({ path: INDEX }, { json: { regions } });
+    const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
+    const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
+    const items: CatalogueItem[] = [];
+    const read = async () => {
+      for await (const item of adapter.catalogue({ http, now: () => new Date() })) items.push(item);
+    };
+    await expect(read()).rejects.toMatchObject({ kind: 'invalid' });
+    expect(items).toEqual([expect.objectContaining({ kind: 'rejected', regionCode: REGION })]);
+  });
+});
+
+const DATA = new URL('../../../../shared/data/aws/', import.meta.url);
+
+describe.skipIf(!existsSync(DATA))('what AWS has published', () => {
+  const recorded = (name: string) => ({ raw: readFileSync(new URL(name, DATA)) });
+
+  it('prices an accelerated type once, beside a block of capacity at zero dollars', async () => {
+    expect(await itemsOf({ 'us-east-1': recorded('AmazonEC2-offer-excerpt-2.json') })).toEqual([
+      { kind: 'region', code: 'us-east-1', name: 'US East (N. Virginia)' },
+      {
+        kind: 'offer',
+        offer: {
+          regionCode: 'us-east-1',
+          name: 'p4d.24xlarge',
+          cpu: 96,
+          ram: 1152,
+          ramUnit: 'Binary',
+          price: { amount: '32.7726', per: 'hour', currency: 'USD' },
+          excluded: 'accelerated',
+        },
+      },
+    ]);
+  });
+
+  it('never takes the fee of a lease for a price, nor Windows or storage for a machine', async () => {
+    const items = await itemsOf({ [REGION]: recorded('AmazonEC2-offer-excerpt-1.json') });
+    expect(items.filter((item) => item.kind !== 'region')).toEqual([
+      expect.objectContaining({
+        kind: 'rejected',
+        key: `m5.large@${REGION}`,
+        reason: '8D49XP354UEYTHGM: no term is on demand, in force and priced by the hour',
+      }),
+    ]);
+  });
+
+  it('is no catalogue where it has no machine', async () => {
+    await expect(
+      itemsOf({ 'cn-northwest-1': recorded('AmazonEC2-offer-excerpt-3.json') }),
+    ).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('lists nothing in products'),
+    });
+  });
+
+  it('has 1373 types, 644 within the limits, 546 of them current and without an accelerator', async () => {
+    interface Described {
+      CurrentGeneration: boolean;
+      VCpuInfo: { DefaultVCpus: number };
+      MemoryInfo: { SizeInMiB: number };
+    }
+    const described: Record<string, Described> = JSON.parse(
+      recorded('DescribeInstanceTypes-all.json').raw.toString(),
+    );
+    const products = Object.entries(described).map(([instanceType, type]) => {
+      const accelerated = Object.keys(type).some((key) =>
+        /^(Gpu|Fpga|InferenceAccelerator|Neuron|MediaAccelerator)Info$/.test(key),
+      );
+      return [
+        instanceType,
+        product({
+          instanceType,
+          vcpu: String(type.VCpuInfo.DefaultVCpus),
+          memory: `${(type.MemoryInfo.SizeInMiB / 1024).toLocaleString('en-US', { maximumFractionDigits: 10 })} GiB`,
+          currentGeneration: type.CurrentGeneration ? 'Yes' : 'No',
+          instanceFamily: accelerated ? 'GPU instance' : 'General purpose',
+        }),
+      ];
+    });
+    const terms = Object.fromEntries(Object.keys(described).map((name) => [name, hourly]));
+    const rows = await rowsOf(Object.fromEntries(products), terms);
+    const offers = rows.flatMap((row) => (row.kind === 'offer' ? [row.offer] : []));
+    const within = offers.filter((offer) => limitBroken(offer) === undefined);
+    expect([rows.length, offers.length, within.length]).toEqual([1373, 1373, 644]);
+    expect(Map.groupBy(within, ({ excluded }) => excluded).get(undefined)).toHaveLength(546);
+    // In decimal GB a third of them would not be within the limits.
+    const decimal = within.filter(({ cpu, ram }) => ram * 1.073741824 <= 128 && ram * 1.073741824 <= 8 * cpu);
+    expect(decimal.length / within.length).toBeCloseTo(2 / 3, 1);
+  });
+});
