@@ -66,6 +66,15 @@ program
     await (await import('./cli/status.ts')).statusCommand(process.env, options);
   });
 
+program
+  .command('prices')
+  .argument('<machine>', 'id of a machine')
+  .option('--json', 'as JSON')
+  .description('draw what a machine has cost')
+  .action(async (machine: string, options: { json?: boolean }) => {
+    await (await import('./cli/prices.ts')).pricesCommand(process.env, machine, options);
+  });
+
 const hold = program.command('hold').description('batches that a guard held for a decision');
 hold
   .command('list')

@@ -76,13 +76,14 @@ async function resolveRegions(sql: SessionSql): Promise<void> {
  * shape that can be had in the region; else a machine of its own that no catalogue shows.
  */
 async function resolveMachines(sql: SessionSql): Promise<void> {
+  const shape = sql`m.cpu = (d.item #>> '{machine,cpu}')::integer and m.ram = (d.item #>> '{machine,ram}')::numeric
+    and m.ram_unit = d.item #>> '{machine,ramUnit}'`;
+  // What one control plane says of a type that no catalogue lists holds for nobody else: there the shape must fit, too.
   const find = () => sql`
     update cluster_diff d set machine_id = (
       select m.id from machines m
       where m.region_id = d.region_id
-        and (m.name = d.item #>> '{machine,name}'
-          or (m.cpu = (d.item #>> '{machine,cpu}')::integer and m.ram = (d.item #>> '{machine,ram}')::numeric
-              and m.ram_unit = d.item #>> '{machine,ramUnit}'))
+        and ((m.name = d.item #>> '{machine,name}' and m.excluded_reason is distinct from 'unlisted') or (${shape}))
       order by (m.name = d.item #>> '{machine,name}') desc nulls last,
         (m.id = d.old_machine_id and m.excluded_reason is distinct from 'unlisted') desc nulls last,
         m.retired_at is not null, m.excluded_reason is not null, m.excluded_reason = 'unlisted',
@@ -90,18 +91,24 @@ async function resolveMachines(sql: SessionSql): Promise<void> {
       limit 1)
     where d.machine_id is null`;
   await find();
-  await sql`
-    insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
-    select distinct on (1, 2) d.region_id,
-      coalesce(d.item #>> '{machine,name}',
-        'unlisted ' || (d.item #>> '{machine,cpu}') || ' cpu ' || (d.item #>> '{machine,ram}') ||
-        case d.item #>> '{machine,ramUnit}' when 'Binary' then ' GiB' else ' GB' end),
-      (d.item #>> '{machine,cpu}')::integer, (d.item #>> '{machine,ram}')::numeric, d.item #>> '{machine,ramUnit}',
-      'unlisted'
-    from cluster_diff d where d.machine_id is null
-    order by 1, 2, d.source_key collate "C"
-    on conflict (region_id, name) do nothing`;
-  await find();
+  // Under the name that it was given, where that is free: its id stays when a catalogue comes to list it.
+  for (const name of [sql`d.item #>> '{machine,name}'`, nameOfShape(sql)]) {
+    await sql`
+      insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
+      select distinct on (1, 2) d.region_id, ${name}, (d.item #>> '{machine,cpu}')::integer,
+        (d.item #>> '{machine,ram}')::numeric, d.item #>> '{machine,ramUnit}', 'unlisted'
+      from cluster_diff d
+      where d.machine_id is null and ${name} is not null
+        and not exists (select from machines m where m.region_id = d.region_id and m.name = ${name})
+      order by 1, 2, d.source_key collate "C"`;
+    await find();
+  }
+}
+
+/** A name of our own for a shape, e.g. `unlisted 4 cpu 16 GiB`. */
+function nameOfShape(sql: SessionSql) {
+  return sql`'unlisted ' || (d.item #>> '{machine,cpu}') || ' cpu ' || (d.item #>> '{machine,ram}') ||
+    case d.item #>> '{machine,ramUnit}' when 'Binary' then ' GiB' else ' GB' end`;
 }
 
 /** Writes the clusters with their disks; slugs have been set. @returns how many clusters were retired now */

@@ -87,6 +87,20 @@ describe('a batch that a guard holds', () => {
     expect((await sync(NAMES, 100)).stdout).toMatch(/^hetzner: unchanged/);
   });
 
+  it('leaves a history of prices that can be drawn', async () => {
+    const { stdout } = await operator('prices', '1');
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]).toBe('cx11 @ fsn1, Hetzner, EUR per hour');
+    expect(lines[1]).toMatch(/ – now {14,}1 {2}█{40} {2}1 EUR\/hour$/);
+    expect(lines[2]).toMatch(/ – \d{4}-\d\d-\d\d \d\d:\d\d {6,}0\.01 {2,}0\.01 EUR\/hour$/);
+    expect(JSON.parse((await operator('prices', '1', '--json')).stdout).prices).toHaveLength(2);
+    expect(await operator('prices', '4711')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no machine 4711'),
+    });
+    expect(await operator('prices', 'cx11')).toMatchObject({ code: 2 });
+  });
+
   it('is asked for by the id of its source', async () => {
     expect(await operator('hold', 'show', 'linode')).toMatchObject({
       code: 2,

@@ -1,0 +1,146 @@
+/** Whatever clusters and catalogues come, one after the other. */
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import type { ClusterItem } from '../../src/sources/source.ts';
+import { seedProviders } from '../../src/store/providers.ts';
+import { cluster, disk } from './cluster-rows.ts';
+import { ACME, offer, openScene, region, type Scene } from './scene.ts';
+
+const ORGANIZATIONS = ['one', 'two'];
+const KEYS = ['k1', 'k2', 'k3'];
+
+/** What a run says of one cluster: undefined where it does not report it. */
+const fields: fc.Arbitrary<Fields | undefined> = fc.option(
+  fc.record({
+    name: fc.constantFrom('Prod', 'prod', 'Test'),
+    slug: fc.constantFrom(undefined, undefined, 'prod', 'own'),
+    status: fc.constantFrom('Active', 'Active', 'Stopped'),
+    cpu: fc.constantFrom(2, 2, 4, 6),
+    place: fc.constantFrom('a', 'a', 'b', 'dc-7'),
+    disks: fc.array(fc.constantFrom('ssd', 'hdd'), { maxLength: 2 }),
+  }),
+  { nil: undefined, freq: 6 },
+);
+interface Fields {
+  readonly name: string;
+  readonly slug: string | undefined;
+  readonly status: string;
+  readonly cpu: number;
+  readonly place: string;
+  readonly disks: readonly string[];
+}
+type Said = Readonly<Record<string, Fields | undefined>>;
+
+const PAIRS = ORGANIZATIONS.flatMap((organization) => KEYS.map((key) => `${organization}/${key}`));
+const step = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({ said: fc.record(Object.fromEntries(PAIRS.map((pair) => [pair, fields]))) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ regionName: fc.constantFrom('A', 'Renamed'), cpu: fc.constantFrom(2, 4, 6) }),
+  },
+);
+
+function itemsOf(said: Said): ClusterItem[] {
+  return PAIRS.flatMap((pair) => {
+    const [organization = '', key = ''] = pair.split('/');
+    const given = said[pair];
+    if (given === undefined) return [];
+    const { name, slug, status, cpu, place, disks } = given;
+    return cluster(key, {
+      organization,
+      name,
+      status,
+      ...(slug === undefined ? {} : { slug }),
+      region: { code: place, name: `place ${place}` },
+      machine: { cpu, ram: 4, ramUnit: 'Binary' },
+      disks: disks.map((type) => disk(type)),
+    });
+  });
+}
+
+/** No guard: it is not what these runs are about. */
+const OPEN = { removedShare: 9, addedShare: 9, repricedShare: 9, priceRatio: 1e9, rejectedShare: 1 };
+
+async function stateOf(scene: Scene) {
+  const clusters = await scene.sql<{ key: string; id: number; live: boolean }[]>`
+    select o.slug || '/' || source_key as key, c.id, retired_at is null as live
+    from clusters c join organizations o on o.id = c.organization_id`;
+  const organizations = await scene.sql<{ id: number; slug: string }[]>`select id, slug from organizations`;
+  const documents = new Map<string, { version: number; text: string; list: ClusterDocument[] }>();
+  for (const { id, slug } of organizations) {
+    const content = await loadContent(scene.sql, { kind: 'clusters', organizationId: id });
+    if (content === undefined) throw new Error(`${slug} has no document`);
+    const text = content.body.toString();
+    documents.set(slug, { version: content.version, text, list: JSON.parse(text) as ClusterDocument[] });
+  }
+  return { ids: Object.fromEntries(clusters.map(({ key, id }) => [key, id])), clusters, documents };
+}
+
+describe('any sequence of clusters and catalogues', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene();
+    return () => scene[Symbol.asyncDispose]();
+  });
+
+  it('keeps every cluster once, with its id and a slug of its own, and never shows a change without a new version', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 6 }), async (steps) => {
+        await scene.reset();
+        await seedProviders(scene.store.sql, [ACME]);
+        for (const slug of ORGANIZATIONS) await scene.organization(slug);
+        let before = await stateOf(scene);
+        for (const one of steps) {
+          if ('said' in one) {
+            const result = await scene.clusters(itemsOf(one.said), { limits: OPEN });
+            if (result.outcome !== 'held') {
+              for (const pair of PAIRS) {
+                if (one.said[pair] === undefined) continue;
+                expect((await stateOf(scene)).clusters.find(({ key }) => key === pair)?.live).toBe(true);
+              }
+            }
+            const stored = await scene.rows(
+              'clusters',
+              'disks',
+              'disk_types',
+              'users',
+              'organizations',
+              'machines',
+            );
+            if (result.outcome === 'changed' && PAIRS.every((pair) => one.said[pair] !== undefined)) {
+              expect(await scene.clusters(itemsOf(one.said), { limits: OPEN })).toMatchObject({
+                outcome: 'unchanged',
+              });
+              expect(await scene.rows(...Object.keys(stored))).toEqual(stored);
+            }
+          } else {
+            const machines = [
+              offer('a', 'x', { cpu: one.cpu }),
+              offer('b', 'x'),
+              offer('b', 'y', { cpu: one.cpu }),
+            ];
+            await scene.catalogue([region('a', one.regionName), region('b'), ...machines], { limits: OPEN });
+          }
+          const after = await stateOf(scene);
+          expect(after.ids).toMatchObject(before.ids);
+          expect(new Set(Object.values(after.ids)).size).toBe(after.clusters.length);
+          for (const [slug, { version, text, list }] of after.documents) {
+            const live = after.clusters.filter(({ key, live: is }) => is && key.startsWith(`${slug}/`));
+            expect(list).toHaveLength(live.length);
+            expect(new Set(list.map((document) => document.slug)).size).toBe(list.length);
+            const old = before.documents.get(slug);
+            if (text !== old?.text) expect([slug, version]).not.toEqual([slug, old?.version]);
+            expect(version).toBeGreaterThanOrEqual(old?.version ?? 0);
+          }
+          before = after;
+        }
+      }),
+      { numRuns: 8 },
+    );
+  });
+});
