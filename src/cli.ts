@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
+import { commandEnvironment } from './cli/environment.ts';
 import { VERSION } from './package.ts';
 import { BadSetting } from './settings.ts';
 
@@ -48,14 +49,14 @@ program
   .argument('<source>', 'id of a configured source, e.g. hetzner')
   .description('sync one source now, and publish what changed')
   .action(async (source: string) => {
-    await (await import('./cli/sync.ts')).syncCommand(process.env, source);
+    await (await import('./cli/sync.ts')).syncCommand(commandEnvironment(process.env), source);
   });
 
 program
   .command('publish')
   .description('compare the cache with the database and publish what differs')
   .action(async () => {
-    await (await import('./cli/publish.ts')).publishCommand(process.env);
+    await (await import('./cli/publish.ts')).publishCommand(commandEnvironment(process.env));
   });
 
 program
@@ -63,7 +64,7 @@ program
   .option('--json', 'as JSON')
   .description('show every source: last run, last success, next slot, counts, held batches')
   .action(async (options: { json?: boolean }) => {
-    await (await import('./cli/status.ts')).statusCommand(process.env, options);
+    await (await import('./cli/status.ts')).statusCommand(commandEnvironment(process.env), options);
   });
 
 program
@@ -72,7 +73,7 @@ program
   .option('--json', 'as JSON')
   .description('draw what a machine has cost')
   .action(async (machine: string, options: { json?: boolean }) => {
-    await (await import('./cli/prices.ts')).pricesCommand(process.env, machine, options);
+    await (await import('./cli/prices.ts')).pricesCommand(commandEnvironment(process.env), machine, options);
   });
 
 const hold = program.command('hold').description('batches that a guard held for a decision');
@@ -81,7 +82,7 @@ hold
   .option('--json', 'as JSON')
   .description('show what is held and why')
   .action(async (options: { json?: boolean }) => {
-    await (await import('./cli/hold.ts')).holdList(process.env, options);
+    await (await import('./cli/hold.ts')).holdList(commandEnvironment(process.env), options);
   });
 hold
   .command('show')
@@ -89,7 +90,7 @@ hold
   .option('--json', 'as JSON')
   .description('show what the held batch would change')
   .action(async (source: string, options: { json?: boolean }) => {
-    await (await import('./cli/hold.ts')).holdShow(process.env, source, options);
+    await (await import('./cli/hold.ts')).holdShow(commandEnvironment(process.env), source, options);
   });
 for (const decision of ['approve', 'reject'] as const) {
   hold
@@ -97,7 +98,7 @@ for (const decision of ['approve', 'reject'] as const) {
     .argument('<source>', 'id of the source')
     .description(decision === 'approve' ? 'store the held batch' : 'drop the held batch')
     .action(async (source: string) => {
-      await (await import('./cli/hold.ts')).holdDecide(process.env, source, decision);
+      await (await import('./cli/hold.ts')).holdDecide(commandEnvironment(process.env), source, decision);
     });
 }
 
@@ -108,7 +109,7 @@ org
   .option('--name <name>', 'shown to people; the slug unless given')
   .description('make an organization')
   .action(async (slug: string, options: { name?: string }) => {
-    await (await import('./cli/org.ts')).createOrg(process.env, slug, options);
+    await (await import('./cli/org.ts')).createOrg(commandEnvironment(process.env), slug, options);
   });
 
 const token = program.command('token').description('API tokens');
@@ -119,14 +120,14 @@ token
   .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
   .description('make a token and print it, once')
   .action(async (options: { org: string; scope?: string[]; expires?: string }) => {
-    await (await import('./cli/token.ts')).createTokenCommand(process.env, options);
+    await (await import('./cli/token.ts')).createTokenCommand(commandEnvironment(process.env), options);
   });
 token
   .command('revoke')
   .argument('<id>', 'the number that `token create` printed')
   .description('revoke a token; readers refuse it within a second')
   .action(async (id: string) => {
-    await (await import('./cli/token.ts')).revokeTokenCommand(process.env, id);
+    await (await import('./cli/token.ts')).revokeTokenCommand(commandEnvironment(process.env), id);
   });
 
 /** Something that a person can mend: told in one line, without a stack. */

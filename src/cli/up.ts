@@ -9,11 +9,15 @@ import { SCOPES } from '../domain/token.ts';
 import { freePort } from '../local/free-port.ts';
 import { type Home, openHome } from '../local/home.ts';
 import { keepProcesses, type Processes } from '../local/processes.ts';
+import { announceRunning } from '../local/running.ts';
 import { openLogger } from '../log.ts';
 import { mergeMetrics } from '../ops/collect.ts';
 import { inPackage } from '../package.ts';
 import { SAMPLE_RATES } from '../sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../sample/upstream.ts';
+import { SETTINGS } from '../settings.ts';
+import { environmentKey } from '../sources/options.ts';
+import { catalogueAdapters } from '../sources/registry.ts';
 import { openStore, type Store } from '../store/connect.ts';
 import { type Content, claimContent } from '../store/content.ts';
 import { migrate } from '../store/migrate.ts';
@@ -83,6 +87,8 @@ async function start(
     ...(content === 'sample' ? await startSample(processes) : {}),
   };
   const running = readConfig(childEnv);
+  const announced = announceRunning(home.folder, ownSettings(childEnv));
+  closing.defer(() => announced[Symbol.dispose]());
   await processes.start({ name: 'work', script: script(), args: ['work'], env: childEnv });
   const { port } = await processes.start({ name: 'serve', script: script(), args: ['serve'], env: childEnv });
   const queueRedis = openLoggedRedis(servers.queueRedisUrl, 'producer', logger);
@@ -105,6 +111,20 @@ async function start(
   say(`fleetbook ready ${url} token ${token}`);
   say(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
 }
+
+/** What a command beside this process needs to reach the same servers and to know the same sources. */
+function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  const own = (name: string) => name in SETTINGS || SOURCE_PREFIXES.some((prefix) => name.startsWith(prefix));
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value !== undefined && own(name) ? [[name, value]] : [])),
+  );
+}
+
+const SOURCE_PREFIXES = [
+  ...catalogueAdapters.map(({ id }) => environmentKey(id, '')),
+  'CLUSTERS_',
+  'EXCHANGE_RATES_',
+];
 
 /** The program itself, as it was started: `src/cli.ts` or, when published, `dist/src/cli.js`. */
 function script(): string {

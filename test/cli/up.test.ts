@@ -96,7 +96,13 @@ describe('fleetbook up', () => {
       expect(text).toContain('fleetbook_sync_runs_total{source="hetzner",outcome="changed"');
       expect(text).toMatch(/fleetbook_http_requests_total\{.*route="\/v1\/clusters"/);
       expect((await fetch(`${up.opsUrl}/metrics`)).status).toBe(401);
+
+      const beside = await fleetbook(['status'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
+      expect(beside).toMatchObject({ code: 0, stderr: '' });
+      expect(beside.stdout).toMatch(/^hetzner .* changed .*\n/m);
       expect(await up.interrupt()).toBe(0);
+      const alone = await fleetbook(['status'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
+      expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('DATABASE_URL is not set') });
     }
     await using again = await startUp(home.path);
     expect(again.token).toBe(token);
