@@ -140,6 +140,8 @@ interface CatalogueReading {
 export interface CatalogueAdapter extends CatalogueReading {
   /** What readers see. The id is stable for ever; ids from 1000 are given to providers that no adapter names. */
   readonly provider: { readonly id: number; readonly name: string };
+  /** True where one reading is too much to be begun unasked: `--live` leaves it out. */
+  readonly large?: boolean;
   /** The public address, used with `--live` when the adapter needs no credentials. */
   readonly baseUrl: string;
   /** The unit in which the source states memory, see domain/memory.ts. */

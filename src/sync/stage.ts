@@ -2,8 +2,10 @@
  * The way of a catalogue into the database: rows stream into a temporary table with COPY while they are fetched, so
  * that neither the process nor a round trip a row limits how many there can be.
  */
+import { setImmediate } from 'node:timers/promises';
 import { limitBroken } from '../domain/exclusion.ts';
 import type { Offer } from '../domain/machine.ts';
+import { minutePricer } from '../domain/minute-price.ts';
 import { decimal, type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
 import type { CatalogueItem } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
@@ -30,6 +32,11 @@ export interface Fetched {
 export type Progress = (seen: number) => void;
 
 const PROGRESS_EVERY = 500;
+
+/** Milliseconds after which everything else in this process gets its turn: rows that are there already never wait. */
+const TURN_MS = 8;
+/** Rows between two looks at the clock. */
+const TURN_CHECK = 64;
 
 /** Makes the staging table of this session. It vanishes with it. */
 export async function createStaging(sql: SessionSql): Promise<void> {
@@ -61,8 +68,10 @@ export async function stageCatalogue(
   const regions = new Map<string, string>();
   const rejected: RejectedKey[] = [];
   const totals: { of: string; advertised: number; fetched: number }[] = [];
+  const minutePrice = minutePricer(pricing.currency, pricing.rates);
   let seen = 0;
   let told = 0;
+  let turn = performance.now();
 
   async function* lines(): AsyncGenerator<string> {
     for await (const item of items) {
@@ -79,8 +88,12 @@ export async function stageCatalogue(
           break;
         case 'offer':
           seen += 1;
-          yield copyLine(item.offer, pricing);
+          yield copyLine(item.offer, minutePrice(item.offer.price));
           break;
+      }
+      if (seen % TURN_CHECK === 0 && performance.now() - turn > TURN_MS) {
+        await setImmediate();
+        turn = performance.now();
       }
       if (seen < told + PROGRESS_EVERY) continue;
       told = seen;
@@ -93,20 +106,10 @@ export async function stageCatalogue(
   return { regions, rejected, seen, totals };
 }
 
-function copyLine(offer: Offer, pricing: Pricing): string {
-  const price = pricePerMinute(offer.price, pricing.currency, pricing.rates);
-  return `${[
-    copyField(offer.regionCode),
-    copyField(offer.name),
-    offer.cpu,
-    offer.ram,
-    offer.ramUnit,
-    offer.price.amount,
-    offer.price.per,
-    offer.price.currency,
-    price ?? COPY_NULL,
-    exclusion(offer, price) ?? COPY_NULL,
-  ].join('\t')}\n`;
+function copyLine(offer: Offer, price: string | undefined): string {
+  const { regionCode, name, cpu, ram, ramUnit, price: source } = offer;
+  const excluded = exclusion(offer, price) ?? COPY_NULL;
+  return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\n`;
 }
 
 /**
@@ -114,7 +117,9 @@ function copyLine(offer: Offer, pricing: Pricing): string {
  * small that nothing of it is left at the scale of prices is a zero price too.
  */
 function exclusion(offer: Offer, price: string | undefined): string | undefined {
-  return offer.excluded ?? (isPositive(price ?? offer.price.amount) ? limitBroken(offer) : 'zero_price');
+  // A computed price is the shortest decimal: whether it is positive shows at once.
+  const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0' && price[0] !== '-';
+  return offer.excluded ?? (costs ? limitBroken(offer) : 'zero_price');
 }
 
 /** The guard's limit per minute, rounded as every price is, so that a price at the limit is not above it. */

@@ -191,6 +191,7 @@ describe('another lineage', () => {
     );
     await proxy.heal();
     await until(() => reader.link.linked);
+    await reader.documents.get(region());
     const { epoch } = reader.link;
     const heard = await scene.cache.publish(scene.keys.published, `500 region:${scene.sample.region} 999`);
     expect(heard).toBe(1);

@@ -5,32 +5,24 @@ import { Unavailable } from '../../src/snapshot/answer.ts';
 import { createToken, revokeToken } from '../../src/store/tokens.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { run } from '../support/postgres.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { addOrganization, addSample, reprice, type Sample } from './rows.ts';
-import { openScene, type ReaderOptions, type Scene, TestClock, type TestReader } from './scene.ts';
+import { addOrganization, reprice } from './rows.ts';
+import { type ReaderOptions, sceneForEachTest, TestClock, type TestReader } from './scene.ts';
 
 const MINUTE = 60_000;
 
-let redis: TestRedis;
-let scene: Scene;
+const scene = sceneForEachTest({ redis: 'of the test' });
+
 let proxy: FaultProxy;
-let sample: Sample;
 let token: string;
 
 beforeEach(async () => {
-  redis = await startTestRedis();
-  scene = await openScene(redis);
   proxy = await faultProxy(scene.db.url);
-  sample = await addSample(scene.sql);
-  ({ token } = await createToken(scene.store.db, { organizationId: sample.a, scopes: ['clusters:read'] }));
+  const organizationId = scene.sample.a;
+  ({ token } = await createToken(scene.store.db, { organizationId, scopes: ['clusters:read'] }));
   await scene.publisher.publishDirty();
 });
-afterEach(async () => {
-  await proxy[Symbol.asyncDispose]();
-  await scene[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
-});
+afterEach(() => proxy[Symbol.asyncDispose]());
 
 /** A reader that reaches Postgres through the proxy alone. */
 const open = (options: Partial<ReaderOptions> = {}) => scene.reader({ databaseUrl: proxy.url, ...options });
@@ -42,7 +34,8 @@ async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader>
   return reader;
 }
 
-const machines = (reader: TestReader) => reader.catalogue.machines(sample.provider, sample.region);
+const machines = (reader: TestReader) =>
+  reader.catalogue.machines(scene.sample.provider, scene.sample.region);
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
@@ -62,10 +55,10 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     await strike();
     const took = await timed(async () => {
       expect((await machines(reader)).tier).toBe('memory');
-      expect((await reader.catalogue.machine(sample.big))?.tier).toBe('memory');
-      expect((await reader.clusters.cluster(sample.b, 'cluster-test'))?.tier).toBe('redis');
-      expect((await reader.clusters.clusters(sample.b)).asOf).toBe('2026-01-01T00:00:00.000Z');
-      expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+      expect((await reader.catalogue.machine(scene.sample.big))?.tier).toBe('memory');
+      expect((await reader.clusters.cluster(scene.sample.b, 'cluster-test'))?.tier).toBe('redis');
+      expect((await reader.clusters.clusters(scene.sample.b)).asOf).toBe('2026-01-01T00:00:00.000Z');
+      expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: scene.sample.a });
     });
     expect(took).toBeLessThan(500);
   });
@@ -74,9 +67,9 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     const reader = await linked();
     await machines(reader);
     await strike();
-    const version = await reprice(scene.sql, sample.small, '0.5');
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await scene.publisher.publishDirty();
-    const name = { kind: 'region', regionId: sample.region } as const;
+    const name = { kind: 'region', regionId: scene.sample.region } as const;
     await until(async () => (await reader.documents.get(name)).document?.version === version, {
       timeoutMs: 500,
     });
@@ -107,7 +100,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
     const reader = open();
     await until(() => reader.catalogue.providers(), { timeoutMs: 8000 });
     expect((await machines(reader)).tier).toBe('redis');
-    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: scene.sample.a });
     await until(() => reader.link.linked);
   });
 });
@@ -150,7 +143,7 @@ describe('connections to Postgres that break off', () => {
 
 describe('when cache and Postgres are both away', () => {
   async function strand(reader: TestReader): Promise<void> {
-    await Promise.all([redis.kill(), proxy.refuse()]);
+    await Promise.all([scene.redis.kill(), proxy.refuse()]);
     await until(() => !reader.link.linked);
   }
 
@@ -163,7 +156,7 @@ describe('when cache and Postgres are both away', () => {
     clock.forward(14 * MINUTE);
     const stale = await machines(reader);
     expect([stale.tier, stale.body, stale.asOf]).toEqual(['memory', before.body, before.asOf]);
-    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: scene.sample.a });
     clock.forward(2 * MINUTE);
     await expect(reader.tokens.verify(token)).rejects.toThrow(Unavailable);
     expect((await machines(reader)).tier).toBe('memory');
@@ -177,7 +170,7 @@ describe('when cache and Postgres are both away', () => {
     const clock = new TestClock();
     const reader = await linked({ now: clock.now });
     await machines(reader);
-    await Promise.all([redis.kill(), proxy.hang()]);
+    await Promise.all([scene.redis.kill(), proxy.hang()]);
     await until(() => !reader.link.linked);
     clock.forward(MINUTE);
     // The first few find out.
@@ -200,7 +193,7 @@ describe('when cache and Postgres are both away', () => {
     await proxy.refuse();
     const { epoch } = reader.link;
     // Empty: what is in memory can be compared with nothing any more.
-    await redis.restart();
+    await scene.redis.restart();
     await until(() => reader.link.linked && reader.link.epoch > epoch);
     clock.forward(59 * MINUTE);
     expect((await machines(reader)).tier).toBe('memory');
@@ -210,7 +203,10 @@ describe('when cache and Postgres are both away', () => {
 
   it('a token that is heard to be revoked is not accepted for want of a better answer', async () => {
     const reader = await linked();
-    const other = await createToken(scene.store.db, { organizationId: sample.a, scopes: ['clusters:read'] });
+    const other = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['clusters:read'],
+    });
     expect(await reader.tokens.verify(other.token)).toBeDefined();
     expect(await reader.tokens.verify(token)).toBeDefined();
     await proxy.refuse();
@@ -218,7 +214,7 @@ describe('when cache and Postgres are both away', () => {
     await scene.publisher.publishDirty();
     const name = { kind: 'token', hash: hashToken(other.token) } as const;
     await until(() => reader.documents.peek(name) === undefined);
-    await redis.kill();
+    await scene.redis.kill();
     await until(() => !reader.link.linked);
     await expect(reader.tokens.verify(other.token)).rejects.toThrow(Unavailable);
     expect(await reader.tokens.verify(token)).toBeDefined();
@@ -230,21 +226,21 @@ describe('the price history', () => {
     const clock = new TestClock();
     await scene.sql`
       insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
-      values (${sample.small}, '2026-01-01T00:00:00.123456Z', 0.0001, 0.0001, 'minute', 'USD')`;
+      values (${scene.sample.small}, '2026-01-01T00:00:00.123456Z', 0.0001, 0.0001, 'minute', 'USD')`;
     const reader = await linked({ now: clock.now });
-    const first = await reader.catalogue.machinePrices(sample.small);
+    const first = await reader.catalogue.machinePrices(scene.sample.small);
     expect(JSON.parse(first?.body.identity.toString() ?? '')).toEqual([
       { price: 0.0001, from: '2026-01-01T00:00:00.123456Z', to: null },
     ]);
     await proxy.refuse();
     clock.forward(59 * MINUTE);
     await reader.link.poll();
-    const stale = await reader.catalogue.machinePrices(sample.small);
+    const stale = await reader.catalogue.machinePrices(scene.sample.small);
     expect([stale?.tier, stale?.body]).toEqual(['memory', first?.body]);
-    await expect(reader.catalogue.machinePrices(sample.big)).rejects.toThrow(Unavailable);
+    await expect(reader.catalogue.machinePrices(scene.sample.big)).rejects.toThrow(Unavailable);
     clock.forward(2 * MINUTE);
     await reader.link.poll();
-    await expect(reader.catalogue.machinePrices(sample.small)).rejects.toThrow(Unavailable);
+    await expect(reader.catalogue.machinePrices(scene.sample.small)).rejects.toThrow(Unavailable);
   });
 });
 
@@ -256,7 +252,7 @@ describe('a lineage that was learnt from the cache', () => {
     expect((await machines(reader)).tier).toBe('redis');
     // A younger database, which no worker has published yet: only Postgres knows of it.
     await scene.sql`update lineage set id = gen_random_uuid()`;
-    await scene.sql`update machines set name = 'of the younger one' where id = ${sample.small}`;
+    await scene.sql`update machines set name = 'of the younger one' where id = ${scene.sample.small}`;
     await proxy.heal();
     await until(async () => (await machines(reader)).body.identity.includes('of the younger one'), {
       timeoutMs: 8000,

@@ -1,43 +1,35 @@
 import { performance } from 'node:perf_hooks';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/snapshot/answer.ts';
 import { createToken } from '../../src/store/tokens.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { addSample, reprice, type Sample } from './rows.ts';
-import { openScene, type Scene, TestClock, type TestReader } from './scene.ts';
+import { reprice } from './rows.ts';
+import { sceneForEachTest, TestClock, type TestReader } from './scene.ts';
 
-let redis: TestRedis;
-let scene: Scene;
-let sample: Sample;
+const scene = sceneForEachTest({ redis: 'of the test' });
+
 let token: string;
 
 beforeEach(async () => {
-  redis = await startTestRedis();
-  scene = await openScene(redis);
-  sample = await addSample(scene.sql);
-  ({ token } = await createToken(scene.store.db, { organizationId: sample.a, scopes: ['clusters:read'] }));
+  const organizationId = scene.sample.a;
+  ({ token } = await createToken(scene.store.db, { organizationId, scopes: ['clusters:read'] }));
   await scene.publisher.publishDirty();
-});
-afterEach(async () => {
-  await scene[Symbol.asyncDispose]();
-  await redis[Symbol.asyncDispose]();
 });
 
 /** Everything that the contract has, as body and hash. */
 async function everything(reader: TestReader): Promise<unknown> {
   const answers: (Answer | undefined)[] = [
     await reader.catalogue.providers(),
-    await reader.catalogue.machines(sample.provider, sample.region),
-    await reader.catalogue.machines(sample.provider, sample.emptyRegion),
+    await reader.catalogue.machines(scene.sample.provider, scene.sample.region),
+    await reader.catalogue.machines(scene.sample.provider, scene.sample.emptyRegion),
     await reader.catalogue.machines(77, 77),
-    await reader.catalogue.machine(sample.small),
-    await reader.catalogue.machine(sample.gpu),
+    await reader.catalogue.machine(scene.sample.small),
+    await reader.catalogue.machine(scene.sample.gpu),
     await reader.catalogue.machine(987_654),
-    await reader.clusters.clusters(sample.a),
-    await reader.clusters.cluster(sample.a, 'cluster-test'),
-    await reader.clusters.cluster(sample.b, 'cluster-test'),
-    await reader.clusters.cluster(sample.a, 'none'),
+    await reader.clusters.clusters(scene.sample.a),
+    await reader.clusters.cluster(scene.sample.a, 'cluster-test'),
+    await reader.clusters.cluster(scene.sample.b, 'cluster-test'),
+    await reader.clusters.cluster(scene.sample.a, 'none'),
   ];
   const grant = await reader.tokens.verify(token);
   return [...answers.map((answer) => answer && [answer.body.identity.toString(), answer.body.hash]), grant];
@@ -49,9 +41,9 @@ async function linked(reader: TestReader): Promise<TestReader> {
 }
 
 const outages: [string, () => Promise<void> | void][] = [
-  ['is killed', () => redis.kill()],
-  ['hangs', () => redis.pause()],
-  ['starts again empty', () => redis.restart()],
+  ['is killed', () => scene.redis.kill()],
+  ['hangs', () => scene.redis.pause()],
+  ['starts again empty', () => scene.redis.restart()],
   ['is flushed', async () => void (await scene.cache.flushall())],
 ];
 
@@ -68,7 +60,7 @@ describe.each(outages)('when the cache %s', (_, strike) => {
         expect(performance.now() - start).toBeLessThan(round === 0 ? 1000 : 500);
       }
     }
-    redis.resume();
+    scene.redis.resume();
   });
 
   it('a reader that starts then answers the same', async () => {
@@ -78,7 +70,7 @@ describe.each(outages)('when the cache %s', (_, strike) => {
     const start = performance.now();
     expect(await everything(late)).toEqual(before);
     expect(performance.now() - start).toBeLessThan(1000);
-    redis.resume();
+    scene.redis.resume();
   });
 });
 
@@ -87,13 +79,13 @@ describe('while the cache is away', () => {
     const clock = new TestClock();
     const reader = await linked(scene.reader({ now: clock.now }));
     const price = async () => {
-      const { body } = await reader.catalogue.machines(sample.provider, sample.region);
+      const { body } = await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
       return JSON.parse(body.identity.toString()).map((machine: { price: number }) => machine.price);
     };
     expect(await price()).toEqual([0.0001, 0.01]);
-    await redis.kill();
+    await scene.redis.kill();
     await until(() => !reader.link.linked);
-    await reprice(scene.sql, sample.small, '0.5');
+    await reprice(scene.sql, scene.sample.small, '0.5');
     clock.forward(1001);
     expect(await price()).toEqual([0.01, 0.5]);
   });
@@ -101,33 +93,33 @@ describe('while the cache is away', () => {
   it('memory is compared by version alone, not read again', async () => {
     const clock = new TestClock();
     const reader = await linked(scene.reader({ now: clock.now }));
-    const first = await reader.documents.get({ kind: 'region', regionId: sample.region });
-    await redis.kill();
+    const first = await reader.documents.get({ kind: 'region', regionId: scene.sample.region });
+    await scene.redis.kill();
     await until(() => !reader.link.linked);
     clock.forward(1001);
-    const second = await reader.documents.get({ kind: 'region', regionId: sample.region });
+    const second = await reader.documents.get({ kind: 'region', regionId: scene.sample.region });
     expect(second.document).toBe(first.document);
   });
 
   it('a hung cache is asked a few times only, and then left alone for a moment', async () => {
     const reader = await linked(scene.reader());
-    redis.pause();
+    scene.redis.pause();
     await until(() => !reader.link.linked, { timeoutMs: 5000 });
     const start = performance.now();
     for (let i = 0; i < 30; i++) await reader.clusters.clusters(2000 + i);
     // Thirty misses, of which each would wait for 50 ms without the breaker.
     expect(performance.now() - start).toBeLessThan(750);
-    redis.resume();
+    scene.redis.resume();
   });
 });
 
 describe('when the cache is back', () => {
   it.each([
-    ['after a crash, empty', () => redis.kill(), () => redis.restart()],
-    ['after having hung', () => redis.pause(), () => redis.resume()],
+    ['after a crash, empty', () => scene.redis.kill(), () => scene.redis.restart()],
+    ['after having hung', () => scene.redis.pause(), () => scene.redis.resume()],
   ])('%s, readers link to it and hear of changes within moments', async (_, strike, heal) => {
     const reader = await linked(scene.reader());
-    const name = { kind: 'region', regionId: sample.region } as const;
+    const name = { kind: 'region', regionId: scene.sample.region } as const;
     await reader.documents.get(name);
     await strike();
     await until(() => !reader.link.linked, { timeoutMs: 5000 });
@@ -137,7 +129,7 @@ describe('when the cache is back', () => {
     expect(reader.link.epoch).toBeGreaterThan(epoch);
     await until(() => scene.cache.status === 'ready');
     await scene.publisher.sweep();
-    const version = await reprice(scene.sql, sample.small, '0.6');
+    const version = await reprice(scene.sql, scene.sample.small, '0.6');
     await scene.publisher.publishDirty();
     const start = performance.now();
     await until(async () => (await reader.documents.get(name)).document?.version === version);

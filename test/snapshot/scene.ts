@@ -13,16 +13,12 @@ import { catalogueReader, clusterReader, tokenVerifier } from '../../src/snapsho
 import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
 import { openRedis, redisReady } from '../../src/store/redis.ts';
 import { readLineage } from '../../src/store/versions.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addSample, type Sample } from './rows.ts';
 
 export const silent = pino({ level: 'silent' });
-
-/** A pool that has lost a connection takes seconds to end: that goes on beside the tests that follow. */
-const storesEnding: PromiseLike<void>[] = [];
-afterAll(() => Promise.all(storesEnding));
 
 /** A clock that runs, and can be put forward. */
 export class TestClock {
@@ -99,8 +95,8 @@ export function openReader(options: ReaderOptions): TestReader {
     clusters: clusterReader(documents),
     tokens: tokenVerifier(documents, now),
     async [Symbol.asyncDispose]() {
-      storesEnding.push(store[Symbol.asyncDispose]());
       await link[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
     },
   };
 }
@@ -118,10 +114,13 @@ export interface Scene extends AsyncDisposable {
   secondPublisher(): Promise<Publisher>;
 }
 
-/** A database of its own in a cache that tests may share: keys hold the lineage. Disposing closes its readers too. */
-export async function openScene(redis: TestRedis): Promise<Scene> {
+/**
+ * Caches may be shared, since keys hold the lineage. Disposing closes its readers too.
+ * @param given a database to use, which is not disposed; otherwise it has one of its own
+ */
+export async function openScene(redis: TestRedis, given?: TestDatabase): Promise<Scene> {
   await using opened = new AsyncDisposableStack();
-  const db = opened.use(await createDatabase());
+  const db = given ?? opened.use(await createDatabase());
   const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 4 }));
   const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
   opened.defer(() => cache.disconnect());
@@ -156,24 +155,38 @@ export interface TestScene extends Scene {
   linkedReader(options?: Partial<ReaderOptions>): Promise<TestReader>;
 }
 
-/** Hooks: one Redis for the file, and for each test a scene; what is returned stands for the current test's. */
-export function sceneForEachTest(): TestScene {
-  let redis: TestRedis | undefined;
+/** Makes a database as new, and another one: with another lineage. */
+const RENEW = `
+  truncate sources, providers, regions, machines, machine_prices, organizations, users, disk_types, clusters, disks,
+    tokens restart identity cascade;
+  update lineage set id = gen_random_uuid(), providers_version = 1, providers_published_version = 0`;
+
+/**
+ * Hooks: one database for the file, made as new for each test, and a Redis for the file or, where tests break it, for
+ * each test. What is returned stands for the current test's scene.
+ */
+export function sceneForEachTest(options: { redis?: 'of the file' | 'of the test' } = {}): TestScene {
+  const file = new AsyncDisposableStack();
+  let db: TestDatabase | undefined;
+  let shared: TestRedis | undefined;
   let current: TestScene | undefined;
   beforeAll(async () => {
-    redis = await startTestRedis();
+    db = file.use(await createDatabase());
+    if (options.redis !== 'of the test') shared = file.use(await startTestRedis());
   });
-  afterAll(async () => {
-    await redis?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => file.disposeAsync());
   beforeEach(async () => {
-    if (!redis) throw new Error('unreachable: beforeAll has started it');
-    const scene = await openScene(redis);
+    if (!db) throw new Error('unreachable: beforeAll has made it');
+    await using opened = new AsyncDisposableStack();
+    const redis = shared ?? opened.use(await startTestRedis());
+    await run(db.url, RENEW);
+    const scene = opened.use(await openScene(redis, db));
     const sample = await addSample(scene.sql);
-    current = { ...scene, redis, sample, linkedReader: (options) => linked(scene.reader(options)) };
+    current = { ...scene, redis, sample, linkedReader: (given) => linked(scene.reader(given)) };
+    const closing = opened.move();
     return async () => {
       current = undefined;
-      await scene[Symbol.asyncDispose]();
+      await closing.disposeAsync();
     };
   });
   return new Proxy<TestScene>(Object.create(null), {

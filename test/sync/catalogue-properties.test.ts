@@ -97,8 +97,15 @@ const PLACES = [1, 2, 3, 4].map((id) => ({
 }));
 type Place = (typeof PLACES)[number];
 const side = <T>(arbitrary: fc.Arbitrary<T>) => fc.tuple(arbitrary, arbitrary, arbitrary, arbitrary);
-const sideBySide = <T>(each: readonly T[], check: (one: T, place: Place) => Promise<void>) =>
-  Promise.all(PLACES.map((place, index) => check(each[index] ?? expect.unreachable(), place)));
+/** Waits for all of them also when one fails: the next case must not begin while they write. */
+async function sideBySide<T>(
+  each: readonly T[],
+  check: (one: T, place: Place) => Promise<void>,
+): Promise<void> {
+  const checks = PLACES.map((place, index) => check(each[index] ?? expect.unreachable(), place));
+  for (const result of await Promise.allSettled(checks))
+    if (result.status === 'rejected') throw result.reason;
+}
 
 describe('any sequence of catalogues', () => {
   let scene: Scene;

@@ -5,6 +5,7 @@ import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
 import { amount, count, label, quantity } from '../fields.ts';
 import { entriesOf } from '../json-entries.ts';
+import { nothingListed } from '../listing.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
@@ -84,18 +85,20 @@ export const adapter: CatalogueAdapter = {
   baseUrl: 'https://pricing.us-east-1.amazonaws.com',
   endpoints: [INDEX, '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json'],
   credentials: 'none',
+  // Some thirty files of 500 MB.
+  large: true,
   memoryUnit: 'GiB',
   currency: 'USD',
   schedule: '23 4 * * *',
+  notes:
+    'Each region has a file of up to 500 MB; they are read as streams, one after the other, and never held. A region ' +
+    'whose file cannot be read keeps the machines that it had. What AWS lists as a previous generation counts as ' +
+    '`deprecated`.',
 
   async *catalogue({ http, now }) {
     const { data } = await http.json(INDEX, Index);
     const rows = Object.entries(data.regions);
-    if (rows.length === 0)
-      throw new SourceError(
-        'invalid',
-        `${INDEX} lists nothing; an empty answer is never taken for "all gone"`,
-      );
+    if (rows.length === 0) throw nothingListed(INDEX);
     const failures: SourceError[] = [];
     for (const [code, row] of rows) {
       const { value: region, reason } = readRow(IndexRow, row, ['regions', code]);
@@ -131,15 +134,12 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   const items: CatalogueItem[] = [];
   const machines = new Map<string, Machine>();
   const prices = new Map<string, Row<string>>();
+  let begun = false;
   const isWanted = (map: string, sku: string) => {
-    if (map === 'products') return true;
+    begun ||= map === 'products';
     // Else every price would have to be kept until the product is known that it belongs to.
-    if (machines.size === 0)
-      throw new SourceError(
-        'invalid',
-        `${where} has terms before products, or no ordinary machine in products`,
-      );
-    return machines.has(sku);
+    if (!begun) throw new SourceError('invalid', `${where} has terms before products, or no products`);
+    return map === 'products' || machines.has(sku);
   };
   const maps = ['products', 'terms.OnDemand'];
   for await (const { map, key: sku, value } of entriesOf(body, { maps, isWanted, where })) {

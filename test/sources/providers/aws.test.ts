@@ -130,7 +130,7 @@ describe('an AWS type', () => {
       {
         A: { term: { ...term('1'), priceDimensions: { rate: { unit: 'Hrs', pricePerUnit: { CNY: '1' } } } } },
       },
-      'A: term.priceDimensions.rate.pricePerUnit.USD must be a decimal amount',
+      'A: term.priceDimensions.rate.pricePerUnit.USD is missing',
     ],
     [
       'has two prices at once',

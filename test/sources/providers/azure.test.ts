@@ -1,0 +1,302 @@
+import { describe, expect, it } from 'vitest';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import { adapter } from '../../../src/sources/providers/azure.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
+
+const SUBSCRIPTION = '/subscriptions/s1';
+const PRICES = '/api/retail/prices';
+const FILTER = { $filter: "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'" };
+const D2 = 'Standard_D2s_v5';
+
+const price = (changes: object = {}) => ({
+  currencyCode: 'USD',
+  retailPrice: 0.096,
+  armRegionName: 'eastus',
+  location: 'US East',
+  effectiveStartDate: '2023-04-01T00:00:00Z',
+  meterName: 'D2s v5',
+  productName: 'Virtual Machines Dsv5 Series',
+  skuName: 'D2s v5',
+  unitOfMeasure: '1 Hour',
+  type: 'Consumption',
+  isPrimaryMeterRegion: true,
+  armSkuName: D2,
+  ...changes,
+});
+const sku = ({
+  capabilities = {},
+  ...changes
+}: {
+  capabilities?: object;
+  [field: string]: unknown;
+} = {}) => ({
+  resourceType: 'virtualMachines',
+  name: D2,
+  capabilities: Object.entries({ vCPUs: '2', MemoryGB: '8', ...capabilities }).map(([name, value]) => ({
+    name,
+    value,
+  })),
+  restrictions: [],
+  ...changes,
+});
+const windows = { productName: 'Virtual Machines Dsv5 Series Windows' };
+
+/** One page of prices, and what each region says of its SKUs. */
+async function itemsOf(
+  prices: readonly object[],
+  skus: Readonly<Record<string, FakeAnswer | readonly object[]>> = { eastus: [sku()] },
+): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const json = { Items: prices, NextPageLink: null, Count: prices.length };
+  upstream.expect({ path: PRICES, query: FILTER }, { json });
+  for (const [region, answer] of Object.entries(skus)) {
+    const query = { 'api-version': '2021-07-01', $filter: `location eq '${region}'` };
+    const given: FakeAnswer = 'length' in answer ? { json: { value: answer } } : answer;
+    upstream.expect({ path: `${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query, times: 'any' }, given);
+  }
+  return await read(upstream.url + SUBSCRIPTION);
+}
+
+async function read(baseUrl: string): Promise<CatalogueItem[]> {
+  const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
+  const http = openSourceHttp({ baseUrl, credentials: 'bearer', token: 'token', ...limits });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found.filter(({ kind }) => kind !== 'region' && kind !== 'total');
+}
+
+const amounts = (items: readonly CatalogueItem[]) =>
+  items.map((item) => (item.kind === 'offer' ? item.offer.price.amount : item));
+
+describe('a size of Azure', () => {
+  it.each([
+    ['is offered', {}, undefined],
+    ['with a GPU is accelerated', { capabilities: { GPUs: '1' } }, 'accelerated'],
+    ['without one is not', { capabilities: { GPUs: '0' } }, undefined],
+    [
+      'with a day of retirement is deprecated',
+      { capabilities: { RetirementDateUtc: '05/01/2028' } },
+      'deprecated',
+    ],
+    [
+      'that the subscription may not deploy is unavailable',
+      { restrictions: [{ type: 'Location' }] },
+      'unavailable',
+    ],
+    ['that one zone does not have is offered', { restrictions: [{ type: 'Zone' }] }, undefined],
+  ])('%s', async (_, changes, excluded) => {
+    const [item, ...more] = await itemsOf([price()], { eastus: [sku(changes)] });
+    expect(more).toEqual([]);
+    expect(item).toMatchObject({ kind: 'offer', offer: { name: D2, cpu: 2, ram: 8, ramUnit: 'Binary' } });
+    expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
+  });
+
+  it('of the N series is accelerated, also with chips that are no GPUs', async () => {
+    const name = 'Standard_NP10s';
+    const [item] = await itemsOf([price({ armSkuName: name })], { eastus: [sku({ name })] });
+    expect(item).toMatchObject({ kind: 'offer', offer: { excluded: 'accelerated' } });
+  });
+
+  it('that is constrained has the vCPUs that are to be had', async () => {
+    const capabilities = { vCPUs: '4', vCPUsAvailable: '2', MemoryGB: '32' };
+    const [item] = await itemsOf([price()], { eastus: [sku({ capabilities })] });
+    expect(item).toMatchObject({ offer: { cpu: 2, ram: 32 } });
+  });
+
+  it('that is sold with Windows only is licensed, at that price', async () => {
+    expect(await itemsOf([price({ ...windows, retailPrice: 0.188 })])).toMatchObject([
+      { kind: 'offer', offer: { excluded: 'licensed', price: { amount: '0.188' } } },
+    ]);
+  });
+
+  it.each([
+    ['Spot prices', { skuName: 'D2s v5 Spot', meterName: 'D2s v5 Spot' }],
+    ['Low Priority prices', { skuName: 'D2s v5 Low Priority', meterName: 'D2s v5 Low Priority' }],
+    ['expired prices', { meterName: 'D2s v5 Expired' }],
+    ['reservations', { type: 'Reservation' }],
+    ['prices for development and test', { type: 'DevTestConsumption' }],
+    ['prices of a dedicated host', { productName: 'Dsv5 Series Dedicated Host' }],
+    ['prices of cloud services', { productName: 'Dv5 Series Cloud Services' }],
+    ['prices of cloud services, in one word', { productName: 'Dv5 Series CloudServices' }],
+    ['prices of what is no size', { armSkuName: '' }],
+    ['prices above a quantity', { tierMinimumUnits: 1000 }],
+    ['a price that is to come', { effectiveStartDate: '2026-03-02T00:00:00Z' }],
+    ['a price that is over', { effectiveEndDate: '2026-02-01T00:00:00Z' }],
+    ['a price with Windows', windows],
+    ['an older price', { effectiveStartDate: '2021-01-01T00:00:00Z' }],
+    ['a price of another meter', { isPrimaryMeterRegion: false }],
+  ])('has %s besides, which are no price of it', async (_, changes) => {
+    const other = price({ retailPrice: 9, ...changes });
+    expect(amounts(await itemsOf([price(), other]))).toEqual(['0.096']);
+    expect(amounts(await itemsOf([other, price()]))).toEqual(['0.096']);
+  });
+
+  it('that is sold at Spot prices only is not sold', async () => {
+    const spot = price({ armSkuName: 'Standard_Spare', skuName: 'Spare Spot' });
+    expect(
+      amounts(await itemsOf([price(), spot], { eastus: [sku(), sku({ name: 'Standard_Spare' })] })),
+    ).toEqual(['0.096']);
+  });
+
+  it('with prices of other than primary meters only has those', async () => {
+    expect(amounts(await itemsOf([price({ isPrimaryMeterRegion: false })]))).toEqual(['0.096']);
+  });
+
+  it('keeps a price as it is, however many places it has', async () => {
+    expect(amounts(await itemsOf([price({ retailPrice: 0.00743999984 })]))).toEqual(['0.00743999984']);
+  });
+
+  it.each([
+    [
+      'two prices are in force',
+      [price(), price({ retailPrice: 0.1 })],
+      [sku()],
+      'several prices are in force: 0.096, 0.1',
+    ],
+    [
+      'its price is in euro',
+      [price({ currencyCode: 'EUR' }), price({ armSkuName: 'x' })],
+      [sku()],
+      'currencyCode must be USD, as asked for; it is "EUR"',
+    ],
+    [
+      'its price is for 100 hours',
+      [price({ unitOfMeasure: '100 Hours' }), price({ armSkuName: 'x' })],
+      [sku()],
+      'unitOfMeasure must be 1 Hour; it is "100 Hours"',
+    ],
+    [
+      'its memory is not told',
+      [price()],
+      [sku({ capabilities: { MemoryGB: undefined } })],
+      'capabilities[1].value',
+    ],
+    [
+      'its memory is no number',
+      [price()],
+      [sku({ capabilities: { MemoryGB: '8 GB' } })],
+      'capabilities.MemoryGB must be a number above 0',
+    ],
+    [
+      'its vCPUs are not told',
+      [price()],
+      [sku({ capabilities: { vCPUs: '' } })],
+      'capabilities.vCPUs must be a whole number above 0',
+    ],
+  ])('is rejected by name when %s', async (_, prices, skus, reason) => {
+    const rows = await itemsOf(prices, { eastus: skus });
+    expect(rows.filter((row) => row.kind === 'rejected' && row.name === D2)).toEqual([
+      {
+        kind: 'rejected',
+        key: `${D2}@eastus`,
+        name: D2,
+        regionCode: 'eastus',
+        reason: expect.stringContaining(reason),
+      },
+    ]);
+    expect(rows.filter((row) => row.kind === 'offer')).toEqual([]);
+  });
+
+  it('that its region does not list is unavailable there, when another region tells what it is', async () => {
+    const west = { armRegionName: 'westeurope', location: 'EU West' };
+    const skus = { eastus: [sku()], westeurope: [sku({ name: 'Standard_B2s' })] };
+    expect(await itemsOf([price(), price(west)], skus)).toMatchObject([
+      { offer: { regionCode: 'eastus' } },
+      { offer: { regionCode: 'westeurope', excluded: 'unavailable' } },
+    ]);
+  });
+
+  it('that no region lists is rejected once', async () => {
+    const hidden = { armSkuName: 'Standard_Hidden' };
+    const west = { armRegionName: 'westeurope', location: 'EU West' };
+    const rows = await itemsOf([price(hidden), price({ ...hidden, ...west })], {
+      eastus: [sku()],
+      westeurope: [sku()],
+    });
+    expect(rows).toEqual([
+      {
+        kind: 'rejected',
+        key: 'Standard_Hidden',
+        name: 'Standard_Hidden',
+        reason: expect.stringContaining('no region lists it'),
+      },
+    ]);
+  });
+
+  it('is not taken for unlisted while a SKU of its region has no name', async () => {
+    const rows = await itemsOf([price()], { eastus: [sku({ name: 7 }), sku({ name: 'Standard_B2s' })] });
+    expect(rows).toEqual([
+      expect.objectContaining({ kind: 'rejected', key: 'SKU 1@eastus', regionCode: 'eastus' }),
+    ]);
+  });
+});
+
+describe('a region of Azure', () => {
+  const west = { armRegionName: 'westeurope', location: 'EU West' };
+  it.each([
+    ['fails', { status: 503 }, 'answers 503'],
+    ['refuses', { status: 403 }, 'answers 403'],
+    ['lists nothing', { json: { value: [] } }, 'lists nothing'],
+    ['breaks off', { json: { value: [sku()] }, cutAfter: 20 }, 'gave no whole answer'],
+  ])('that %s is held, while the others are reported', async (_, answer, reason) => {
+    const rows = await itemsOf([price(), price(west)], { eastus: answer, westeurope: [sku()] });
+    expect(rows).toEqual([
+      { kind: 'rejected', key: 'eastus', regionCode: 'eastus', reason: expect.stringContaining(reason) },
+      expect.objectContaining({ offer: expect.objectContaining({ regionCode: 'westeurope' }) }),
+    ]);
+  });
+
+  it('fails the run at once when it asks to be left alone', async () => {
+    const limited = { status: 429, headers: { 'retry-after': '17' } };
+    await expect(
+      itemsOf([price(), price(west)], { eastus: limited, westeurope: [sku()] }),
+    ).rejects.toMatchObject({
+      kind: 'retry',
+      retryAfterMs: 17_000,
+    });
+  });
+});
+
+describe('the URL of Azure', () => {
+  it('must name the subscription', async () => {
+    await expect(read('https://management.azure.com')).rejects.toMatchObject({
+      kind: 'misconfigured',
+      message: expect.stringContaining('https://management.azure.com/subscriptions/SUBSCRIPTION'),
+    });
+  });
+
+  it('of a gateway has the prices below what stands before the subscription, and links are followed there', async () => {
+    await using upstream = await fakeUpstream();
+    const headers = { authorization: 'Bearer token' };
+    const NextPageLink = `https://prices.azure.com:443${PRICES}?$filter=x&$skip=1`;
+    upstream.expect(
+      { path: `/azure${PRICES}`, query: FILTER, headers },
+      { json: { Items: [price()], NextPageLink, Count: 1 } },
+    );
+    upstream.expect(
+      { path: `/azure${PRICES}`, query: { $filter: 'x', $skip: '1' }, headers },
+      { json: { Items: [], NextPageLink: '', Count: 0 } },
+    );
+    const query = { 'api-version': '2021-07-01', $filter: "location eq 'eastus'" };
+    upstream.expect(
+      { path: `/azure${SUBSCRIPTION}/providers/Microsoft.Compute/skus`, query, headers },
+      { json: { value: [sku()] } },
+    );
+    expect(amounts(await read(`${upstream.url}/azure${SUBSCRIPTION}`))).toEqual(['0.096']);
+  });
+});
+
+it.each([
+  ['comes again', `https://prices.azure.com${PRICES}?${new URLSearchParams(FILTER)}`, 'repeats a page'],
+  ['is no URL', 'page 2', 'is no URL'],
+])('the pages of Azure are given up when the next one %s', async (_, NextPageLink, problem) => {
+  await using upstream = await fakeUpstream();
+  const json = { Items: [price()], NextPageLink, Count: 1 };
+  upstream.expect({ path: PRICES, query: FILTER }, { json });
+  await expect(read(upstream.url + SUBSCRIPTION)).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining(problem),
+  });
+});

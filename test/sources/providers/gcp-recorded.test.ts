@@ -1,0 +1,153 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import { adapter } from '../../../src/sources/providers/gcp.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+
+const PROJECT = '/compute/v1/projects/fleet';
+const IOWA = 'us-central1';
+const e2 = { name: 'e2-standard-2', guestCpus: 2, memoryMb: 8192, isSharedCpu: false };
+
+/** One page of types by zone and one of SKUs. */
+async function itemsOf(
+  zones: Readonly<Record<string, readonly object[]>>,
+  skus: readonly object[],
+): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const items = Object.fromEntries(
+    Object.entries(zones).map(([zone, machineTypes]) => [`zones/${zone}`, { machineTypes }]),
+  );
+  upstream.expect(
+    {
+      path: `${PROJECT}/aggregated/machineTypes`,
+      query: { maxResults: '500', returnPartialSuccess: 'true' },
+    },
+    { json: { items } },
+  );
+  const query = { currencyCode: 'USD', pageSize: '5000' };
+  upstream.expect({ path: '/v1/services/6F81-5844-456A/skus', query }, { json: { skus } });
+  const http = openSourceHttp({
+    baseUrl: upstream.url + PROJECT,
+    credentials: 'bearer',
+    token: 'token',
+    deadlineMs: 10_000,
+    maxBytes: 20_000_000,
+  });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found;
+}
+
+const DATA = new URL('../../../../shared/data/gcp/', import.meta.url);
+
+interface RecordedType {
+  readonly name: string;
+  readonly zones: readonly string[];
+  readonly specs: {
+    guestCpus: number;
+    memoryMb: number;
+    isSharedCpu: boolean;
+    accelerators: object[] | null;
+  };
+}
+interface RecordedSku {
+  description: string;
+  pricingInfo: {
+    currencyConversionRate: number;
+    pricingExpression: {
+      tieredRates: { unitPrice: { currencyCode: string; units: string; nanos: number } }[];
+    };
+  }[];
+}
+
+describe.skipIf(!existsSync(DATA))('what GCP has published', () => {
+  const recorded = (name: string) => JSON.parse(readFileSync(new URL(name, DATA), 'utf8'));
+  const types: RecordedType[] = recorded('compute-machine-types-568.json');
+  const { skus }: { skus: RecordedSku[] } = recorded('billing-skus-7.json');
+  const listed: Record<string, number> = recorded('vm-pricing-541.json');
+
+  const byZone: Record<string, object[]> = {};
+  for (const { name, zones, specs } of types) {
+    const { guestCpus, memoryMb, isSharedCpu, accelerators } = specs;
+    const type = { name, guestCpus, memoryMb, isSharedCpu, accelerators: accelerators ?? undefined };
+    for (const zone of zones) byZone[zone] = [...(byZone[zone] ?? []), type];
+  }
+  /** The SKUs that were recorded in rupiah, in dollars, to the nanodollar. */
+  const inDollars = structuredClone(skus);
+  for (const { pricingInfo } of inDollars) {
+    for (const { currencyConversionRate, pricingExpression } of pricingInfo) {
+      for (const { unitPrice } of pricingExpression.tieredRates) {
+        const amount = (Number(unitPrice.units) + unitPrice.nanos / 1e9) / currencyConversionRate;
+        unitPrice.units = String(Math.trunc(amount));
+        unitPrice.nanos = Math.round((amount % 1) * 1e9);
+        unitPrice.currencyCode = 'USD';
+      }
+    }
+  }
+
+  it('lists the types of each zone in a page of their own kind', async () => {
+    const { items } = recorded('machineTypes-us-central1-a.json');
+    const rows = await itemsOf({ 'us-central1-a': items }, inDollars);
+    const a2 = rows.filter((row) => row.kind === 'offer');
+    expect(a2).toMatchObject([
+      { offer: { name: 'a2-highgpu-1g', cpu: 12, ram: 85, excluded: 'accelerated' } },
+    ]);
+    expect(rows.filter((row) => row.kind === 'rejected').map(({ key }) => key)).toHaveLength(22);
+  });
+
+  it('prices the families whose SKUs were recorded, in every region and zone of theirs', async () => {
+    const items = await itemsOf(byZone, inDollars);
+    const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+    const priceOf = (name: string, regionCode: string) =>
+      offers.find((offer) => offer.name === name && offer.regionCode === regionCode)?.price.amount;
+    expect(priceOf('e2-standard-2', IOWA)).toBe('0.06701142');
+    expect(priceOf('e2-micro', IOWA)).toBe('0.0083764275');
+    expect(priceOf('a2-highgpu-1g', IOWA)).toBe('0.739477');
+    expect(priceOf('t2d-standard-1', 'asia-southeast1')).toBe('0.052117');
+    expect(new Set(offers.map(({ name }) => name.split('-')[0]))).toEqual(new Set(['e2', 'a2', 't2d']));
+    expect(items.filter((item) => item.kind === 'region')).toHaveLength(
+      new Set(Object.keys(byZone).map((zone) => zone.replace(/-[^-]+$/, ''))).size,
+    );
+    // Whatever is not offered is named, in its region or once for all of them.
+    const rejected = items.filter((item) => item.kind === 'rejected');
+    for (const { name, zones } of types) {
+      for (const regionCode of new Set(zones.map((zone) => zone.replace(/-[^-]+$/, '')))) {
+        const isOffered = offers.some((offer) => offer.name === name && offer.regionCode === regionCode);
+        const isNamed = rejected.some(
+          (row) => row.name === name && (row.regionCode ?? regionCode) === regionCode,
+        );
+        expect([name, regionCode, isOffered !== isNamed]).toEqual([name, regionCode, true]);
+      }
+    }
+  });
+
+  it('is rejected where its prices are not in dollars', async () => {
+    const items = await itemsOf({ 'us-central1-a': [e2] }, skus);
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        key: `e2-standard-2@${IOWA}`,
+        reason: expect.stringMatching(
+          /^SKU CF4E-A0C7-E3BF: .*currencyCode must be USD, as asked for; it is "IDR"/,
+        ),
+      }),
+    );
+  });
+
+  it('is not what the list of 541 reference prices says: that has one pair of rates for all families', async () => {
+    const shapes = new Map(types.map(({ name, specs }) => [name, specs]));
+    expect(Object.keys(listed)).toHaveLength(541);
+    for (const [name, price] of Object.entries(listed)) {
+      const { guestCpus = Number.NaN, memoryMb = Number.NaN } = shapes.get(name) ?? {};
+      // Four decimal places, so half of the last one is rounding.
+      expect(Math.abs(price - (0.0144 * guestCpus + 0.007293 * (memoryMb / 1024)))).toBeLessThan(0.0003);
+    }
+    const items = await itemsOf(byZone, inDollars);
+    const offers = items.flatMap((item) => (item.kind === 'offer' ? [item.offer] : []));
+    const ratios = offers.map(({ name, price }) => (listed[name] ?? Number.NaN) / Number(price.amount));
+    expect(ratios.every((ratio) => Math.abs(ratio - 1) > 0.05)).toBe(true);
+    // A shared core is listed there as two whole ones.
+    expect(listed['e2-micro']).toBeGreaterThan(4 * 0.0083764275);
+  });
+});

@@ -1,0 +1,293 @@
+import { describe, expect, it } from 'vitest';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import { adapter } from '../../../src/sources/providers/gcp.ts';
+import type { CatalogueItem } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+
+const PROJECT = '/compute/v1/projects/fleet';
+const SKUS = '/v1/services/6F81-5844-456A/skus';
+const IOWA = 'us-central1';
+
+const e2 = { name: 'e2-standard-2', guestCpus: 2, memoryMb: 8192, isSharedCpu: false };
+const sku = (description: string, nanos: number, changes: object = {}) => ({
+  skuId: description.slice(0, 12),
+  description,
+  category: { resourceFamily: 'Compute', usageType: 'OnDemand' },
+  serviceRegions: [IOWA],
+  pricingInfo: [
+    {
+      pricingExpression: {
+        usageUnit: / Ram/i.test(description) ? 'GiBy.h' : 'h',
+        tieredRates: [{ unitPrice: { currencyCode: 'USD', units: '0', nanos } }],
+      },
+    },
+  ],
+  ...changes,
+});
+const core = sku('E2 Instance Core running in Americas', 20_000_000);
+const ram = sku('E2 Instance Ram running in Americas', 3_000_000);
+
+/** One page of types by zone and one of SKUs. */
+async function itemsOf(
+  zones: Readonly<Record<string, readonly object[]>>,
+  skus: readonly object[] = [core, ram],
+  more: object = {},
+): Promise<CatalogueItem[]> {
+  await using upstream = await fakeUpstream();
+  const items = Object.fromEntries(
+    Object.entries(zones).map(([zone, machineTypes]) => [`zones/${zone}`, { machineTypes }]),
+  );
+  upstream.expect(
+    {
+      path: `${PROJECT}/aggregated/machineTypes`,
+      query: { maxResults: '500', returnPartialSuccess: 'true' },
+    },
+    { json: { items, ...more } },
+  );
+  upstream.expect({ path: SKUS, query: { currencyCode: 'USD', pageSize: '5000' } }, { json: { skus } });
+  return await read(`${upstream.url}${PROJECT}`);
+}
+
+async function read(baseUrl: string): Promise<CatalogueItem[]> {
+  const limits = { deadlineMs: 5_000, maxBytes: 10_000_000 };
+  const http = openSourceHttp({ baseUrl, credentials: 'bearer', token: 'token', ...limits });
+  const found: CatalogueItem[] = [];
+  for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+    found.push(item);
+  return found;
+}
+
+const rowsOf = async (type: object, skus?: readonly object[]) =>
+  (await itemsOf({ 'us-central1-a': [{ ...e2, ...type }] }, skus)).filter(({ kind }) => kind !== 'region');
+
+describe('a type of GCP', () => {
+  it.each([
+    ['costs its cores and its memory', {}, '0.064'],
+    ['costs a fraction of its memory exactly', { guestCpus: 1, memoryMb: 3687 }, '0.0308017578125'],
+    [
+      'costs a quarter of a core as e2-micro',
+      { name: 'e2-micro', memoryMb: 1024, isSharedCpu: true },
+      '0.008',
+    ],
+    ['costs half a core as e2-small', { name: 'e2-small', memoryMb: 2048, isSharedCpu: true }, '0.016'],
+    ['costs one core as e2-medium', { name: 'e2-medium', memoryMb: 4096, isSharedCpu: true }, '0.032'],
+  ])('%s', async (_, type, amount) => {
+    expect(await rowsOf(type)).toEqual([
+      expect.objectContaining({
+        offer: expect.objectContaining({ price: { amount, per: 'hour', currency: 'USD' } }),
+      }),
+    ]);
+  });
+
+  it.each([
+    ['is offered', {}, undefined],
+    ['is offered when it is said to be active', { deprecated: { state: 'ACTIVE' } }, undefined],
+    ['is deprecated', { deprecated: { state: 'DEPRECATED' } }, 'deprecated'],
+    ['is obsolete', { deprecated: { state: 'OBSOLETE' } }, 'deprecated'],
+    [
+      'has a GPU',
+      { accelerators: [{ guestAcceleratorType: 'nvidia-l4', guestAcceleratorCount: 1 }] },
+      'accelerated',
+    ],
+    [
+      'has a GPU and disks',
+      { name: 'e2-standard-2-lssd', accelerators: [{}], bundledLocalSsds: { partitionCount: 2 } },
+      'accelerated',
+    ],
+  ])('%s', async (_, type, excluded) => {
+    const [item] = await rowsOf(type);
+    expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
+  });
+
+  it.each([
+    ['has local disks', { bundledLocalSsds: { partitionCount: 2 } }, 'e2-standard-2'],
+    ['has local disks by its name', { name: 'e2-standard-2-lssd' }, 'e2-standard-2-lssd'],
+    [
+      'has local disks by its name alone',
+      { name: 'z3-highmem-14-standardlssd' },
+      'z3-highmem-14-standardlssd',
+    ],
+  ])('is rejected once, not once a region, when it %s', async (_, type, name) => {
+    const types = [{ ...e2, ...type }];
+    const items = await itemsOf({ 'us-central1-a': types, 'us-east1-b': types });
+    expect(items.filter(({ kind }) => kind !== 'region')).toEqual([
+      { kind: 'rejected', key: name, name, reason: expect.stringContaining('has local disks in its price') },
+    ]);
+  });
+
+  it('without local disks although its family has some is offered', async () => {
+    const [item] = await rowsOf({ name: 'e2-standard-2-nolssd' });
+    expect(item).toMatchObject({ kind: 'offer' });
+  });
+
+  it('is offered once in a region that has it in two zones, and deprecated only where both say so', async () => {
+    const old = { ...e2, deprecated: { state: 'DEPRECATED' } };
+    const offersOf = async (...zones: object[]) => {
+      const [a, b] = zones;
+      const items = await itemsOf({ 'us-central1-a': [a ?? e2], 'us-central1-ai1a': [b ?? e2] });
+      return items.flatMap((item) => (item.kind === 'offer' ? [item.offer.excluded] : []));
+    };
+    expect(await offersOf(e2, e2)).toEqual([undefined]);
+    expect(await offersOf(old, e2)).toEqual([undefined]);
+    expect(await offersOf(e2, old)).toEqual([undefined]);
+    expect(await offersOf(old, old)).toEqual(['deprecated']);
+  });
+
+  it('that is deprecated in every zone that answers is held while another zone does not', async () => {
+    const old = { ...e2, deprecated: { state: 'DEPRECATED' } };
+    const items = await itemsOf({ 'us-central1-a': [old] }, undefined, {
+      unreachables: ['zones/us-central1-b'],
+    });
+    expect(items.filter(({ kind }) => kind !== 'region')).toEqual([
+      {
+        kind: 'rejected',
+        key: 'zones/us-central1-b',
+        regionCode: IOWA,
+        reason: expect.stringContaining('could not be reached'),
+      },
+    ]);
+  });
+
+  it('that differs between the zones of a region is rejected there', async () => {
+    const items = await itemsOf({ 'us-central1-a': [e2], 'us-central1-b': [{ ...e2, guestCpus: 4 }] });
+    expect(items).toContainEqual({
+      kind: 'rejected',
+      key: `e2-standard-2@${IOWA}`,
+      name: 'e2-standard-2',
+      regionCode: IOWA,
+      reason: 'guestCpus or memoryMb differ between the zones of the region',
+    });
+  });
+});
+
+describe('a price of GCP', () => {
+  it.each([
+    ['custom machines', sku('E2 Custom Instance Core running in Americas', 99)],
+    ['spot machines', sku('Spot Preemptible E2 Instance Core running in Americas', 99)],
+    [
+      'spot machines, by the usage alone',
+      sku('E2 Instance Core running in Americas', 99, { category: { usageType: 'Preemptible' } }),
+    ],
+    [
+      'commitments',
+      sku('Commitment v1: E2 Cpu in Americas for 1 Year', 99, { category: { usageType: 'Commit1Yr' } }),
+    ],
+    ['sole tenancy', sku('Sole Tenancy Instance E2 Core running in Americas', 99)],
+    ['sole tenancy, otherwise', sku('E2 Sole Tenancy Instance Core running in Americas', 99)],
+    ['reservations', sku('Reserved E2 Instance Core in Americas', 99)],
+    ['a premium', sku('E2 Upgrade Premium for E2 Instance Core running in Americas', 99)],
+    ['another region', sku('E2 Instance Core running in Tokyo', 99, { serviceRegions: ['asia-northeast1'] })],
+  ])('is not mistaken for one of %s', async (_, other) => {
+    for (const skus of [
+      [core, ram, other],
+      [other, core, ram],
+    ]) {
+      expect(await rowsOf({}, skus)).toMatchObject([{ offer: { price: { amount: '0.064' } } }]);
+    }
+  });
+
+  it.each([
+    ['N1 Predefined Instance Core running in Americas', 'n1-standard-2'],
+    ['N2D AMD Instance Core running in Americas', 'n2d-standard-2'],
+    ['T2A Arm Instance Core running in Americas', 't2a-standard-2'],
+    ['M3 Memory-optimized Instance Core running in Americas', 'm3-ultramem-2'],
+    ['Compute optimized Core running in Americas', 'c2-standard-2'],
+    ['Compute optimized Instance Core running in Dammam', 'c2-standard-2'],
+    ['Memory-optimized Instance Core running in Americas', 'm1-ultramem-2'],
+    ['C4 Instance Core in Virginia', 'c4-standard-2'],
+  ])('of "%s" is one of %s', async (description, name) => {
+    const skus = [sku(description, 20_000_000), sku(description.replace('Core', 'Ram'), 3_000_000)];
+    expect(await rowsOf({ name }, skus)).toMatchObject([{ offer: { name, price: { amount: '0.064' } } }]);
+  });
+
+  it.each([
+    ['Micro Instance with burstable CPU running in Americas', 'f1-micro'],
+    ['Small Instance with 1 VCPU running in Americas', 'g1-small'],
+  ])('of "%s" is the whole of %s', async (description, name) => {
+    const rows = await rowsOf({ name, isSharedCpu: true }, [sku(description, 7_600_000)]);
+    expect(rows).toMatchObject([{ offer: { price: { amount: '0.0076' } } }]);
+  });
+
+  it('has whole units besides', async () => {
+    const tieredRates = [{ unitPrice: { currencyCode: 'USD', units: '2', nanos: 933_908_000 } }];
+    const dear = { pricingInfo: [{ pricingExpression: { usageUnit: 'h', tieredRates } }] };
+    expect(await rowsOf({ guestCpus: 1, memoryMb: 1024 }, [{ ...core, ...dear }, ram])).toMatchObject([
+      { offer: { price: { amount: '2.936908' } } },
+    ]);
+  });
+
+  it('is the last of a timeline', async () => {
+    const [old] = sku('E2 Instance Core running in Americas', 90_000_000).pricingInfo;
+    const rows = await rowsOf({}, [{ ...core, pricingInfo: [old, ...core.pricingInfo] }, ram]);
+    expect(rows).toMatchObject([{ offer: { price: { amount: '0.064' } } }]);
+  });
+
+  it.each([
+    [
+      'is missing in the region',
+      [{ ...core, serviceRegions: ['us-east1'] }, ram],
+      'no SKU prices the core of e2-standard-2 in us-central1',
+    ],
+    ['is missing for memory', [core], 'no SKU prices the ram of e2-standard-2 in us-central1'],
+    [
+      'is in doubt',
+      [core, sku('E2 Instance Core running in Iowa', 21_000_000), ram],
+      'SKUs disagree about its price: 0.02 and 0.021',
+    ],
+    [
+      'is negative',
+      [core, sku('E2 Instance Ram running in Americas', -3_000_000)],
+      'SKU E2 Instance : pricingInfo[0].pricingExpression.tieredRates[0].unitPrice.nanos must be a whole number, 0 or above; it is -3000000',
+    ],
+  ])('that %s rejects the machine by name', async (_, skus, reason) => {
+    expect(await rowsOf({}, skus)).toEqual([
+      { kind: 'rejected', key: `e2-standard-2@${IOWA}`, name: 'e2-standard-2', regionCode: IOWA, reason },
+    ]);
+  });
+
+  it('that is the same in two SKUs is no doubt', async () => {
+    expect(await rowsOf({}, [core, ram, { ...core, skuId: 'other' }])).toMatchObject([{ kind: 'offer' }]);
+  });
+
+  it('of nothing for one part makes no half price', async () => {
+    expect(await rowsOf({}, [core, sku('E2 Instance Ram running in Americas', 0)])).toMatchObject([
+      { offer: { price: { amount: '0' }, excluded: 'zero_price' } },
+    ]);
+  });
+});
+
+describe('the URL of GCP', () => {
+  it('must name the project', async () => {
+    const http = { kind: 'misconfigured', message: expect.stringContaining('/compute/v1/projects/PROJECT') };
+    await expect(read('https://compute.googleapis.com')).rejects.toMatchObject(http);
+    await expect(read('http://127.0.0.1:1/compute/v1/projects/')).rejects.toMatchObject(http);
+  });
+
+  it('of a gateway has the prices below what stands before the project', async () => {
+    await using upstream = await fakeUpstream();
+    const query = { maxResults: '500', returnPartialSuccess: 'true' };
+    const headers = { authorization: 'Bearer token' };
+    upstream.expect(
+      { path: `/google${PROJECT}/aggregated/machineTypes`, query, headers },
+      { json: { items: { 'zones/us-central1-a': { machineTypes: [e2] } } } },
+    );
+    upstream.expect(
+      { path: `/google${SKUS}`, query: { currencyCode: 'USD', pageSize: '5000' }, headers },
+      { json: { skus: [core, ram] } },
+    );
+    expect(await read(`${upstream.url}/google${PROJECT}`)).toHaveLength(2);
+  });
+});
+
+it('the pages of GCP are given up when one comes again', async () => {
+  await using upstream = await fakeUpstream();
+  const query = { maxResults: '500', returnPartialSuccess: 'true' };
+  const path = `${PROJECT}/aggregated/machineTypes`;
+  const json = { items: { 'zones/us-central1-a': { machineTypes: [e2] } }, nextPageToken: 'again' };
+  upstream.expect({ path, query }, { json });
+  upstream.expect({ path, query: { ...query, pageToken: 'again' } }, { json });
+  await expect(read(`${upstream.url}${PROJECT}`)).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('repeats a page'),
+  });
+});
