@@ -10,7 +10,7 @@ import { type CatalogueReader, type ClusterReader, Unavailable } from './snapsho
 import { CacheLink } from './snapshot/cache-link.ts';
 import { Documents } from './snapshot/documents.ts';
 import { withFence } from './snapshot/fence.ts';
-import { Publisher } from './snapshot/publish.ts';
+import { Publisher, type PublishObserver } from './snapshot/publish.ts';
 import { catalogueReader, clusterReader, tokenVerifier } from './snapshot/readers.ts';
 import { catalogueAdapters } from './sources/registry.ts';
 import { openStore, type Store } from './store/connect.ts';
@@ -121,12 +121,12 @@ export interface WriteTier extends AsyncDisposable {
 }
 
 /** Everything that `work` and the commands write with. */
-export function composeWriteTier(config: Config, logger: Logger): WriteTier {
+export function composeWriteTier(config: Config, logger: Logger, onPublish?: PublishObserver): WriteTier {
   const closing = new Closing();
   const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 8 }));
   const cache = withFence(openLoggedRedis(cacheRedisUrl(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
-  const publisher = new Publisher(store.sql, cache);
+  const publisher = new Publisher(store.sql, cache, onPublish);
   let seeded: Promise<void> | undefined;
   const seed = () => {
     seeded ??= seedProviders(

@@ -1,9 +1,11 @@
-import { Worker } from 'bullmq';
+import { UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
 import { Closing } from '../src/closing.ts';
 import { composeWriteTier, openLoggedRedis, queueRedisUrl } from '../src/compose.ts';
 import type { Config } from '../src/config.ts';
 import { BadSetting } from '../src/settings.ts';
+import type { PublishObserver } from '../src/snapshot/publish.ts';
+import { SourceError } from '../src/sources/source.ts';
 import { redisReady } from '../src/store/redis.ts';
 import { pruneSlots } from '../src/store/slots.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
@@ -27,6 +29,12 @@ const CLOSE_WITHIN_MS = 20_000;
 const LET_GO_WITHIN_MS = 5000;
 const SWEEP_SCHEDULE = { name: 'publish-sweep', cron: '* * * * *' };
 
+/** Who counts what the worker does. */
+export interface WorkerObservers {
+  readonly observe?: SyncDependencies['observe'];
+  readonly published?: PublishObserver;
+}
+
 export interface WorkerProcess extends AsyncDisposable {
   readonly queues: Queues;
 }
@@ -38,11 +46,11 @@ export interface WorkerProcess extends AsyncDisposable {
 export async function startWorker(
   config: Config,
   logger: Logger,
-  observe?: SyncDependencies['observe'],
+  { observe, published }: WorkerObservers = {},
 ): Promise<WorkerProcess> {
   const closing = new Closing();
   try {
-    const tier = closing.use(composeWriteTier(config, logger));
+    const tier = closing.use(composeWriteTier(config, logger, published));
     const url = queueRedisUrl(config);
     const producer = openLoggedRedis(url, 'producer', logger);
     closing.defer(() => producer.disconnect());
@@ -84,9 +92,11 @@ export async function startWorker(
     ];
     for (const worker of workers) {
       worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
-      worker.on('failed', (job, error) =>
-        logger.warn({ queue: worker.name, job: job?.id }, `job failed: ${error.message}`),
-      );
+      // What a source said is told where it is known which one it was.
+      worker.on('failed', (job, error) => {
+        const told = error instanceof UnrecoverableError || error instanceof SourceError;
+        logger[told ? 'debug' : 'warn']({ queue: worker.name, job: job?.id }, `job failed: ${error.message}`);
+      });
     }
     closing.defer(() => Promise.all(workers.map((worker) => drain(worker, logger))));
 

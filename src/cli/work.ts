@@ -18,7 +18,7 @@ export async function work(env: Environment): Promise<void> {
   const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
   await claimContent(store.sql, config.settings.FLEETBOOK_CONTENT);
   const metrics = workerMetrics(store.sql);
-  const worker = closing.use(await startWorker(config, logger, metrics.observe));
+  const worker = closing.use(await startWorker(config, logger, metrics));
   await offerOps(config, metrics.registry, worker.queues.all, closing, logger);
   reportReady();
   logger.info({ why: await stop }, 'worker stops');

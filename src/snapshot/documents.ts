@@ -43,6 +43,8 @@ export interface DocumentsOptions {
   readonly memoryLimit: number;
   /** Reads that may fall back to Postgres at once. */
   readonly postgresReads: number;
+  /** Milliseconds that such a read may take, waiting for its turn included; 3,000 unless given. */
+  readonly postgresDeadlineMs?: number;
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -82,7 +84,13 @@ export class Documents {
       maxSize: options.memoryLimit,
       sizeCalculation: (entry) => (entry.document?.size ?? 0) + ENTRY_OVERHEAD,
     });
-    this.#postgres = new PostgresReads({ sql, logger, now, atOnce: options.postgresReads });
+    this.#postgres = new PostgresReads({
+      sql,
+      logger,
+      now,
+      atOnce: options.postgresReads,
+      deadlineMs: options.postgresDeadlineMs ?? 3000,
+    });
     this.#machineRegions = new MachineRegions({ link, postgres: this.#postgres, now });
     this.#verification = new Verification({ link, postgres: this.#postgres, now });
   }

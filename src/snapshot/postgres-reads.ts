@@ -10,9 +10,8 @@ export interface PostgresReadsOptions {
   readonly now: () => number;
   /** Reads at once; sixteen times as many may wait. */
   readonly atOnce: number;
+  readonly deadlineMs: number;
 }
-
-const DEADLINE_MS = 3000;
 
 /**
  * Every way to Postgres while serving: capped in number and in time, tried again where only the connection was cut,
@@ -30,7 +29,7 @@ export class PostgresReads {
     this.#gate = new Gate({
       atOnce: options.atOnce,
       waitingAtMost: options.atOnce * 16,
-      deadlineMs: DEADLINE_MS,
+      deadlineMs: options.deadlineMs,
     });
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now: options.now });
   }

@@ -33,6 +33,9 @@ export interface PublishResult {
   readonly published: number;
 }
 
+/** Hears of every round of publishing: its outcome, the documents that it brought, and how long it took. */
+export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
+
 /**
  * Copies what Postgres holds to the cache. Any number may run at once, in any process: the fence in Redis keeps
  * the newest, and a version is only marked as published after the cache has it.
@@ -40,18 +43,24 @@ export interface PublishResult {
 export class Publisher {
   readonly #sql: Sql;
   readonly #redis: Redis;
+  readonly #observe: PublishObserver;
 
   /** `sql` acts as the worker; `redis` has been through `withFence`. */
-  constructor(sql: Sql, redis: Redis) {
+  constructor(sql: Sql, redis: Redis, observe: PublishObserver = () => {}) {
     this.#sql = sql;
     this.#redis = redis;
+    this.#observe = observe;
   }
 
   /**
    * Publishes every document whose version is ahead of what was published, then the times of verification.
    * @throws the first failure, after everything else was published; what failed stays dirty.
    */
-  async publishDirty(): Promise<PublishResult> {
+  publishDirty(): Promise<PublishResult> {
+    return this.#observed(() => this.#publishDirty());
+  }
+
+  async #publishDirty(): Promise<PublishResult> {
     const keys = await this.#keys();
     let published = 0;
     for (;;) {
@@ -72,7 +81,24 @@ export class Publisher {
    * failover that lost writes. Costs one short read a document.
    * @throws the first failure, after everything else was compared.
    */
-  async sweep(): Promise<PublishResult> {
+  sweep(): Promise<PublishResult> {
+    return this.#observed(() => this.#sweep());
+  }
+
+  async #observed(round: () => Promise<PublishResult>): Promise<PublishResult> {
+    const started = performance.now();
+    const seconds = () => (performance.now() - started) / 1000;
+    try {
+      const result = await round();
+      this.#observe('published', result.published, seconds());
+      return result;
+    } catch (error) {
+      this.#observe('failed', 0, seconds());
+      throw error;
+    }
+  }
+
+  async #sweep(): Promise<PublishResult> {
     const keys = await this.#keys();
     let published = 0;
     let failure: unknown;

@@ -55,7 +55,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
     return { signal: AbortSignal.any([deadline, ...ended]), failed };
   }
 
-  return {
+  const source: Pick<SourceHttp, 'base' | 'at' | 'json' | 'stream'> = {
     base: url,
     at() {
       throw noAddress();
@@ -87,6 +87,8 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       }
     },
   };
+  // A file on this machine costs nothing to read again.
+  return { ...source, jsonIfModified: source.json, streamIfModified: source.stream };
 }
 
 /** Before it is opened: opening a pipe would wait for its writer, which no signal ends. */

@@ -1,9 +1,26 @@
+import type { z } from 'zod';
 import { VERSION } from '../package.ts';
 import { parseJson, readBytes, tooLarge } from './body.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
-import { type CredentialKind, type JsonRequest, SourceError, type SourceHttp } from './source.ts';
+import {
+  type CredentialKind,
+  type DocumentVersion,
+  type JsonAnswer,
+  type JsonRequest,
+  SourceError,
+  type SourceHttp,
+  type StreamAnswer,
+} from './source.ts';
 import { pieces, silenceDeadline } from './stream.ts';
+import {
+  conditions,
+  type KnownVersions,
+  NotModified,
+  orUnmodified,
+  versionIn,
+  versionKey,
+} from './versions.ts';
 
 const MOST_REDIRECTS = 5;
 
@@ -14,6 +31,8 @@ export interface SourceHttpOptions extends ReadingLimits {
   /** The token, or `user:password` for `basic`. Without one, requests carry no credentials. */
   readonly token?: string | undefined;
   readonly userAgent?: string;
+  /** The versions of documents that are stored, for conditional requests. */
+  readonly versions?: KnownVersions;
   /** For a `Retry-After` that names a date. */
   readonly now?: () => Date;
 }
@@ -42,7 +61,9 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
       const response = await fetch(url, { headers, signal, redirect: 'manual' });
       const location =
-        response.status >= 300 && response.status < 400 ? response.headers.get('location') : null;
+        response.status >= 300 && response.status < 400 && response.status !== 304
+          ? response.headers.get('location')
+          : null;
       if (location === null) return response;
       await response.body?.cancel();
       url = redirected(url, location, authorization !== undefined);
@@ -56,8 +77,14 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     signal: AbortSignal,
     maxBytes: number,
     request: JsonRequest,
+    known: DocumentVersion | undefined,
   ): Promise<Response> {
-    const response = await get(url, signal, request);
+    const headers = { ...request.headers, ...conditions(known) };
+    const response = await get(url, signal, { ...request, headers });
+    if (response.status === 304 && known !== undefined) {
+      await response.body?.cancel();
+      throw new NotModified({ unmodified: known, headers: response.headers });
+    }
     const failure = failureOfStatus(
       response.status,
       response.headers,
@@ -73,7 +100,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
 
   /** What a failed request fails with: the reason of a signal that ended it, else a SourceError. */
   function meaning(error: unknown, where: string, late: boolean, ended: readonly AbortSignal[]): unknown {
-    if (error instanceof SourceError) return error;
+    if (error instanceof SourceError || error instanceof NotModified) return error;
     for (const { aborted, reason } of ended) if (aborted) return reason;
     if (!late) return failureOfConnection(error, where);
     return new SourceError('retry', `${where} gave no whole answer within ${options.deadlineMs} ms`);
@@ -83,40 +110,53 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     return [options.signal, request.signal].filter((signal) => signal !== undefined);
   }
 
+  async function json<T>(
+    path: string,
+    schema: z.ZodType<T>,
+    request: JsonRequest,
+    versions?: KnownVersions,
+  ): Promise<JsonAnswer<T>> {
+    const url = joined(base, path, request.query);
+    const where = shown(url);
+    const deadline = AbortSignal.timeout(options.deadlineMs);
+    const ended = endedBy(request);
+    const signal = AbortSignal.any([deadline, ...ended]);
+    try {
+      const response = await open(url, signal, options.maxBytes, request, versions?.get(versionKey(url)));
+      const bytes = await readBytes(response.body ?? ReadableStream.from([]), options.maxBytes, where);
+      // A body that ends with its connection looks whole when it was cut.
+      const framed = ['content-length', 'transfer-encoding'].some((name) => response.headers.has(name));
+      return { data: parseJson(bytes, schema, where, !framed), ...answered(response, url) };
+    } catch (error) {
+      throw meaning(error, where, deadline.aborted, ended);
+    }
+  }
+
+  async function stream(path: string, request: JsonRequest, versions?: KnownVersions): Promise<StreamAnswer> {
+    const url = joined(base, path, request.query);
+    const where = shown(url);
+    const silence = silenceDeadline(options.deadlineMs);
+    const ended = endedBy(request);
+    const signal = AbortSignal.any([silence.signal, ...ended]);
+    const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
+    const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
+    try {
+      const known = versions?.get(versionKey(url));
+      const response = await silence.during(open(url, signal, maxBytes, request, known));
+      const body = pieces(response.body, { silence, maxBytes, where, failed });
+      return { body, ...answered(response, url) };
+    } catch (error) {
+      throw failed(error);
+    }
+  }
+
   return {
     base,
-    async json(path, schema, request = {}) {
-      const url = joined(base, path, request.query);
-      const where = shown(url);
-      const deadline = AbortSignal.timeout(options.deadlineMs);
-      const ended = endedBy(request);
-      try {
-        const response = await open(url, AbortSignal.any([deadline, ...ended]), options.maxBytes, request);
-        const bytes = await readBytes(response.body ?? ReadableStream.from([]), options.maxBytes, where);
-        // A body that ends with its connection looks whole when it was cut.
-        const framed = ['content-length', 'transfer-encoding'].some((name) => response.headers.has(name));
-        const data = parseJson(bytes, schema, where, !framed);
-        return { data, headers: response.headers, url: finalUrl(response, url) };
-      } catch (error) {
-        throw meaning(error, where, deadline.aborted, ended);
-      }
-    },
-    async stream(path, request = {}) {
-      const url = joined(base, path, request.query);
-      const where = shown(url);
-      const silence = silenceDeadline(options.deadlineMs);
-      const ended = endedBy(request);
-      const signal = AbortSignal.any([silence.signal, ...ended]);
-      const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
-      const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
-      try {
-        const response = await silence.during(open(url, signal, maxBytes, request));
-        const body = pieces(response.body, { silence, maxBytes, where, failed });
-        return { body, headers: response.headers, url: finalUrl(response, url) };
-      } catch (error) {
-        throw failed(error);
-      }
-    },
+    json: (path, schema, request = {}) => json(path, schema, request),
+    stream: (path, request = {}) => stream(path, request),
+    jsonIfModified: (path, schema, request = {}) =>
+      json(path, schema, request, options.versions).catch(orUnmodified),
+    streamIfModified: (path, request = {}) => stream(path, request, options.versions).catch(orUnmodified),
     at(url, credentials) {
       const token = credentials === 'same' ? options.token : undefined;
       return openSourceHttp({ ...options, baseUrl: url, token });
@@ -124,8 +164,9 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   };
 }
 
-function finalUrl(response: Response, asked: URL): URL {
-  return response.url === '' ? asked : new URL(response.url);
+function answered({ url, headers }: Response, asked: URL): Omit<StreamAnswer, 'body'> {
+  const version = versionIn(headers, asked);
+  return { headers, url: url === '' ? asked : new URL(url), ...(version === undefined ? {} : { version }) };
 }
 
 /** The address as an operator may see it: queries can hold keys. */

@@ -47,8 +47,27 @@ export interface RejectedRow {
   readonly reason: string;
 }
 
+/** A version of a document, as its upstream names it. */
+export interface DocumentVersion {
+  /** The address that was asked, without what its query says. */
+  readonly url: string;
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+/** Which document the rows of a region come from, or those of the whole source where no region is named. */
+export type DocumentItem =
+  /**
+   * Its rows are those of this batch. Once they are stored it is asked for only when it has changed; so it is not
+   * yielded of a document that says another thing tomorrow.
+   */
+  | { readonly kind: 'version'; readonly version: DocumentVersion; readonly regionCode?: string }
+  /** It is the one that the stored rows come from: they stand as they are, and count as seen. */
+  | { readonly kind: 'unmodified'; readonly version: DocumentVersion; readonly regionCode?: string };
+
 /** What an adapter yields, in any order. */
 export type CatalogueItem =
+  | DocumentItem
   | { readonly kind: 'region'; readonly code: string; readonly name: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
   | RejectedRow
@@ -60,6 +79,14 @@ export interface JsonAnswer<T> {
   readonly headers: Headers;
   /** Where it came from in the end; relative links in the answer are relative to it. */
   readonly url: URL;
+  /** Absent where the upstream names none. */
+  readonly version?: DocumentVersion;
+}
+
+/** The answer to a conditional request for a document that is the stored one still. */
+export interface Unmodified {
+  readonly unmodified: DocumentVersion;
+  readonly headers: Headers;
 }
 
 export interface JsonRequest {
@@ -78,6 +105,8 @@ export interface StreamAnswer {
   readonly body: AsyncIterable<Uint8Array>;
   readonly headers: Headers;
   readonly url: URL;
+  /** Absent where the upstream names none. */
+  readonly version?: DocumentVersion;
 }
 
 /** The one way in which adapters read their upstream, see http.ts. It never repeats a request: the job queue does. */
@@ -95,6 +124,14 @@ export interface SourceHttp {
    * @throws SourceError as `json` does
    */
   stream(path: string, request?: JsonRequest): Promise<StreamAnswer>;
+  /** As `json`, but asks for the document only if it is no longer the version that the source's stored rows come from. */
+  jsonIfModified<T>(
+    path: string,
+    schema: z.ZodType<T>,
+    request?: JsonRequest,
+  ): Promise<JsonAnswer<T> | Unmodified>;
+  /** As `stream`, on the same condition. */
+  streamIfModified(path: string, request?: JsonRequest): Promise<StreamAnswer | Unmodified>;
   /**
    * The same limits at another address of the same provider. `same` credentials only for an address that the provider
    * itself names.
@@ -167,7 +204,10 @@ export interface GenericCatalogueAdapter extends CatalogueReading {
 /** What a file of `providers/` exports as `adapter`. */
 export type AnyCatalogueAdapter = CatalogueAdapter | GenericCatalogueAdapter;
 
-export type ClusterItem = { readonly kind: 'cluster'; readonly cluster: ReportedCluster } | RejectedRow;
+export type ClusterItem =
+  | { readonly kind: 'cluster'; readonly cluster: ReportedCluster }
+  | DocumentItem
+  | RejectedRow;
 
 /** A control plane that lists clusters. */
 export interface ClusterAdapter {

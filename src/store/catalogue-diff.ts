@@ -97,6 +97,7 @@ export async function computeDiff(
   source: { id: string; providerId: number },
   rejected: readonly RejectedKey[],
 ): Promise<CatalogueDiff> {
+  // One pass over both sides finds what is new or differs, and what is not reported any more.
   await sql`
     create temporary table catalogue_diff on commit drop as
     select s.*,
@@ -117,28 +118,40 @@ export async function computeDiff(
         case when keep then m.price else o.price end as price,
         coalesce(o.excluded_reason, case when o.price is null and not keep then 'no_exchange_rate' end)
           as excluded_reason,
-        r.id as region_id, m.id as machine_id, m.missed_runs,
+        coalesce(o.region_id, m.region_id) as region_id, m.id as machine_id, m.missed_runs,
+        o.name is not null as is_reported,
         m.retired_at is not null as was_retired,
         m.id is not null and m.retired_at is null and m.excluded_reason is null as was_published,
         m.cpu as old_cpu, m.ram as old_ram, m.ram_unit as old_ram_unit, m.source_amount as old_amount,
         m.source_per as old_per, m.source_currency as old_currency, m.price as old_price,
-        m.excluded_reason as old_excluded
-      from staged_offers o
-      left join regions r on r.provider_id = ${source.providerId} and r.code = o.region_code and r.organization_id is null
-      left join machines m on m.region_id = r.id and m.name = o.name
+        m.excluded_reason as old_excluded, m.name as old_name, m.source_id as old_source
+      from (
+        select o.*, r.id as region_id from staged_offers o left join regions r
+          on r.provider_id = ${source.providerId} and r.code = o.region_code and r.organization_id is null
+      ) o
+      full join (
+        select * from machines
+        where source_id = ${source.id} or region_id = any(array(
+          select id from regions where provider_id = ${source.providerId} and organization_id is null))
+      ) m on m.region_id = o.region_id and m.name = o.name
       cross join lateral (select coalesce(o.price is null and m.price > 0, false) as keep) held
     ) s
-    where machine_id is null or was_retired or missed_runs > 0
-      or (old_cpu, old_ram, old_ram_unit, old_amount, old_per, old_currency, old_price, old_excluded)
-        is distinct from (cpu, ram, ram_unit, source_amount, source_per, source_currency, price, excluded_reason)`;
-
+    where case when is_reported
+      then machine_id is null or was_retired or missed_runs > 0
+        or (old_cpu, old_ram, old_ram_unit, old_amount, old_per, old_currency, old_price, old_excluded)
+          is distinct from (cpu, ram, ram_unit, source_amount, source_per, source_currency, price, excluded_reason)
+      else old_source = ${source.id} and not was_retired end`;
   await sql`
-    create temporary table catalogue_missing on commit drop as
-    select m.id as machine_id, m.region_id, m.name, r.code as region_code, m.excluded_reason is null as was_published,
-      false as excused
-    from machines m join regions r on r.id = m.region_id
-    where m.source_id = ${source.id} and m.retired_at is null
-      and not exists (select from staged_offers o where o.region_code = r.code and o.name = m.name)`;
+    create temporary table catalogue_missing (
+      machine_id integer, region_id integer, name text, region_code text, was_published boolean, excused boolean
+    ) on commit drop`;
+  await sql`
+    with unreported as (
+      delete from catalogue_diff where not is_reported returning machine_id, region_id, old_name, was_published
+    )
+    insert into catalogue_missing
+    select machine_id, region_id, old_name, r.code, was_published, false
+    from unreported join regions r on r.id = region_id`;
   await excuseMissing(sql, rejected);
 
   const [row] = await sql<

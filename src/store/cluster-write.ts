@@ -100,7 +100,8 @@ async function resolveMachines(sql: SessionSql): Promise<void> {
       from cluster_diff d
       where d.machine_id is null and ${name} is not null
         and not exists (select from machines m where m.region_id = d.region_id and m.name = ${name})
-      order by 1, 2, d.source_key collate "C"`;
+      order by 1, 2, d.source_key collate "C"
+      on conflict do nothing`;
     await find();
   }
 }

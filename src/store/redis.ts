@@ -22,9 +22,16 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
     commandTimeout: 50,
     socketTimeout: 1000,
     connectTimeout: 500,
+    disconnectTimeout: 250,
     maxRetriesPerRequest: 0,
   },
-  subscriber: { protocol: 2, commandTimeout: 250, connectTimeout: 1000, maxRetriesPerRequest: null },
+  subscriber: {
+    protocol: 2,
+    commandTimeout: 250,
+    connectTimeout: 1000,
+    disconnectTimeout: 250,
+    maxRetriesPerRequest: null,
+  },
   publisher: {
     enableOfflineQueue: false,
     commandTimeout: 10_000,

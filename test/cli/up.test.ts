@@ -94,6 +94,7 @@ describe('fleetbook up', () => {
       });
       const text = await metrics.text();
       expect(text).toContain('fleetbook_sync_runs_total{source="hetzner",outcome="changed"');
+      expect(text).toMatch(/fleetbook_published_documents_total\{process="worker"\} [1-9]/);
       expect(text).toMatch(/fleetbook_http_requests_total\{.*route="\/v1\/clusters"/);
       expect((await fetch(`${up.opsUrl}/metrics`)).status).toBe(401);
 
