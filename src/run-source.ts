@@ -1,7 +1,9 @@
 /** One run of one source, from its configuration to its record. */
+import { createHash } from 'node:crypto';
 import type { Config, SourceConfig } from './config.ts';
 import type { ExchangeRates } from './domain/price.ts';
 import { exchangeRates } from './domain/rates.ts';
+import { VERSION } from './package.ts';
 import { openSourceHttp } from './sources/http.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from './sources/source.ts';
 import type { Store } from './store/connect.ts';
@@ -9,6 +11,7 @@ import { decide, heldItems } from './store/held.ts';
 import { type KnownProvider, providerNamed } from './store/providers.ts';
 import { storedRates } from './store/rates.ts';
 import { beginRun, finishRun, type Run, registerSource } from './store/runs.ts';
+import { storedVersions } from './store/validators.ts';
 import { type Preview, previewCatalogue } from './sync/preview.ts';
 import type { Pricing, Progress } from './sync/stage.ts';
 import { type SyncResult, syncCatalogue } from './sync/sync-catalogue.ts';
@@ -41,7 +44,10 @@ export async function runSource(
 ): Promise<SyncResult> {
   return recorded(store, source, slot, async (run) => {
     const now = () => new Date();
+    const pricing = await currentPricing(config, store, now());
+    const reading = readingOf(source, pricing);
     const http = openSourceHttp({
+      versions: await storedVersions(store.sql, source.id, reading),
       baseUrl: source.url,
       credentials: source.adapter.credentials,
       token: source.token,
@@ -52,7 +58,8 @@ export async function runSource(
     const common = {
       store,
       run,
-      pricing: await currentPricing(config, store, now()),
+      pricing,
+      reading,
       limits: source.limits,
       now,
       ...(progress === undefined ? {} : { progress }),
@@ -67,7 +74,7 @@ export async function runSource(
       case 'clusters':
         return syncClusters({ ...common, items: source.adapter.clusters({ http, now }) });
       case 'rates':
-        return syncRates({ store, run, rates: source.adapter.rates({ http }), now });
+        return syncRates({ store, run, reading, rates: source.adapter.rates({ http }), now });
     }
   });
 }
@@ -136,6 +143,21 @@ async function recorded(
     await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), told);
     throw error;
   }
+}
+
+/**
+ * A hash of all that turns a source's documents into stored rows, apart from the documents: under another one they have
+ * to be read again, though they may not have changed. Rates only as far as the source's prices can need them.
+ */
+function readingOf(source: SourceConfig, { currency, rates }: Pricing): string {
+  const own = source.kind === 'catalogue' ? source.adapter.currency : undefined;
+  const needed = Object.entries(source.kind === 'rates' ? {} : rates)
+    .filter(([code]) => code !== currency && (own === undefined || code === own))
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+  const options = source.kind === 'catalogue' ? source.options : undefined;
+  const maxPrice = source.kind === 'rates' ? undefined : source.limits.maxHourlyPrice;
+  const all = [VERSION, source.adapter.id, options, maxPrice, currency, needed];
+  return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
 /** What readers see a catalogue's machines under; made when the source's options name a provider that is new. */

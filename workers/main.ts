@@ -1,4 +1,5 @@
 import { UnrecoverableError, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Closing } from '../src/closing.ts';
 import { composeWriteTier, openLoggedRedis, queueRedisUrl } from '../src/compose.ts';
@@ -23,16 +24,18 @@ import { within } from './within.ts';
 
 /** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
 const DIRTY_CHECK_MS = 2000;
-/** Jobs under way get this long to end before they are handed back. */
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
-const LET_GO_WITHIN_MS = 5000;
+const LET_GO_WITHIN_MS = 3000;
 const SWEEP_SCHEDULE = { name: 'publish-sweep', cron: '* * * * *' };
 
-/** Who counts what the worker does. */
-export interface WorkerObservers {
+export interface WorkerOptions {
+  /** Counts runs. */
   readonly observe?: SyncDependencies['observe'];
+  /** Counts rounds of publishing. */
   readonly published?: PublishObserver;
+  /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
+  readonly closeWithinMs?: number;
 }
 
 export interface WorkerProcess extends AsyncDisposable {
@@ -46,7 +49,7 @@ export interface WorkerProcess extends AsyncDisposable {
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { observe, published }: WorkerObservers = {},
+  { observe, published, closeWithinMs = CLOSE_WITHIN_MS }: WorkerOptions = {},
 ): Promise<WorkerProcess> {
   const closing = new Closing();
   try {
@@ -64,9 +67,14 @@ export async function startWorker(
     }
     const queues = openQueues(producer, logger);
     closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
+    // A queue whose first look at Redis fails stays broken for good: the start fails instead.
+    await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
 
     const consumer = openLoggedRedis(url, 'worker', logger);
-    closing.defer(() => consumer.disconnect());
+    const copies = keepCopies(consumer);
+    closing.defer(() => {
+      for (const connection of [consumer, ...copies]) connection.disconnect();
+    });
     const consume = { connection: consumer, prefix: QUEUE_PREFIX };
     const workers = [
       new Worker<SyncJob>(
@@ -98,7 +106,11 @@ export async function startWorker(
         logger[told ? 'debug' : 'warn']({ queue: worker.name, job: job?.id }, `job failed: ${error.message}`);
       });
     }
-    closing.defer(() => Promise.all(workers.map((worker) => drain(worker, logger))));
+    closing.defer(() => {
+      const isRedisThere = [consumer, ...copies].every(({ status }) => status === 'ready');
+      const end = (worker: Worker) => (isRedisThere ? drain(worker, closeWithinMs, logger) : abandon(worker));
+      return Promise.all(workers.map(end));
+    });
 
     const rounds = publishingRounds(tier, logger);
     closing.defer(() => within(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
@@ -160,14 +172,34 @@ function publishingRounds(tier: ReturnType<typeof composeWriteTier>, logger: Log
 }
 
 /**
+ * BullMQ copies the connection that it is given, and while Redis is away it never lets go of the copy, which connects
+ * again and again. So copies are kept here, and ended here.
+ */
+function keepCopies(connection: Redis): readonly Redis[] {
+  const copies: Redis[] = [];
+  const duplicate = connection.duplicate.bind(connection);
+  connection.duplicate = (override) => {
+    const copy = duplicate(override);
+    copies.push(copy);
+    return copy;
+  };
+  return copies;
+}
+
+/**
  * BullMQ waits for jobs without a limit, and to close by force is no use once it closes: what does not end in time
  * is told to stop, and goes back into the queue. The fence keeps a run that does not even hear that from writing.
  */
-async function drain(worker: Worker, logger: Logger): Promise<void> {
+async function drain(worker: Worker, ms: number, logger: Logger): Promise<void> {
   const closed = worker.close();
-  if (await within(CLOSE_WITHIN_MS, closed)) return;
+  if (await within(ms, closed)) return;
   logger.warn({ queue: worker.name }, 'jobs did not end in time and are handed back');
   worker.cancelAllJobs('the worker stops');
-  if (await within(LET_GO_WITHIN_MS, closed)) return;
-  await within(LET_GO_WITHIN_MS, worker.disconnect());
+  await within(LET_GO_WITHIN_MS, closed);
+}
+
+/** Without Redis no job can be told to have ended, and BullMQ would wait for it to come back. */
+async function abandon(worker: Worker): Promise<void> {
+  worker.cancelAllJobs('the worker stops');
+  await within(LET_GO_WITHIN_MS, worker.close(true));
 }

@@ -30,7 +30,8 @@ export function failureOfStatus(
   }
   if (status === 429 || status === 408 || status === 425 || status >= 500) {
     const retryAfterMs = retryAfter(headers.get('retry-after'), now);
-    return new SourceError('retry', said, retryAfterMs === undefined ? undefined : { retryAfterMs });
+    if (retryAfterMs === undefined) return new SourceError('retry', said);
+    return new SourceError('retry', said, { retryAfterMs, limitsAll: status === 429 });
   }
   return new SourceError('invalid', `${said}, which this adapter has no use for`);
 }

@@ -42,9 +42,10 @@ export interface SourceHttpOptions extends ReadingLimits {
  * @throws SourceError `misconfigured` for a URL or token that cannot be used; neither is repeated in the message
  */
 export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
-  const base = readBaseUrl(options.baseUrl);
-  if (base === undefined || base.protocol === 'file:')
-    return openSourceFile(base ?? options.baseUrl, options);
+  const given = readBaseUrl(options.baseUrl);
+  if (given === undefined || given.protocol === 'file:')
+    return openSourceFile(given ?? options.baseUrl, options);
+  const base = given;
   const common = new Headers({
     accept: 'application/json',
     'user-agent': options.userAgent ?? `fleetbook/${VERSION}`,

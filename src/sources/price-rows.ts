@@ -4,7 +4,7 @@ import { CsvError, type Info, parse } from 'csv-parse';
 import { z } from 'zod';
 import { parseJson, readBytes } from './body.ts';
 import { nothingListed } from './listing.ts';
-import { SourceError, type SourceHttp } from './source.ts';
+import { SourceError, type SourceHttp, type StreamAnswer } from './source.ts';
 
 /** Of a list in JSON, which is held whole; a list in CSV is read as it comes. */
 const MOST_JSON_BYTES = 64 * 1024 * 1024;
@@ -21,6 +21,9 @@ export interface PriceRow {
   readonly problem?: string;
 }
 
+/** How a price list is asked for. */
+export const PRICE_LIST = { headers: { accept: 'text/csv, application/json' } } as const;
+
 /**
  * The rows of a price list: CSV as RFC 4180 has it, with a first line that names the columns, or a JSON array of
  * objects. Which of them it is shows in its first character.
@@ -30,7 +33,14 @@ export interface PriceRow {
  *   reading it does
  */
 export async function* priceRows(http: SourceHttp, columns: readonly string[]): AsyncGenerator<PriceRow> {
-  const { body, headers, url } = await http.stream('', { headers: { accept: 'text/csv, application/json' } });
+  yield* priceRowsIn(await http.stream('', PRICE_LIST), columns);
+}
+
+/** As `priceRows`, of a list that has been asked for. */
+export async function* priceRowsIn(
+  { body, headers, url }: StreamAnswer,
+  columns: readonly string[],
+): AsyncGenerator<PriceRow> {
   const where = url.protocol === 'file:' ? fileURLToPath(url) : url.origin + url.pathname;
   const framed = ['content-length', 'transfer-encoding'].some((name) => headers.has(name));
   const { first, whole } = await opened(body);

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import type { Offer } from '../domain/machine.ts';
 import type { SourceMemoryUnit } from '../domain/memory.ts';
+import type { ReferenceRates } from '../domain/rates.ts';
 
 /**
  * The few meanings a failure can have; the worker decides by them what to do next.
@@ -18,15 +19,18 @@ export class SourceError extends Error {
   readonly kind: SourceFailureKind;
   /** Milliseconds that the upstream asked to be left alone (Retry-After). */
   readonly retryAfterMs: number | undefined;
+  /** The upstream limits whoever asks (429), whatever is asked for: no other region of it is to be asked either. */
+  readonly limitsAll: boolean;
 
   constructor(
     kind: SourceFailureKind,
     message: string,
-    options?: { cause?: unknown; retryAfterMs?: number },
+    options?: { cause?: unknown; retryAfterMs?: number; limitsAll?: boolean },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.kind = kind;
     this.retryAfterMs = options?.retryAfterMs;
+    this.limitsAll = options?.limitsAll ?? false;
   }
 }
 
@@ -95,6 +99,9 @@ export interface JsonRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
+
+/** What a source of reference rates says. */
+export type RatesReading = (ReferenceRates & { readonly version?: DocumentVersion }) | Unmodified;
 
 export interface StreamAnswer {
   /**

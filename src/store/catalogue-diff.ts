@@ -38,6 +38,10 @@ export async function rejectStaged(
   regions: readonly string[],
   maxPrice: string,
 ): Promise<{ rejected: RejectedKey[]; usable: number; duplicates: number }> {
+  const [found] = await sql<{ rows: number; astray: boolean; absurd: boolean }[]>`
+    select count(*)::int as rows, coalesce(bool_or(price > ${maxPrice}), false) as absurd,
+      coalesce(bool_or(not region_code = any(${regions}::text[])), false) as astray
+    from staged_offers`;
   const twice = await sql<{ regionCode: string; name: string; rows: number }[]>`
     with twice as (
       select region_code, name from staged_offers group by 1, 2 having count(*) > 1
@@ -47,7 +51,9 @@ export async function rejectStaged(
     )
     select region_code as "regionCode", name, count(*)::int as rows from gone group by 1, 2
     order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
-  const astray = await sql<{ regionCode: string; name: string }[]>`
+  const astray = !found?.astray
+    ? []
+    : await sql<{ regionCode: string; name: string }[]>`
     with gone as (
       delete from staged_offers s
       where not s.region_code = any(${regions}::text[]) and not exists (
@@ -56,13 +62,16 @@ export async function rejectStaged(
     )
     select region_code as "regionCode", name from gone
     order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
-  const absurd = await sql<
-    { regionCode: string; name: string; amount: string; per: string; currency: string }[]
-  >`
+  const absurd = !found?.absurd
+    ? []
+    : await sql<{ regionCode: string; name: string; amount: string; per: string; currency: string }[]>`
     with gone as (delete from staged_offers where price > ${maxPrice} returning *)
     select region_code as "regionCode", name, source_amount as amount, source_per as per, source_currency as currency
     from gone order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
-  const [left] = await sql<{ usable: number }[]>`select count(*)::int as usable from staged_offers`;
+  const isWhole = twice.length + astray.length + absurd.length === 0;
+  const [left] = isWhole
+    ? [found]
+    : await sql<{ rows: number }[]>`select count(*)::int as rows from staged_offers`;
   const rejected = [
     ...twice.map((row) =>
       machineRejected(row, `reported ${row.rows} times in one batch; which one holds cannot be told`),
@@ -78,7 +87,7 @@ export async function rejectStaged(
     ),
   ];
   const duplicates = twice.reduce((sum, row) => sum + row.rows, 0);
-  return { rejected, usable: left?.usable ?? 0, duplicates };
+  return { rejected, usable: left?.rows ?? 0, duplicates };
 }
 
 function machineRejected(
@@ -118,7 +127,7 @@ export async function computeDiff(
         case when keep then m.price else o.price end as price,
         coalesce(o.excluded_reason, case when o.price is null and not keep then 'no_exchange_rate' end)
           as excluded_reason,
-        coalesce(o.region_id, m.region_id) as region_id, m.id as machine_id, m.missed_runs,
+        m.region_id as old_region_id, m.id as machine_id, m.missed_runs,
         o.name is not null as is_reported,
         m.retired_at is not null as was_retired,
         m.id is not null and m.retired_at is null and m.excluded_reason is null as was_published,
@@ -147,11 +156,11 @@ export async function computeDiff(
     ) on commit drop`;
   await sql`
     with unreported as (
-      delete from catalogue_diff where not is_reported returning machine_id, region_id, old_name, was_published
+      delete from catalogue_diff where not is_reported returning machine_id, old_region_id, old_name, was_published
     )
     insert into catalogue_missing
-    select machine_id, region_id, old_name, r.code, was_published, false
-    from unreported join regions r on r.id = region_id`;
+    select machine_id, r.id, old_name, r.code, was_published, false
+    from unreported join regions r on r.id = old_region_id`;
   await excuseMissing(sql, rejected);
 
   const [row] = await sql<

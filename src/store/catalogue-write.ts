@@ -66,26 +66,30 @@ export async function writeMachines(
   now: string,
   runsUntilRetired: number,
 ): Promise<number> {
-  await sql`
-    update catalogue_diff d set region_id = r.id
-    from regions r
-    where d.region_id is null and r.provider_id = ${source.provider.id} and r.code = d.region_code
-      and r.organization_id is null`;
-
+  const providerId = source.provider.id;
   // Found by anti-join and inserted alone: ON CONFLICT would burn an id for every machine that is already there.
   await sql`
     with added as (
       insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
                             excluded_reason, source_id, created_at)
-      select region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency, excluded_reason,
+      select r.id, d.name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency, excluded_reason,
              ${source.id}, ${now}::timestamptz
-      from catalogue_diff where is_new
-      order by region_code collate "C", name collate "C"
+      from catalogue_diff d join regions r on ${isRegionOf(sql, providerId)} where is_new
+      order by region_code collate "C", d.name collate "C"
       returning id, price, source_amount, source_per, source_currency
     )
     insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
     select id, ${now}::timestamptz, price, source_amount, source_per, source_currency from added`;
 
+  const [differing] = await sql`select from catalogue_diff where not is_new limit 1`;
+  if (differing) await changeMachines(sql, source, now);
+  const retired = await retireMissing(sql, providerId, now, runsUntilRetired);
+  await sql`update regions set version = version + 1 where id in (${touchedRegions(sql, providerId)})`;
+  return retired;
+}
+
+/** Makes machines that are there what the batch says, with their prices, and tells those whose clusters show them. */
+async function changeMachines(sql: SessionSql, source: CatalogueSource, now: string): Promise<void> {
   await sql`
     update machine_prices p set valid_to = ${now}::timestamptz
     from catalogue_diff d
@@ -105,7 +109,23 @@ export async function writeMachines(
         source_per = d.source_per, source_currency = d.source_currency, excluded_reason = d.excluded_reason,
         source_id = ${source.id}, missed_runs = 0, retired_at = null
     from catalogue_diff d where m.id = d.machine_id`;
+  await sql`
+    update organizations set clusters_version = clusters_version + 1
+    where id in (select c.organization_id from clusters c join catalogue_diff d on d.machine_id = c.machine_id
+                 where d.reshaped and c.retired_at is null)`;
+  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
+  await sql`
+    update clusters c set source_hash = ''
+    from catalogue_diff d where d.machine_id = c.machine_id and d.reshaped and c.source_hash <> ''`;
+}
 
+/** Counts what was not reported, and retires it when it is due. @returns how many machines that were */
+async function retireMissing(
+  sql: SessionSql,
+  providerId: number,
+  now: string,
+  runsUntilRetired: number,
+): Promise<number> {
   await sql`
     update machines m set missed_runs = case when g.excused then 0 else missed_runs + 1 end
     from catalogue_missing g where m.id = g.machine_id and (not g.excused or m.missed_runs > 0)`;
@@ -121,28 +141,23 @@ export async function writeMachines(
     ), dirtied as (
       update regions set version = version + 1
       where id in (select region_id from retired where was_published)
-        and id not in (${touchedRegions(sql)})
+        and id not in (${touchedRegions(sql, providerId)})
     )
     select id from retired`;
-
-  await sql`update regions set version = version + 1 where id in (${touchedRegions(sql)})`;
-  await sql`
-    update organizations set clusters_version = clusters_version + 1
-    where id in (select c.organization_id from clusters c join catalogue_diff d on d.machine_id = c.machine_id
-                 where d.reshaped and c.retired_at is null)`;
-  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
-  await sql`
-    update clusters c set source_hash = ''
-    from catalogue_diff d where d.machine_id = c.machine_id and d.reshaped and c.source_hash <> ''`;
   return retired.count;
 }
 
 /** Regions whose published list the diff changes. */
-function touchedRegions(sql: SessionSql) {
+function touchedRegions(sql: SessionSql, providerId: number) {
   return sql`
-    select region_id from catalogue_diff
+    select r.id from catalogue_diff d join regions r on ${isRegionOf(sql, providerId)}
     where differs and (was_published or is_published)
       and (was_published <> is_published or reshaped or price is distinct from old_price)`;
+}
+
+/** Joins a row of the diff, which may be older than its region, to it. */
+function isRegionOf(sql: SessionSql, providerId: number) {
+  return sql`r.provider_id = ${providerId} and r.code = d.region_code and r.organization_id is null`;
 }
 
 /** Makes the quarantine of a source what the last good run said: current state, not a log. */

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import postgres from 'postgres';
 
 export type Sql = postgres.Sql<Record<string, never>>;
@@ -78,9 +79,36 @@ export interface SessionSql extends Sql {
  * the rest of a transaction on its own. Whatever was not committed when it ends is rolled back by the server.
  */
 export function openSession(url: string, options: ClientOptions): Session {
-  const client: Sql = postgres(url, { ...options, ...FOR_GOOD, max: 1, onclose: () => void end() });
+  const connecting = SEVERAL_HOSTS.test(url) ? {} : { socket: promptSocket };
+  const client: Sql = postgres(url, {
+    ...options,
+    ...FOR_GOOD,
+    ...connecting,
+    max: 1,
+    onclose: () => void end(),
+  });
   const end = () => client.end({ timeout: 0 });
   return { sql: Object.assign(client, { inSession: true as const }), [Symbol.asyncDispose]: end };
+}
+
+/** postgres.js tries one after the other then, which it leaves to nobody else. */
+const SEVERAL_HOSTS = /^[^/]*\/\/[^/]*,/;
+
+interface Server {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+  readonly path: string | false;
+}
+
+/**
+ * A socket that does not wait to be told of the arrival of what it sent before it sends more (Nagle's algorithm): that
+ * is 40 ms for every COPY. `host` is what TLS checks the server's name by.
+ */
+function promptSocket({ host: [host = ''], port: [port = 5432], path }: Server): Socket {
+  const socket = new Socket().setNoDelay(true);
+  if (path) socket.connect(path);
+  else socket.connect(port, host);
+  return Object.assign(socket, { host });
 }
 
 type TransactionSql = postgres.TransactionSql<Record<string, never>>;

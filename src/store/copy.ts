@@ -6,8 +6,8 @@ import type { SessionSql } from './connect.ts';
 const CHUNK = 65_536;
 
 /**
- * Copies rows into a table of the session and analyzes it. Each line is one row in COPY's text format, line feed
- * included; `copyField` makes its fields.
+ * Copies rows into a table of the session and analyzes it. What comes are whole rows in COPY's text format, one or
+ * many at a time, each with its line feed; `copyField` makes their fields.
  *
  * postgres.js 3.4 never says that a COPY failed once its end was sent: neither that the server refused a row nor that
  * the connection was lost. The statement after it does not wait for that word, and the rows are counted.
@@ -35,7 +35,7 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Chunk, un
   let rows = 0;
   for await (const line of lines) {
     text += line;
-    rows += 1;
+    rows += countRows(line);
     if (text.length < CHUNK) continue;
     yield { text, rows };
     text = '';
@@ -43,6 +43,13 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Chunk, un
   }
   if (rows > 0) yield { text, rows };
   return undefined;
+}
+
+/** The line feeds: one inside of a field is written in another way. */
+function countRows(lines: string): number {
+  let rows = 0;
+  for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) rows += 1;
+  return rows;
 }
 
 /** Sends every chunk, and gives up at once, also in the middle of a long wait for the next one, when the copy fails. */

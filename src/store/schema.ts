@@ -88,6 +88,24 @@ export const sources = pgTable('sources', {
   verifiedAt: instant('verified_at'),
 });
 
+/**
+ * The versions of its documents that a source's stored rows come from: written with those rows and with nothing else.
+ * Under another `reading` (a hash of what turns a document into rows) they say nothing.
+ */
+export const sourceValidators = pgTable(
+  'source_validators',
+  {
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    url: text('url').notNull(),
+    etag: text('etag'),
+    lastModified: text('last_modified'),
+    reading: text('reading').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId, t.url] })],
+);
+
 /** The newest reference rates of the European Central Bank: units of the currency for one euro. */
 export const exchangeRates = pgTable('exchange_rates', {
   currency: text('currency').primaryKey(),

@@ -5,6 +5,8 @@ import type { Store } from '../store/connect.ts';
 import { holdStaged, supersedeHeld } from '../store/held.ts';
 import { boundedRejected } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { stageStored } from '../store/validators.ts';
+import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
 import { type BrokenGuard, brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { createStaging, highestPrice, type Pricing, type Progress, stageCatalogue } from './stage.ts';
 
@@ -15,6 +17,8 @@ export interface CatalogueSync {
   readonly items: AsyncIterable<CatalogueItem>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
+  /** Under which the versions of the documents that were read are kept, see store/validators.ts; absent: none are. */
+  readonly reading?: string;
   /** An operator has approved the batch: it is diffed again and stored whatever the guards say. */
   readonly approved?: boolean;
   readonly progress?: Progress;
@@ -50,16 +54,18 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     await finishRun(sql, sync.run, 'superseded', undefined, now);
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
+  if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
+  const seen = fetched.seen + (await stageStored(sql, source.id, unmodifiedRegions(fetched.documents)));
   const maxPrice = highestPrice(sync.limits.maxHourlyPrice, sync.pricing);
   const staged = await rejectStaged(sql, source.provider.id, [...fetched.regions.keys()], maxPrice);
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeDiff(sql, { id: source.id, providerId: source.provider.id }, rejected);
-  const rejectedCount = fetched.seen - staged.usable;
-  const { seen, totals } = fetched;
+  const rejectedCount = seen - staged.usable;
+  const { totals } = fetched;
   const { duplicates } = staged;
   const broken = brokenGuards({ ...diff, seen, totals, duplicates, rejected: rejectedCount }, sync.limits);
   const counts: RunCounts = {
-    seen: fetched.seen,
+    seen,
     added: diff.added,
     changed: diff.changed,
     retired: 0,
@@ -74,6 +80,7 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const renamed = await writeRegions(sql, source, fetched.regions);
   const retired = await writeMachines(sql, source, now, runsUntilRetired(sync.approved));
   await writeQuarantine(sql, source.id, rejected);
+  await keepVersions(sql, source.id, sync.reading, fetched.documents, rejected);
   if (!sync.approved) await supersedeHeld(sql, source.id);
   const outcome = renamed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import { pricePerMinute } from '../domain/price.ts';
-import type { ClusterItem } from '../sources/source.ts';
+import type { ClusterItem, DocumentItem } from '../sources/source.ts';
 import { writeQuarantine } from '../store/catalogue-write.ts';
 import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '../store/cluster-diff.ts';
 import { resolveReferences, setSlugs, slugRows, takenSlugs, writeClusters } from '../store/cluster-write.ts';
@@ -10,6 +10,7 @@ import { copyField, copyLines } from '../store/copy.ts';
 import { holdStagedClusters, supersedeHeld } from '../store/held.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { assignSlugs } from './slugs.ts';
 import type { Pricing, Progress } from './stage.ts';
@@ -21,6 +22,8 @@ export interface ClusterSync {
   readonly items: AsyncIterable<ClusterItem>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
+  /** See `CatalogueSync`. */
+  readonly reading?: string;
   readonly approved?: boolean;
   readonly progress?: Progress;
   readonly now: () => Date;
@@ -57,6 +60,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
     await finishRun(sql, sync.run, 'superseded', undefined, now);
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
+  if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
   const staged = await rejectStagedClusters(sql);
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeClusterDiff(sql, sync.run.sourceId, rejected);
@@ -86,6 +90,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   await setSlugs(sql, assignSlugs(await slugRows(sql), await takenSlugs(sql)));
   const retired = await writeClusters(sql, sync.run.sourceId, now, runsUntilRetired(sync.approved));
   await writeQuarantine(sql, sync.run.sourceId, rejected);
+  await keepVersions(sql, sync.run.sourceId, sync.reading, fetched.documents, rejected);
   if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
   const outcome = diff.added + changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, changed, retired }, now);
@@ -96,11 +101,16 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
 async function stageClusters(
   sql: SessionSql,
   sync: ClusterSync,
-): Promise<{ seen: number; rejected: readonly RejectedKey[] }> {
+): Promise<{ seen: number; rejected: readonly RejectedKey[]; documents: readonly DocumentItem[] }> {
   const rejected: RejectedKey[] = [];
+  const documents: DocumentItem[] = [];
   let seen = 0;
   async function* lines(): AsyncGenerator<string> {
     for await (const item of sync.items) {
+      if (item.kind === 'version' || item.kind === 'unmodified') {
+        documents.push(item);
+        continue;
+      }
       seen += 1;
       const row = item.kind === 'cluster' ? stagedCluster(item.cluster, sync.pricing) : item;
       if (row.kind === 'rejected') {
@@ -114,7 +124,7 @@ async function stageClusters(
   }
   await copyLines(sql, 'staged_clusters', lines());
   sync.progress?.(seen);
-  return { seen, rejected };
+  return { seen, rejected, documents };
 }
 
 /**

@@ -1,13 +1,16 @@
-import type { ReferenceRates } from '../domain/rates.ts';
+import type { RatesReading } from '../sources/source.ts';
 import type { Store } from '../store/connect.ts';
-import { writeRates } from '../store/rates.ts';
+import { storedRates, writeRates } from '../store/rates.ts';
 import { finishRun, holdsFence, type Run } from '../store/runs.ts';
+import { keepVersions } from './documents.ts';
 import type { SyncResult } from './sync-catalogue.ts';
 
 export interface RatesSync {
   readonly store: Store;
   readonly run: Run;
-  readonly rates: Promise<ReferenceRates>;
+  readonly rates: Promise<RatesReading>;
+  /** See `CatalogueSync`. */
+  readonly reading?: string;
   readonly now: () => Date;
 }
 
@@ -18,13 +21,19 @@ export interface RatesSync {
  */
 export async function syncRates(sync: RatesSync): Promise<SyncResult> {
   const rates = await sync.rates;
-  const seen = Object.keys(rates.perEuro).length;
+  const read = 'unmodified' in rates ? undefined : rates;
+  const known = read ?? (await storedRates(sync.store.sql));
+  const seen = Object.keys(known?.perEuro ?? {}).length;
   await using session = sync.store.session();
   const { sql } = session;
   const now = sync.now().toISOString();
   await sql`begin`;
   const holds = await holdsFence(sql, sync.run);
-  const { added, changed } = holds ? await writeRates(sql, rates) : { added: 0, changed: 0 };
+  const { added, changed } = holds && read ? await writeRates(sql, read) : { added: 0, changed: 0 };
+  if (holds && read) {
+    const documents = read.version ? [{ kind: 'version', version: read.version } as const] : [];
+    await keepVersions(sql, sync.run.sourceId, sync.reading, documents, []);
+  }
   const counts = { seen, added, changed, retired: 0, rejected: 0 };
   const outcome = !holds ? 'superseded' : added + changed > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, counts, now);

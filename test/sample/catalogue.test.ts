@@ -29,7 +29,7 @@ async function read(adapter: CatalogueAdapter) {
     if (item.kind === 'offer') offers.push(item.offer);
     else if (item.kind === 'region') regions.set(item.code, item.name);
     else if (item.kind === 'total') expect(item.fetched).toBe(item.advertised);
-    else expect.fail(`rejected ${item.key}: ${item.reason}`);
+    else expect.fail(JSON.stringify(item));
   }
   return { provider: adapter.provider, offers, regions };
 }
@@ -104,7 +104,7 @@ describe('the sample clusters', () => {
     });
     const created: string[] = [];
     for await (const item of json.clusters({ http, now: () => NOW })) {
-      if (item.kind !== 'cluster') return expect.fail(`rejected ${item.key}: ${item.reason}`);
+      if (item.kind !== 'cluster') return expect.fail(JSON.stringify(item));
       expect(item.cluster.organization).toBe(SAMPLE_ORGANIZATION.slug);
       created.push(item.cluster.createdAt);
     }

@@ -25,7 +25,8 @@ beforeEach(async () => {
 afterEach(() => proxy[Symbol.asyncDispose]());
 
 /** A reader that reaches Postgres through the proxy alone. */
-const open = (options: Partial<ReaderOptions> = {}) => scene.reader({ databaseUrl: proxy.url, ...options });
+const open = (options: Partial<ReaderOptions> = {}) =>
+  scene.reader({ databaseUrl: proxy.url, postgresDeadlineMs: 500, ...options });
 
 async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
   const reader = open(options);
@@ -88,7 +89,7 @@ describe.each(outages)('when Postgres %s', (_, strike) => {
         ),
       ),
     );
-    expect(first).toBeLessThan(3500);
+    expect(first).toBeLessThan(1000);
     expect(await timed(() => expect(ask()).rejects.toThrow(Unavailable))).toBeLessThan(100);
     await proxy.heal();
     await until(ask, { timeoutMs: 5000 });

@@ -39,6 +39,7 @@ export interface ReaderOptions {
   readonly pollMs?: number;
   readonly memoryLimit?: number;
   readonly postgresReads?: number;
+  readonly postgresDeadlineMs?: number;
   readonly staleLimitMs?: number;
   readonly tokenStaleLimitMs?: number;
 }
@@ -85,6 +86,7 @@ export function openReader(options: ReaderOptions): TestReader {
     now,
     memoryLimit: options.memoryLimit ?? 64_000_000,
     postgresReads: options.postgresReads ?? 16,
+    ...(options.postgresDeadlineMs === undefined ? {} : { postgresDeadlineMs: options.postgresDeadlineMs }),
     staleLimitMs: options.staleLimitMs ?? 3_600_000,
     tokenStaleLimitMs: options.tokenStaleLimitMs ?? 900_000,
   });

@@ -181,19 +181,24 @@ describe('a catalogue', () => {
     expect(await versions(scene)).toEqual({ ...before, a: (before.a ?? 0) + 2 });
   });
 
-  it.each([
-    ['over_cpu_limit', { cpu: 33, ram: 128 }],
-    ['over_ram_limit', { cpu: 32, ram: 129 }],
-    ['over_ram_per_cpu_limit', { cpu: 2, ram: 17 }],
-    ['fractional_memory', { cpu: 1, ram: 0.5 }],
-    ['zero_price', { amount: '0' }],
-    ['zero_price', { amount: '0.00000000000000001', price: { per: 'month' } }],
-    ['accelerated', { excluded: 'accelerated', amount: '0' }],
-    [null, { cpu: 32, ram: 128 }],
-    [null, { cpu: 2, ram: 16 }],
-  ] as const)('stores with reason %s a machine of %o', async (excluded, fields) => {
-    await scene.catalogue([region('a'), offer('a', 'x', fields), offer('a', 'y')]);
-    expect(await machines(scene)).toMatchObject({ 'a/x': { excluded }, 'a/y': { excluded: null } });
+  it('stores what cannot be published with the reason, and publishes what is on the boundary', async () => {
+    const cases = [
+      ['over_cpu_limit', { cpu: 33, ram: 128 }],
+      ['over_ram_limit', { cpu: 32, ram: 129 }],
+      ['over_ram_per_cpu_limit', { cpu: 2, ram: 17 }],
+      ['fractional_memory', { cpu: 1, ram: 0.5 }],
+      ['zero_price', { amount: '0' }],
+      ['zero_price', { amount: '0.00000000000000001', price: { per: 'month' } }],
+      ['accelerated', { excluded: 'accelerated', amount: '0' }],
+      [null, { cpu: 32, ram: 128 }],
+      [null, { cpu: 2, ram: 16 }],
+    ] as const;
+    await scene.catalogue([
+      region('a'),
+      ...cases.map(([, fields], index) => offer('a', `m${index}`, fields)),
+    ]);
+    const stored = await machines(scene);
+    expect(cases.map((_, index) => stored[`a/m${index}`]?.excluded)).toEqual(cases.map(([reason]) => reason));
   });
 
   it('retires a machine that three good runs did not report, and it returns with its id', async () => {

@@ -7,6 +7,7 @@ import { labelIn, readRow, rejectedRow } from '../rows.ts';
 import {
   type ClusterAdapter,
   type ClusterItem,
+  type DocumentItem,
   type JsonAnswer,
   SourceError,
   type SourceHttp,
@@ -77,7 +78,12 @@ export const adapter: ClusterAdapter = {
   async *clusters({ http }) {
     const seen = new Map<string, ReportedCluster | 'ambiguous'>();
     const unusable: ClusterItem[] = [];
-    for await (const { row, index, currency } of rows(http)) {
+    for await (const found of rows(http)) {
+      if ('kind' in found) {
+        unusable.push(found);
+        continue;
+      }
+      const { row, index, currency } = found;
       const { value, reason } = readRow(Cluster, row);
       if (value === undefined) {
         unusable.push(
@@ -147,24 +153,42 @@ function reported(cluster: z.infer<typeof Cluster>, currency: string): ReportedC
   };
 }
 
-async function* rows(http: SourceHttp): AsyncGenerator<{ row: unknown; index: number; currency: string }> {
+interface FoundRow {
+  readonly row: unknown;
+  readonly index: number;
+  readonly currency: string;
+}
+
+/** A version only of a list of one page: of several, one that is unmodified says nothing of the others. */
+async function* rows(http: SourceHttp): AsyncGenerator<FoundRow | DocumentItem> {
   const visited = new Set<string>();
+  const asked = await http.jsonIfModified('', Document);
+  if ('unmodified' in asked && nextLink(asked.headers.get('link')) === undefined) {
+    yield { kind: 'unmodified', version: asked.unmodified };
+    return;
+  }
   let index = 0;
-  let next: string | undefined = '';
-  while (next !== undefined) {
-    const { data, headers, url }: JsonAnswer<z.infer<typeof Document>> = await http.json(next, Document);
+  let answer: JsonAnswer<z.infer<typeof Document>> =
+    'unmodified' in asked ? await http.json('', Document) : asked;
+  for (;;) {
+    const { data, headers, url, version } = answer;
     visited.add(url.href);
     for (const row of data.clusters) yield { row, index: index++, currency: data.currency };
     const link = nextLink(headers.get('link'));
-    if (link !== undefined && !URL.canParse(link, url.href)) {
+    if (link === undefined) {
+      if (visited.size === 1 && version !== undefined) yield { kind: 'version', version };
+      return;
+    }
+    if (!URL.canParse(link, url.href)) {
       throw new SourceError('invalid', 'the Link header names a next page that is no URL');
     }
-    next = link === undefined ? undefined : new URL(link, url).href;
-    if (next !== undefined && (visited.has(next) || visited.size >= MOST_PAGES)) {
+    const next = new URL(link, url).href;
+    if (visited.has(next) || visited.size >= MOST_PAGES) {
       throw new SourceError(
         'invalid',
         'the pages of clusters, joined by Link headers, do not come to an end',
       );
     }
+    answer = await http.json(next, Document);
   }
 }

@@ -91,7 +91,8 @@ export const adapter: CatalogueAdapter = {
   currency: 'USD',
   schedule: '23 4 * * *',
   notes:
-    'Each region has a file of up to 500 MB; they are read as streams, one after the other, and never held. A region ' +
+    'Each region has a file of up to 500 MB; they are read as streams, one after the other, and never held, and only ' +
+    'those that have changed (`ETag`, `Last-Modified`). A region ' +
     'whose file cannot be read keeps the machines that it had. What AWS lists as a previous generation counts as ' +
     '`deprecated`.',
 
@@ -121,20 +122,23 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** A failure that concerns one file alone. That the upstream wants to be left alone concerns all of them. */
+/** A failure that concerns one file alone, for however long it says; a limit on requests concerns all of them. */
 function failed(error: unknown): SourceError {
-  if (error instanceof SourceError && error.retryAfterMs === undefined) return error;
+  if (error instanceof SourceError && !error.limitsAll) return error;
   throw error;
 }
 
 async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promise<CatalogueItem[]> {
   const { regionCode, currentVersionUrl } = region;
-  const { body, url } = await http.stream(currentVersionUrl);
+  const answer = await http.streamIfModified(currentVersionUrl);
+  if ('unmodified' in answer) return [{ kind: 'unmodified', version: answer.unmodified, regionCode }];
+  const { body, url, version } = answer;
   const where = url.origin + url.pathname;
   const items: CatalogueItem[] = [];
   const machines = new Map<string, Machine>();
   const prices = new Map<string, Row<string>>();
   let begun = false;
+  let changesLater = false;
   const isWanted = (map: string, sku: string) => {
     begun ||= map === 'products';
     // Else every price would have to be kept until the product is known that it belongs to.
@@ -144,8 +148,10 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   const maps = ['products', 'terms.OnDemand'];
   for await (const { map, key: sku, value } of entriesOf(body, { maps, isWanted, where })) {
     const read = map === 'products' ? machineOf(sku, value, regionCode) : undefined;
-    if (map !== 'products') prices.set(sku, priceOf(value, now));
-    else if (read !== undefined && 'kind' in read) items.push(read);
+    if (map !== 'products') {
+      prices.set(sku, priceOf(value, now));
+      changesLater ||= beginsLater(value, now);
+    } else if (read !== undefined && 'kind' in read) items.push(read);
     else if (read !== undefined) machines.set(sku, read);
   }
   const [first] = machines.values();
@@ -154,6 +160,7 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   items.push({ kind: 'region', code: regionCode, name: first.shape.location });
   const byName = Map.groupBy(machines.values(), ({ name }) => name);
   for (const [name, rows] of byName) items.push(offered(name, regionCode, rows, prices));
+  if (version !== undefined && !changesLater) items.push({ kind: 'version', version, regionCode });
   return items;
 }
 
@@ -227,6 +234,13 @@ function priceOf(terms: unknown, now: Date): Row<string> {
     return { reason: problems[0] ?? 'no term is on demand, in force and priced by the hour' };
   if (amounts.size > 1) return { reason: `several hourly prices are in force: ${[...amounts].join(', ')}` };
   return { value: found };
+}
+
+/** Whether a term is yet to come: then the same file will say another price. */
+function beginsLater(terms: unknown, now: Date): boolean {
+  return Object.values(typeof terms === 'object' && terms !== null ? terms : {}).some(
+    (row) => Date.parse(readRow(Term, row).value?.effectiveDate ?? '') > now.getTime(),
+  );
 }
 
 /** One type in one region, from the rows that price it: as a rule one, sometimes another at zero dollars beside it. */

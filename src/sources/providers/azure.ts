@@ -111,9 +111,9 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** A failure that concerns one region alone. That the upstream wants to be left alone concerns all of them. */
+/** A failure that concerns one region alone, for however long it says; a limit on requests concerns all of them. */
 function failed(error: unknown): SourceError {
-  if (error instanceof SourceError && error.retryAfterMs === undefined) return error;
+  if (error instanceof SourceError && !error.limitsAll) return error;
   throw error;
 }
 

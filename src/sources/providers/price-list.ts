@@ -4,7 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
 import { label } from '../fields.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
-import { priceRows } from '../price-rows.ts';
+import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
 import type { CatalogueItem, GenericCatalogueAdapter } from '../source.ts';
 
@@ -40,7 +40,12 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
 
   async *catalogue({ http }) {
     const names = new Map<string, Map<string, string>>();
-    for await (const { at, row, problem } of priceRows(http, requiredColumns(PriceColumns))) {
+    const answer = await http.streamIfModified('', PRICE_LIST);
+    if ('unmodified' in answer) {
+      yield { kind: 'unmodified', version: answer.unmodified };
+      return;
+    }
+    for await (const { at, row, problem } of priceRowsIn(answer, requiredColumns(PriceColumns))) {
       const read: Row<Priced> = problem === undefined ? readRow(PriceColumns, row) : { reason: problem };
       const { value, reason } = read;
       if (value === undefined) {
@@ -55,6 +60,7 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
       yield { kind: 'offer', offer: offer(value) };
     }
     for (const [code, given] of names) yield regionNamed(code, given);
+    if (answer.version !== undefined) yield { kind: 'version', version: answer.version };
   },
 };
 

@@ -74,8 +74,8 @@ export const adapter: CatalogueAdapter = {
         yield* items;
         read += 1;
       } catch (error) {
-        // A zone that cannot be read holds its own machines, not the other zones'. What asks to be left alone is no zone.
-        if (!(error instanceof SourceError) || error.retryAfterMs !== undefined) throw error;
+        // A zone that cannot be read, for however long it says, holds its own machines, not the other zones'.
+        if (!(error instanceof SourceError) || error.limitsAll) throw error;
         yield rejectedRow(zone, error.message, { regionCode: zone });
         failed ??= error;
       }

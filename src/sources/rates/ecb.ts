@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ReferenceRates } from '../../domain/rates.ts';
 import { amount, currencyCode } from '../fields.ts';
-import { type SourceContext, SourceError } from '../source.ts';
+import { type RatesReading, type SourceContext, SourceError } from '../source.ts';
 
 /** Many times the file's size. */
 const MOST_BYTES = 256 * 1024;
@@ -21,8 +21,10 @@ export const adapter = {
    * `<Cube time='2026-11-20'>`, which needs no XML library.
    * @throws SourceError `invalid` when it is not that file, has no date, or a rate that is none
    */
-  async rates({ http }: Pick<SourceContext, 'http'>): Promise<ReferenceRates> {
-    const { body } = await http.stream('');
+  async rates({ http }: Pick<SourceContext, 'http'>): Promise<RatesReading> {
+    const answer = await http.streamIfModified('');
+    if ('unmodified' in answer) return answer;
+    const { body, version } = answer;
     const chunks: Uint8Array[] = [];
     let size = 0;
     for await (const chunk of body) {
@@ -31,7 +33,8 @@ export const adapter = {
         throw new SourceError('invalid', `the rates are larger than ${MOST_BYTES} bytes`);
       chunks.push(chunk);
     }
-    return readRates(Buffer.concat(chunks).toString('utf8'));
+    const rates = readRates(Buffer.concat(chunks).toString('utf8'));
+    return version === undefined ? rates : { ...rates, version };
   },
 } as const;
 

@@ -34,7 +34,9 @@ async function itemsOf(document: unknown): Promise<ClusterItem[]> {
 }
 
 const keysOf = (items: readonly ClusterItem[]) =>
-  items.map((item) => (item.kind === 'cluster' ? item.cluster.key : `rejected ${item.key}`));
+  items.map((item) =>
+    item.kind === 'cluster' ? item.cluster.key : `${item.kind} ${'key' in item ? item.key : ''}`,
+  );
 
 describe('clusters from a JSON document', () => {
   const expected: ClusterItem[] = [
@@ -296,5 +298,33 @@ describe('pages of clusters', () => {
         message: expect.stringContaining(String(says)),
       });
     }
+  });
+});
+
+describe('a list of clusters that is asked for by its version', () => {
+  const read = async (url: string, etag: string): Promise<string[]> => {
+    const versions = new Map([[url, { url, etag }]]);
+    const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
+    const http = openSourceHttp({ baseUrl: url, credentials: 'none', versions, ...limits });
+    const kinds: string[] = [];
+    for await (const { kind } of adapter.clusters({ http, now: () => new Date() })) kinds.push(kind);
+    return kinds;
+  };
+
+  it('is unmodified as a whole when it has one page', async () => {
+    await using upstream = await fakeUpstream();
+    upstream.expect({ path: '/clusters', headers: { 'if-none-match': '"1"' } }, { status: 304 });
+    expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['unmodified']);
+    upstream.expect({ path: '/clusters' }, { json: [], headers: { etag: '"2"' } });
+    expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['version']);
+  });
+
+  it('is read whole when a first page that is unmodified leads to another, and has no version then', async () => {
+    await using upstream = await fakeUpstream();
+    const headers = { link: '<?page=2>; rel="next"', etag: '"1"' };
+    upstream.expect({ path: '/clusters', headers: { 'if-none-match': '"1"' } }, { status: 304, headers });
+    upstream.expect({ path: '/clusters', headers: { 'if-none-match': null } }, { json: [{}], headers });
+    upstream.expect({ path: '/clusters', query: { page: '2' } }, { json: [], headers: { etag: '"p2"' } });
+    expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['rejected']);
   });
 });

@@ -1,0 +1,98 @@
+/** Whole catalogues of a few machines, as providers answer them: for tests of what happens when an answer is bad. */
+import type { FakeAnswer, FakeUpstream } from './fake-upstream.ts';
+
+type Page = { readonly names: readonly string[] } | { readonly instead: FakeAnswer };
+
+/** Hetzner's answers: one location, and its list of types page by page. Nothing comes before `after` is settled. */
+export function hetzner(
+  upstream: FakeUpstream,
+  pages: readonly Page[],
+  total: number,
+  after = Promise.resolve(),
+) {
+  const meta = (page: number, next_page: number | null, total_entries: number) => ({
+    pagination: { page, next_page, total_entries },
+  });
+  const query = (page: number) => ({ page: String(page), per_page: '50' });
+  const locations = [{ name: 'fsn1', city: 'Falkenstein' }];
+  const json = { locations, meta: meta(1, null, 1) };
+  const asked = upstream.expect({ path: '/v1/locations', query: query(1) }, { json, after });
+  for (const [index, page] of pages.entries()) {
+    const number = index + 1;
+    const call = { path: '/v1/server_types', query: query(number) };
+    if ('instead' in page) {
+      upstream.expect(call, page.instead);
+      continue;
+    }
+    const prices = [{ location: 'fsn1', price_hourly: { net: '0.06' } }];
+    const server_types = page.names.map((name) => ({ name, cores: 2, memory: 4, prices }));
+    const next = number < pages.length ? number + 1 : null;
+    upstream.expect(call, { json: { server_types, meta: meta(number, next, total) } });
+  }
+  return asked;
+}
+
+/** UpCloud's answers: one zone and its plans, with prices per hour as the upstream writes them. */
+export function upcloud(upstream: FakeUpstream, prices: Readonly<Record<string, number>>) {
+  const zones = [{ id: 'fi-hel1', description: 'Helsinki 1', public: 'yes' }];
+  const plans = Object.keys(prices).map((name) => ({ name, core_number: 2, memory_amount: 4096 }));
+  const priced = Object.entries(prices).map(([name, price]) => [`server_plan_${name}`, { amount: 1, price }]);
+  upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: zones } } });
+  upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: plans } } });
+  upstream.expect(
+    { path: '/1.3/price' },
+    { json: { prices: { zone: [{ name: 'fi-hel1', ...Object.fromEntries(priced) }], currency: 'EUR' } } },
+  );
+}
+
+export const ZONES = [
+  'fr-par-1',
+  'fr-par-2',
+  'fr-par-3',
+  'nl-ams-1',
+  'nl-ams-2',
+  'nl-ams-3',
+  'pl-waw-1',
+  'pl-waw-2',
+  'pl-waw-3',
+];
+
+/** Scaleway's answers: one type in every zone, at 0.06 an hour unless another price is given; some may be unwell. */
+export function scaleway(
+  upstream: FakeUpstream,
+  prices: Readonly<Record<string, number>> = {},
+  unwell: Readonly<Record<string, FakeAnswer>> = {},
+) {
+  for (const zone of ZONES) {
+    const path = `/instance/v1/zones/${zone}/products/servers`;
+    const query = { page: '1', per_page: '100' };
+    const headers = { 'x-total-count': '1' };
+    const type = { ncpus: 2, ram: 4 * 2 ** 30, end_of_service: false, hourly_price: prices[zone] ?? 0.06 };
+    const answer = unwell[zone] ?? { headers, json: { servers: { 'DEV1-M': type } } };
+    upstream.expect({ path, query }, answer);
+    if (unwell[zone] !== undefined) continue;
+    const stock = { servers: { 'DEV1-M': { availability: 'available' } } };
+    upstream.expect({ path: `${path}/availability`, query }, { headers, json: stock });
+  }
+}
+
+const ROW = {
+  region_code: 'dc1',
+  cpu: 2,
+  ram: 4,
+  ram_unit: 'GiB',
+  price: 0.06,
+  per: 'hour',
+  currency: 'EUR',
+};
+export type Row = Omit<typeof ROW, 'ram' | 'price'> & {
+  name: string;
+  ram: number | string;
+  price: number | string;
+};
+
+/** A list of six machines of 4 GiB at 0.06 an hour, which is 0.001 a minute; `change` makes others of them. */
+export function priceList(upstream: FakeUpstream, change: (row: Row) => Row | readonly Row[] = (row) => row) {
+  const rows = ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'].map((name): Row => ({ ...ROW, name }));
+  upstream.expect({ path: '/prices' }, { json: rows.flatMap(change) });
+}

@@ -1,0 +1,55 @@
+import { createServer } from 'node:http';
+import { startSampleUpstream } from '../../src/sample/upstream.ts';
+
+/** How an upstream takes a call: as usual, with an error, with something else, or not at all until it is told to. */
+export type Mood =
+  | 'well'
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+  | { readonly until: Promise<unknown> };
+
+export type Upstream = 'hetzner' | 'linode' | 'clusters';
+
+/** The sample's upstreams, each of which can be put into a mood. */
+export interface MoodyUpstream extends AsyncDisposable {
+  readonly urls: Readonly<Record<Upstream, string>>;
+  readonly moods: Record<Upstream, Mood>;
+  /** Calls so far. */
+  readonly calls: Record<Upstream, number>;
+}
+
+export async function moodyUpstream(): Promise<MoodyUpstream> {
+  const sample = await startSampleUpstream();
+  const moods: Record<Upstream, Mood> = { hetzner: 'well', linode: 'well', clusters: 'well' };
+  const calls: Record<Upstream, number> = { hetzner: 0, linode: 0, clusters: 0 };
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? '/';
+    const name = (['hetzner', 'linode', 'clusters'] as const).find((known) => path.startsWith(`/${known}`));
+    if (name) calls[name] += 1;
+    const mood = name ? moods[name] : 'well';
+    if (mood !== 'well' && 'until' in mood) await mood.until;
+    else if (mood !== 'well') {
+      response.writeHead(mood.status, mood.headers).end(mood.body);
+      return;
+    }
+    if (response.destroyed) return;
+    const authorization = request.headers.authorization;
+    const answer = await fetch(sample.url + path, { headers: authorization ? { authorization } : {} });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  return {
+    urls: { hetzner: `${url}/hetzner`, linode: `${url}/linode`, clusters: `${url}/clusters.json` },
+    moods,
+    calls,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      await sample[Symbol.asyncDispose]();
+    },
+  };
+}

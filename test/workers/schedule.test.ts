@@ -1,0 +1,214 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStore, type Store } from '../../src/store/connect.ts';
+import { openRedis, redisReady } from '../../src/store/redis.ts';
+import { pruneSlots, type Slot } from '../../src/store/slots.ts';
+import { jobId, openQueues } from '../../workers/queues.ts';
+import { type Schedule, Scheduler } from '../../workers/schedule.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const silent = pino({ level: 'silent' });
+const HOURLY: Schedule = { name: 'hetzner', cron: '17 * * * *' };
+const DAILY: Schedule = { name: 'linode', cron: '0 3 * * *' };
+
+let db: TestDatabase;
+let store: Store;
+let now: Date;
+
+beforeAll(async () => {
+  db = await createDatabase();
+  store = openStore({ url: db.url, role: 'worker' });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await db[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  now = new Date('2026-03-01T10:20:00Z');
+  await store.sql`delete from schedule_slots`;
+});
+
+interface Worker {
+  readonly scheduler: Scheduler;
+  readonly enqueued: Slot[];
+  isAway: boolean;
+}
+
+/** A worker as far as schedules go; its queue can be away. */
+function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], sql = store.sql): Worker {
+  const self: Worker = {
+    enqueued: [],
+    isAway: false,
+    scheduler: new Scheduler({
+      sql,
+      schedules,
+      logger: silent,
+      now: () => now,
+      enqueue: async (slot) => {
+        if (self.isAway) throw new Error('the queue is away');
+        self.enqueued.push(slot);
+      },
+    }),
+  };
+  return self;
+}
+
+const at = (schedule: Schedule, slot: string): Slot => ({ schedule: schedule.name, slot });
+/** As if every slot had been claimed a while ago. */
+const letPass = () => store.sql`update schedule_slots set claimed_at = claimed_at - interval '1 minute'`;
+
+describe('a slot', () => {
+  it('is one run, however many workers there are', async () => {
+    const stores = Array.from({ length: 4 }, () =>
+      openStore({ url: db.url, role: 'worker', connections: 2 }),
+    );
+    const workers = stores.flatMap(({ sql }) => [worker(undefined, sql), worker(undefined, sql)]);
+    const all = () =>
+      workers.flatMap(({ enqueued }) => enqueued).sort((a, b) => a.slot.localeCompare(b.slot));
+    await Promise.all(workers.flatMap(({ scheduler }) => [scheduler.claimDue(), scheduler.catchUp()]));
+    const first = [at(DAILY, '2026-03-01T03:00:00Z'), at(HOURLY, '2026-03-01T10:17:00Z')];
+    expect(all()).toEqual(first);
+    now = new Date('2026-03-01T11:17:00Z');
+    await Promise.all(workers.map(({ scheduler }) => scheduler.claimDue()));
+    expect(all()).toEqual([...first, at(HOURLY, '2026-03-01T11:17:00Z')]);
+    await Promise.all(stores.map((opened) => opened[Symbol.asyncDispose]()));
+  });
+
+  it('that passed while no worker ran is claimed at the start: the latest of each schedule, and no older one', async () => {
+    const before = worker();
+    await before.scheduler.claimDue();
+    now = new Date('2026-03-04T10:20:00Z');
+    const after = worker();
+    await after.scheduler.catchUp();
+    expect(after.enqueued).toEqual([at(HOURLY, '2026-03-04T10:17:00Z'), at(DAILY, '2026-03-04T03:00:00Z')]);
+  });
+
+  it('is claimed at its very second, and not before', async () => {
+    now = new Date('2026-03-01T10:16:59.999Z');
+    const { scheduler, enqueued } = worker([HOURLY]);
+    await scheduler.claimDue();
+    now = new Date('2026-03-01T10:17:00.000Z');
+    await scheduler.claimDue();
+    expect(enqueued.map(({ slot }) => slot)).toEqual(['2026-03-01T09:17:00Z', '2026-03-01T10:17:00Z']);
+  });
+
+  it('whose worker died before enqueuing it is enqueued by another one, once', async () => {
+    const dying = worker([HOURLY]);
+    dying.isAway = true;
+    await dying.scheduler.claimDue();
+    const other = worker([HOURLY]);
+    await other.scheduler.catchUp();
+    // The first one may be about to do it.
+    expect(other.enqueued).toEqual([]);
+    await letPass();
+    await other.scheduler.catchUp();
+    await other.scheduler.catchUp();
+    expect(other.enqueued).toEqual([at(HOURLY, '2026-03-01T10:17:00Z')]);
+  });
+
+  it('that a later one covers is not enqueued after it', async () => {
+    const { scheduler, enqueued } = worker([HOURLY]);
+    const away = worker([HOURLY]);
+    away.isAway = true;
+    await away.scheduler.claimDue();
+    await letPass();
+    now = new Date('2026-03-01T11:20:00Z');
+    await scheduler.catchUp();
+    await letPass();
+    await scheduler.catchUp();
+    expect(enqueued).toEqual([at(HOURLY, '2026-03-01T11:17:00Z')]);
+  });
+
+  it('of a source that is configured elsewhere is left to who has it', async () => {
+    const elsewhere = worker([DAILY]);
+    elsewhere.isAway = true;
+    await elsewhere.scheduler.claimDue();
+    await letPass();
+    const here = worker([HOURLY]);
+    await here.scheduler.catchUp();
+    expect(here.enqueued.map(({ schedule }) => schedule)).toEqual(['hetzner']);
+    elsewhere.isAway = false;
+    await elsewhere.scheduler.catchUp();
+    expect(elsewhere.enqueued.map(({ schedule }) => schedule)).toEqual(['linode']);
+  });
+
+  it('is forgotten after a week, but for the last of its schedule', async () => {
+    const { scheduler } = worker();
+    await scheduler.claimDue();
+    now = new Date('2026-03-01T11:20:00Z');
+    await scheduler.claimDue();
+    await store.sql`update schedule_slots set claimed_at = now() - interval '8 days'`;
+    await pruneSlots(store.sql);
+    const left = await store.sql<
+      { schedule: string }[]
+    >`select schedule from schedule_slots order by schedule`;
+    expect(left.map(({ schedule }) => schedule)).toEqual(['hetzner', 'linode']);
+  });
+});
+
+describe('a scheduler that was started', () => {
+  it('claims at once what is due, and leaves nothing behind when it is closed', async () => {
+    const { scheduler, enqueued } = worker();
+    scheduler.start();
+    await until(() => enqueued.length === 2);
+    await scheduler[Symbol.asyncDispose]();
+    const [row] = await store.sql<{ open: number }[]>`
+      select count(*)::integer as open from schedule_slots where enqueued_at is null`;
+    expect(row?.open).toBe(0);
+  });
+
+  it('goes on after Postgres failed it', async () => {
+    const broken = openStore({ url: `${db.url}_gone`, role: 'worker', connections: 1 });
+    const failing = worker(undefined, broken.sql);
+    failing.scheduler.start();
+    await failing.scheduler[Symbol.asyncDispose]();
+    await broken[Symbol.asyncDispose]();
+    expect(failing.enqueued).toEqual([]);
+    const good = worker();
+    await good.scheduler.catchUp();
+    expect(good.enqueued).toHaveLength(2);
+  });
+});
+
+describe('with a real queue', () => {
+  it('a slot claimed while its Redis is away gets in later, once; and a flushed one loses no schedule', async () => {
+    await using redis = await startTestRedis();
+    const producer = openRedis(redis.url, 'producer', () => {});
+    await redisReady(producer, 5000);
+    const { sync, all } = openQueues(producer, silent);
+    await Promise.all(all.map((queue) => queue.waitUntilReady()));
+    const scheduler = new Scheduler({
+      sql: store.sql,
+      schedules: [HOURLY],
+      logger: silent,
+      now: () => now,
+      enqueue: async ({ schedule, slot }) => {
+        await sync.add('sync', { sourceId: schedule, slot }, { jobId: jobId(schedule, slot) });
+      },
+    });
+    const waiting = async () => (await sync.getWaiting()).map(({ data }) => data.slot).sort();
+    await redis.kill();
+    const start = performance.now();
+    await scheduler.claimDue();
+    expect(performance.now() - start).toBeLessThan(3000);
+    await redis.restart();
+    await until(() => producer.status === 'ready');
+    await letPass();
+    for (let i = 0; i < 3; i++) await scheduler.catchUp();
+    expect(await waiting()).toEqual(['2026-03-01T10:17:00Z']);
+
+    await producer.flushall();
+    now = new Date('2026-03-01T11:17:30Z');
+    await scheduler.claimDue();
+    expect(await waiting()).toEqual(['2026-03-01T11:17:00Z']);
+    // As after a crash between adding the job and noting it: the job's id makes them one.
+    await store.sql`update schedule_slots set enqueued_at = null`;
+    await letPass();
+    await scheduler.catchUp();
+    expect(await waiting()).toEqual(['2026-03-01T11:17:00Z']);
+    await Promise.all(all.map((queue) => queue.close()));
+    producer.disconnect();
+  });
+});
