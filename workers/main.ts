@@ -73,7 +73,8 @@ export async function startWorker(
     const consumer = openLoggedRedis(url, 'worker', logger);
     const copies = keepCopies(consumer);
     closing.defer(() => {
-      for (const connection of [consumer, ...copies]) connection.disconnect();
+      for (const connection of [consumer, ...copies])
+        if (connection.status !== 'end') connection.disconnect();
     });
     const consume = { connection: consumer, prefix: QUEUE_PREFIX };
     const workers = [

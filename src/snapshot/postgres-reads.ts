@@ -67,7 +67,14 @@ function codeOf(error: unknown): string | undefined {
 
 /** A connection killed while busy fails its query, and the next one on it, although the server may be back. */
 function wasCut(error: unknown): boolean {
-  return ['CONNECTION_CLOSED', 'CONNECTION_ENDED', 'ECONNRESET', '57P01'].includes(codeOf(error) ?? '');
+  return [
+    'CONNECTION_CLOSED',
+    'CONNECTION_DESTROYED',
+    'EPIPE',
+    'CONNECTION_ENDED',
+    'ECONNRESET',
+    '57P01',
+  ].includes(codeOf(error) ?? '');
 }
 
 /** Postgres is there and refuses this one statement: an SQLSTATE that is not about connections or the server's state. */

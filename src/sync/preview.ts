@@ -7,6 +7,7 @@ import {
   rejectStaged,
 } from '../store/catalogue-diff.ts';
 import type { Store } from '../store/connect.ts';
+import { boundedRejected } from '../store/rejected.ts';
 import type { GuardLimits } from './guard.ts';
 import { createStaging, highestPrice, type Pricing, stageCatalogue } from './stage.ts';
 
@@ -33,7 +34,7 @@ export async function previewCatalogue(options: {
   const maxPrice = highestPrice(options.limits.maxHourlyPrice, options.pricing);
   await sql`begin`;
   const staged = await rejectStaged(sql, options.providerId, [...fetched.regions.keys()], maxPrice);
-  const rejected = [...fetched.rejected, ...staged.rejected];
+  const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeDiff(sql, { id: options.sourceId, providerId: options.providerId }, rejected);
   return { diff, rows: await previewRows(sql, options.limit) };
 }
