@@ -45,6 +45,8 @@ export interface DocumentsOptions {
   readonly postgresReads: number;
   /** Milliseconds that such a read may take, waiting for its turn included; 3,000 unless given. */
   readonly postgresDeadlineMs?: number;
+  /** Called when Postgres takes statements and answers none, for a while: its connections are to be made anew. */
+  readonly onHang?: (() => void) | undefined;
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -90,6 +92,7 @@ export class Documents {
       now,
       atOnce: options.postgresReads,
       deadlineMs: options.postgresDeadlineMs ?? 3000,
+      onHang: options.onHang,
     });
     this.#machineRegions = new MachineRegions({ link, postgres: this.#postgres, now });
     this.#verification = new Verification({ link, postgres: this.#postgres, now });

@@ -11,7 +11,12 @@ export interface PostgresReadsOptions {
   /** Reads at once; sixteen times as many may wait. */
   readonly atOnce: number;
   readonly deadlineMs: number;
+  /** Called when nothing is answered any more: the connections may lead nowhere, and new ones be well. */
+  readonly onHang?: (() => void) | undefined;
 }
+
+/** Reads in a row that got no answer in time. */
+const UNANSWERED_TO_HANG = 3;
 
 /**
  * Every way to Postgres while serving: capped in number and in time, tried again where only the connection was cut,
@@ -22,10 +27,13 @@ export class PostgresReads {
   readonly #logger: Logger;
   readonly #gate: Gate;
   readonly #breaker: Breaker;
+  readonly #onHang: () => void;
+  #unanswered = 0;
 
   constructor(options: PostgresReadsOptions) {
     this.#sql = options.sql;
     this.#logger = options.logger;
+    this.#onHang = options.onHang ?? (() => {});
     this.#gate = new Gate({
       atOnce: options.atOnce,
       waitingAtMost: options.atOnce * 16,
@@ -40,15 +48,25 @@ export class PostgresReads {
     try {
       const result = await this.#gate.run(() => this.#twice(read));
       this.#breaker.succeeded();
+      this.#unanswered = 0;
       return result;
     } catch (error) {
       if (error instanceof GateFull) throw error;
+      if (error instanceof Unavailable) this.#wasNotAnswered();
+      else this.#unanswered = 0;
       if (saysNo(error)) this.#breaker.succeeded();
       else this.#breaker.failed();
       if (error instanceof Unavailable) throw error;
       this.#logger.warn({ code: codeOf(error) }, 'a read from PostgreSQL failed');
       throw new Unavailable('neither the cache nor PostgreSQL answers', 1, { cause: error });
     }
+  }
+
+  #wasNotAnswered(): void {
+    this.#unanswered += 1;
+    if (this.#unanswered < UNANSWERED_TO_HANG) return;
+    this.#unanswered = 0;
+    this.#onHang();
   }
 
   async #twice<T>(read: (sql: Sql) => Promise<T>): Promise<T> {

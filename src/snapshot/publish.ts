@@ -13,8 +13,9 @@ import { CacheKeys, LINEAGE_KEY } from './keys.ts';
 import { loadContent, loadVerified } from './load.ts';
 import { indexMachines, repairMachineIndex } from './machine-index.ts';
 
-/** Documents that are read and encoded at the same time: enough to keep Postgres and zlib busy together. */
-const CONCURRENCY = 4;
+/** Documents that are read and encoded at the same time: enough to keep Postgres and zlib busy together; more only keep
+ * the event loop, and the memory, busy for longer at a stretch. */
+const CONCURRENCY = 2;
 /** Dirty documents taken in one go. */
 const BATCH = 200;
 /** Headers read in one round trip while sweeping. */

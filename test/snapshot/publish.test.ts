@@ -116,7 +116,7 @@ describe('publishing what is dirty', () => {
     await own.kill();
     const start = performance.now();
     await expect(away.publisher.publishDirty()).rejects.toThrow();
-    expect(performance.now() - start).toBeLessThan(1000);
+    expect(performance.now() - start).toBeLessThan(4000);
     expect(await dirtyDocuments(away.sql, 100)).toHaveLength(5);
   });
 

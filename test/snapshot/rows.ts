@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Sql } from '../../src/store/connect.ts';
 
-export async function addSource(sql: Sql, id: string, kind: 'catalogue' | 'clusters'): Promise<string> {
+async function addSource(sql: Sql, id: string, kind: 'catalogue' | 'clusters'): Promise<string> {
   await sql`insert into sources (id, kind, adapter) values (${id}, ${kind}, 'test')`;
   return id;
 }
@@ -12,7 +12,7 @@ export async function verify(sql: Sql, sourceId: string, at: string): Promise<vo
   await sql`update sources set verified_at = ${at}::timestamptz where id = ${sourceId}`;
 }
 
-export async function addProvider(sql: Sql, id: number, name: string): Promise<number> {
+async function addProvider(sql: Sql, id: number, name: string): Promise<number> {
   await sql`
     insert into providers (id, name, listed) values (${id}, ${name}, true)
     on conflict (id) do update set name = excluded.name, listed = true`;

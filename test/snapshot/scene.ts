@@ -18,7 +18,7 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addSample, type Sample } from './rows.ts';
 
-export const silent = pino({ level: 'silent' });
+const silent = pino({ level: 'silent' });
 
 /** A clock that runs, and can be put forward. */
 export class TestClock {
@@ -40,6 +40,7 @@ export interface ReaderOptions {
   readonly memoryLimit?: number;
   readonly postgresReads?: number;
   readonly postgresDeadlineMs?: number;
+  readonly onHang?: () => void;
   readonly staleLimitMs?: number;
   readonly tokenStaleLimitMs?: number;
 }
@@ -64,7 +65,7 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
 }
 
 /** One reader process' worth of reading. Nothing has to be up. */
-export function openReader(options: ReaderOptions): TestReader {
+function openReader(options: ReaderOptions): TestReader {
   const store = openStore({
     url: options.databaseUrl,
     role: 'reader',
@@ -87,6 +88,7 @@ export function openReader(options: ReaderOptions): TestReader {
     memoryLimit: options.memoryLimit ?? 64_000_000,
     postgresReads: options.postgresReads ?? 16,
     ...(options.postgresDeadlineMs === undefined ? {} : { postgresDeadlineMs: options.postgresDeadlineMs }),
+    onHang: options.onHang,
     staleLimitMs: options.staleLimitMs ?? 3_600_000,
     tokenStaleLimitMs: options.tokenStaleLimitMs ?? 900_000,
   });
