@@ -94,6 +94,7 @@ export function composeReadTier(config: Config, logger: Logger): ReadTier {
     logger,
     memoryLimit: settings.MEMORY_LIMIT,
     postgresReads: settings.POSTGRES_READS,
+    onHang: () => store.renew(),
     staleLimitMs: settings.STALE_LIMIT * 1000,
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
   });

@@ -48,6 +48,11 @@ export class Pool<Extra> implements AsyncDisposable {
     return this.#extra;
   }
 
+  /** Leaves the connections there are, which may lead nowhere, for new ones. */
+  renew(): void {
+    this.#replace(this.#client);
+  }
+
   #replace(lost: Sql): void {
     if (this.#ended || lost !== this.#client) return;
     this.#client = this.#open();

@@ -23,6 +23,8 @@ export interface Store extends AsyncDisposable {
   readonly db: Database;
   /** A connection apart from the pool's; it opens when first used. */
   session(): Session;
+  /** Leaves connections that nothing comes back on, e.g. after a failover that closed none, for new ones. */
+  renew(): void;
 }
 
 export interface StoreOptions {
@@ -58,6 +60,10 @@ export function openStore(options: StoreOptions): Store {
       return drizzled.extra;
     },
     session: () => openSession(options.url, client),
+    renew() {
+      pool.renew();
+      drizzled.renew();
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all([pool[Symbol.asyncDispose](), drizzled[Symbol.asyncDispose]()]);
     },

@@ -38,6 +38,17 @@ const LOSS = {
 };
 
 describe('a store', () => {
+  it('leaves busy connections for new ones when it is told that they hang', async () => {
+    await using store = open('renewed', 1);
+    const pid = async () => (await store.sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid;
+    const before = await pid();
+    const stuck = failure(store.sql`select pg_sleep(600)`);
+    await sleeping('renewed');
+    store.renew();
+    expect(await pid()).not.toBe(before);
+    expect(await stuck).toBeInstanceOf(Error);
+  });
+
   it('answers again at once after all its connections were cut while idle', async () => {
     await using store = open('idle');
     for (let round = 0; round < 3; round++) {
