@@ -15,7 +15,7 @@ export interface ReferenceRates {
 }
 
 /** Older rates are no guide to today's prices: what needs them is held. */
-export const RATES_HOLD_FOR_DAYS = 7;
+const RATES_HOLD_FOR_DAYS = 7;
 
 /**
  * Units of the published currency for one of every other. Empty when the rates are too old on `today`, or do not know
