@@ -11,6 +11,7 @@ import {
   type MachineRow,
   type ProviderListing,
   providersContent,
+  type RegionHead,
   regionContent,
   tokenContent,
 } from './build.ts';
@@ -63,56 +64,39 @@ const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
 async function loadRegion(sql: Sql, regionId: number): Promise<DocumentContent | undefined> {
+  // What is the same for every machine stands in the first row alone: it would be most of what is read.
   const rows = await sql<
     {
-      code: string;
-      name: string;
-      version: string;
-      providerId: number;
-      providerName: string;
+      head: (RegionHead & { readonly sources: readonly string[] }) | null;
       id: number | null;
-      machineName: string;
+      name: string;
       ram: string;
       cpu: number;
       price: string;
       ramUnit: MemoryUnit;
-      sourceId: string;
     }[]
   >`
-    select r.code, r.name, r.version, p.id as "providerId", p.name as "providerName",
-           m.id, m.name as "machineName", m.ram, m.cpu, m.price, m.ram_unit as "ramUnit", m.source_id as "sourceId"
+    select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
+        'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
+        'provider', json_build_object('id', p.id, 'name', p.name),
+        'sources', array(
+          select distinct source_id from machines
+          where region_id = ${regionId} and excluded_reason is null and retired_at is null
+          order by 1)) end as head,
+      m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit"
     from regions r
     join providers p on p.id = r.provider_id
     left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
     where r.id = ${regionId} and r.organization_id is null
     order by m.price, m.id`;
-  const [first] = rows;
-  if (!first) return undefined;
-  const sources = new Set<string>();
-  const machines: MachineRow[] = [];
-  for (const row of rows) {
-    if (row.id === null) continue;
-    sources.add(row.sourceId);
-    machines.push({
-      id: row.id,
-      name: row.machineName,
-      ram: Number(row.ram),
-      cpu: row.cpu,
-      price: Number(row.price),
-      ramUnit: row.ramUnit,
-    });
-  }
-  return regionContent(
-    {
-      id: regionId,
-      code: first.code,
-      name: first.name,
-      version: Number(first.version),
-      provider: { id: first.providerId, name: first.providerName },
-    },
-    machines,
-    [...sources],
-  );
+  const head = rows[0]?.head;
+  if (!head) return undefined;
+  const machines = function* (): Generator<MachineRow> {
+    for (const { id, name, ram, cpu, price, ramUnit } of rows) {
+      if (id !== null) yield { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
+    }
+  };
+  return regionContent(head, machines(), head.sources);
 }
 
 async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {

@@ -1,6 +1,7 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
+import { type Bounds, rejectUnusable } from './catalogue-reject.ts';
 import type { SessionSql } from './connect.ts';
-import { REJECTED_KEPT, type RejectedKey } from './rejected.ts';
+import { boundedRejected, type RejectedKey } from './rejected.ts';
 
 /** Counts in machines (a type in a region is one). */
 export interface CatalogueDiff {
@@ -26,87 +27,83 @@ export interface CatalogueDiff {
   readonly memoryFactor: number;
 }
 
-/**
- * Takes rows that no catalogue can hold twice, in such a place or at such a price, out of the staging table.
- * @param regions codes of the batch's own regions
- * @param maxPrice per minute, in the published currency
- * @returns at most a few more than `REJECTED_KEPT` of them, and how many rows are left
- */
-export async function rejectStaged(
-  sql: SessionSql,
-  providerId: number,
-  regions: readonly string[],
-  maxPrice: string,
-): Promise<{ rejected: RejectedKey[]; usable: number; duplicates: number }> {
-  const [found] = await sql<{ rows: number; astray: boolean; absurd: boolean }[]>`
-    select count(*)::int as rows, coalesce(bool_or(price > ${maxPrice}), false) as absurd,
-      coalesce(bool_or(not region_code = any(${regions}::text[])), false) as astray
-    from staged_offers`;
-  const twice = await sql<{ regionCode: string; name: string; rows: number }[]>`
-    with twice as (
-      select region_code, name from staged_offers group by 1, 2 having count(*) > 1
-    ), gone as (
-      delete from staged_offers s using twice t where s.region_code = t.region_code and s.name = t.name
-      returning s.region_code, s.name
-    )
-    select region_code as "regionCode", name, count(*)::int as rows from gone group by 1, 2
-    order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
-  const astray = !found?.astray
-    ? []
-    : await sql<{ regionCode: string; name: string }[]>`
-    with gone as (
-      delete from staged_offers s
-      where not s.region_code = any(${regions}::text[]) and not exists (
-        select from regions r where r.provider_id = ${providerId} and r.code = s.region_code and r.organization_id is null)
-      returning region_code, name
-    )
-    select region_code as "regionCode", name from gone
-    order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
-  const absurd = !found?.absurd
-    ? []
-    : await sql<{ regionCode: string; name: string; amount: string; per: string; currency: string }[]>`
-    with gone as (delete from staged_offers where price > ${maxPrice} returning *)
-    select region_code as "regionCode", name, source_amount as amount, source_per as per, source_currency as currency
-    from gone order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
-  const isWhole = twice.length + astray.length + absurd.length === 0;
-  const [left] = isWhole
-    ? [found]
-    : await sql<{ rows: number }[]>`select count(*)::int as rows from staged_offers`;
-  const rejected = [
-    ...twice.map((row) =>
-      machineRejected(row, `reported ${row.rows} times in one batch; which one holds cannot be told`),
-    ),
-    ...astray.map((row) =>
-      machineRejected(row, `its region ${row.regionCode} is none of the provider's regions`),
-    ),
-    ...absurd.map((row) =>
-      machineRejected(
-        row,
-        `price ${row.amount} ${row.currency} per ${row.per} is beyond every machine's; a unit may have changed`,
-      ),
-    ),
-  ];
-  const duplicates = twice.reduce((sum, row) => sum + row.rows, 0);
-  return { rejected, usable: left?.rows ?? 0, duplicates };
+/** What is known of a batch beside its staged rows. */
+export interface StagedBatch extends Bounds {
+  /** How many staged rows there are. */
+  readonly rows: number;
+  /** Rows that the adapter could not use. */
+  readonly rejected: readonly RejectedKey[];
 }
 
-function machineRejected(
-  { regionCode, name }: { regionCode: string; name: string },
-  reason: string,
-): RejectedKey {
-  return { key: `${name}@${regionCode}`, regionCode, name, reason };
+export interface StagedDiff {
+  readonly diff: CatalogueDiff;
+  /** Every row that cannot be used, at most one more than are kept. */
+  readonly rejected: readonly RejectedKey[];
+  /** Staged rows that are left. */
+  readonly usable: number;
+  /** Rows of machines that were there more than once. */
+  readonly duplicates: number;
+}
+
+interface Source {
+  readonly id: string;
+  readonly providerId: number;
 }
 
 /**
- * Fills the temporary tables `catalogue_diff` (new and differing machines) and `catalogue_missing`, which live until
- * the transaction ends. A price without an exchange rate keeps what was stored: held, not guessed.
+ * Takes what no catalogue can hold out of the staging table, and compares the rest with what is stored: fills the
+ * temporary tables `catalogue_diff` (new and differing machines) and `catalogue_missing`, which live until the
+ * transaction ends.
  */
-export async function computeDiff(
-  sql: SessionSql,
-  source: { id: string; providerId: number },
-  rejected: readonly RejectedKey[],
-): Promise<CatalogueDiff> {
-  // One pass over both sides finds what is new or differs, and what is not reported any more.
+export async function diffStaged(sql: SessionSql, source: Source, batch: StagedBatch): Promise<StagedDiff> {
+  await compare(sql, source, batch.maxPrice);
+  let { rows } = batch;
+  let rejected = batch.rejected;
+  let duplicates = 0;
+  // To look for rows that cannot be used takes half as long as to compare them all, which shows whether there are any.
+  if (await mayBeUnusable(sql, source.id, batch)) {
+    const unusable = await rejectUnusable(sql, source.providerId, batch);
+    if (unusable.rejected.length > 0) {
+      await sql`drop table catalogue_diff`;
+      await compare(sql, source, batch.maxPrice);
+      rows = await countStaged(sql);
+    }
+    rejected = [...rejected, ...unusable.rejected];
+    duplicates = unusable.duplicates;
+  }
+  rejected = boundedRejected(rejected);
+  await findMissing(sql, rejected);
+  return { diff: await countChanges(sql, source.id), rejected, usable: rows, duplicates };
+}
+
+/**
+ * False when no staged row is absurd or astray, and every one is another machine: there are as many as machines of this
+ * source that were found again, and no two of the others are alike, so that none can be there twice.
+ */
+async function mayBeUnusable(sql: SessionSql, sourceId: string, batch: StagedBatch): Promise<boolean> {
+  const isOther = sql`is_reported and (machine_id is null or was_retired or old_source is distinct from ${sourceId})`;
+  const [row] = await sql<{ found: number; others: number; repeated: boolean; beyond: boolean }[]>`
+    select count(*) filter (where ${isOther})::int as others,
+      (select count(*) from machines where source_id = ${sourceId} and retired_at is null)::int
+        - count(*) filter (where not is_reported)::int as found,
+      exists (
+        select from catalogue_diff where ${isOther} group by region_code, name having count(*) > 1) as repeated,
+      coalesce(bool_or(is_absurd
+        or is_reported and region_id is null and not region_code = any(${batch.regions}::text[])), false) as beyond
+    from catalogue_diff`;
+  return row === undefined || row.beyond || row.repeated || row.found + row.others !== batch.rows;
+}
+
+async function countStaged(sql: SessionSql): Promise<number> {
+  const [staged] = await sql<{ rows: number }[]>`select count(*)::int as rows from staged_offers`;
+  return staged?.rows ?? 0;
+}
+
+/**
+ * Fills `catalogue_diff` in one pass over both sides, absurd prices and what was not reported included. A price without
+ * an exchange rate keeps what was stored: held, not guessed.
+ */
+async function compare(sql: SessionSql, source: Source, maxPrice: string): Promise<void> {
   await sql`
     create temporary table catalogue_diff on commit drop as
     select s.*,
@@ -127,8 +124,8 @@ export async function computeDiff(
         case when keep then m.price else o.price end as price,
         coalesce(o.excluded_reason, case when o.price is null and not keep then 'no_exchange_rate' end)
           as excluded_reason,
-        m.region_id as old_region_id, m.id as machine_id, m.missed_runs,
-        o.name is not null as is_reported,
+        o.region_id, m.region_id as old_region_id, m.id as machine_id, m.missed_runs,
+        o.name is not null as is_reported, coalesce(o.price > ${maxPrice}, false) as is_absurd,
         m.retired_at is not null as was_retired,
         m.id is not null and m.retired_at is null and m.excluded_reason is null as was_published,
         m.cpu as old_cpu, m.ram as old_ram, m.ram_unit as old_ram_unit, m.source_amount as old_amount,
@@ -146,10 +143,14 @@ export async function computeDiff(
       cross join lateral (select coalesce(o.price is null and m.price > 0, false) as keep) held
     ) s
     where case when is_reported
-      then machine_id is null or was_retired or missed_runs > 0
+      then machine_id is null or was_retired or missed_runs > 0 or is_absurd
         or (old_cpu, old_ram, old_ram_unit, old_amount, old_per, old_currency, old_price, old_excluded)
           is distinct from (cpu, ram, ram_unit, source_amount, source_per, source_currency, price, excluded_reason)
       else old_source = ${source.id} and not was_retired end`;
+}
+
+/** Moves what was not reported from `catalogue_diff` to `catalogue_missing`. */
+async function findMissing(sql: SessionSql, rejected: readonly RejectedKey[]): Promise<void> {
   await sql`
     create temporary table catalogue_missing (
       machine_id integer, region_id integer, name text, region_code text, was_published boolean, excused boolean
@@ -162,7 +163,9 @@ export async function computeDiff(
     select machine_id, r.id, old_name, r.code, was_published, false
     from unreported join regions r on r.id = old_region_id`;
   await excuseMissing(sql, rejected);
+}
 
+async function countChanges(sql: SessionSql, sourceId: string): Promise<CatalogueDiff> {
   const [row] = await sql<
     {
       known: number;
@@ -177,7 +180,7 @@ export async function computeDiff(
     }[]
   >`
     select
-      (select count(*)::int from machines where source_id = ${source.id} and retired_at is null) as known,
+      (select count(*)::int from machines where source_id = ${sourceId} and retired_at is null) as known,
       (select count(*)::int from catalogue_missing where not excused) as missing,
       count(*) filter (where is_added)::int as added,
       count(*) filter (where differs and not is_added)::int as changed,

@@ -1,13 +1,6 @@
 import type { CatalogueItem } from '../sources/source.ts';
-import {
-  type CatalogueDiff,
-  computeDiff,
-  type PreviewRow,
-  previewRows,
-  rejectStaged,
-} from '../store/catalogue-diff.ts';
+import { type CatalogueDiff, diffStaged, type PreviewRow, previewRows } from '../store/catalogue-diff.ts';
 import type { Store } from '../store/connect.ts';
-import { boundedRejected } from '../store/rejected.ts';
 import type { GuardLimits } from './guard.ts';
 import { createStaging, highestPrice, type Pricing, stageCatalogue } from './stage.ts';
 
@@ -33,8 +26,10 @@ export async function previewCatalogue(options: {
   const fetched = await stageCatalogue(sql, options.items, options.pricing);
   const maxPrice = highestPrice(options.limits.maxHourlyPrice, options.pricing);
   await sql`begin`;
-  const staged = await rejectStaged(sql, options.providerId, [...fetched.regions.keys()], maxPrice);
-  const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
-  const diff = await computeDiff(sql, { id: options.sourceId, providerId: options.providerId }, rejected);
+  const { diff } = await diffStaged(
+    sql,
+    { id: options.sourceId, providerId: options.providerId },
+    { regions: [...fetched.regions.keys()], rows: fetched.offers, rejected: fetched.rejected, maxPrice },
+  );
   return { diff, rows: await previewRows(sql, options.limit) };
 }

@@ -24,6 +24,8 @@ export interface Fetched {
   readonly rejected: readonly RejectedKey[];
   /** Offers and rejected rows. */
   readonly seen: number;
+  /** Offers alone: so many rows are staged. */
+  readonly offers: number;
   /** What the upstream said there is against what arrived. */
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
   readonly documents: readonly DocumentItem[];
@@ -76,6 +78,7 @@ export async function stageCatalogue(
   const documents: DocumentItem[] = [];
   const minutePrice = minutePricer(pricing.currency, pricing.rates);
   let seen = 0;
+  let offers = 0;
   let told = 0;
   let turn = performance.now();
 
@@ -99,6 +102,7 @@ export async function stageCatalogue(
           break;
         case 'offer':
           seen += 1;
+          offers += 1;
           text += copyLine(item.offer, minutePrice(item.offer.price));
           if (text.length < BATCH) break;
           yield text;
@@ -118,7 +122,7 @@ export async function stageCatalogue(
 
   await copyLines(sql, 'staged_offers', lines());
   progress(seen);
-  return { regions, rejected, seen, totals, documents };
+  return { regions, rejected, seen, offers, totals, documents };
 }
 
 function copyLine(offer: Offer, price: string | undefined): string {

@@ -1,9 +1,8 @@
 import type { CatalogueItem } from '../sources/source.ts';
-import { computeDiff, rejectStaged } from '../store/catalogue-diff.ts';
+import { diffStaged } from '../store/catalogue-diff.ts';
 import { writeMachines, writeQuarantine, writeRegions } from '../store/catalogue-write.ts';
 import type { Store } from '../store/connect.ts';
 import { holdStaged, supersedeHeld } from '../store/held.ts';
-import { boundedRejected } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
 import { stageStored } from '../store/validators.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
@@ -55,14 +54,21 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
-  const seen = fetched.seen + (await stageStored(sql, source.id, unmodifiedRegions(fetched.documents)));
+  const stored = await stageStored(sql, source.id, unmodifiedRegions(fetched.documents));
+  const seen = fetched.seen + stored;
   const maxPrice = highestPrice(sync.limits.maxHourlyPrice, sync.pricing);
-  const staged = await rejectStaged(sql, source.provider.id, [...fetched.regions.keys()], maxPrice);
-  const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
-  const diff = await computeDiff(sql, { id: source.id, providerId: source.provider.id }, rejected);
-  const rejectedCount = seen - staged.usable;
+  const { diff, rejected, usable, duplicates } = await diffStaged(
+    sql,
+    { id: source.id, providerId: source.provider.id },
+    {
+      regions: [...fetched.regions.keys()],
+      rows: fetched.offers + stored,
+      rejected: fetched.rejected,
+      maxPrice,
+    },
+  );
+  const rejectedCount = seen - usable;
   const { totals } = fetched;
-  const { duplicates } = staged;
   const broken = brokenGuards({ ...diff, seen, totals, duplicates, rejected: rejectedCount }, sync.limits);
   const counts: RunCounts = {
     seen,

@@ -1,0 +1,51 @@
+/** One thing that was measured, beside what was asked for. */
+export interface Bar {
+  readonly what: string;
+  /** Absent where it could not be measured; `note` says why. */
+  readonly found?: number;
+  readonly unit: string;
+  /** Absent for what is only told. */
+  readonly limit?: number;
+  /** How `found` is to be to the limit: `most` unless given. */
+  readonly bound?: 'most' | 'least' | 'exactly';
+  /** What is hoped for beyond the limit. */
+  readonly goal?: number;
+  readonly note?: string;
+}
+
+/** What is only told passes, what could not be measured neither passes nor is missed. */
+export function verdict({ found, limit, bound }: Bar): 'PASS' | 'MISSED' | 'not measured' | '' {
+  if (found === undefined) return 'not measured';
+  if (limit === undefined) return '';
+  if (bound === 'exactly') return found === limit ? 'PASS' : 'MISSED';
+  return (bound === 'least' ? found >= limit : found <= limit) ? 'PASS' : 'MISSED';
+}
+
+const SIGN = { most: '≤', least: '≥', exactly: '=' } as const;
+
+/** Lines of text, one a bar. */
+export function table(bars: readonly Bar[]): string {
+  const rows = bars.map((bar) => [
+    bar.what,
+    bar.found === undefined ? '' : `${shown(bar.found)} ${bar.unit}`.trim(),
+    bar.limit === undefined ? '' : `${SIGN[bar.bound ?? 'most']} ${bar.limit} ${bar.unit}`.trim(),
+    bar.goal === undefined ? verdict(bar) : `${verdict(bar)} (goal ${bar.goal})`,
+    bar.note ?? '',
+  ]);
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
+}
+
+/** Three digits; whole numbers whole. */
+export function shown(value: number): string {
+  return Number.isInteger(value) ? String(value) : value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+/** NaN for none. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const upper = sorted[Math.floor(middle)] ?? Number.NaN;
+  return Number.isInteger(middle) ? ((sorted[middle - 1] ?? Number.NaN) + upper) / 2 : upper;
+}

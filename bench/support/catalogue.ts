@@ -1,0 +1,91 @@
+/** The catalogue that the benchmark syncs: made on the fly and the same every time, so that nothing of it is kept. */
+import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
+
+export const REGIONS = 200;
+/** Every so many-th region changes, and in it every so many-th machine: a hundredth of the offers, a tenth of the regions. */
+const CHANGED_REGION = 10;
+const CHANGED_MACHINE = 10;
+/** Regions that a changed catalogue touches. */
+export const CHANGED_REGIONS = REGIONS / CHANGED_REGION;
+
+export interface CatalogueShape {
+  /** Over all regions; a multiple of `REGIONS`. */
+  readonly offers: number;
+  /** 0 is the catalogue as it was first; any other number reprices 1 % of it, each its own way. */
+  readonly edition: number;
+}
+
+const SIZES = [
+  { cpu: 1, ram: 2 },
+  { cpu: 2, ram: 4 },
+  { cpu: 2, ram: 16 },
+  { cpu: 4, ram: 8 },
+  { cpu: 8, ram: 32 },
+  { cpu: 16, ram: 64 },
+  { cpu: 32, ram: 64 },
+  { cpu: 32, ram: 128 },
+] as const;
+/** Places with a price of their own; regions share them. */
+const PLACES = 25;
+const FAMILIES = ['general', 'compute', 'memory', 'storage', 'burst', 'dense', 'edge'] as const;
+
+/** A source as any other, but for its offers, which are made here and parsed from nowhere. */
+export function benchAdapter(shape: CatalogueShape): CatalogueAdapter {
+  return {
+    id: 'bench',
+    provider: { id: 999, name: 'Benchmark' },
+    baseUrl: 'http://127.0.0.1:1',
+    endpoints: [],
+    credentials: 'none',
+    memoryUnit: 'GiB',
+    currency: 'USD',
+    schedule: '0 * * * *',
+    catalogue: () => items(shape),
+  };
+}
+
+async function* items({ offers, edition }: CatalogueShape): AsyncGenerator<CatalogueItem> {
+  for (let region = 0; region < REGIONS; region++) {
+    yield { kind: 'region', code: regionCode(region), name: `Region ${region + 1}` };
+  }
+  // What an upstream's answer is parsed into is there already, as far as it does not grow with the regions.
+  const types = Array.from({ length: offers / REGIONS }, (_, type) => machineType(type));
+  for (let region = 0; region < REGIONS; region++) {
+    const code = regionCode(region);
+    const currency = region % 2 === 0 ? 'USD' : 'EUR';
+    const changes = edition > 0 && region % CHANGED_REGION === edition % CHANGED_REGION;
+    for (const [index, type] of types.entries()) {
+      const repriced = changes && index % CHANGED_MACHINE === edition % CHANGED_MACHINE;
+      const amount = (repriced ? type.repriced : type.amounts)[region % PLACES] ?? '';
+      const { name, cpu, ram } = type;
+      const price = { amount, per: 'hour', currency } as const;
+      yield { kind: 'offer', offer: { regionCode: code, name, cpu, ram, ramUnit: 'Binary', price } };
+    }
+  }
+}
+
+interface MachineType {
+  readonly name: string;
+  readonly cpu: number;
+  readonly ram: number;
+  /** An hour in each place. */
+  readonly amounts: readonly string[];
+  readonly repriced: readonly string[];
+}
+
+function machineType(type: number): MachineType {
+  const { cpu, ram } = SIZES[type % SIZES.length] ?? SIZES[0];
+  const hourly = cpu * 0.0113 + (type % 997) * 0.00031;
+  // As providers price: one list, and a factor for each place, rounded to the last digit that they print.
+  const amounts = (more: number) =>
+    Array.from({ length: PLACES }, (_, place) => (hourly * (1 + place / 50) + more).toFixed(5));
+  return {
+    name: `${FAMILIES[type % FAMILIES.length]}-${cpu}x${ram}.${type}`,
+    cpu,
+    ram,
+    amounts: amounts(0),
+    repriced: amounts(0.01),
+  };
+}
+
+const regionCode = (region: number): string => `zone-${String(region + 1).padStart(3, '0')}`;

@@ -1,0 +1,53 @@
+/** What a sync left behind, as the servers themselves count it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { CacheKeys } from '../../src/snapshot/keys.ts';
+import type { Sql } from '../../src/store/connect.ts';
+import { readLineage } from '../../src/store/versions.ts';
+
+export interface Effects {
+  /** Rows of providers, regions, machines and prices that were written, also by transactions that were rolled back. */
+  readonly rowsWritten: number;
+  /** Sum of the versions of the regions and of the list of providers. */
+  readonly versions: number;
+  /** Documents that were set in the cache. */
+  readonly documents: number;
+}
+
+/** Counts from now on; the function returned says what was added since. */
+export async function watchEffects(sql: Sql, redis: Redis): Promise<() => Promise<Effects>> {
+  const before = await count(sql, redis);
+  return async () => {
+    const after = await count(sql, redis);
+    return {
+      rowsWritten: after.rowsWritten - before.rowsWritten,
+      versions: after.versions - before.versions,
+      documents: after.documents - before.documents,
+    };
+  };
+}
+
+async function count(sql: Sql, redis: Redis): Promise<Effects> {
+  await everybodyLeft(sql);
+  const [written] = await sql<{ rows: string }[]>`
+    select sum(n_tup_ins + n_tup_upd + n_tup_del) as rows from pg_stat_user_tables
+    where relname in ('providers', 'regions', 'machines', 'machine_prices')`;
+  const [versions] = await sql<{ sum: string }[]>`
+    select (select coalesce(sum(version), 0) from regions) + (select providers_version from lineage) as sum`;
+  const keys = new CacheKeys(await readLineage(sql));
+  return {
+    rowsWritten: Number(written?.rows),
+    versions: Number(versions?.sum),
+    documents: Number(await redis.get(keys.revision)),
+  };
+}
+
+/** A connection tells what it has counted when it ends, which is a moment after its process has. */
+async function everybodyLeft(sql: Sql): Promise<void> {
+  for (;;) {
+    const others = await sql`
+      select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+    if (others.count === 0) return;
+    await sleep(20);
+  }
+}

@@ -1,0 +1,82 @@
+/** A reader that asks without a pause, as the API does, while something else happens. */
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { composeReadTier } from '../../src/compose.ts';
+import { readSettings } from '../../src/settings.ts';
+import { type Tier, Unavailable } from '../../src/snapshot/answer.ts';
+
+export interface Reading {
+  readonly asked: number;
+  readonly answered: Readonly<Record<Tier, number>>;
+  /** Answers that there is none: 503 over HTTP. */
+  readonly unavailable: number;
+  /** Answers with other bytes than before. */
+  readonly wrong: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export interface Asked {
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly providerId: number;
+  readonly regionIds: readonly number[];
+}
+
+/** Milliseconds between two questions: few enough to ask for every region, many enough to leave the processor alone. */
+const EVERY_MS = 5;
+
+/**
+ * Asks for the list of one region after the other until `work` is done. The reader has room
+ * in memory for a few regions only, so that most questions reach Redis, or PostgreSQL behind it.
+ */
+export async function readDuring(asked: Asked, work: () => Promise<unknown>): Promise<Reading> {
+  const settings = readSettings({
+    DATABASE_URL: asked.databaseUrl,
+    REDIS_URL: asked.redisUrl,
+    MEMORY_LIMIT: '16000000',
+  });
+  const logger = pino({ level: 'error' }, pino.destination(2));
+  await using tier = composeReadTier({ settings, sources: [] }, logger);
+  const before = new Map<number, string>();
+  for (const id of asked.regionIds) {
+    before.set(id, (await tier.catalogue.machines(asked.providerId, id)).body.hash);
+  }
+  const answered: Record<Tier, number> = { memory: 0, redis: 0, postgres: 0 };
+  const times: number[] = [];
+  let unavailable = 0;
+  let wrong = 0;
+  let done = false;
+  const working = work().finally(() => {
+    done = true;
+  });
+  for (let question = 0; !done; question++) {
+    const regionId = asked.regionIds[question % asked.regionIds.length] ?? 0;
+    const started = performance.now();
+    try {
+      const list = await tier.catalogue.machines(asked.providerId, regionId);
+      times.push(performance.now() - started);
+      answered[list.tier] += 1;
+      if (list.body.hash !== before.get(regionId)) wrong += 1;
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      unavailable += 1;
+    }
+    await sleep(EVERY_MS);
+  }
+  await working;
+  times.sort((a, b) => a - b);
+  const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+  return {
+    asked: times.length + unavailable,
+    answered,
+    unavailable,
+    wrong,
+    p50: at(0.5),
+    p99: at(0.99),
+    max: at(1),
+  };
+}

@@ -1,0 +1,73 @@
+/** Real servers of the benchmark's own, in a temporary folder that goes with them. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import postgres from 'postgres';
+import { acquireRedisServer } from '../../src/local/acquire-redis.ts';
+import { startEmbeddedPostgres } from '../../src/local/postgres.ts';
+import { startRedis } from '../../src/local/redis.ts';
+import type { Sql } from '../../src/store/connect.ts';
+import { migrate } from '../../src/store/migrate.ts';
+
+export interface Servers extends AsyncDisposable {
+  readonly redisUrl: string;
+  lastLines(): Promise<string>;
+  /** A migrated database with nothing in it. */
+  database(name: string): Promise<Database>;
+}
+
+export interface Database extends AsyncDisposable {
+  readonly url: string;
+  /** As the owner. */
+  readonly sql: Sql;
+}
+
+/**
+ * PostgreSQL as `fleetbook up` starts it, safe against power failures; its statistics and vacuum come when the
+ * benchmark says so, between the steps that it measures and never in one of them.
+ */
+export async function startServers(): Promise<Servers> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const server = opened.use(
+    await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), database: 'template' }),
+  );
+  const redis = opened.use(await startRedis({ binary: await acquireRedisServer(), dir: folder }));
+  await migrate(server.url);
+  const admin = connect(urlOf(server.url, 'postgres'));
+  opened.defer(() => admin.end({ timeout: 5 }));
+  await admin`alter system set autovacuum = off`;
+  await admin`select pg_reload_conf()`;
+  const closing = opened.move();
+  return {
+    redisUrl: redis.url,
+    lastLines: () => server.lastLines(),
+    async database(name) {
+      await admin`create database ${admin(name)} template template`;
+      const url = urlOf(server.url, name);
+      const sql = connect(url);
+      // As for any copy of a database: two with one lineage would take each other's snapshots for their own.
+      await sql`update lineage set id = gen_random_uuid()`;
+      return {
+        url,
+        sql,
+        async [Symbol.asyncDispose]() {
+          await sql.end({ timeout: 5 });
+          await admin`drop database ${admin(name)} with (force)`;
+        },
+      };
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+function connect(url: string): Sql {
+  return postgres(url, { max: 1, onnotice: () => {} });
+}
+
+function urlOf(url: string, database: string): string {
+  const parsed = new URL(url);
+  parsed.pathname = `/${database}`;
+  return parsed.href;
+}

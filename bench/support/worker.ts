@@ -1,0 +1,180 @@
+/**
+ * The process that is measured: a worker as in production, with one job. Its argument is a `Task` as JSON; what it
+ * measured is the one line that it writes.
+ */
+import { readFileSync } from 'node:fs';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { Worker } from 'bullmq';
+import { pino } from 'pino';
+import { composeWriteTier, openLoggedRedis } from '../../src/compose.ts';
+import type { Config, SourceConfig } from '../../src/config.ts';
+import { readSettings } from '../../src/settings.ts';
+import { redisReady } from '../../src/store/redis.ts';
+import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
+import { syncProcessor } from '../../workers/processors/sync.ts';
+import { openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { benchAdapter, type CatalogueShape } from './catalogue.ts';
+
+export interface Task {
+  readonly what: 'sync' | 'sweep';
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly shape: CatalogueShape;
+}
+
+/** One stretch of work in the measured process. */
+export interface Stretch {
+  readonly seconds: number;
+  /** Of the process' own, user and system. */
+  readonly cpuSeconds: number;
+  /** Milliseconds by which the event loop was late: its 99.9th percentile, and the worst. */
+  readonly loopP999: number;
+  readonly loopMax: number;
+  /** The most memory that the process had by its end, in bytes. */
+  readonly rssPeak: number;
+}
+
+export interface Measured {
+  /** Fetch, stage, diff, guard and write: up to the commit. Absent when only published. */
+  readonly sync: Stretch | undefined;
+  readonly publish: Stretch;
+  readonly outcome: string;
+  /** Bytes. */
+  readonly rssBefore: number;
+  /** How often BullMQ said that a lock was lost or could not be renewed, or took the job up again. */
+  readonly locksLost: number;
+}
+
+process.stdout.write(`${JSON.stringify(await measure(JSON.parse(process.argv[2] ?? '') as Task))}\n`);
+
+async function measure(task: Task): Promise<Measured> {
+  const logger = pino({ level: 'warn' }, pino.destination(2));
+  const settings = readSettings({
+    DATABASE_URL: task.databaseUrl,
+    REDIS_URL: task.redisUrl,
+    CATALOGUE_RATES: 'EUR:1.0845',
+  });
+  const source: SourceConfig = {
+    kind: 'catalogue',
+    id: 'bench',
+    adapter: benchAdapter(task.shape),
+    url: 'http://127.0.0.1:1',
+    token: undefined,
+    schedule: '0 * * * *',
+    limits: DEFAULT_LIMITS,
+  };
+  const config: Config = { settings, sources: [source] };
+  await using tier = composeWriteTier(config, logger);
+  await redisReady(tier.cache, 10_000);
+  if (task.what === 'sync') return await syncAsJob(config, tier, task.redisUrl);
+  const rssBefore = process.memoryUsage.rss();
+  const publish = stretch();
+  const { published } = await tier.publisher.sweep();
+  return {
+    sync: undefined,
+    publish: publish(),
+    outcome: `${published} documents`,
+    rssBefore,
+    locksLost: 0,
+  };
+}
+
+async function syncAsJob(
+  config: Config,
+  tier: ReturnType<typeof composeWriteTier>,
+  redisUrl: string,
+): Promise<Measured> {
+  const logger = pino({ level: 'warn' }, pino.destination(2));
+  const producer = openLoggedRedis(redisUrl, 'producer', logger);
+  const consumer = openLoggedRedis(redisUrl, 'worker', logger);
+  await redisReady(producer, 10_000);
+  const queues = openQueues(producer, logger);
+  let outcome = '';
+  let sync: Stretch | undefined;
+  let lap: (() => Stretch) | undefined;
+  let published: Stretch | undefined;
+  let locksLost = 0;
+  const rssBefore = process.memoryUsage.rss();
+  const processor = syncProcessor({
+    config,
+    tier,
+    queue: queues.sync,
+    logger,
+    observe(_, result) {
+      outcome = result;
+      sync = lap?.();
+      lap = stretch();
+    },
+  });
+  const worker = new Worker<SyncJob>(
+    SYNC_QUEUE,
+    (job, token, signal) => {
+      lap = stretch();
+      return processor(job, token, signal);
+    },
+    { connection: consumer, prefix: QUEUE_PREFIX },
+  );
+  worker.on('lockRenewalFailed', () => {
+    locksLost += 1;
+  });
+  worker.on('stalled', () => {
+    locksLost += 1;
+  });
+  worker.on('error', (error) => {
+    if (error.message.includes('lock')) locksLost += 1;
+  });
+  const ended = new Promise<void>((resolve, reject) => {
+    worker.on('completed', () => {
+      published = lap?.();
+      resolve();
+    });
+    worker.on('failed', (_, error) => {
+      console.error(error);
+      reject(error);
+    });
+  });
+  try {
+    // One attempt: a second one, after a failure, would measure something else.
+    await queues.sync.add('sync', { sourceId: 'bench', slot: new Date().toISOString() }, { attempts: 1 });
+    await ended;
+  } finally {
+    await worker.close();
+    for (const queue of queues.all) await queue.close();
+    producer.disconnect();
+    consumer.disconnect();
+  }
+  const publish = published;
+  if (!publish) throw new Error('the job ended without having begun');
+  return { sync, publish, outcome, rssBefore, locksLost };
+}
+
+/** Starts measuring; the function returned ends it. */
+function stretch(): () => Stretch {
+  const loop = monitorEventLoopDelay({ resolution: 1 });
+  const started = performance.now();
+  const before = process.cpuUsage();
+  loop.enable();
+  return () => {
+    const seconds = (performance.now() - started) / 1000;
+    loop.disable();
+    const { user, system } = process.cpuUsage(before);
+    return {
+      seconds,
+      cpuSeconds: (user + system) / 1e6,
+      loopP999: loop.percentile(99.9) / 1e6,
+      loopMax: loop.max / 1e6,
+      rssPeak: peakRss(),
+    };
+  };
+}
+
+/** Linux counts what a process was before it ran this program into `maxRSS`: its parent. The mark below is its own. */
+function peakRss(): number {
+  try {
+    const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+    if (kib !== undefined) return Number(kib) * 1024;
+  } catch {
+    // Not Linux.
+  }
+  return process.resourceUsage().maxRSS * 1024;
+}

@@ -1,0 +1,40 @@
+/** What PostgreSQL itself does with the same rows: one COPY a table, from its own file, with the same indexes. */
+import { performance } from 'node:perf_hooks';
+import type { Sql } from '../../src/store/connect.ts';
+
+const TABLES = ['machines', 'machine_prices'] as const;
+
+/** Writes the rows that a first sync has stored into the server's own folder, in the order of their ids. */
+export async function keepRows(sql: Sql): Promise<void> {
+  for (const table of TABLES) {
+    const order = table === 'machines' ? 'id' : 'machine_id';
+    await sql.unsafe(`copy (select * from ${table} order by ${order}) to '${await file(sql, table)}'`);
+  }
+}
+
+/**
+ * Seconds that COPY takes to bring both files into empty tables with the same columns and indexes. Those of the schema
+ * have foreign keys as well, which cost a look-up and a row lock each: they are no part of the yardstick unless asked
+ * for.
+ */
+export async function bareCopy(sql: Sql, foreignKeys = false): Promise<number> {
+  for (const table of TABLES) {
+    await sql.unsafe(`create table bare_${table} (like ${table} including defaults including indexes)`);
+  }
+  if (foreignKeys) {
+    await sql`alter table bare_machines add foreign key (region_id) references regions (id)`;
+    await sql`alter table bare_machines add foreign key (source_id) references sources (id)`;
+    await sql`alter table bare_machine_prices add foreign key (machine_id) references bare_machines (id)`;
+  }
+  await sql`checkpoint`;
+  const started = performance.now();
+  for (const table of TABLES) await sql.unsafe(`copy bare_${table} from '${await file(sql, table)}'`);
+  const seconds = (performance.now() - started) / 1000;
+  await sql`drop table bare_machine_prices, bare_machines`;
+  return seconds;
+}
+
+async function file(sql: Sql, table: string): Promise<string> {
+  const [row] = await sql<{ folder: string }[]>`select current_setting('data_directory') as folder`;
+  return `${row?.folder}/bench_${table}.copy`;
+}

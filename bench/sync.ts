@@ -1,0 +1,105 @@
+/**
+ * `npm run bench:sync`: a million offers through the real job, store and publisher, against what PostgreSQL itself
+ * does with the same rows in the same run. See docs/performance.md.
+ */
+import { parseArgs } from 'node:util';
+import { Redis } from 'ioredis';
+import { type Bar, barsOf, passes, type Results } from './support/bars.ts';
+import { REGIONS } from './support/catalogue.ts';
+import { publishAfterFlush } from './support/flush.ts';
+import { type Round, runRound, runSyncs } from './support/rounds.ts';
+import { startServers } from './support/servers.ts';
+import { bareCopy } from './support/yardstick.ts';
+
+const { values } = parseArgs({
+  options: {
+    offers: { type: 'string', default: '1000000' },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const offers = count('offers', values.offers, REGIONS * 10);
+const rounds = count('rounds', values.rounds, 1);
+// Standard output is the result's.
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+const results = await measure();
+const bars = barsOf(results);
+const missed = bars.filter((bar) => !passes(bar));
+process.stdout.write(values.json ? `${JSON.stringify({ bars, results }, undefined, 2)}\n` : table(bars));
+process.exitCode = missed.length > 0 ? 1 : 0;
+
+async function measure(): Promise<Results> {
+  await using servers = await startServers();
+  const { redisUrl } = servers;
+  const redis = new Redis(redisUrl);
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => redis.disconnect());
+
+  const tenth = Math.max(REGIONS * 10, Math.round(offers / 10 / REGIONS) * REGIONS);
+  say(`${tenth} offers`);
+  const small = await within('small', (database) =>
+    runSyncs({ database, redis, redisUrl, offers: tenth, edition: 1, say }),
+  );
+  const done: Round[] = [];
+  for (let number = 1; number < rounds; number++) done.push(await within(`round_${number}`, round(number)));
+  say(`${offers} offers, the last of ${rounds} rounds`);
+  const last = await within(`round_${rounds}`, async (database) => {
+    done.push(await round(rounds)(database));
+    return {
+      afterFlush: await publishAfterFlush({ database, redis, redisUrl, offers }),
+      copyWithForeignKeys: await bareCopy(database.sql, true),
+    };
+  });
+  return { offers, rounds: done, small, ...last };
+
+  function round(number: number) {
+    return (database: Parameters<typeof runRound>[0]['database']): Promise<Round> => {
+      say(`${offers} offers, round ${number} of ${rounds}`);
+      return runRound({ database, redis, redisUrl, offers, edition: number, say }, number === 1);
+    };
+  }
+
+  async function within<T>(
+    name: string,
+    work: (database: Awaited<ReturnType<typeof servers.database>>) => Promise<T>,
+  ) {
+    await using database = await servers.database(name);
+    await redis.flushall();
+    return await work(database);
+  }
+}
+
+function table(all: readonly Bar[]): string {
+  const rows = all.map((bar) => [
+    bar.what,
+    `${shown(bar.found)} ${bar.unit}`.trim(),
+    bar.limit === undefined ? '' : `${bar.exact ? '=' : '≤'} ${bar.limit} ${bar.unit}`.trim(),
+    bar.limit === undefined ? '' : passes(bar) ? 'PASS' : 'MISSED',
+  ]);
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+function shown(value: number): string {
+  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+}
+
+function count(name: string, text: string, least: number): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < least || (name === 'offers' && value % REGIONS !== 0)) {
+    process.stderr.write(
+      `--${name} must be a whole number from ${least}${name === 'offers' ? `, a multiple of ${REGIONS}` : ''}; it is ${text}\n`,
+    );
+    process.exit(2);
+  }
+  return value;
+}
