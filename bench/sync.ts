@@ -1,11 +1,14 @@
 /**
  * `npm run bench:sync`: a million offers through the real job, store and publisher, against what PostgreSQL itself
- * does with the same rows in the same run. See docs/performance.md.
+ * does with the same rows in the same run; with `--clusters`, the clusters of many organizations. See
+ * docs/performance.md.
  */
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
-import { type Bar, barsOf, passes, type Results } from './support/bars.ts';
+import { type Bar, table, verdict } from './support/bar.ts';
+import { barsOf, type Results } from './support/bars.ts';
 import { REGIONS } from './support/catalogue.ts';
+import { type ClusterSyncs, clusterBars, runClusterSyncs } from './support/cluster-syncs.ts';
 import { publishAfterFlush } from './support/flush.ts';
 import { type Round, runRound, runSyncs } from './support/rounds.ts';
 import { startServers } from './support/servers.ts';
@@ -15,19 +18,39 @@ const { values } = parseArgs({
   options: {
     offers: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '3' },
+    /** Organizations have 25 each. */
+    clusters: { type: 'boolean', default: false },
+    organizations: { type: 'string', default: '20000' },
     json: { type: 'boolean', default: false },
   },
 });
-const offers = count('offers', values.offers, REGIONS * 10);
+const offers = count('offers', values.offers, REGIONS * 10, REGIONS);
 const rounds = count('rounds', values.rounds, 1);
 // Standard output is the result's.
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-const results = await measure();
-const bars = barsOf(results);
-const missed = bars.filter((bar) => !passes(bar));
+const { bars, results } = values.clusters ? await measureClusters() : await measureCatalogue();
+const missed = bars.filter((bar) => verdict(bar) === 'MISSED');
 process.stdout.write(values.json ? `${JSON.stringify({ bars, results }, undefined, 2)}\n` : table(bars));
 process.exitCode = missed.length > 0 ? 1 : 0;
+
+async function measureCatalogue(): Promise<{ bars: Bar[]; results: Results }> {
+  const results = await measure();
+  return { bars: barsOf(results), results };
+}
+
+async function measureClusters(): Promise<{ bars: Bar[]; results: ClusterSyncs }> {
+  const organizations = count('organizations', values.organizations, 100, 100);
+  const clusters = organizations * 25;
+  await using servers = await startServers();
+  const { redisUrl } = servers;
+  const redis = new Redis(redisUrl);
+  await using opened = new AsyncDisposableStack();
+  opened.defer(() => redis.disconnect());
+  await using database = await servers.database('clusters');
+  const syncs = await runClusterSyncs({ database, redis, redisUrl, organizations, clusters, say });
+  return { bars: clusterBars(syncs, { organizations, clusters }), results: syncs };
+}
 
 async function measure(): Promise<Results> {
   await using servers = await startServers();
@@ -70,36 +93,10 @@ async function measure(): Promise<Results> {
   }
 }
 
-function table(all: readonly Bar[]): string {
-  const rows = all.map((bar) => [
-    bar.what,
-    `${shown(bar.found)} ${bar.unit}`.trim(),
-    bar.limit === undefined ? '' : `${bar.exact ? '=' : '≤'} ${bar.limit} ${bar.unit}`.trim(),
-    bar.limit === undefined ? '' : passes(bar) ? 'PASS' : 'MISSED',
-  ]);
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
-}
-
-function shown(value: number): string {
-  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
-}
-
-function count(name: string, text: string, least: number): number {
+function count(name: string, text: string, least: number, of = 1): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < least || (name === 'offers' && value % REGIONS !== 0)) {
-    process.stderr.write(
-      `--${name} must be a whole number from ${least}${name === 'offers' ? `, a multiple of ${REGIONS}` : ''}; it is ${text}\n`,
-    );
-    process.exit(2);
-  }
-  return value;
+  if (Number.isInteger(value) && value >= least && value % of === 0) return value;
+  const multiple = of === 1 ? '' : `, a multiple of ${of}`;
+  process.stderr.write(`--${name} must be a whole number from ${least}${multiple}; it is ${text}\n`);
+  process.exit(2);
 }

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
+import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
+import { addAdministration } from './cli/administration.ts';
 import { commandEnvironment } from './cli/environment.ts';
 import { VERSION } from './package.ts';
 import { BadSetting } from './settings.ts';
@@ -26,8 +28,12 @@ program
 program
   .command('serve')
   .description('serve the API')
-  .action(async () => {
-    await (await import('./cli/serve.ts')).serve(process.env);
+  .option(
+    '--processes <count>',
+    'processes that share the port, or max: one for each core; PROCESSES unless given',
+  )
+  .action(async (options: { processes?: string }) => {
+    await (await import('./cli/serve.ts')).serve(process.env, options);
   });
 
 program
@@ -39,24 +45,27 @@ program
 
 program
   .command('migrate')
+  .option('--json', 'as JSON')
   .description('bring the database to this release')
-  .action(async () => {
-    await (await import('./cli/migrate.ts')).migrateCommand(process.env);
+  .action(async (options: { json?: boolean }) => {
+    await (await import('./cli/migrate.ts')).migrateCommand(process.env, options);
   });
 
 program
   .command('sync')
   .argument('<source>', 'id of a configured source, e.g. hetzner')
+  .option('--json', 'as JSON')
   .description('sync one source now, and publish what changed')
-  .action(async (source: string) => {
-    await (await import('./cli/sync.ts')).syncCommand(commandEnvironment(process.env), source);
+  .action(async (source: string, options: { json?: boolean }) => {
+    await (await import('./cli/sync.ts')).syncCommand(commandEnvironment(process.env), source, options);
   });
 
 program
   .command('publish')
+  .option('--json', 'as JSON')
   .description('compare the cache with the database and publish what differs')
-  .action(async () => {
-    await (await import('./cli/publish.ts')).publishCommand(commandEnvironment(process.env));
+  .action(async (options: { json?: boolean }) => {
+    await (await import('./cli/publish.ts')).publishCommand(commandEnvironment(process.env), options);
   });
 
 program
@@ -96,39 +105,19 @@ for (const decision of ['approve', 'reject'] as const) {
   hold
     .command(decision)
     .argument('<source>', 'id of the source')
+    .option('--json', 'as JSON')
     .description(decision === 'approve' ? 'store the held batch' : 'drop the held batch')
-    .action(async (source: string) => {
-      await (await import('./cli/hold.ts')).holdDecide(commandEnvironment(process.env), source, decision);
+    .action(async (source: string, options: { json?: boolean }) => {
+      await (await import('./cli/hold.ts')).holdDecide(
+        commandEnvironment(process.env),
+        source,
+        decision,
+        options,
+      );
     });
 }
 
-const org = program.command('org').description('organizations');
-org
-  .command('create')
-  .argument('<slug>', 'lower-case letters, digits and dashes')
-  .option('--name <name>', 'shown to people; the slug unless given')
-  .description('make an organization')
-  .action(async (slug: string, options: { name?: string }) => {
-    await (await import('./cli/org.ts')).createOrg(commandEnvironment(process.env), slug, options);
-  });
-
-const token = program.command('token').description('API tokens');
-token
-  .command('create')
-  .requiredOption('--org <slug>', 'the organization that it belongs to')
-  .option('--scope <scope...>', 'machines:read, clusters:read; both unless given')
-  .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
-  .description('make a token and print it, once')
-  .action(async (options: { org: string; scope?: string[]; expires?: string }) => {
-    await (await import('./cli/token.ts')).createTokenCommand(commandEnvironment(process.env), options);
-  });
-token
-  .command('revoke')
-  .argument('<id>', 'the number that `token create` printed')
-  .description('revoke a token; readers refuse it within a second')
-  .action(async (id: string) => {
-    await (await import('./cli/token.ts')).revokeTokenCommand(commandEnvironment(process.env), id);
-  });
+addAdministration(program);
 
 /** Something that a person can mend: told in one line, without a stack. */
 function isToldPlainly(error: unknown): error is Error {

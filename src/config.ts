@@ -1,32 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { CronExpressionParser } from 'cron-parser';
-import { z } from 'zod';
+import { isHttpUrl, sourcesOfFile } from './config-file.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
-import { environmentKey, optionsInEnvironment, type ReadOptions, readOptions } from './sources/options.ts';
+import type { Environment, SourceConfig } from './source-config.ts';
+import { type ClusterRules, NO_RULES } from './sources/cluster-rules.ts';
+import { environmentKey, optionsInEnvironment, readOptions } from './sources/options.ts';
 import { adapter as ecb } from './sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from './sources/registry.ts';
-import type { AnyCatalogueAdapter, ClusterAdapter } from './sources/source.ts';
-import { DEFAULT_LIMITS, type GuardLimits } from './sync/guard.ts';
+import { DEFAULT_LIMITS } from './sync/guard.ts';
 
-interface SourceBase {
-  /** Names the source in the database, in logs and on the command line. */
-  readonly id: string;
-  readonly url: string;
-  readonly token: string | undefined;
-  /** Five cron fields, UTC. */
-  readonly schedule: string;
-  readonly limits: GuardLimits;
-}
-
-export type SourceConfig =
-  | (SourceBase & {
-      readonly kind: 'catalogue';
-      readonly adapter: AnyCatalogueAdapter;
-      /** Of an adapter that has some, as its schema read them. */
-      readonly options?: ReadOptions;
-    })
-  | (SourceBase & { readonly kind: 'clusters'; readonly adapter: ClusterAdapter })
-  | (SourceBase & { readonly kind: 'rates'; readonly adapter: typeof ecb });
+export type { Environment, SourceConfig } from './source-config.ts';
 
 export interface Config {
   readonly settings: Settings;
@@ -35,8 +17,6 @@ export interface Config {
 
 /** Id of the source that brings exchange rates. */
 const RATES_SOURCE = 'exchange-rates';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the environment, and the file that FLEETBOOK_CONFIG names, once and whole.
@@ -61,15 +41,15 @@ export function readConfig(env: Environment): Config {
   return Object.freeze({ settings, sources });
 }
 
-/** Reference rates are a source of their own, where a catalogue is priced in a currency that is not configured. */
+/** Reference rates are a source of their own, where a price is said in a currency that is not configured. */
 function ratesSource(env: Environment, settings: Settings, sources: readonly SourceConfig[]): SourceConfig[] {
   const known = new Set([settings.CATALOGUE_CURRENCY, ...Object.keys(settings.CATALOGUE_RATES ?? {})]);
-  const needed = sources.some(
-    (source) =>
-      source.kind === 'catalogue' &&
-      !known.has(source.adapter.currency ?? source.options?.currency ?? 'whatever its rows say'),
-  );
-  if (!needed) return [];
+  const needed = sources.flatMap((source) => {
+    if (source.kind === 'catalogue')
+      return source.adapter.currency ?? source.options?.currency ?? 'whatever its rows say';
+    return source.kind === 'clusters' ? currenciesOf(source.rules) : [];
+  });
+  if (needed.every((currency) => known.has(currency))) return [];
   const url = settings.EXCHANGE_RATES_URL;
   const schedule = env.EXCHANGE_RATES_SCHEDULE || ecb.schedule;
   return [
@@ -83,6 +63,10 @@ function ratesSource(env: Environment, settings: Settings, sources: readonly Sou
       limits: DEFAULT_LIMITS,
     },
   ];
+}
+
+function currenciesOf({ diskTypes }: ClusterRules): string[] {
+  return Object.values(diskTypes).flatMap(({ price }) => price?.currency ?? []);
 }
 
 /** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */
@@ -141,110 +125,10 @@ function sourcesOfEnvironment(env: Environment, problems: string[]): SourceConfi
   if (url && adapter) {
     const token = env.CLUSTERS_TOKEN || undefined;
     const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
-    found.push({ kind: 'clusters', id: 'clusters', adapter, url, token, schedule, limits: DEFAULT_LIMITS });
+    const source = { kind: 'clusters', id: 'clusters', adapter, url, token, schedule } as const;
+    found.push({ ...source, limits: DEFAULT_LIMITS, rules: NO_RULES });
   }
   return found;
-}
-
-const share = z.number().min(0);
-const limitsShape = z
-  .strictObject({
-    removedShare: share,
-    addedShare: share,
-    repricedShare: share,
-    priceRatio: z.number().min(1),
-    reshapedShare: share,
-    duplicateShare: share,
-    incompleteShare: share,
-    rejectedShare: share,
-    smallCount: z.int().min(0),
-    maxHourlyPrice: z.number().positive(),
-  })
-  .partial();
-
-const sourceShape = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes'),
-  adapter: z.string(),
-  url: z.string().optional(),
-  tokenEnv: z.string().optional(),
-  schedule: z.string().optional(),
-  options: z.record(z.string(), z.unknown()).optional(),
-  limits: limitsShape.optional(),
-});
-
-/** What FLEETBOOK_CONFIG holds. Tokens are named, never written there: `tokenEnv` is the variable that has it. */
-const fileShape = z.strictObject({
-  catalogues: z.array(sourceShape).default([]),
-  clusters: z.array(sourceShape).default([]),
-});
-
-function sourcesOfFile(path: string, env: Environment, problems: string[]): SourceConfig[] {
-  let content: unknown;
-  try {
-    content = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    problems.push(`FLEETBOOK_CONFIG must name a readable JSON file; ${path}: ${(error as Error).message}`);
-    return [];
-  }
-  const parsed = fileShape.safeParse(content);
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues)
-      problems.push(`${path}: ${issue.path.join('.') || 'the file'}: ${issue.message}`);
-    return [];
-  }
-  const found: SourceConfig[] = [];
-  const add = (kind: 'catalogue' | 'clusters', entry: z.infer<typeof sourceShape>) => {
-    const where = `${path}: source "${entry.id}"`;
-    const adapters: readonly (AnyCatalogueAdapter | ClusterAdapter)[] =
-      kind === 'catalogue' ? catalogueAdapters : clusterAdapters;
-    const adapter = adapters.find(({ id }) => id === entry.adapter);
-    if (!adapter) {
-      problems.push(
-        `${where}: adapter must be one of ${adapters.map(({ id }) => id).join(', ')}; it is "${entry.adapter}"`,
-      );
-      return;
-    }
-    const token = entry.tokenEnv === undefined ? undefined : env[entry.tokenEnv];
-    if (entry.tokenEnv !== undefined && !token)
-      problems.push(`${where}: tokenEnv names ${entry.tokenEnv}, which is not set`);
-    const url = entry.url ?? ('baseUrl' in adapter ? adapter.baseUrl : undefined);
-    if (url === undefined) {
-      problems.push(`${where}: url is missing; give the address or the file to read`);
-      return;
-    }
-    const limits: GuardLimits = { ...DEFAULT_LIMITS, ...definedOnly(entry.limits ?? {}) };
-    const schema = 'options' in adapter ? adapter.options : undefined;
-    if (entry.options !== undefined && schema === undefined)
-      problems.push(`${where}: options must be left out; the adapter ${adapter.id} has none`);
-    const nameOf = (option: string) => `${where}: options${option === '' ? '' : `.${option}`}`;
-    const { options, problems: wrong } = schema
-      ? readOptions(schema, entry.options ?? {}, nameOf)
-      : { options: undefined, problems: [] };
-    problems.push(...wrong);
-    found.push({
-      kind,
-      adapter,
-      id: entry.id,
-      url,
-      token,
-      schedule: entry.schedule ?? adapter.schedule,
-      limits,
-      ...(options === undefined ? {} : { options }),
-    } as SourceConfig);
-  };
-  for (const entry of parsed.data.catalogues) add('catalogue', entry);
-  for (const entry of parsed.data.clusters) add('clusters', entry);
-  return found;
-}
-
-function definedOnly<T extends object>(object: T): { [K in keyof T]-?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]-?: NonNullable<T[K]>;
-  };
-}
-
-function isHttpUrl(value: string): boolean {
-  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
 }
 
 function scheduleProblem(schedule: string): string | undefined {

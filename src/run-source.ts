@@ -1,11 +1,20 @@
 /** One run of one source, from its configuration to its record. */
 import { createHash } from 'node:crypto';
 import type { Config, SourceConfig } from './config.ts';
+import type { ReportedCluster } from './domain/cluster.ts';
 import type { ExchangeRates } from './domain/price.ts';
 import { exchangeRates } from './domain/rates.ts';
 import { VERSION } from './package.ts';
+import { completed } from './sources/complete.ts';
 import { openSourceHttp } from './sources/http.ts';
-import { type CatalogueItem, type ClusterItem, SourceError } from './sources/source.ts';
+import {
+  type CatalogueItem,
+  type ClusterItem,
+  SourceError,
+  type SourceHttp,
+  type WatchContext,
+} from './sources/source.ts';
+import type { KnownVersions } from './sources/versions.ts';
 import type { Store } from './store/connect.ts';
 import { decide, heldItems } from './store/held.ts';
 import { type KnownProvider, providerNamed } from './store/providers.ts';
@@ -27,9 +36,12 @@ export interface RunOptions {
   readonly progress?: Progress;
   /** Ends the run: it is recorded as failed and nothing of it is stored. */
   readonly signal?: AbortSignal | undefined;
+  /** Of clusters: the state that a watch has found, in place of a reading. What is missing from it has been deleted. */
+  readonly state?: readonly ClusterItem[];
 }
 
 type CatalogueConfig = Extract<SourceConfig, { kind: 'catalogue' }>;
+export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 
 /**
  * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
@@ -40,21 +52,13 @@ export async function runSource(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, progress, signal }: RunOptions,
+  { slot, progress, signal, state }: RunOptions,
 ): Promise<SyncResult> {
   return recorded(store, source, slot, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(config, store, now());
     const reading = readingOf(source, pricing);
-    const http = openSourceHttp({
-      versions: await storedVersions(store.sql, source.id, reading),
-      baseUrl: source.url,
-      credentials: source.adapter.credentials,
-      token: source.token,
-      deadlineMs: SOURCE_DEADLINE_MS,
-      maxBytes: SOURCE_MAX_BYTES,
-      ...(signal === undefined ? {} : { signal }),
-    });
+    const http = openHttp(source, signal, await storedVersions(store.sql, source.id, reading));
     const common = {
       store,
       run,
@@ -72,10 +76,43 @@ export async function runSource(
           items: source.adapter.catalogue({ http, now, options: source.options }),
         });
       case 'clusters':
-        return syncClusters({ ...common, items: source.adapter.clusters({ http, now }) });
+        return syncClusters({
+          ...common,
+          ...(state === undefined ? {} : { missingIsDeleted: true }),
+          items: completed(
+            state ?? source.adapter.clusters({ http, now, ...addressOf(source) }),
+            source.rules,
+          ),
+        });
       case 'rates':
         return syncRates({ store, run, reading, rates: source.adapter.rates({ http }), now });
     }
+  });
+}
+
+/** What an adapter watches a source with, until the signal. */
+export function watchContext(source: ClustersConfig, signal: AbortSignal): WatchContext {
+  const http = openHttp(source, signal, new Map());
+  return { http, now: () => new Date(), ...addressOf(source), signal };
+}
+
+function addressOf({ url, token, options }: ClustersConfig): Pick<WatchContext, 'address' | 'options'> {
+  return { address: { url, token }, ...(options === undefined ? {} : { options }) };
+}
+
+function openHttp(
+  source: SourceConfig,
+  signal: AbortSignal | undefined,
+  versions: KnownVersions,
+): SourceHttp {
+  return openSourceHttp({
+    versions,
+    baseUrl: source.url,
+    credentials: source.adapter.credentials,
+    token: source.token,
+    deadlineMs: SOURCE_DEADLINE_MS,
+    maxBytes: SOURCE_MAX_BYTES,
+    ...(signal === undefined ? {} : { signal }),
   });
 }
 
@@ -93,7 +130,7 @@ export async function approveHeld(
     const now = () => new Date();
     const pricing = await currentPricing(config, store, now());
     const common = { store, run, pricing, limits: source.limits, approved: true, now };
-    // The items were written by the sync that held them, in the form in which the adapter had given them.
+    // The items were written by the sync that held them, whole as they are to be stored.
     const items = heldItems(store.sql, batchId);
     return source.kind === 'catalogue'
       ? syncCatalogue({
@@ -101,7 +138,7 @@ export async function approveHeld(
           provider: await providerOf(store, source),
           items: items as AsyncIterable<CatalogueItem>,
         })
-      : syncClusters({ ...common, items: items as AsyncIterable<ClusterItem> });
+      : syncClusters({ ...common, items: items as AsyncIterable<ClusterItem<ReportedCluster>> });
   });
   // A crash before this leaves the batch pending; to approve it again changes nothing.
   if (result.outcome !== 'superseded') await decide(store.sql, batchId, 'approved');
@@ -154,9 +191,10 @@ function readingOf(source: SourceConfig, { currency, rates }: Pricing): string {
   const needed = Object.entries(source.kind === 'rates' ? {} : rates)
     .filter(([code]) => code !== currency && (own === undefined || code === own))
     .sort(([one], [other]) => (one < other ? -1 : 1));
-  const options = source.kind === 'catalogue' ? source.options : undefined;
+  const options = source.kind === 'rates' ? undefined : source.options;
+  const rules = source.kind === 'clusters' ? source.rules : undefined;
   const maxPrice = source.kind === 'rates' ? undefined : source.limits.maxHourlyPrice;
-  const all = [VERSION, source.adapter.id, options, maxPrice, currency, needed];
+  const all = [VERSION, source.adapter.id, options, rules, maxPrice, currency, needed];
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 

@@ -1,4 +1,5 @@
 /** The settings that the environment can give: name, meaning, default, and how a value is read. */
+import { availableParallelism } from 'node:os';
 
 /** A value that does not do; `remedy` says what would. */
 export class BadSetting extends Error {}
@@ -29,6 +30,13 @@ function integer(from: number, to: number, what: string) {
     return number;
   };
 }
+/** `max` is one for each core that this process may use. */
+function processes(value: string): number {
+  if (value === 'max') return availableParallelism();
+  if (!/^[1-9]\d{0,2}$/.test(value) || Number(value) > 256)
+    throw new BadSetting('must be a count from 1 to 256, or max for one on each core');
+  return Number(value);
+}
 const port = integer(0, 65_535, 'a port');
 
 function url(...protocols: string[]) {
@@ -47,6 +55,12 @@ function oneOf<const T extends string>(...values: readonly T[]) {
     if (found === undefined) throw new BadSetting(`must be one of ${values.join(', ')}`);
     return found;
   };
+}
+
+function share(value: string): number {
+  if (!/^(?:0|1|[01]?\.\d{1,6})$/.test(value) || Number(value) > 1)
+    throw new BadSetting('must be a share from 0 to 1 such as 0.01');
+  return Number(value);
 }
 
 const text = (value: string): string => value;
@@ -103,6 +117,11 @@ export const SETTINGS = {
   CACHE_REDIS_URL: secret(setting('Redis for the published snapshots; may evict', redisUrl)),
   HOST: setting('address the API listens on', text, '127.0.0.1'),
   PORT: setting('port the API listens on', port, '3000'),
+  PROCESSES: setting(
+    'processes that serve the API, on one port; `max`: one for each core. Each has memory and connections of its own',
+    processes,
+    '1',
+  ),
   OPS_HOST: setting('address of the operators’ pages', text, '127.0.0.1'),
   OPS_PORT: setting('port of the operators’ pages: queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
@@ -149,6 +168,46 @@ export const SETTINGS = {
     'reads that may fall back to PostgreSQL at the same time; beyond: 503',
     integer(1, 1_000, 'a count'),
     '16',
+  ),
+  COMPARE_EVERY: setting(
+    'seconds between two looks whether copies are as PostgreSQL has them; 0: never',
+    integer(0, 86_400, 'seconds'),
+    '30',
+  ),
+  COMPARE_DOCUMENTS: setting(
+    'documents, taken by chance, that each of these looks compares',
+    integer(1, 1_000, 'a count'),
+    '20',
+  ),
+  LOG_SUCCESSES: setting(
+    'share of the API’s answers below status 400 that are logged; all others always are',
+    share,
+    '0.01',
+  ),
+  RATE_LIMIT: setting(
+    'requests a minute that one token may make of one process; 0: no limit. Beyond: 429',
+    integer(0, 1_000_000_000, 'a count'),
+    '0',
+  ),
+  UNKNOWN_TOKENS: setting(
+    'unknown tokens a second that one process looks up in PostgreSQL, ten times as many at once; beyond: 503',
+    integer(1, 100_000, 'a count'),
+    '100',
+  ),
+  UNKNOWN_TOKENS_PER_ADDRESS: setting(
+    'the same for one address (of IPv6: one /64)',
+    integer(1, 100_000, 'a count'),
+    '10',
+  ),
+  MAX_CONNECTIONS: setting(
+    'connections to the API that one process holds; one more is closed as soon as it is made. 0: no limit',
+    integer(0, 1_000_000, 'a count'),
+    '10000',
+  ),
+  MAX_EVENT_LOOP_DELAY: setting(
+    'milliseconds by which the event loop may be late before requests are refused with 503. 0: no limit',
+    integer(0, 60_000, 'milliseconds'),
+    '1000',
   ),
   TRUST_PROXY: setting('addresses of proxies whose X-Forwarded-For is believed', cidrs),
 } satisfies Record<string, Setting<unknown>>;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { composeWriteTier, type WriteTier } from '../src/compose.ts';
+import { composeWriteTier, type WriteTier } from '../src/compose-write.ts';
 import { type Config, readConfig } from '../src/config.ts';
 import { providerNamed } from '../src/store/providers.ts';
 import { createDatabase } from './support/postgres.ts';

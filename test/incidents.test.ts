@@ -1,7 +1,8 @@
 /** What has gone wrong at others, through the whole of it: an upstream's answers, a run, and what readers are told. */
 import { pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
-import { composeReadTier, composeWriteTier } from '../src/compose.ts';
+import { composeReadTier } from '../src/compose-read.ts';
+import { composeWriteTier } from '../src/compose-write.ts';
 import { readConfig } from '../src/config.ts';
 import type { Answer } from '../src/snapshot/answer.ts';
 import { redisReady } from '../src/store/redis.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { composeWriteTier } from '../src/compose.ts';
+import { composeWriteTier } from '../src/compose-write.ts';
 import { readConfig } from '../src/config.ts';
 import { approveHeld } from '../src/run-source.ts';
 import { pendingBatches } from '../src/store/held.ts';

@@ -2,13 +2,16 @@ import { UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Closing } from '../src/closing.ts';
-import { composeWriteTier, openLoggedRedis, queueRedisUrl } from '../src/compose.ts';
+import { composeWriteTier } from '../src/compose-write.ts';
 import type { Config } from '../src/config.ts';
+import { openLoggedRedis, queueRedisUrl } from '../src/connections.ts';
 import { BadSetting } from '../src/settings.ts';
 import type { PublishObserver } from '../src/snapshot/publish.ts';
 import { SourceError } from '../src/sources/source.ts';
 import { redisReady } from '../src/store/redis.ts';
 import { pruneSlots } from '../src/store/slots.ts';
+import { pruneRuns } from '../src/store/watch-runs.ts';
+import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
   jobId,
@@ -20,6 +23,7 @@ import {
   type SyncJob,
 } from './queues.ts';
 import { Scheduler } from './schedule.ts';
+import { openWatches } from './watching.ts';
 import { within } from './within.ts';
 
 /** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
@@ -34,6 +38,8 @@ export interface WorkerOptions {
   readonly observe?: SyncDependencies['observe'];
   /** Counts rounds of publishing. */
   readonly published?: PublishObserver;
+  /** Hears what the comparer finds of the cache. */
+  readonly comparison?: CompareObserver;
   /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
   readonly closeWithinMs?: number;
 }
@@ -49,7 +55,7 @@ export interface WorkerProcess extends AsyncDisposable {
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { observe, published, closeWithinMs = CLOSE_WITHIN_MS }: WorkerOptions = {},
+  { observe, published, comparison, closeWithinMs = CLOSE_WITHIN_MS }: WorkerOptions = {},
 ): Promise<WorkerProcess> {
   const closing = new Closing();
   try {
@@ -94,6 +100,7 @@ export async function startWorker(
         SWEEP_QUEUE,
         async () => {
           await pruneSlots(tier.store.sql);
+          await pruneRuns(tier.store.sql);
           return tier.publisher.sweep();
         },
         consume,
@@ -107,14 +114,33 @@ export async function startWorker(
         logger[told ? 'debug' : 'warn']({ queue: worker.name, job: job?.id }, `job failed: ${error.message}`);
       });
     }
+    const watches = openWatches({
+      config,
+      tier,
+      logger,
+      ...(observe === undefined ? {} : { observe }),
+    });
     closing.defer(() => {
       const isRedisThere = [consumer, ...copies].every(({ status }) => status === 'ready');
       const end = (worker: Worker) => (isRedisThere ? drain(worker, closeWithinMs, logger) : abandon(worker));
-      return Promise.all(workers.map(end));
+      return Promise.all([...workers.map(end), watches.stop(closeWithinMs)]);
     });
 
     const rounds = publishingRounds(tier, logger);
     closing.defer(() => within(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
+    const { COMPARE_EVERY, COMPARE_DOCUMENTS } = config.settings;
+    if (COMPARE_EVERY > 0) {
+      const comparer = new Comparer({
+        sql: tier.store.sql,
+        cache: tier.cache,
+        publisher: tier.publisher,
+        logger,
+        sample: COMPARE_DOCUMENTS,
+        observe: comparison,
+      });
+      const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
+      closing.defer(() => within(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
+    }
     const scheduler = new Scheduler({
       sql: tier.store.sql,
       schedules: [
@@ -130,6 +156,7 @@ export async function startWorker(
     });
     closing.defer(() => within(LET_GO_WITHIN_MS, scheduler[Symbol.asyncDispose]()));
     scheduler.start();
+    watches.start();
     // Slots that passed while the queue was away are due at once, not at the next full minute.
     producer.on('ready', () => scheduler.catchUpSoon());
     logger.info({ sources: config.sources.map(({ id }) => id) }, 'worker started');

@@ -1,4 +1,5 @@
 /** What was measured, against what was asked for. */
+import { type Bar, median } from './bar.ts';
 import { CHANGED_REGIONS } from './catalogue.ts';
 import type { AfterFlush } from './flush.ts';
 import type { Round, Step, Syncs } from './rounds.ts';
@@ -11,20 +12,6 @@ export interface Results {
   readonly afterFlush: AfterFlush;
   /** Seconds of a COPY into tables that have the schema's foreign keys as well. */
   readonly copyWithForeignKeys: number;
-}
-
-export interface Bar {
-  readonly what: string;
-  readonly found: number;
-  readonly unit: string;
-  /** Absent for what is only told. */
-  readonly limit?: number;
-  /** `found` has to be the limit, not only below it. */
-  readonly exact?: boolean;
-}
-
-export function passes({ found, limit, exact }: Bar): boolean {
-  return limit === undefined || (exact ? found === limit : found <= limit);
 }
 
 const KINDS = ['first', 'unchanged', 'changed'] as const;
@@ -84,12 +71,18 @@ export function barsOf({ rounds, small, afterFlush, copyWithForeignKeys }: Resul
   const { measured, reading, redisBytes } = afterFlush;
   return [
     ...bars,
-    { what: 'locks lost, over all jobs', found: sum(steps, locksLost), unit: '', limit: 0, exact: true },
+    { what: 'locks lost, over all jobs', found: sum(steps, locksLost), unit: '', limit: 0, bound: 'exactly' },
     { what: 'after a flush: publishing all', found: measured.publish.seconds, unit: 's' },
     { what: 'after a flush: Redis memory', found: redisBytes / MEGABYTE, unit: 'MB' },
     { what: 'after a flush: reads meanwhile', found: reading.asked, unit: '' },
-    { what: 'after a flush: reads unanswered', found: reading.unavailable, unit: '', limit: 0, exact: true },
-    { what: 'after a flush: wrong answers', found: reading.wrong, unit: '', limit: 0, exact: true },
+    {
+      what: 'after a flush: reads unanswered',
+      found: reading.unavailable,
+      unit: '',
+      limit: 0,
+      bound: 'exactly',
+    },
+    { what: 'after a flush: wrong answers', found: reading.wrong, unit: '', limit: 0, bound: 'exactly' },
     { what: 'after a flush: read, median', found: reading.p50, unit: 'ms' },
     { what: 'after a flush: read, p99', found: reading.p99, unit: 'ms' },
     { what: 'COPY with the foreign keys checked row by row', found: copyWithForeignKeys, unit: 's' },
@@ -124,12 +117,5 @@ function effect(
   const found = counts.reduce((worst, count) =>
     Math.abs(count - limit) > Math.abs(worst - limit) ? count : worst,
   );
-  return { what, found, unit: '', limit, exact: true };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const upper = sorted[Math.floor(middle)] ?? Number.NaN;
-  return Number.isInteger(middle) ? ((sorted[middle - 1] ?? Number.NaN) + upper) / 2 : upper;
+  return { what, found, unit: '', limit, bound: 'exactly' };
 }

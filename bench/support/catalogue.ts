@@ -15,7 +15,7 @@ export interface CatalogueShape {
   readonly edition: number;
 }
 
-const SIZES = [
+export const SIZES = [
   { cpu: 1, ram: 2 },
   { cpu: 2, ram: 4 },
   { cpu: 2, ram: 16 },
@@ -88,4 +88,4 @@ function machineType(type: number): MachineType {
   };
 }
 
-const regionCode = (region: number): string => `zone-${String(region + 1).padStart(3, '0')}`;
+export const regionCode = (region: number): string => `zone-${String(region + 1).padStart(3, '0')}`;

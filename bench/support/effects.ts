@@ -6,19 +6,28 @@ import type { Sql } from '../../src/store/connect.ts';
 import { readLineage } from '../../src/store/versions.ts';
 
 export interface Effects {
-  /** Rows of providers, regions, machines and prices that were written, also by transactions that were rolled back. */
+  /** Rows of the data's own tables that were written, also by transactions that were rolled back. */
   readonly rowsWritten: number;
-  /** Sum of the versions of the regions and of the list of providers. */
+  /** Sum of the versions of all documents but tokens. */
   readonly versions: number;
   /** Documents that were set in the cache. */
   readonly documents: number;
 }
 
+const TABLES = {
+  catalogue: ['providers', 'regions', 'machines', 'machine_prices'],
+  clusters: ['providers', 'regions', 'machines', 'users', 'disk_types', 'clusters', 'disks'],
+} as const;
+
 /** Counts from now on; the function returned says what was added since. */
-export async function watchEffects(sql: Sql, redis: Redis): Promise<() => Promise<Effects>> {
-  const before = await count(sql, redis);
+export async function watchEffects(
+  sql: Sql,
+  redis: Redis,
+  what: keyof typeof TABLES = 'catalogue',
+): Promise<() => Promise<Effects>> {
+  const before = await count(sql, redis, TABLES[what]);
   return async () => {
-    const after = await count(sql, redis);
+    const after = await count(sql, redis, TABLES[what]);
     return {
       rowsWritten: after.rowsWritten - before.rowsWritten,
       versions: after.versions - before.versions,
@@ -27,13 +36,14 @@ export async function watchEffects(sql: Sql, redis: Redis): Promise<() => Promis
   };
 }
 
-async function count(sql: Sql, redis: Redis): Promise<Effects> {
+async function count(sql: Sql, redis: Redis, tables: readonly string[]): Promise<Effects> {
   await everybodyLeft(sql);
   const [written] = await sql<{ rows: string }[]>`
     select sum(n_tup_ins + n_tup_upd + n_tup_del) as rows from pg_stat_user_tables
-    where relname in ('providers', 'regions', 'machines', 'machine_prices')`;
+    where relname = any(${[...tables]}::text[])`;
   const [versions] = await sql<{ sum: string }[]>`
-    select (select coalesce(sum(version), 0) from regions) + (select providers_version from lineage) as sum`;
+    select (select coalesce(sum(version), 0) from regions) + (select providers_version from lineage)
+      + (select coalesce(sum(clusters_version), 0) from organizations) as sum`;
   const keys = new CacheKeys(await readLineage(sql));
   return {
     rowsWritten: Number(written?.rows),

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { composeReadTier } from '../../src/compose.ts';
+import { composeReadTier } from '../../src/compose-read.ts';
 import { readSettings } from '../../src/settings.ts';
 import { type Tier, Unavailable } from '../../src/snapshot/answer.ts';
 
@@ -40,7 +40,7 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
     MEMORY_LIMIT: '16000000',
   });
   const logger = pino({ level: 'error' }, pino.destination(2));
-  await using tier = composeReadTier({ settings, sources: [] }, logger);
+  await using tier = composeReadTier({ settings }, logger);
   const before = new Map<number, string>();
   for (const id of asked.regionIds) {
     before.set(id, (await tier.catalogue.machines(asked.providerId, id)).body.hash);

@@ -24,15 +24,16 @@ export interface Database extends AsyncDisposable {
 
 /**
  * PostgreSQL as `fleetbook up` starts it, safe against power failures; its statistics and vacuum come when the
- * benchmark says so, between the steps that it measures and never in one of them.
+ * benchmark says so, between the steps that it measures and never in one of them. `countStatements` makes the extension
+ * pg_stat_statements available.
  */
-export async function startServers(): Promise<Servers> {
+export async function startServers(options: { readonly countStatements?: boolean } = {}): Promise<Servers> {
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
-  const server = opened.use(
-    await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), database: 'template' }),
-  );
+  const embedded = { dataDir: join(folder, 'postgres'), database: 'template' };
+  if (options.countStatements) await preload(embedded, 'pg_stat_statements');
+  const server = opened.use(await startEmbeddedPostgres(embedded));
   const redis = opened.use(await startRedis({ binary: await acquireRedisServer(), dir: folder }));
   await migrate(server.url);
   const admin = connect(urlOf(server.url, 'postgres'));
@@ -60,6 +61,14 @@ export async function startServers(): Promise<Servers> {
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** What has to be there from the server's start on. */
+async function preload(embedded: { dataDir: string; database: string }, library: string): Promise<void> {
+  await using server = await startEmbeddedPostgres(embedded);
+  const sql = connect(server.url);
+  await sql`alter system set shared_preload_libraries = ${sql.unsafe(library)}`;
+  await sql.end({ timeout: 5 });
 }
 
 function connect(url: string): Sql {

@@ -6,20 +6,23 @@ import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
-import { composeWriteTier, openLoggedRedis } from '../../src/compose.ts';
+import { composeWriteTier } from '../../src/compose-write.ts';
 import type { Config, SourceConfig } from '../../src/config.ts';
+import { openLoggedRedis } from '../../src/connections.ts';
 import { readSettings } from '../../src/settings.ts';
+import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { redisReady } from '../../src/store/redis.ts';
 import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
 import { syncProcessor } from '../../workers/processors/sync.ts';
 import { openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
 import { benchAdapter, type CatalogueShape } from './catalogue.ts';
+import { benchControlPlane, type ClustersShape } from './clusters.ts';
 
 export interface Task {
   readonly what: 'sync' | 'sweep';
   readonly databaseUrl: string;
   readonly redisUrl: string;
-  readonly shape: CatalogueShape;
+  readonly shape: CatalogueShape | ClustersShape;
 }
 
 /** One stretch of work in the measured process. */
@@ -54,16 +57,7 @@ async function measure(task: Task): Promise<Measured> {
     REDIS_URL: task.redisUrl,
     CATALOGUE_RATES: 'EUR:1.0845',
   });
-  const source: SourceConfig = {
-    kind: 'catalogue',
-    id: 'bench',
-    adapter: benchAdapter(task.shape),
-    url: 'http://127.0.0.1:1',
-    token: undefined,
-    schedule: '0 * * * *',
-    limits: DEFAULT_LIMITS,
-  };
-  const config: Config = { settings, sources: [source] };
+  const config: Config = { settings, sources: [sourceOf(task.shape)] };
   await using tier = composeWriteTier(config, logger);
   await redisReady(tier.cache, 10_000);
   if (task.what === 'sync') return await syncAsJob(config, tier, task.redisUrl);
@@ -77,6 +71,18 @@ async function measure(task: Task): Promise<Measured> {
     rssBefore,
     locksLost: 0,
   };
+}
+
+function sourceOf(shape: Task['shape']): SourceConfig {
+  const common = {
+    url: 'http://127.0.0.1:1',
+    token: undefined,
+    schedule: '0 * * * *',
+    limits: DEFAULT_LIMITS,
+  };
+  return 'clusters' in shape
+    ? { ...common, kind: 'clusters', id: 'plane', adapter: benchControlPlane(shape), rules: NO_RULES }
+    : { ...common, kind: 'catalogue', id: 'bench', adapter: benchAdapter(shape) };
 }
 
 async function syncAsJob(
@@ -135,7 +141,11 @@ async function syncAsJob(
   });
   try {
     // One attempt: a second one, after a failure, would measure something else.
-    await queues.sync.add('sync', { sourceId: 'bench', slot: new Date().toISOString() }, { attempts: 1 });
+    await queues.sync.add(
+      'sync',
+      { sourceId: config.sources[0]?.id ?? '', slot: new Date().toISOString() },
+      { attempts: 1 },
+    );
     await ended;
   } finally {
     await worker.close();

@@ -6,21 +6,31 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { TokenVerifier } from '../domain/grant.ts';
-import { type CatalogueReader, type ClusterReader, Unavailable } from '../snapshot/answer.ts';
+import {
+  type CatalogueReader,
+  type ClusterReader,
+  type TokenReader,
+  Unavailable,
+} from '../snapshot/answer.ts';
 import { encodeBody } from '../snapshot/format.ts';
+import { addressKey } from './address.ts';
 import { mendedTarget } from './bad-target.ts';
+import { limitConnections } from './connections.ts';
 import { within } from './deadline.ts';
 import { drainOnClose } from './drain.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
+import { accepts } from './negotiate.ts';
 import { openApiDocument } from './openapi.ts';
-import { accepts, addOperation } from './operation.ts';
+import { addOperation } from './operation.ts';
+import { queryReader } from './parameters.ts';
+import { Overloaded, refuseUnderPressure } from './pressure.ts';
 import { INTERNAL_ERROR, NOT_ACCEPTABLE, plainProblem, sendProblem, unavailable } from './problem.ts';
+import { addRateLimit } from './rate-limit.ts';
 import { type RequestFacts, recorder } from './record.ts';
 import { requestIdOf } from './request-id.ts';
 import { clusterOperations } from './routes/clusters.ts';
 import { addElsewhere } from './routes/elsewhere.ts';
-import { addHealth, type Readiness } from './routes/health.ts';
+import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { providerOperations } from './routes/providers.ts';
 import { sendPublic } from './send.ts';
@@ -29,7 +39,7 @@ import { answerOddRequests, clientErrorHandler } from './transport.ts';
 export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly tokens: TokenVerifier;
+  readonly tokens: TokenReader;
   /** What `/readyz` tells everybody. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
@@ -40,6 +50,10 @@ export interface ApiDeps {
   /** Hears of every answer, also of those to what was no request. */
   observe?(facts: RequestFacts): void;
   readonly limits?: Partial<Limits>;
+  /** The share of successful answers that are logged, from 0 to 1; all unless given. Every other one is. */
+  readonly logSuccesses?: number;
+  /** False lets every request go the ordinary way, to compare the two. */
+  readonly hot?: boolean;
 }
 
 const BAD_TARGET = plainProblem(
@@ -52,15 +66,20 @@ const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header fi
 export function buildApp(deps: ApiDeps): FastifyInstance {
   const limits: Limits = { ...DEFAULT_LIMITS, ...deps.limits };
   const { answerTimeoutMs } = limits;
-  const record = recorder(deps.logger, deps.observe?.bind(deps));
-  const tokens: TokenVerifier = { verify: (token) => within(answerTimeoutMs, deps.tokens.verify(token)) };
+  const { logger, logSuccesses = 1 } = deps;
+  const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
+  const tokens: TokenReader = {
+    verify: (token, address) =>
+      within(answerTimeoutMs, deps.tokens.verify(token, address && addressKey(address))),
+    held: (token) => deps.tokens.held?.(token),
+  };
 
   const app: FastifyInstance = Fastify({
     // Lines of our own, one a request, instead of a child logger for each.
     logger: false,
     genReqId: requestIdOf,
     ...(deps.trustProxy && deps.trustProxy.length > 0 ? { trustProxy: [...deps.trustProxy] } : {}),
-    routerOptions: { maxParamLength: limits.maxHeaderSize },
+    routerOptions: { maxParamLength: limits.maxHeaderSize, querystringParser: queryReader() },
     exposeHeadRoutes: false,
     // A request that arrives while the server closes is answered: whoever sent it was not told in time.
     return503OnClosing: false,
@@ -94,7 +113,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.decorateRequest('tier', undefined);
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error instanceof Unavailable) {
-      record.unavailable(error, request);
+      // Overload is told by its answers: a line more for each would add to it.
+      if (!(error instanceof Overloaded)) record.unavailable(error, request);
       return sendProblem(reply, unavailable(error.retryAfterSeconds));
     }
     record.failed(error, request);
@@ -105,7 +125,13 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     if (hasBadHost(request)) sendProblem(reply, BAD_HOST);
     else done();
   });
+  if (limits.maxEventLoopDelayMs > 0)
+    refuseUnderPressure(app, { maxEventLoopDelayMs: limits.maxEventLoopDelayMs, exempt: HEALTH_PATHS });
+  const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
+  // Where requests are counted, all of them go the way on which they are.
+  const hot = deps.hot !== false && rateLimit === undefined;
   answerOddRequests(app.server, record);
+  limitConnections(app.server, limits.maxConnections, logger);
   drainOnClose(app, limits.drainMs);
 
   const operations = [
@@ -114,7 +140,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...clusterOperations(deps.clusters),
   ];
   for (const operation of operations)
-    addOperation(app, operation, { tokens, recorder: record, answerTimeoutMs });
+    addOperation(app, operation, { tokens, rateLimit, recorder: record, answerTimeoutMs, hot });
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */
@@ -145,7 +171,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...operations.map(({ path }) => ({ path, open: false })),
     ...openPaths.map((path) => ({ path, open: true })),
   ];
-  addElsewhere(app, { known, tokens, recorder: record });
+  addElsewhere(app, { known, tokens, rateLimit, recorder: record });
   return app;
 }
 

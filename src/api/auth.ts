@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Grant, TokenVerifier } from '../domain/grant.ts';
+import type { Grant } from '../domain/grant.ts';
 import { isWellFormedToken, type Scope } from '../domain/token.ts';
+import type { TokenReader } from '../snapshot/answer.ts';
 import { Problem, sendProblem } from './problem.ts';
+import type { RateLimit } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -34,7 +36,7 @@ function insufficientScope(scope: Scope): Problem {
 }
 
 /** What follows `Bearer`, well formed or not; undefined without credentials of that scheme. */
-function bearerToken(header: string | undefined): string | undefined {
+export function bearerToken(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (header.startsWith('Bearer fb_')) return header.slice(7);
   const match = /^bearer(?: +|$)/i.exec(header);
@@ -44,20 +46,27 @@ function bearerToken(header: string | undefined): string | undefined {
 /** Lets a request pass (undefined), with its grant attached, or answers it. */
 export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>;
 
+export interface GuardDeps {
+  readonly tokens: TokenReader;
+  readonly rateLimit?: RateLimit | undefined;
+}
+
 /**
  * A hook that lets a request pass only with a valid token, and, where one is named, its scope. It comes before
  * everything that could tell something.
  */
-export function guard(tokens: TokenVerifier, scope: Scope | undefined): Guard {
+export function guard({ tokens, rateLimit }: GuardDeps, scope: Scope | undefined): Guard {
   const lacking = scope && insufficientScope(scope);
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     if (token === undefined) return sendProblem(reply, UNAUTHENTICATED);
     if (!isWellFormedToken(token)) return sendProblem(reply, INVALID_TOKEN);
-    const grant = await tokens.verify(token);
+    const grant = await tokens.verify(token, request.ip);
     if (grant === undefined) return sendProblem(reply, INVALID_TOKEN);
-    if (scope && lacking && !grant.scopes.includes(scope)) return sendProblem(reply, lacking);
     request.grant = grant;
+    const exceeded = await rateLimit?.(request, reply);
+    if (exceeded) return sendProblem(reply, exceeded);
+    if (scope && lacking && !grant.scopes.includes(scope)) return sendProblem(reply, lacking);
     return undefined;
   };
 }

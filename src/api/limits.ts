@@ -14,6 +14,12 @@ export interface Limits {
   readonly idleTimeoutMs: number;
   /** For how long a reader may take, beyond its own deadlines; then: 503. */
   readonly answerTimeoutMs: number;
+  /** Connections at once; one more is closed as soon as it is made. 0: no limit. */
+  readonly maxConnections: number;
+  /** Milliseconds by which the event loop may be late before requests are refused, by 503. 0: no limit. */
+  readonly maxEventLoopDelayMs: number;
+  /** Requests a minute that one token may make of this process; beyond: 429. 0: no limit. */
+  readonly requestsPerMinute: number;
   /** For how long `close()` waits for what is under way. */
   readonly drainMs: number;
 }
@@ -26,5 +32,8 @@ export const DEFAULT_LIMITS: Limits = {
   keepAliveTimeoutMs: 72_000,
   idleTimeoutMs: 30_000,
   answerTimeoutMs: 10_000,
+  maxConnections: 10_000,
+  maxEventLoopDelayMs: 1_000,
+  requestsPerMinute: 0,
   drainMs: 10_000,
 };

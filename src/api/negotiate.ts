@@ -29,6 +29,18 @@ export function allowedCodings(header: string | undefined): readonly Coding[] {
 }
 
 /**
+ * False when `Accept` excludes JSON, or `Accept-Encoding` every coding there ever is here (RFC 9110, 12.5.3: a
+ * client that forbids identity and takes nothing else has said that no answer would do).
+ */
+export function accepts(headers: {
+  accept?: string | undefined;
+  'accept-encoding'?: string | string[] | undefined;
+}) {
+  const codings = headers['accept-encoding'];
+  return acceptsJson(headers.accept) && (codings === undefined || allowedCodings(String(codings)).length > 0);
+}
+
+/**
  * The coding in which a body goes out. A body that is too small to be worth compressing goes plain even where the
  * client forbids identity but takes another coding (RFC 9110, 12.4.1, leaves that open): whether a request is
  * refused must not hang on the size of what it asks for.

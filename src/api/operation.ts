@@ -1,11 +1,12 @@
 /** An operation that answers from the readers, declared once: what routes it also documents it. */
 import type { FastifyInstance } from 'fastify';
-import type { Grant, TokenVerifier } from '../domain/grant.ts';
+import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
-import type { Answer } from '../snapshot/answer.ts';
-import { guard } from './auth.ts';
+import type { Answer, HeldAnswer } from '../snapshot/answer.ts';
+import { type GuardDeps, guard } from './auth.ts';
 import { within } from './deadline.ts';
-import { acceptsJson, allowedCodings } from './negotiate.ts';
+import { hotPath } from './hot.ts';
+import { accepts } from './negotiate.ts';
 import { type Found, type Parameters, parameterReader, type Values } from './parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './problem.ts';
 import type { Recorder } from './record.ts';
@@ -31,31 +32,47 @@ export interface Operation<P extends Parameters = Parameters> {
   readonly doc: OperationDoc;
   /** Undefined where nothing is there. @throws Unavailable */
   read(values: Values<P>, grant: Grant): Promise<Answer | undefined>;
+  /** The same out of memory; undefined says nothing. */
+  held?(values: Values<P>, grant: Grant): HeldAnswer | undefined;
 }
 
 /** Ties the type of `read`'s values to the parameters, then forgets it, so that operations make one list. */
 export function operation<const P extends Parameters>(definition: Operation<P>): Operation {
-  return { ...definition, read: (values, grant) => definition.read(values as Values<P>, grant) };
+  return {
+    ...definition,
+    read: (values, grant) => definition.read(values as Values<P>, grant),
+    held: (values, grant) => definition.held?.(values as Values<P>, grant),
+  };
 }
 
-export interface OperationDeps {
-  readonly tokens: TokenVerifier;
+export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   /** Milliseconds in which a reader has to answer. */
   readonly answerTimeoutMs: number;
+  /** Whether what memory holds is answered on the hot path. */
+  readonly hot: boolean;
 }
 
 /** Routes GET and HEAD. The order is the contract's: who asks, then what is accepted, what is asked, what is there. */
 export function addOperation(
   app: FastifyInstance,
-  { path, scope, parameters, read }: Operation,
+  { path, scope, parameters, read, held }: Operation,
   deps: OperationDeps,
 ) {
   const readParameters = parameterReader(parameters);
+  const onlyWithToken = guard(deps, scope);
+  const hot = hotPath({
+    tokens: deps.tokens,
+    scope,
+    held(request, grant) {
+      const values = readParameters(request.params as Found, request.query as Found);
+      return values instanceof Problem ? undefined : held?.(values, grant);
+    },
+  });
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
-    onRequest: guard(deps.tokens, scope),
+    onRequest: deps.hot ? [hot, onlyWithToken] : [onlyWithToken],
     onResponse: (request, reply, done) => {
       deps.recorder.answered(path, request, reply);
       done();
@@ -73,18 +90,6 @@ export function addOperation(
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */
 function routePattern(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
-}
-
-/**
- * False when `Accept` excludes JSON, or `Accept-Encoding` every coding there ever is here (RFC 9110, 12.5.3: a
- * client that forbids identity and takes nothing else has said that no answer would do).
- */
-export function accepts(headers: {
-  accept?: string | undefined;
-  'accept-encoding'?: string | string[] | undefined;
-}) {
-  const codings = headers['accept-encoding'];
-  return acceptsJson(headers.accept) && (codings === undefined || allowedCodings(String(codings)).length > 0);
 }
 
 function grantOf({ grant }: { grant: Grant | undefined }): Grant {

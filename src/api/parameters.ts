@@ -2,6 +2,7 @@
  * Parameters as text: read strictly, never coerced. The schema that the documentation shows is the one whose bounds
  * are checked here.
  */
+import { type ParsedUrlQuery, parse } from 'node:querystring';
 import { Problem } from './problem.ts';
 
 export interface Parameter<T> {
@@ -78,6 +79,26 @@ export function parameterReader<P extends Parameters>(
       values[name] = value;
     }
     return values as Values<P>;
+  };
+}
+
+/** Query strings that are remembered, and how long they may be. */
+const QUERIES = 4096;
+const QUERY_LENGTH = 128;
+
+/** A reader of query strings that remembers some: callers ask for the same few regions over and over. */
+export function queryReader(): (text: string) => Readonly<ParsedUrlQuery> {
+  const known = new Map<string, Readonly<ParsedUrlQuery>>();
+  return (text) => {
+    const before = known.get(text);
+    if (before) return before;
+    // All of them: one that comes late may be a second value of a parameter.
+    const query = Object.freeze(parse(text, '&', '=', { maxKeys: 0 }));
+    if (text.length <= QUERY_LENGTH) {
+      if (known.size >= QUERIES) known.clear();
+      known.set(text, query);
+    }
+    return query;
   };
 }
 

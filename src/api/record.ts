@@ -27,17 +27,23 @@ export interface Recorder {
   unavailable(error: Error, request: FastifyRequest): void;
 }
 
-export function recorder(
-  logger: Logger | false,
-  observe: ((facts: RequestFacts) => void) | undefined,
-): Recorder {
+export interface RecorderOptions {
+  readonly logger: Logger | false;
+  readonly observe: ((facts: RequestFacts) => void) | undefined;
+  /** The share of answers below status 400 that get a line, from 0 to 1; all others do. */
+  readonly logSuccesses: number;
+  /** Patterns of routes whose answers are told at debug, whatever they are: somebody asks every few seconds. */
+  readonly quiet: readonly string[];
+}
+
+export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptions): Recorder {
   return {
     answered(route, request, reply) {
       const { tier, method, grant } = request;
       const status = reply.statusCode;
       const ms = reply.elapsedTime;
       observe?.({ route, method, status, seconds: ms / 1000, tier });
-      if (!logger) return;
+      if (!logger || (status < 400 && logSuccesses < 1 && Math.random() >= logSuccesses)) return;
       const line = {
         requestId: request.id,
         method,
@@ -48,7 +54,8 @@ export function recorder(
         ...(tier && { tier }),
         ...(grant && { token: grant.tokenId, organization: grant.organizationId }),
       };
-      logger.info(line, 'answered');
+      if (quiet.includes(route)) logger.debug(line, 'answered');
+      else logger.info(line, 'answered');
     },
     refused(method, status, requestId, code) {
       observe?.({ route: NO_ROUTE, method, status, seconds: 0, tier: undefined });

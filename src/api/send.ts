@@ -1,7 +1,7 @@
 /** How a ready-made body becomes a response. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer, EncodedBody, Tier } from '../snapshot/answer.ts';
-import { allowedCodings, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
+import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,15 +10,29 @@ declare module 'fastify' {
   }
 }
 
+/** The header fields of an answer to an authenticated request, whether it is 200 or 304. */
+export function answerHeaders({ tier, asOf }: Answer): Record<string, string> {
+  return {
+    'cache-control': 'private, no-cache',
+    vary: 'Authorization, Accept-Encoding',
+    'fleetbook-tier': tier,
+    ...(asOf !== undefined && { 'fleetbook-as-of': asOf }),
+  };
+}
+
+/** The header fields of a body in this coding. */
+export function contentHeaders(tag: string, coding: Coding): Record<string, string> {
+  return {
+    etag: tag,
+    'content-type': 'application/json',
+    ...(coding !== 'identity' && { 'content-encoding': coding }),
+  };
+}
+
 /** Sends what a reader answered to an authenticated request. */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   request.tier = answer.tier;
-  reply
-    .header('cache-control', 'private, no-cache')
-    .header('vary', 'Authorization, Accept-Encoding')
-    .header('fleetbook-tier', answer.tier);
-  if (answer.asOf !== undefined) reply.header('fleetbook-as-of', answer.asOf);
-  return sendBody(request, reply, answer.body);
+  return sendBody(request, reply.headers(answerHeaders(answer)), answer.body);
 }
 
 /** Sends a body that is the same for everybody, so that shared caches may keep it as long as they ask each time. */
@@ -34,7 +48,8 @@ function sendBody(request: FastifyRequest, reply: FastifyReply, body: EncodedBod
   const condition = headers['if-none-match'];
   const matching = condition === undefined ? undefined : matchingTag(condition, body.hash, tag);
   if (matching !== undefined) return reply.code(304).header('etag', matching).send();
-  reply.code(200).header('etag', tag).header('content-type', 'application/json');
-  if (coding !== 'identity') reply.header('content-encoding', coding);
-  return reply.send(body[coding] ?? body.identity);
+  return reply
+    .code(200)
+    .headers(contentHeaders(tag, coding))
+    .send(body[coding] ?? body.identity);
 }

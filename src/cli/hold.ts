@@ -1,9 +1,10 @@
-import type { WriteTier } from '../compose.ts';
+import type { WriteTier } from '../compose-write.ts';
 import type { Config, Environment, SourceConfig } from '../config.ts';
 import { approveHeld, previewHeld } from '../run-source.ts';
 import type { PreviewRow } from '../store/catalogue-diff.ts';
 import { decide, type HeldBatch, pendingBatches } from '../store/held.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
+import { printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
 /** Rows of each kind of change that `hold show` prints. */
@@ -14,7 +15,7 @@ export async function holdList(env: Environment, options: { json?: boolean }): P
   await using _ = tier;
   const batches = await pendingBatches(tier.store.sql);
   if (options.json) {
-    console.log(JSON.stringify(batches, null, 2));
+    printJson(batches);
     return;
   }
   if (batches.length === 0) console.log('nothing is held');
@@ -27,7 +28,7 @@ export async function holdShow(env: Environment, source: string, options: { json
   const batch = await pendingBatch(tier, source);
   const preview = await previewHeld(config, tier.store, configured(config, source), batch.id, SHOWN);
   if (options.json) {
-    console.log(JSON.stringify({ ...batch, ...preview }, null, 2));
+    printJson({ ...batch, ...preview });
     return;
   }
   console.log(headline(batch));
@@ -42,12 +43,14 @@ export async function holdDecide(
   env: Environment,
   source: string,
   decision: 'approve' | 'reject',
+  options: { json?: boolean } = {},
 ): Promise<void> {
   const { config, tier } = openWriteTier(env);
   await using _ = tier;
   const batch = await pendingBatch(tier, source);
   if (decision === 'reject') {
     await decide(tier.store.sql, batch.id, 'rejected');
+    if (options.json) return printJson({ source, batch: batch.id, decision: 'rejected' });
     console.log(`${source}: batch ${batch.id} is rejected; readers keep the last good catalogue`);
     return;
   }
@@ -57,6 +60,9 @@ export async function holdDecide(
   }
   const { added, changed, retired } = result.counts;
   const published = await publishNow(tier);
+  if (options.json) {
+    return printJson({ source, batch: batch.id, decision: 'approved', counts: result.counts, published });
+  }
   console.log(
     `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}`,
   );

@@ -1,8 +1,10 @@
-import { databaseUrl } from '../compose.ts';
 import { type Environment, readConfig } from '../config.ts';
+import { databaseUrl } from '../connections.ts';
 import { migrate } from '../store/migrate.ts';
+import { printJson } from './table.ts';
 
-export async function migrateCommand(env: Environment): Promise<void> {
+export async function migrateCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
   await migrate(databaseUrl(readConfig(env)));
-  console.log('the database is up to date');
+  if (options.json) printJson({ migrated: true });
+  else console.log('the database is up to date');
 }

@@ -3,10 +3,9 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Closing } from '../closing.ts';
-import type { Config } from '../config.ts';
+import type { Configured } from '../connections.ts';
 import { answerParent } from '../local/parent.ts';
 import { exportMetrics } from '../ops/collect.ts';
-import { buildOps } from '../ops/server.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
 export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
@@ -14,36 +13,50 @@ export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
 /** What the metrics of a process are asked by. */
 export const METRICS = 'metrics';
 
+/** Metrics as they are shown, and as they go to the process that shows them. */
+export interface OfferedMetrics {
+  metrics(): Promise<string>;
+  exported(): Promise<unknown>;
+}
+
+/** Of this process alone. */
+export const ownMetrics = (registry: Registry): OfferedMetrics => ({
+  metrics: () => registry.metrics(),
+  exported: () => exportMetrics(registry),
+});
+
 /** Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions. */
 export async function offerOps(
-  config: Config,
-  registry: Registry,
+  config: Configured,
+  offered: OfferedMetrics,
   queues: readonly Queue[],
   closing: Closing,
   logger: Logger,
 ): Promise<void> {
   if (process.env[OPS_BY_PARENT] === '1') {
-    answerParent(METRICS, () => exportMetrics(registry));
+    answerParent(METRICS, () => offered.exported());
     return;
   }
-  const url = await listenOps(config, opsToken(config), () => registry.metrics(), queues, closing);
+  const url = await listenOps(config, opsToken(config), () => offered.metrics(), queues, closing);
   logger.info({ url }, 'operators’ pages');
 }
 
 export async function listenOps(
-  { settings }: Config,
+  { settings }: Configured,
   token: string,
   metrics: () => Promise<string>,
   queues: readonly Queue[],
   closing: Closing,
 ): Promise<string> {
+  // Loaded late: what is served must not wait for it.
+  const { buildOps } = await import('../ops/server.ts');
   const ops = await buildOps({ token, metrics, queues });
   closing.defer(() => ops.close());
   return ops.listen({ host: settings.OPS_HOST, port: settings.OPS_PORT });
 }
 
 /** The configured token; else a new one, which is said once, since nobody could get in otherwise. */
-function opsToken({ settings }: Config): string {
+function opsToken({ settings }: Configured): string {
   if (settings.OPS_TOKEN) return settings.OPS_TOKEN;
   const token = newOpsToken();
   console.error(`OPS_TOKEN is not set; until the next start it is ${token}`);

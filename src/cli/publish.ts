@@ -1,13 +1,15 @@
 import type { Environment } from '../config.ts';
 import { redisReady } from '../store/redis.ts';
+import { printJson } from './table.ts';
 import { openWriteTier } from './write-tier.ts';
 
-export async function publishCommand(env: Environment): Promise<void> {
+export async function publishCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
   const { tier } = openWriteTier(env);
   await using _ = tier;
   await redisReady(tier.cache, 5000);
   const dirty = await tier.publisher.publishDirty();
   const repaired = await tier.publisher.sweep();
   const total = dirty.published + repaired.published;
-  console.log(total === 0 ? 'the cache holds what the database holds' : `published ${total} documents`);
+  if (options.json) printJson({ published: total });
+  else console.log(total === 0 ? 'the cache holds what the database holds' : `published ${total} documents`);
 }

@@ -1,54 +1,109 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
 import { buildApp } from '../api/app.ts';
 import { Closing } from '../closing.ts';
-import { composeReadTier } from '../compose.ts';
-import { type Environment, readConfig } from '../config.ts';
-import { reportReady } from '../local/parent.ts';
+import { apiOptions, composeReadTier } from '../compose-read.ts';
+import type { Environment } from '../config.ts';
+import type { Configured } from '../connections.ts';
+import { isSharing } from '../local/cluster-run.ts';
+import { answerParent, reportFailure, reportReady } from '../local/parent.ts';
 import { openLogger } from '../log.ts';
+import { exportMetrics } from '../ops/collect.ts';
+import { memoryComparison } from '../ops/compare-metrics.ts';
 import { apiMetrics } from '../ops/metrics.ts';
+import type { ProcessExport } from '../ops/process-exports.ts';
 import { VERSION } from '../package.ts';
+import { BadSetting, readSettings, SETTINGS } from '../settings.ts';
 import { CommandFailure } from './failure.ts';
-import { offerOps } from './ops.ts';
+import { canSharePort, listen } from './listen.ts';
+import { METRICS, offerOps, ownMetrics } from './ops.ts';
+import { serveByProcesses } from './serve-processes.ts';
 import { stopSignal } from './stop-signal.ts';
 
-export async function serve(env: Environment): Promise<void> {
+/**
+ * Serves the API until it is told to stop, by as many processes as PROCESSES or the option says.
+ * @throws BadSetting · CommandFailure when the port cannot be had
+ */
+export async function serve(env: Environment, options: { processes?: string } = {}): Promise<void> {
   const stop = stopSignal();
-  const config = readConfig(env);
+  const given = { ...env, PROCESSES: options.processes ?? env.PROCESSES };
+  if (options.processes !== undefined) checkProcesses(options.processes);
+  // Sources are the workers' business; to know every adapter takes longer than all else here.
+  const config = { settings: readSettings(given) };
+  if (isSharing()) await serveAsOneOfSeveral(config, stop);
+  else if (config.settings.PROCESSES > 1)
+    await serveByProcesses(config, given, stop, openLogger(config.settings, 'serve'));
+  else await serveAlone(config, stop);
+}
+
+async function serveAlone(config: Configured, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   await using closing = new Closing();
-  const tier = closing.use(composeReadTier(config, logger));
+  const { app, registry } = openApi(config, closing, logger);
+  const port = await listen(app, settings);
+  await offerOps(config, ownMetrics(registry), [], closing, logger);
+  reportReady({ port });
+  logger.info({ host: settings.HOST, port }, 'serving');
+  logger.info({ why: await stop }, 'serving stops');
+}
+
+/** The operators' pages are the primary's, and so is telling why it does not work. */
+async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): Promise<void> {
+  const logger = openLogger(config.settings, 'serve');
+  try {
+    await using closing = new Closing();
+    const { app, registry } = openApi(config, closing, logger);
+    answerParent(METRICS, async () => {
+      const answer: ProcessExport = { pid: process.pid, metrics: await exportMetrics(registry) };
+      return answer;
+    });
+    reportReady({ port: await listen(app, config.settings, canSharePort) });
+    logger.debug({ why: await stop }, 'serving stops');
+  } catch (error) {
+    if (!(error instanceof CommandFailure || error instanceof BadSetting)) throw error;
+    await reportFailure(error.message);
+    process.exitCode = 1;
+  }
+}
+
+function openApi(config: Configured, closing: Closing, logger: Logger) {
   const metrics = apiMetrics();
-  const app = await buildApp({
+  const tier = closing.use(composeReadTier(config, logger, memoryComparison(metrics.registry)));
+  const app = buildApp({
     catalogue: tier.catalogue,
     clusters: tier.clusters,
     tokens: tier.tokens,
     readiness: tier.readiness,
     logger,
     version: VERSION,
-    trustProxy: settings.TRUST_PROXY,
+    ...apiOptions(config.settings),
     observe: metrics.observe,
   });
+  tellToClose(app);
   closing.defer(() => app.close());
-  await offerOps(config, metrics.registry, [], closing, logger);
-  try {
-    await app.listen({ host: settings.HOST, port: settings.PORT });
-  } catch (error) {
-    throw listenFailure(error, settings.PORT);
-  }
-  const address = app.server.address();
-  const port = typeof address === 'object' && address ? address.port : settings.PORT;
-  reportReady({ port });
-  logger.info({ host: settings.HOST, port }, 'serving');
-  logger.info({ why: await stop }, 'serving stops');
+  return { app, registry: metrics.registry };
 }
 
-function listenFailure(error: unknown, port: number): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') {
-    return new CommandFailure(`port ${port} is taken by another program; stop it, or choose another in PORT`);
+/** Who waits for an answer while this process drains is told not to come again on the same connection. */
+function tellToClose(app: FastifyInstance): void {
+  let closes = false;
+  app.addHook('preClose', (done) => {
+    closes = true;
+    done();
+  });
+  app.addHook('onSend', (_, reply, payload, done) => {
+    if (closes) reply.header('connection', 'close');
+    done(null, payload);
+  });
+}
+
+/** @throws BadSetting that names the option, since whoever gave it did not set PROCESSES */
+function checkProcesses(value: string): void {
+  try {
+    SETTINGS.PROCESSES.read(value);
+  } catch (error) {
+    if (!(error instanceof BadSetting)) throw error;
+    throw new BadSetting(`--processes ${error.message}; it is ${JSON.stringify(value)}`);
   }
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new CommandFailure('HOST is no address of this machine; use 127.0.0.1, or 0.0.0.0 for all');
-  }
-  return error;
 }

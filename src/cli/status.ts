@@ -1,6 +1,7 @@
 import { nextSlot } from '../../workers/schedule.ts';
 import type { Environment } from '../config.ts';
 import { type SourceStatus, sourceStatus } from '../store/status.ts';
+import { ago, alignedTable, printJson } from './table.ts';
 import { openWriteTier } from './write-tier.ts';
 
 interface ShownStatus extends SourceStatus {
@@ -20,7 +21,7 @@ export async function statusCommand(env: Environment, options: { json?: boolean 
   for (const status of stored.values()) {
     if (!shown.some(({ id }) => id === status.id)) shown.push({ ...status, nextSlot: null });
   }
-  if (options.json) console.log(JSON.stringify(shown, null, 2));
+  if (options.json) printJson(shown);
   else if (shown.length === 0) console.log('no source is configured and none ever ran');
   else process.stdout.write(table(shown, now));
 }
@@ -53,25 +54,8 @@ export function table(sources: readonly ShownStatus[], now: Date): string {
     String(source.quarantined),
     String(source.held),
   ]);
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
-  );
-  const line = (row: readonly string[]) =>
-    `${row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()}\n`;
   const troubles = sources
     .filter((source) => source.lastRun?.error)
     .map((source) => `${source.id}: ${source.lastRun?.error}\n`);
-  return [line(head), ...rows.map(line), ...(troubles.length > 0 ? ['\n', ...troubles] : [])].join('');
-}
-
-function ago(instant: string | null | undefined, now: Date): string {
-  if (!instant) return '-';
-  const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000));
-  if (seconds < 120) return `${seconds} s ago`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86_400)} d ago`;
+  return [alignedTable(head, rows), ...(troubles.length > 0 ? ['\n', ...troubles] : [])].join('');
 }

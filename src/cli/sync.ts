@@ -3,9 +3,14 @@ import { claimContent } from '../store/content.ts';
 import { lastSeen } from '../store/status.ts';
 import type { Progress } from '../sync/stage.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
+import { printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
-export async function syncCommand(env: Environment, sourceId: string): Promise<void> {
+export async function syncCommand(
+  env: Environment,
+  sourceId: string,
+  options: { json?: boolean } = {},
+): Promise<void> {
   const { config, tier } = openWriteTier(env);
   await using _ = tier;
   const source = config.sources.find(({ id }) => id === sourceId);
@@ -23,6 +28,9 @@ export async function syncCommand(env: Environment, sourceId: string): Promise<v
   const result = await tier.runSource(source, { progress: bar.update }).finally(bar.end);
   const { seen, added, changed, retired, rejected } = result.counts;
   const counts = `${seen} rows, ${added} new, ${changed} changed, ${retired} retired, ${rejected} rejected`;
+  if (options.json && (result.outcome === 'held' || result.outcome === 'superseded')) {
+    printJson({ source: sourceId, ...result, published: false });
+  }
   if (result.outcome === 'held') {
     const why = result.broken.map((guard) => guard.detail).join('; ');
     throw new CommandFailure(
@@ -32,6 +40,7 @@ export async function syncCommand(env: Environment, sourceId: string): Promise<v
   if (result.outcome === 'superseded')
     throw new CommandFailure(`${sourceId}: another run began meanwhile; it counts`);
   const published = await publishNow(tier);
+  if (options.json) return printJson({ source: sourceId, ...result, published });
   console.log(
     `${sourceId}: ${result.outcome}: ${counts}${published ? '' : '; the cache is away and gets it later'}`,
   );

@@ -1,55 +1,124 @@
 import type { Environment } from '../config.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
-import { findOrganization } from '../store/organizations.ts';
-import { createToken, revokeToken } from '../store/tokens.ts';
+import { createToken, listTokens, revokeToken, rotateToken, type TokenSummary } from '../store/tokens.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
+import { existingOrganization, readId } from './identifier.ts';
+import { ago, alignedTable, printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
 export async function createTokenCommand(
   env: Environment,
-  options: { org: string; scope?: string[]; expires?: string },
+  options: { org: string; scope?: string[]; expires?: string; json?: boolean },
 ): Promise<void> {
   const scopes = readScopes(options.scope);
   const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
   const { tier } = openWriteTier(env);
   await using _ = tier;
-  const organization = await findOrganization(tier.store.db, options.org);
-  if (!organization) {
-    throw new CommandFailure(
-      `there is no organization "${options.org}"; make it: fleetbook org create ${options.org}`,
-    );
-  }
+  const organization = await existingOrganization(tier.store, options.org);
   const { id, token } = await createToken(tier.store.db, {
     organizationId: organization.id,
     scopes,
     expiresAt,
   });
-  await publishNow(tier);
+  const published = await publishNow(tier);
+  const until = expiresAt?.toISOString() ?? null;
+  if (options.json) {
+    return printJson({ id, token, organization: organization.slug, scopes, expiresAt: until, published });
+  }
   console.log(token);
   console.error(
-    `token ${id} of ${organization.slug}, ${scopes.join(' ')}, ${
-      expiresAt ? `until ${expiresAt.toISOString()}` : 'without an expiry'
-    }. It is shown once; revoke it with: fleetbook token revoke ${id}`,
+    `token ${id} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It is shown once; revoke it with: fleetbook token revoke ${id}`,
   );
 }
 
-export async function revokeTokenCommand(env: Environment, text: string): Promise<void> {
-  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(id <= 2_147_483_647)) {
-    throw new UsageFailure(
-      `"${text}" is no token id; it is the number that \`token create\` printed, not the token`,
+const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);
+
+export async function listTokensCommand(
+  env: Environment,
+  options: { org?: string; json?: boolean },
+): Promise<void> {
+  const { tier } = openWriteTier(env);
+  await using _ = tier;
+  const organization =
+    options.org === undefined ? undefined : await existingOrganization(tier.store, options.org);
+  const tokens = await listTokens(tier.store.sql, organization?.id);
+  if (options.json) return printJson(tokens);
+  if (tokens.length > 0) process.stdout.write(tokenTable(tokens, new Date()));
+  else
+    console.log(
+      `${organization ? `${organization.slug} has no token` : 'there is no token'}; make one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
     );
-  }
+}
+
+export function tokenTable(tokens: readonly TokenSummary[], now: Date): string {
+  return alignedTable(
+    ['ID', 'ORGANIZATION', 'SCOPES', 'STATE', 'MADE', 'EXPIRES', 'LAST USED'],
+    tokens.map(({ id, organization, scopes, state, createdAt, expiresAt, lastUsedAt }) => [
+      String(id),
+      organization,
+      scopes.join(' '),
+      state,
+      ago(createdAt, now),
+      expiresAt?.replace('T', ' ').replace(/:\d\dZ$/, '') ?? 'never',
+      lastUsedAt === null ? 'never' : ago(lastUsedAt, now),
+    ]),
+  );
+}
+
+export async function revokeTokenCommand(
+  env: Environment,
+  text: string,
+  options: { json?: boolean },
+): Promise<void> {
+  const id = readTokenId(text);
   const { tier } = openWriteTier(env);
   await using _ = tier;
   const outcome = await revokeToken(tier.store.db, id);
-  if (outcome === undefined) throw new CommandFailure(`there is no token ${id}`);
+  if (outcome === undefined) throw new CommandFailure(unknownToken(id));
   const published = await publishNow(tier);
-  if (outcome === 'was revoked') console.log(`token ${id} was revoked already`);
-  else if (published) console.log(`token ${id} is revoked`);
-  else
-    console.log(`token ${id} is revoked; the cache is away, so readers may accept it for up to 10 seconds`);
+  if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
+  else if (outcome === 'was revoked') console.log(`token ${id} was revoked already`);
+  else console.log(`token ${id} is revoked${unlessPublished(published)}`);
 }
+
+export async function rotateTokenCommand(
+  env: Environment,
+  text: string,
+  options: { grace?: string; json?: boolean },
+): Promise<void> {
+  const id = readTokenId(text);
+  const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
+  const { tier } = openWriteTier(env);
+  await using _ = tier;
+  const rotated = await rotateToken(tier.store.sql, id, graceMs);
+  if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
+  if (typeof rotated === 'string') {
+    throw new CommandFailure(
+      `token ${id} is ${rotated}, so nothing takes its place; make one: fleetbook token create`,
+    );
+  }
+  const published = await publishNow(tier);
+  const { oldExpiresAt, ...made } = rotated;
+  if (options.json) {
+    return printJson({
+      ...made,
+      old: { id, revoked: oldExpiresAt === null, expiresAt: oldExpiresAt },
+      published,
+    });
+  }
+  console.log(made.token);
+  const fate =
+    oldExpiresAt === null ? `is revoked${unlessPublished(published)}` : `is good until ${oldExpiresAt}`;
+  console.error(
+    `token ${made.id} of ${made.organization}, ${made.scopes.join(' ')}, ${expiry(made.expiresAt)}, takes the place of token ${id}, which ${fate}. It is shown once`,
+  );
+}
+
+const readTokenId = (text: string) =>
+  readId(text, 'token', '`token list` shows and `token create` printed, not the token');
+const unknownToken = (id: number) => `there is no token ${id}; see fleetbook token list`;
+const unlessPublished = (published: boolean) =>
+  published ? '' : '; the cache is away, so readers may accept it for up to 10 seconds';
 
 /** @throws UsageFailure for a scope that there is not */
 export function readScopes(given: readonly string[] | undefined): readonly Scope[] {
@@ -64,13 +133,28 @@ export function readScopes(given: readonly string[] | undefined): readonly Scope
 
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+const SPAN = /^([1-9]\d{0,4})([mhd])$/;
+
+/** A span such as `90d`, `12h` or `30m` in milliseconds; undefined when it is none. */
+function readSpan(text: string): number | undefined {
+  const [, amount, unit = ''] = SPAN.exec(text) ?? [];
+  const unitMs = UNITS[unit];
+  return unitMs === undefined ? undefined : Number(amount) * unitMs;
+}
+
+/** In milliseconds. @throws UsageFailure when it is no span */
+export function readGrace(text: string): number {
+  const span = readSpan(text);
+  if (span !== undefined) return span;
+  throw new UsageFailure(`--grace "${text}" is no time; use e.g. 30m, 1h or 7d`);
+}
+
 /** A span from `now` (`90d`, `12h`, `30m`) or a date. @throws UsageFailure when it is neither, or not ahead */
 export function readExpiry(text: string, now: Date): Date {
-  const span = /^([1-9]\d{0,4})([mhd])$/.exec(text);
-  const unit = UNITS[span?.[2] ?? ''];
+  const span = readSpan(text);
   const at =
-    span && unit
-      ? new Date(now.getTime() + Number(span[1]) * unit)
+    span !== undefined
+      ? new Date(now.getTime() + span)
       : /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text)
         ? new Date(text)
         : undefined;

@@ -1,10 +1,11 @@
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
 import { openQueues } from '../../workers/queues.ts';
 import { Closing } from '../closing.ts';
-import { openLoggedRedis } from '../compose.ts';
 import { type Config, type Environment, liveEnvironment, namesASource, readConfig } from '../config.ts';
+import { openLoggedRedis } from '../connections.ts';
 import { SCOPES } from '../domain/token.ts';
 import { freePort } from '../local/free-port.ts';
 import { type Home, openHome } from '../local/home.ts';
@@ -89,7 +90,13 @@ async function start(
   const running = readConfig(childEnv);
   const announced = announceRunning(home.folder, ownSettings(childEnv));
   closing.defer(() => announced[Symbol.dispose]());
-  await processes.start({ name: 'work', script: script(), args: ['work'], env: childEnv });
+  await processes.start({
+    name: 'work',
+    script: script(),
+    args: ['work'],
+    nodeArgs: WORKER_NODE_ARGS,
+    env: childEnv,
+  });
   const { port } = await processes.start({ name: 'serve', script: script(), args: ['serve'], env: childEnv });
   const queueRedis = openLoggedRedis(servers.queueRedisUrl, 'producer', logger);
   closing.defer(() => queueRedis.disconnect());

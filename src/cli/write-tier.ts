@@ -1,4 +1,4 @@
-import { composeWriteTier, type WriteTier } from '../compose.ts';
+import { composeWriteTier, type WriteTier } from '../compose-write.ts';
 import { type Config, type Environment, readConfig } from '../config.ts';
 import { openLogger } from '../log.ts';
 import { redisReady } from '../store/redis.ts';

@@ -1,6 +1,6 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { within } from './deadline.ts';
-import { isAnswerMessage, isReadyMessage, type ReadyDetails } from './parent.ts';
+import { isAnswerMessage, isFailureMessage, isReadyMessage, type ReadyDetails } from './parent.ts';
 import type { Exit } from './server-process.ts';
 
 /** One of our own programs, to be run by the Node that runs this. */
@@ -10,6 +10,8 @@ export interface ProcessCommand {
   /** Absolute path of its script. */
   readonly script: string;
   readonly args?: readonly string[];
+  /** Arguments of Node's own, beside those that this process was started with. */
+  readonly nodeArgs?: readonly string[];
   /** The whole environment; this process's own unless given. */
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -22,6 +24,8 @@ export interface ChildRun {
   readonly exited: Promise<Exit>;
   /** Undefined while it runs. */
   readonly exit: Exit | undefined;
+  /** Why it gave up, in its own words, where starting it again is in vain (parent.ts). */
+  readonly failure: string | undefined;
   /** What it says about something (parent.ts); undefined when it does not answer within `ms`. */
   ask(about: string, ms: number): Promise<unknown>;
   /** SIGTERM, and SIGKILL when it has not ended after `ms`. */
@@ -35,9 +39,16 @@ export interface ChildRun {
 export function startChild(command: ProcessCommand): ChildRun {
   const child = fork(command.script, command.args ?? [], {
     env: command.env ?? process.env,
+    execArgv: [...process.execArgv, ...(command.nodeArgs ?? [])],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
   });
+  return runOf(child);
+}
+
+/** The life of a child that has just been started and has a channel to us. */
+export function runOf(child: ChildProcess): ChildRun {
+  let failure: string | undefined;
   let exit: Exit | undefined;
   let questions = 0;
   const exited = new Promise<Exit>((resolve) => {
@@ -50,7 +61,10 @@ export function startChild(command: ProcessCommand): ChildRun {
     child.on('error', () => child.pid === undefined && ended(127, null));
   });
   const ready = new Promise<ReadyDetails | undefined>((resolve) => {
-    child.on('message', (message) => isReadyMessage(message) && resolve(message.details));
+    child.on('message', (message) => {
+      if (isReadyMessage(message)) resolve(message.details);
+      else if (isFailureMessage(message)) failure = message.why;
+    });
     void exited.then(() => resolve(undefined));
   });
   return {
@@ -59,6 +73,9 @@ export function startChild(command: ProcessCommand): ChildRun {
     exited,
     get exit() {
       return exit;
+    },
+    get failure() {
+      return failure;
     },
     async ask(about, ms) {
       if (exit !== undefined || !child.connected) return undefined;

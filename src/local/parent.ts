@@ -15,6 +15,23 @@ export function reportReady(details: ReadyDetails = {}): void {
   process.send?.(message, undefined, undefined, () => {});
 }
 
+interface FailureMessage {
+  readonly fleetbook: 'failure';
+  readonly why: string;
+}
+
+/**
+ * Tells the process that started this one why this one ends before it is ready, where trying again is in vain, so
+ * that it is said once however many were started. `why` names the setting and what would do. Resolves when it is sent.
+ */
+export function reportFailure(why: string): Promise<void> {
+  const message: FailureMessage = { fleetbook: 'failure', why };
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
+}
+
 /**
  * Calls `stop` once when the process that started this one has ended, for whatever reason, also when it has already.
  * Never when started by hand. The channel by itself does not keep this process alive.
@@ -77,5 +94,15 @@ export function isAnswerMessage(message: unknown): message is AnswerMessage {
 export function isReadyMessage(message: unknown): message is ReadyMessage {
   return (
     typeof message === 'object' && message !== null && 'fleetbook' in message && message.fleetbook === 'ready'
+  );
+}
+
+/** For the parent's side. */
+export function isFailureMessage(message: unknown): message is FailureMessage {
+  return (
+    typeof message === 'object' &&
+    message !== null &&
+    'fleetbook' in message &&
+    message.fleetbook === 'failure'
   );
 }

@@ -17,6 +17,12 @@ export interface ProcessesOptions {
   readonly firstDelayMs?: number;
   /** 10,000 unless given. A process that was ready for longer than this begins anew with the first delay. */
   readonly longestDelayMs?: number;
+  /** How a life of a process is begun: a fork unless given. */
+  readonly begin?: (command: ProcessCommand) => ChildRun;
+  /** Stop all at once, not one after the other. */
+  readonly stopTogether?: boolean;
+  /** Hears that a process which had been ready ended by itself, and is about to be started again. */
+  readonly onRestart?: (name: string) => void;
 }
 
 /** Processes of our own that are kept running. Disposing is `stop()`. */
@@ -24,15 +30,24 @@ export interface Processes extends AsyncDisposable {
   /**
    * Starts a process and resolves with what it reported when it was ready (parent.ts). From then on it is started
    * again, after a pause, whenever it ends.
+   * @param attempts instead of what the options say; Infinity never gives up
    * @throws Error when it ended before it was ready, or took too long, as often as `attempts` says.
+   * @throws HopelessStart at once when it told that trying again is in vain
    */
-  start(command: ProcessCommand): Promise<ReadyDetails>;
+  start(command: ProcessCommand, attempts?: number): Promise<ReadyDetails>;
   /** What the processes that run say about something (parent.ts); those that do not answer in time are left out. */
   askAll(about: string, withinMs: number): Promise<unknown[]>;
+  /** How many are ready now. */
+  readonly ready: number;
   /** The pid of a process while it runs. */
   pidOf(name: string): number | undefined;
   /** Stops one after the other, the one that was started last first. Safe to call twice, and while one is starting. */
   stop(): Promise<void>;
+}
+
+/** A process ended before it was ready and told why, in the message; another attempt would end alike. */
+export class HopelessStart extends Error {
+  override readonly name = 'HopelessStart';
 }
 
 export function keepProcesses(options: ProcessesOptions): Processes {
@@ -42,11 +57,15 @@ export function keepProcesses(options: ProcessesOptions): Processes {
     attempts: 3,
     firstDelayMs: 250,
     longestDelayMs: 10_000,
+    begin: startChild,
+    stopTogether: false,
+    onRestart: () => {},
     ...options,
   };
   const kept: KeptProcess[] = [];
   let stopped: Promise<void> | undefined;
   const stopEach = async () => {
+    if (all.stopTogether) await Promise.all(kept.map((one) => one.stop()));
     for (const one of kept.toReversed()) await one.stop();
   };
   const stop = () => {
@@ -54,16 +73,19 @@ export function keepProcesses(options: ProcessesOptions): Processes {
     return stopped;
   };
   return {
-    async start(command) {
+    async start(command, attempts = all.attempts) {
       if (stopped !== undefined)
         throw new Error(`${command.name} is not started any more: everything is being stopped`);
-      const one = keep(command, all);
+      const one = keep(command, { ...all, attempts });
       kept.push(one);
       return one.firstReady;
     },
     async askAll(about, withinMs) {
       const answers = await Promise.all(kept.map((one) => one.ask(about, withinMs)));
       return answers.filter((answer) => answer !== undefined);
+    },
+    get ready() {
+      return kept.filter((one) => one.isReady()).length;
     },
     pidOf(name) {
       return kept.find((one) => one.name === name)?.pid();
@@ -77,6 +99,7 @@ interface KeptProcess {
   readonly name: string;
   readonly firstReady: Promise<ReadyDetails>;
   pid(): number | undefined;
+  isReady(): boolean;
   ask(about: string, withinMs: number): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -92,12 +115,13 @@ function keep(command: ProcessCommand, options: Required<ProcessesOptions>): Kep
   // Whoever called start() handles it; nobody may, when stop() comes first.
   first.promise.catch(() => {});
   let run: ChildRun | undefined;
+  let isReady = false;
 
   async function live(): Promise<void> {
     let delay = firstDelayMs;
     let everReady = false;
     for (let attempt = 1; !stopping.signal.aborted; attempt++) {
-      run = startChild(command);
+      run = options.begin(command);
       const details = await readyInTime(run, options.readyWithinMs);
       const late = details === undefined && run.exit === undefined;
       if (late) await run.end(options.stopWithinMs);
@@ -105,11 +129,17 @@ function keep(command: ProcessCommand, options: Required<ProcessesOptions>): Kep
       if (details !== undefined) {
         if (everReady) log.info({ process: command.name, pid: run.pid }, 'ready again');
         everReady = true;
+        isReady = true;
         first.resolve(details);
       }
       const exit = await run.exited;
+      isReady = false;
       if (stopping.signal.aborted) return;
-      const ended = late ? `was not ready within ${options.readyWithinMs} ms` : ending(exit);
+      const ended = late ? `was not ready within ${options.readyWithinMs} ms` : (run.failure ?? ending(exit));
+      if (!everReady && run.failure !== undefined && Number.isFinite(options.attempts)) {
+        first.reject(new HopelessStart(run.failure));
+        return;
+      }
       if (!everReady && attempt >= options.attempts) {
         const times = attempt === 1 ? '' : `, ${attempt} times`;
         first.reject(
@@ -119,6 +149,7 @@ function keep(command: ProcessCommand, options: Required<ProcessesOptions>): Kep
         );
         return;
       }
+      if (details !== undefined) options.onRestart(command.name);
       if (details !== undefined && performance.now() - since > longestDelayMs) delay = firstDelayMs;
       log.error({ process: command.name, pid: run.pid, ...exit, delay }, `${ended}; starting it again`);
       await sleep(delay, undefined, { signal: stopping.signal }).catch(() => {});
@@ -131,6 +162,7 @@ function keep(command: ProcessCommand, options: Required<ProcessesOptions>): Kep
     name: command.name,
     firstReady: first.promise,
     pid: () => (run?.exit === undefined ? run?.pid : undefined),
+    isReady: () => isReady,
     ask: async (about, withinMs) => run?.ask(about, withinMs),
     async stop() {
       stopping.abort();

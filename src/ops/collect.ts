@@ -11,15 +11,24 @@ interface Exported {
   readonly values: readonly { readonly value: number }[];
 }
 
+/** What several processes exported, as if one had: for a process that stands between them and who asks. */
+export async function joinMetrics(exported: readonly unknown[]): Promise<unknown> {
+  return aggregated(exported).getMetricsAsJSON();
+}
+
 /**
  * Prometheus' text of what several processes exported. Series of the same name and labels become one, added up
  * unless the metric says otherwise; what is no export, since a process did not answer, is left out.
  */
 export async function mergeMetrics(exported: readonly unknown[]): Promise<string> {
+  return aggregated(exported).metrics();
+}
+
+function aggregated(exported: readonly unknown[]): Registry {
   const sound = exported
     .filter(Array.isArray)
     .map((metrics: unknown[]) => metrics.filter(isExported).map(finite));
-  return AggregatorRegistry.aggregate(sound).metrics();
+  return AggregatorRegistry.aggregate(sound);
 }
 
 function isExported(metric: unknown): metric is Exported {

@@ -2,16 +2,9 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../store/connect.ts';
 import { sourceStatus } from '../store/status.ts';
+import { cacheComparison } from './compare-metrics.ts';
+import { type RequestFacts, requestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
-
-/** What the API tells of a request. `route` is a pattern, never a path: no caller may make a series of his own. */
-export interface RequestFacts {
-  readonly route: string;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-  readonly tier: string | undefined;
-}
 
 export interface ApiMetrics {
   readonly registry: Registry;
@@ -24,41 +17,13 @@ export interface WorkerMetrics {
   readonly observe: (sourceId: string, outcome: string, seconds: number) => void;
   /** A round of publishing has ended: how many documents it brought, or that it failed. */
   readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
+  /** The cache was compared with the database. */
+  readonly comparison: ReturnType<typeof cacheComparison>;
 }
-
-/** The methods that are counted under their own names. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
 
 export function apiMetrics(): ApiMetrics {
   const registry = processRegistry('api');
-  const registers = [registry];
-  const requests = new Counter({
-    name: 'fleetbook_http_requests_total',
-    help: 'Requests that were answered, by route pattern, method and status',
-    labelNames: ['route', 'method', 'status'],
-    registers,
-  });
-  const durations = new Histogram({
-    name: 'fleetbook_http_request_duration_seconds',
-    help: 'Time from the header fields of a request to the end of its answer',
-    labelNames: ['route'],
-    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10],
-    registers,
-  });
-  const reads = new Counter({
-    name: 'fleetbook_reads_total',
-    help: 'Answers by the tier that gave them',
-    labelNames: ['tier'],
-    registers,
-  });
-  return {
-    registry,
-    observe({ route, method, status, seconds, tier }) {
-      requests.inc({ route, method: METHODS.has(method) ? method : 'other', status });
-      durations.observe({ route }, seconds);
-      if (tier !== undefined) reads.inc({ tier });
-    },
-  };
+  return { registry, observe: requestSeries(registry) };
 }
 
 /** @param sql is asked at a scrape, so that what is told of the sources is what the database knows */
@@ -101,6 +66,7 @@ export function workerMetrics(sql: Sql): WorkerMetrics {
       documents.inc(count);
       rounds.observe({ outcome }, seconds);
     },
+    comparison: cacheComparison(registry),
   };
 }
 

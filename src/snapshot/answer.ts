@@ -1,3 +1,5 @@
+import type { Grant, TokenVerifier } from '../domain/grant.ts';
+
 /** Which tier answered: the `Fleetbook-Tier` header. */
 export type Tier = 'memory' | 'redis' | 'postgres';
 
@@ -15,6 +17,24 @@ export interface Answer {
   readonly tier: Tier;
   /** When the data was last verified against its source, RFC 3339; undefined before the first good run. */
   readonly asOf: string | undefined;
+}
+
+/** Bodies up to this size (bytes) may be kept once more, as text, by whoever sends them: it counts as memory. */
+export const TEXT_AT_MOST = 16 * 1024;
+
+/** An answer out of memory, one and the same object for as long as nothing about it changes. */
+export class HeldAnswer implements Answer {
+  readonly body: EncodedBody;
+  readonly tier = 'memory';
+  readonly asOf: string | undefined;
+  /** What whoever sends it has made of it: kept for as long as the answer is, and counted as memory by the reader. */
+  prepared: unknown;
+
+  constructor(body: EncodedBody, asOf: string | undefined) {
+    this.body = body;
+    this.asOf = asOf;
+    this.prepared = undefined;
+  }
 }
 
 /**
@@ -40,6 +60,17 @@ export interface CatalogueReader {
   machine(id: number): Promise<Answer | undefined>;
   /** Newest first. Undefined when the published catalogue has no such machine. */
   machinePrices(id: number): Promise<Answer | undefined>;
+  readonly held?: HeldCatalogue;
+}
+
+/**
+ * The same questions, answered without I/O and without a promise. Undefined means "ask in the ordinary way", and
+ * nothing else: neither that there is no such thing, nor that there is.
+ */
+export interface HeldCatalogue {
+  providers(): HeldAnswer | undefined;
+  machines(providerId: number, regionId: number): HeldAnswer | undefined;
+  machine(id: number): HeldAnswer | undefined;
 }
 
 /** What the API may ask of an organization's clusters. Every method may throw `Unavailable`. */
@@ -47,4 +78,19 @@ export interface ClusterReader {
   clusters(organizationId: number): Promise<Answer>;
   /** Undefined when that organization has no such cluster, whoever else may have one. */
   cluster(organizationId: number, slug: string): Promise<Answer | undefined>;
+  readonly held?: HeldClusters;
+}
+
+/** As `HeldCatalogue`. */
+export interface HeldClusters {
+  clusters(organizationId: number): HeldAnswer | undefined;
+  cluster(organizationId: number, slug: string): HeldAnswer | undefined;
+}
+
+/** A verifier that counts who tries unknown tokens, and may know some by heart. */
+export interface TokenReader extends TokenVerifier {
+  /** @param address whose lookups of unknown tokens are counted together; an IPv6 address stands for its /64 */
+  verify(token: string, address?: string): Promise<Grant | undefined>;
+  /** The grant of a token that memory can vouch for at once; undefined says nothing about the token. */
+  held?(token: string): Grant | undefined;
 }

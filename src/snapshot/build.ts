@@ -8,7 +8,7 @@ import type { DocumentName } from './keys.ts';
 function listContent(
   name: DocumentName,
   version: number,
-  elements: Iterable<readonly [key: string, json: string]>,
+  elements: Iterable<Element>,
   sources: readonly string[],
 ): DocumentContent {
   const index = new Map<string, readonly [number, number]>();
@@ -41,25 +41,39 @@ export interface MachineRow {
   readonly ramUnit: MachineDocument['ram_unit'];
 }
 
-/** The machines of one region, in the order of `rows`; the key is the machine's id. */
-export function regionContent(
-  region: RegionHead,
-  rows: Iterable<MachineRow>,
-  sources: readonly string[],
-): DocumentContent {
+/** An element of a list as JSON, behind the key that the index has for it. */
+export type Element = readonly [key: string, json: string];
+
+/** What makes elements of the region's machines; the key is the machine's id. */
+export function machineElements(region: RegionHead): (row: MachineRow) => Element {
   const where: Pick<MachineDocument, 'provider' | 'region'> = {
     provider: { id: region.provider.id, name: region.provider.name },
     region: { id: region.id, name: region.name, code: region.code },
   };
   // The same for thousands of machines: encoded once, and put behind what is each one's own.
   const end = `,${JSON.stringify(where).slice(1)}`;
-  const elements = function* (): Generator<[string, string]> {
-    for (const { id, name, ram, cpu, price, ramUnit } of rows) {
-      const own: Omit<MachineDocument, keyof typeof where> = { id, name, ram, cpu, price, ram_unit: ramUnit };
-      yield [String(id), JSON.stringify(own).slice(0, -1) + end];
-    }
+  return ({ id, name, ram, cpu, price, ramUnit }) => {
+    const own: Omit<MachineDocument, keyof typeof where> = { id, name, ram, cpu, price, ram_unit: ramUnit };
+    return [String(id), JSON.stringify(own).slice(0, -1) + end];
   };
-  return listContent({ kind: 'region', regionId: region.id }, region.version, elements(), sources);
+}
+
+/** The machines of one region, in the order of `rows`. */
+export function regionContent(
+  region: RegionHead,
+  rows: Iterable<MachineRow>,
+  sources: readonly string[],
+): DocumentContent {
+  return regionList(region, Iterator.from(rows).map(machineElements(region)), sources);
+}
+
+/** The same of elements that were made before. */
+export function regionList(
+  region: RegionHead,
+  machines: Iterable<Element>,
+  sources: readonly string[],
+): DocumentContent {
+  return listContent({ kind: 'region', regionId: region.id }, region.version, machines, sources);
 }
 
 /** The clusters of one organization, in the order given; the key is the slug. */

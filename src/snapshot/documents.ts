@@ -1,14 +1,16 @@
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Sql } from '../store/connect.ts';
 import { readLineage } from '../store/versions.ts';
 import { type Tier, Unavailable } from './answer.ts';
 import type { CacheLink } from './cache-link.ts';
 import { type Document, decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from './format.ts';
+import { Gate } from './gate.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from './keys.ts';
 import { loadContent, loadVersion } from './load.ts';
 import { MachineRegions } from './machine-regions.ts';
+import { DocumentMemory } from './memory.ts';
 import { PostgresReads } from './postgres-reads.ts';
+import { UnknownTokens } from './unknown-tokens.ts';
 import { Verification } from './verification.ts';
 
 /** A document, or the knowledge that there is none, and the tier that answered. */
@@ -16,17 +18,6 @@ export interface Found {
   readonly document: Document | undefined;
   readonly tier: Tier;
 }
-
-interface Entry {
-  readonly document: Document | undefined;
-  /** The link's epoch in which it was read; in a later one it has to be compared first. */
-  epoch: number;
-  /** When it was last known to be what the cache or Postgres holds, in milliseconds. */
-  confirmedAt: number;
-}
-
-/** The epoch of an entry of which a newer version was announced: it never is the link's. */
-const OUTDATED = 0;
 
 interface Flight {
   readonly promise: Promise<Found>;
@@ -39,8 +30,12 @@ export interface DocumentsOptions {
   readonly link: CacheLink;
   readonly logger: Logger;
   readonly now?: () => number;
-  /** Bytes of documents kept in memory. */
+  /** Bytes of documents kept in memory, and of all that is kept beside them. */
   readonly memoryLimit: number;
+  /** Unknown tokens that are looked up in PostgreSQL each second, see `UnknownTokens`; 100 unless given. */
+  readonly unknownTokens?: number;
+  /** The same for one address; 10 unless given. */
+  readonly unknownTokensPerAddress?: number;
   /** Reads that may fall back to Postgres at once. */
   readonly postgresReads: number;
   /** Milliseconds that such a read may take, waiting for its turn included; 3,000 unless given. */
@@ -52,11 +47,12 @@ export interface DocumentsOptions {
   readonly tokenStaleLimitMs: number;
 }
 
-/** While the link is down, memory of this age (ms) is compared with Postgres before it is used. */
-const UNLINKED_MAX_AGE_MS = 1000;
-const UNLINKED_TOKEN_MAX_AGE_MS = 10_000;
-/** What an entry costs beside its bytes; also the whole cost of knowing that something does not exist. */
-const ENTRY_OVERHEAD = 512;
+/** Shares of the memory limit; documents have the rest. */
+const MACHINE_REGIONS_SHARE = 1 / 16;
+const UNKNOWN_TOKENS_SHARE = 1 / 64;
+const BESIDE_SHARE = 1 / 16;
+/** Of the reads from PostgreSQL at once, so many may be lookups of tokens: guessing leaves room for the rest. */
+const TOKEN_READS_SHARE = 1 / 4;
 /** How often a read is made again because what it brought was overtaken on the way. */
 const READS_AT_MOST = 3;
 
@@ -67,54 +63,82 @@ const READS_AT_MOST = 3;
 export class Documents {
   readonly #options: DocumentsOptions;
   readonly #now: () => number;
-  readonly #memory: LRUCache<string, Entry>;
+  readonly #memory: DocumentMemory;
   readonly #flights = new Map<string, Flight>();
   readonly #postgres: PostgresReads;
   readonly #machineRegions: MachineRegions;
   readonly #verification: Verification;
+  readonly #unknownTokens: UnknownTokens;
+  readonly #tokenReads: Gate;
   #keys: CacheKeys | undefined;
   /** False while only the cache has named the lineage. */
   #lineageIsSure = false;
   #openingLineage: Promise<CacheKeys> | undefined;
 
   constructor(options: DocumentsOptions) {
-    const { link, sql, logger } = options;
+    const { link, sql, logger, memoryLimit } = options;
+    const postgresDeadlineMs = options.postgresDeadlineMs ?? 3000;
     const now = options.now ?? Date.now;
     this.#options = options;
     this.#now = now;
-    this.#memory = new LRUCache({
-      maxSize: options.memoryLimit,
-      sizeCalculation: (entry) => (entry.document?.size ?? 0) + ENTRY_OVERHEAD,
+    this.#memory = new DocumentMemory({
+      link,
+      now,
+      memoryLimit: memoryLimit * (1 - MACHINE_REGIONS_SHARE - UNKNOWN_TOKENS_SHARE - BESIDE_SHARE),
+      unknownTokensLimit: memoryLimit * UNKNOWN_TOKENS_SHARE,
+      staleLimitMs: options.staleLimitMs,
+      tokenStaleLimitMs: options.tokenStaleLimitMs,
     });
     this.#postgres = new PostgresReads({
       sql,
       logger,
       now,
       atOnce: options.postgresReads,
-      deadlineMs: options.postgresDeadlineMs ?? 3000,
+      deadlineMs: postgresDeadlineMs,
       onHang: options.onHang,
     });
-    this.#machineRegions = new MachineRegions({ link, postgres: this.#postgres, now });
+    const tokenReads = Math.ceil(options.postgresReads * TOKEN_READS_SHARE);
+    this.#tokenReads = new Gate({
+      atOnce: tokenReads,
+      waitingAtMost: tokenReads * 16,
+      deadlineMs: postgresDeadlineMs,
+    });
+    this.#unknownTokens = new UnknownTokens(
+      {
+        perSecond: options.unknownTokens ?? 100,
+        perSecondAndAddress: options.unknownTokensPerAddress ?? 10,
+      },
+      now,
+    );
+    this.#machineRegions = new MachineRegions({
+      link,
+      postgres: this.#postgres,
+      now,
+      memoryLimit: memoryLimit * MACHINE_REGIONS_SHARE,
+    });
     this.#verification = new Verification({ link, postgres: this.#postgres, now });
   }
 
-  /** The document from memory, when it may be used as it is. No I/O, no promise. */
-  peek(name: DocumentName): Document | undefined {
-    const entry = this.#memory.get(documentId(name));
-    return entry && this.#isCurrent(entry, name.kind) ? entry.document : undefined;
+  /**
+   * The document from memory, when it may be used as it is. No I/O, no promise.
+   * @param id of the name, where the caller has it at hand
+   */
+  peek(name: DocumentName, id: string = documentId(name)): Document | undefined {
+    return this.#memory.current(id, name.kind)?.document;
   }
 
   /**
    * The document from the nearest tier that has it.
-   * @throws Unavailable when no tier answers and memory holds nothing young enough.
+   * @param address of whoever presents a token, see `UnknownTokens`
+   * @throws Unavailable when no tier answers and memory holds nothing young enough, or too many guess tokens
    */
-  async get(name: DocumentName): Promise<Found> {
+  async get(name: DocumentName, address?: string): Promise<Found> {
     const id = documentId(name);
-    const entry = this.#memory.get(id);
-    if (entry && this.#isCurrent(entry, name.kind)) return { document: entry.document, tier: 'memory' };
+    const current = this.#memory.current(id, name.kind);
+    if (current) return { document: current.document, tier: 'memory' };
     const under = this.#flights.get(id);
     if (under) return under.promise;
-    const flight: Flight = { promise: this.#read(name, id), floor: 0 };
+    const flight: Flight = { promise: this.#read(name, id, address), floor: 0 };
     this.#flights.set(id, flight);
     return flight.promise;
   }
@@ -122,6 +146,16 @@ export class Documents {
   /** The region of a machine, undefined when no catalogue has given this id. @throws Unavailable */
   async regionOfMachine(machineId: number): Promise<number | undefined> {
     return this.#machineRegions.of(machineId, await this.#currentKeys());
+  }
+
+  /** As `regionOfMachine`, by what memory knows; undefined says nothing. */
+  peekRegionOfMachine(machineId: number): number | undefined {
+    return this.#machineRegions.peek(machineId);
+  }
+
+  /** What is said at once about the age of documents, see `Verification`. */
+  get verification(): Pick<Verification, 'state' | 'known'> {
+    return this.#verification;
   }
 
   /** When the oldest of these sources was verified, see `Verification`. */
@@ -134,35 +168,25 @@ export class Documents {
     return this.#postgres.run(read);
   }
 
+  /** Bytes that whoever reads documents may keep beside them. */
+  get besideLimit(): number {
+    return this.#options.memoryLimit * BESIDE_SHARE;
+  }
+
+  /** Bytes that the documents in memory take, by this reader's own count. */
+  get memorySize(): number {
+    return this.#memory.size;
+  }
+
   /** Milliseconds for which memory may answer alone. */
   get staleLimitMs(): number {
     return this.#options.staleLimitMs;
   }
 
-  #isCurrent(entry: Entry, kind: DocumentName['kind']): boolean {
-    const { link } = this.#options;
-    if (link.linked) return entry.epoch === link.epoch;
-    if (entry.epoch === OUTDATED) return false;
-    const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
-    return this.#now() - this.#confirmedAt(entry) <= maxAge;
-  }
-
-  /** Whether memory may answer because nothing else does. */
-  #isYoungEnough(entry: Entry, kind: DocumentName['kind']): boolean {
-    if (kind !== 'token') return this.#now() - this.#confirmedAt(entry) <= this.#options.staleLimitMs;
-    // The newer version of a token is its revocation.
-    if (entry.epoch === OUTDATED) return false;
-    return this.#now() - this.#confirmedAt(entry) <= this.#options.tokenStaleLimitMs;
-  }
-
-  #confirmedAt(entry: Entry): number {
-    return Math.max(entry.confirmedAt, this.#options.link.confirmedAt(entry.epoch));
-  }
-
-  async #read(name: DocumentName, id: string): Promise<Found> {
+  async #read(name: DocumentName, id: string, address: string | undefined): Promise<Found> {
     try {
       for (let reads = 1; ; reads++) {
-        const found = await this.#readOnce(name, id, reads === READS_AT_MOST);
+        const found = await this.#readOnce(name, id, reads === READS_AT_MOST, address);
         if (found) return found;
       }
     } finally {
@@ -171,20 +195,25 @@ export class Documents {
   }
 
   /** Undefined when what was read has been overtaken meanwhile, by a newer version or by another lineage. */
-  async #readOnce(name: DocumentName, id: string, last: boolean): Promise<Found | undefined> {
+  async #readOnce(
+    name: DocumentName,
+    id: string,
+    last: boolean,
+    address: string | undefined,
+  ): Promise<Found | undefined> {
     const keys = await this.#currentKeys();
-    const entry = this.#memory.peek(id);
+    const held = this.#memory.held(id);
     // Taken before anything is read: what changes meanwhile makes the entry old at once.
     const { epoch } = this.#options.link;
-    const confirmedAt = this.#now();
+    const at = this.#now();
     let found: Found;
     try {
-      found =
-        (await this.#fromCache(keys, name, entry?.document)) ?? (await this.#fromTruth(keys, name, entry));
+      found = (await this.#fromCache(keys, name, held)) ?? (await this.#fromTruth(keys, name, held, address));
     } catch (error) {
       if (!(error instanceof Unavailable) || keys !== this.#keys) throw error;
-      if (!entry?.document || !this.#isYoungEnough(entry, name.kind)) throw error;
-      return { document: entry.document, tier: 'memory' };
+      const document = this.#memory.whenAlone(id, name.kind);
+      if (!document) throw error;
+      return { document, tier: 'memory' };
     }
     if (keys !== this.#keys) {
       if (last) throw new Unavailable('the database was replaced while it was read');
@@ -192,7 +221,7 @@ export class Documents {
     }
     const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.floor ?? 0);
     if (overtaken && !last) return undefined;
-    this.#memory.set(id, { document: found.document, epoch: overtaken ? OUTDATED : epoch, confirmedAt });
+    this.#memory.keep(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
     return found;
   }
 
@@ -212,21 +241,30 @@ export class Documents {
       if (version === undefined || version < held.version) return undefined;
     }
     const value = await link.ask((redis) => redis.getBuffer(key));
-    const document = value ? decodeDocument(name, value) : undefined;
+    const document = value ? decodeDocument(name, ownBytes(value)) : undefined;
     if (!document || document.version < (held?.version ?? 0)) return undefined;
     return { document, tier: 'redis' };
   }
 
-  async #fromTruth(keys: CacheKeys, name: DocumentName, entry: Entry | undefined): Promise<Found> {
-    const held = entry?.document;
+  async #fromTruth(
+    keys: CacheKeys,
+    name: DocumentName,
+    held: Document | undefined,
+    address: string | undefined,
+  ): Promise<Found> {
     if (held) {
       const version = await this.#postgres.run((sql) => loadVersion(sql, name));
       if (version === held.version) return { document: held, tier: 'memory' };
     }
-    const encoded = await this.#postgres.run(async (sql) => {
-      const content = await loadContent(sql, name);
-      return content && encodeDocument(content);
-    });
+    const load = () =>
+      this.#postgres.run(async (sql) => {
+        const content = await loadContent(sql, name);
+        return content && encodeDocument(content);
+      });
+    const encoded =
+      name.kind === 'token' && !held
+        ? await this.#unknownTokens.ask(address, () => this.#tokenReads.run(load))
+        : await load();
     if (!encoded) return { document: undefined, tier: 'postgres' };
     const { value, document } = encoded;
     this.#options.link.writeBack(keys, name, document.version, value);
@@ -275,12 +313,7 @@ export class Documents {
   #onPublished(id: string, version: number): void {
     const flight = this.#flights.get(id);
     if (flight) flight.floor = Math.max(flight.floor, version);
-    const entry = this.#memory.peek(id);
-    // Kept for the case that nothing else answers.
-    if (entry && (entry.document?.version ?? 0) < version) {
-      entry.confirmedAt = this.#confirmedAt(entry);
-      entry.epoch = OUTDATED;
-    }
+    this.#memory.outdate(id, version);
     if (id.startsWith('region:')) this.#machineRegions.forgetUnknown();
   }
 
@@ -291,4 +324,12 @@ export class Documents {
     if (lineage === this.#keys?.lineage) this.#lineageIsSure = true;
     else this.#follow(lineage, true);
   }
+}
+
+/** Bytes that keep nothing else alive: a reply of the cache may be a view of all that came in one packet. */
+function ownBytes(value: Buffer): Buffer {
+  if (value.buffer.byteLength <= value.length * 1.25) return value;
+  const own = Buffer.allocUnsafeSlow(value.length);
+  value.copy(own);
+  return own;
 }

@@ -8,11 +8,12 @@ import type { MemoryUnit } from '../domain/memory.ts';
 import type { Sql } from '../store/connect.ts';
 import {
   clustersContent,
-  type MachineRow,
+  type Element,
+  machineElements,
   type ProviderListing,
   providersContent,
   type RegionHead,
-  regionContent,
+  regionList,
   tokenContent,
 } from './build.ts';
 import type { DocumentContent } from './format.ts';
@@ -48,7 +49,7 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
       const [, rows] = await sql.begin('read only', (tx) => [
         tx`select set_config('app.org_id', ${String(name.organizationId)}, true)`,
         tx<{ version: string }[]>`
-          select clusters_version as version from organizations where id = ${name.organizationId} and deleted_at is null`,
+          select clusters_version as version from organizations where id = ${name.organizationId}`,
       ]);
       return numberOf(rows[0]?.version);
     }
@@ -63,9 +64,12 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
+/** Machines that are read, and made elements of their list, at a stretch: the event loop is free in between. */
+const MACHINES_AT_ONCE = 1000;
+
 async function loadRegion(sql: Sql, regionId: number): Promise<DocumentContent | undefined> {
   // What is the same for every machine stands in the first row alone: it would be most of what is read.
-  const rows = await sql<
+  const batches = sql<
     {
       head: (RegionHead & { readonly sources: readonly string[] }) | null;
       id: number | null;
@@ -88,15 +92,20 @@ async function loadRegion(sql: Sql, regionId: number): Promise<DocumentContent |
     join providers p on p.id = r.provider_id
     left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
     where r.id = ${regionId} and r.organization_id is null
-    order by m.price, m.id`;
-  const head = rows[0]?.head;
-  if (!head) return undefined;
-  const machines = function* (): Generator<MachineRow> {
+    order by m.price, m.id`.cursor(MACHINES_AT_ONCE);
+  let head: (RegionHead & { readonly sources: readonly string[] }) | undefined;
+  let elementOf: ReturnType<typeof machineElements> | undefined;
+  const machines: Element[] = [];
+  for await (const rows of batches) {
+    head ??= rows[0]?.head ?? undefined;
+    if (!head) throw new Error('unreachable: the first row of a region tells what holds for all of them');
+    elementOf ??= machineElements(head);
     for (const { id, name, ram, cpu, price, ramUnit } of rows) {
-      if (id !== null) yield { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
+      if (id !== null)
+        machines.push(elementOf({ id, name, ram: Number(ram), cpu, price: Number(price), ramUnit }));
     }
-  };
-  return regionContent(head, machines(), head.sources);
+  }
+  return head && regionList(head, machines, head.sources);
 }
 
 async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
@@ -114,12 +123,13 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   return row && providersContent(Number(row.version), row.providers, row.sources);
 }
 
+/** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
 async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
   // The predicate is written out although row-level security, which reads app.org_id, would do: each holds alone.
   const [, rows] = await sql.begin('read only', (tx) => [
     tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
-    tx<{ version: string; cluster: (ClusterDocument & { source: string }) | null }[]>`
-      select o.clusters_version as version,
+    tx<{ id: number; version: string; cluster: (ClusterDocument & { source: string }) | null }[]>`
+      select o.id, o.clusters_version as version,
         case when c.id is not null then json_build_object(
           'name', c.name, 'slug', c.slug,
           'region', json_build_object('name', r.name, 'code', r.code),
@@ -136,16 +146,17 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
           'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'),
           'source', c.source_id) end as cluster
       from organizations o
-      left join clusters c on c.organization_id = o.id and c.retired_at is null
+      left join clusters c on c.organization_id = o.id and c.retired_at is null and o.deleted_at is null
       left join regions r on r.id = c.region_id
       left join providers p on p.id = r.provider_id
       left join users u on u.organization_id = c.organization_id and u.id = c.user_id
       left join machines m on m.id = c.machine_id
-      where o.id = ${organizationId} and o.deleted_at is null
+      where o.id = ${organizationId}
       order by c.created_at, c.slug collate "C"`,
   ]);
   const [first] = rows;
   if (!first) return undefined;
+  refuseAnother(first.id, organizationId);
   const sources = new Set<string>();
   const clusters: ClusterDocument[] = [];
   for (const { cluster } of rows) {
@@ -157,6 +168,14 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   return clustersContent(organizationId, Number(first.version), clusters, [...sources]);
 }
 
+/**
+ * What comes from Redis says in its envelope what it is; so do these rows, lest the answer to another question, on a
+ * connection that lost count, show one organization's data to another.
+ */
+function refuseAnother<T>(found: T, asked: T): void {
+  if (found !== asked) throw new Error('PostgreSQL answered another question than the one that was asked');
+}
+
 async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {
   const rows = await sql<
     {
@@ -166,12 +185,15 @@ async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | unde
       expiresAt: Date | null;
       revoked: boolean;
       version: string;
+      hash: string;
     }[]
   >`
-    select id, organization_id as "organizationId", scopes, expires_at as "expiresAt", revoked, version
-    from authenticate_token(${Buffer.from(hash, 'hex')})`;
+    select id, organization_id as "organizationId", scopes, expires_at as "expiresAt", revoked, version,
+      encode(asked.hash, 'hex') as hash
+    from (select ${Buffer.from(hash, 'hex')}::bytea as hash) asked, authenticate_token(asked.hash)`;
   const [row] = rows;
   if (!row) return undefined;
+  refuseAnother(row.hash, hash);
   return tokenContent(hash, Number(row.version), {
     id: row.id,
     organizationId: row.organizationId,

@@ -1,14 +1,23 @@
 /** What the API asks for, answered from documents. */
 import { LRUCache } from 'lru-cache';
-import type { Grant, TokenVerifier } from '../domain/grant.ts';
+import type { Grant } from '../domain/grant.ts';
 import { hashToken, SCOPES } from '../domain/token.ts';
-import type { Answer, CatalogueReader, ClusterReader, EncodedBody } from './answer.ts';
+import type {
+  Answer,
+  CatalogueReader,
+  ClusterReader,
+  EncodedBody,
+  HeldAnswer,
+  TokenReader,
+} from './answer.ts';
 import { Unavailable } from './answer.ts';
 import { regionKey, type TokenRecord } from './build.ts';
 import type { Documents, Found } from './documents.ts';
 import { type Document, encodeBody, hashOf } from './format.ts';
+import { type DocumentName, documentId } from './keys.ts';
 import { loadMachinePrices } from './load.ts';
 
+const PROVIDERS = { kind: 'providers' } as const;
 const EMPTY_BYTES = Buffer.from('[]');
 const EMPTY_LIST: EncodedBody = {
   identity: EMPTY_BYTES,
@@ -20,13 +29,25 @@ const EMPTY_LIST: EncodedBody = {
 /** Price histories are read from Postgres and kept for this long (ms). */
 const PRICES_TTL_MS = 5000;
 
+/** Bytes that a history costs beside its own. */
+const PRICES_OVERHEAD = 600;
+/** Of the memory beside documents; the rest is for tokens as they are presented. */
+const PRICES_SHARE = 1 / 2;
+
 interface HeldPrices {
   readonly body: EncodedBody;
   readonly readAt: number;
 }
 
+function bodySize({ identity, gzip, br }: EncodedBody): number {
+  return identity.length + (gzip?.length ?? 0) + (br?.length ?? 0);
+}
+
 export function catalogueReader(documents: Documents, now: () => number = Date.now): CatalogueReader {
-  const prices = new LRUCache<number, HeldPrices>({ max: 1000 });
+  const prices = new LRUCache<number, HeldPrices>({
+    maxSize: Math.max(1, Math.floor(documents.besideLimit * PRICES_SHARE)),
+    sizeCalculation: ({ body }) => bodySize(body) + PRICES_OVERHEAD,
+  });
   const priceReads = new Map<number, Promise<EncodedBody>>();
 
   function readPrices(id: number): Promise<EncodedBody> {
@@ -68,19 +89,35 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
 
   return {
     async providers() {
-      const found = await documents.get({ kind: 'providers' });
+      const found = await documents.get(PROVIDERS);
       return answer(found.document?.body ?? EMPTY_LIST, found);
     },
 
     async machines(providerId, regionId) {
       // The list of providers tells at once what does not exist, so that made-up ids never reach Postgres.
-      const listing = await documents.get({ kind: 'providers' });
+      const listing = await documents.get(PROVIDERS);
       if (!listing.document?.has(regionKey(providerId, regionId))) return answer(EMPTY_LIST, listing);
       const found = await region(regionId);
       return answer(found.document?.body ?? EMPTY_LIST, found);
     },
 
     machine,
+
+    held: {
+      providers: () => hold(documents, documents.peek(PROVIDERS), undefined, 'catalogue'),
+
+      machines(providerId, regionId) {
+        const listing = documents.peek(PROVIDERS);
+        if (!listing?.has(regionKey(providerId, regionId))) return undefined;
+        return hold(documents, documents.peek({ kind: 'region', regionId }), undefined, 'catalogue');
+      },
+
+      machine(id) {
+        const regionId = documents.peekRegionOfMachine(id);
+        if (regionId === undefined) return undefined;
+        return hold(documents, documents.peek({ kind: 'region', regionId }), String(id), 'catalogue');
+      },
+    },
 
     async machinePrices(id) {
       const published = await machine(id);
@@ -118,32 +155,104 @@ export function clusterReader(documents: Documents): ClusterReader {
       const body = found.document?.slice(slug);
       return body && answer(body, found);
     },
+
+    held: {
+      clusters: (organizationId) =>
+        hold(documents, documents.peek({ kind: 'clusters', organizationId }), undefined, 'clusters'),
+
+      cluster: (organizationId, slug) =>
+        hold(documents, documents.peek({ kind: 'clusters', organizationId }), slug, 'clusters'),
+    },
   };
 }
 
-/** A token's record is a document like any other, so that a revocation arrives the way a new price does. */
-export function tokenVerifier(documents: Documents, now: () => number = Date.now): TokenVerifier {
-  const parsed = new WeakMap<Document, { grant: Grant; record: TokenRecord }>();
+/** What can be said at once of a document, or of one of its elements. */
+function hold(
+  documents: Documents,
+  document: Document | undefined,
+  key: string | undefined,
+  kind: 'catalogue' | 'clusters',
+): HeldAnswer | undefined {
+  const { verification } = documents;
+  const { state } = verification;
+  if (!document || state === 0) return undefined;
+  return document.held(key, state, () => verification.known(document.sources, kind));
+}
+
+/** A token as it was presented, beside the document that vouches for it. */
+interface PresentedToken {
+  readonly name: DocumentName;
+  readonly id: string;
+  readonly document: Document;
+  readonly record: TokenRecord;
+  readonly grant: Grant;
+}
+
+/** Bytes that a presented token takes, with a document that memory may have let go. */
+const PRESENTED_SIZE = 1600;
+
+export interface TokenVerifierOptions {
+  readonly now?: () => number;
+  /** Hears of each token that is accepted, at each request; it must cost next to nothing. */
+  readonly used?: (tokenId: number) => void;
+}
+
+/**
+ * A token's record is a document like any other, so that a revocation arrives the way a new price does.
+ *
+ * Tokens that were accepted are remembered as they were presented, so that the next request with one costs no
+ * SHA-256; but it is the document in memory that lets it pass, and only while it is the very same one.
+ */
+export function tokenVerifier(
+  documents: Documents,
+  { now = Date.now, used = () => {} }: TokenVerifierOptions = {},
+): TokenReader {
+  const presented = new LRUCache<string, PresentedToken>({
+    max: Math.max(16, Math.floor((documents.besideLimit * (1 - PRICES_SHARE)) / PRESENTED_SIZE)),
+  });
+  const parsed = new WeakMap<Document, PresentedToken>();
+
+  function accept({ record, grant }: PresentedToken): Grant | undefined {
+    if (record.revoked || (record.expiresAt !== null && record.expiresAt <= now())) return undefined;
+    used(grant.tokenId);
+    return grant;
+  }
+
   return {
-    async verify(token) {
-      const { document } = await documents.get({ kind: 'token', hash: hashToken(token) });
+    async verify(token, address) {
+      const name = { kind: 'token', hash: hashToken(token) } as const;
+      const { document } = await documents.get(name, address);
       if (!document) return undefined;
       let known = parsed.get(document);
       if (!known) {
-        const record = JSON.parse(document.body.identity.toString()) as TokenRecord;
-        known = {
-          record,
-          grant: {
-            tokenId: record.id,
-            organizationId: record.organizationId,
-            scopes: SCOPES.filter((scope) => record.scopes.includes(scope)),
-          },
-        };
+        known = presentedToken(name, document);
         parsed.set(document, known);
       }
-      const { record, grant } = known;
-      if (record.revoked || (record.expiresAt !== null && record.expiresAt <= now())) return undefined;
+      const grant = accept(known);
+      if (grant) presented.set(token, known);
+      else presented.delete(token);
       return grant;
+    },
+
+    held(token) {
+      const known = presented.get(token);
+      if (!known || documents.peek(known.name, known.id) !== known.document) return undefined;
+      return accept(known);
+    },
+  };
+}
+
+function presentedToken(name: DocumentName, document: Document): PresentedToken {
+  const record = JSON.parse(document.body.identity.toString()) as TokenRecord;
+  return {
+    name,
+    id: documentId(name),
+    document,
+    record,
+    grant: {
+      tokenId: record.id,
+      organizationId: record.organizationId,
+      scopes: SCOPES.filter((scope) => record.scopes.includes(scope)),
     },
   };
 }

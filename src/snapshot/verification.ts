@@ -14,6 +14,8 @@ export class Verification {
   readonly #stamps = new Map<string, string>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
+  /** Rises whenever anything was learned or forgotten. */
+  #state = 1;
   #told = Promise.withResolvers<void>();
 
   constructor(options: { link: CacheLink; postgres: PostgresReads; now: () => number }) {
@@ -25,13 +27,16 @@ export class Verification {
   /** Verification only moves forward: a cache that was flushed takes nothing back. */
   learn(stamps: Iterable<readonly [string, string]>): void {
     for (const [source, stamp] of stamps) {
-      if (stamp > (this.#stamps.get(source) ?? '')) this.#stamps.set(source, stamp);
+      if (stamp <= (this.#stamps.get(source) ?? '')) continue;
+      this.#stamps.set(source, stamp);
+      this.#state += 1;
     }
     if (this.#stamps.size > 0) this.#told.resolve();
   }
 
   forget(): void {
     this.#stamps.clear();
+    this.#state += 1;
     this.#told = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
   }
@@ -46,6 +51,19 @@ export class Verification {
       // Postgres may be away: with anything known, or the cache telling it meanwhile, it is not waited for.
       if (this.#stamps.size === 0) await Promise.race([reading, this.#told.promise]);
     }
+    return this.known(sources, kind);
+  }
+
+  /**
+   * As long as this is the same number, `known` answers the same; 0 while the cache tells nothing and Postgres has to
+   * be asked.
+   */
+  get state(): number {
+    return this.#link.linked && this.#stamps.size > 0 ? this.#state : 0;
+  }
+
+  /** As `oldest`, by what was heard so far. */
+  known(sources: readonly string[], kind: 'catalogue' | 'clusters'): string | undefined {
     let oldest: string | undefined;
     if (sources.length === 0) {
       for (const stamp of this.#stamps.values()) {

@@ -1,18 +1,8 @@
 import type { SourceMemoryUnit } from '../domain/memory.ts';
-import { descriptionOf, environmentKey } from './options.ts';
-import type {
-  AnyCatalogueAdapter,
-  ClusterAdapter,
-  CredentialKind,
-  GenericCatalogueAdapter,
-} from './source.ts';
-
-const CREDENTIALS: Record<CredentialKind, string> = {
-  none: 'none',
-  bearer: 'a bearer token',
-  basic: '`user:password` (HTTP Basic)',
-  'x-auth-token': 'a token, sent as `X-Auth-Token`',
-};
+import { clusterSections } from './describe-clusters.ts';
+import { CREDENTIALS, optionRows, row, table } from './markdown.ts';
+import { environmentKey } from './options.ts';
+import type { AnyCatalogueAdapter, ClusterAdapter, GenericCatalogueAdapter } from './source.ts';
 
 const MEMORY: Record<SourceMemoryUnit, string> = {
   GB: 'GB, sold as such (Decimal)',
@@ -67,7 +57,7 @@ export function adapterPage(
     overview(catalogues),
     ...catalogues.map(section),
     '## Clusters',
-    clusterTable(clusters),
+    ...clusterSections(clusters),
   ].join('\n\n')}\n`;
 }
 
@@ -92,7 +82,7 @@ function section(adapter: AnyCatalogueAdapter): string {
       ? []
       : [row([`\`${environmentKey(adapter.id, 'token')}\``, CREDENTIALS[adapter.credentials], ''])]),
     row([`\`${environmentKey(adapter.id, 'schedule')}\``, 'when it is read', `\`${adapter.schedule}\``]),
-    ...(adapter.provider ? [] : optionRows(adapter)),
+    ...(adapter.provider ? [] : catalogueOptions(adapter)),
   ];
   const endpoints = adapter.endpoints.map((endpoint) => `\`${endpoint}\``).join(', ');
   return [
@@ -103,14 +93,9 @@ function section(adapter: AnyCatalogueAdapter): string {
   ].join('\n\n');
 }
 
-function optionRows({ id, options }: GenericCatalogueAdapter): string[] {
-  return Object.entries(options.shape).map(([name, option]) =>
-    row([
-      `\`${environmentKey(id, name)}\``,
-      `option \`${name}\`: ${descriptionOf(option)}`,
-      option.safeParse(undefined).success ? 'may be left out' : 'must be given',
-    ]),
-  );
+function catalogueOptions({ id, options }: GenericCatalogueAdapter): string[] {
+  const described = (name: string) => `\`${environmentKey(id, name)}\``;
+  return optionRows(options, described, (name) => `option \`${name}\`: `);
 }
 
 /** What the URL is, and which one it is by default. */
@@ -121,19 +106,4 @@ function addressOf(adapter: AnyCatalogueAdapter): [string, string] {
 
 function memoryOf({ memoryUnit }: AnyCatalogueAdapter): string {
   return memoryUnit === undefined ? 'as each row says' : MEMORY[memoryUnit];
-}
-
-function clusterTable(clusters: readonly ClusterAdapter[]): string {
-  const rows = clusters.map(({ id, credentials, schedule }) =>
-    row([`\`${id}\``, CREDENTIALS[credentials], `\`${schedule}\``]),
-  );
-  return table(['adapter', 'credentials', 'schedule'], rows);
-}
-
-function table(head: readonly string[], rows: readonly string[]): string {
-  return [row(head), `|${'---|'.repeat(head.length)}`, ...rows].join('\n');
-}
-
-function row(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }

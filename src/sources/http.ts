@@ -227,6 +227,9 @@ function readBaseUrl(text: string): URL | undefined {
   return url;
 }
 
+/** What stands before a token in its header. */
+const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '' } as const;
+
 function readAuthorization(kind: CredentialKind, token: string | undefined): string | undefined {
   if (kind === 'none' || token === undefined || token === '') return undefined;
   if (kind === 'basic') {
@@ -234,7 +237,7 @@ function readAuthorization(kind: CredentialKind, token: string | undefined): str
     throw new SourceError('misconfigured', "the source's token must have the form user:password");
   }
   // Checked here because the message of `Headers` itself would repeat the token.
-  if (/^[\x21-\x7e]+$/.test(token)) return kind === 'bearer' ? `Bearer ${token}` : token;
+  if (/^[\x21-\x7e]+$/.test(token)) return `${SCHEMES[kind]}${token}`;
   throw new SourceError(
     'misconfigured',
     "the source's token holds a blank or another character that no header can carry",

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ReportedCluster } from '../domain/cluster.ts';
+import type { DescribedCluster } from '../domain/cluster.ts';
 import type { Offer } from '../domain/machine.ts';
 import type { SourceMemoryUnit } from '../domain/memory.ts';
 import type { ReferenceRates } from '../domain/rates.ts';
@@ -49,6 +49,8 @@ export interface RejectedRow {
   readonly organization?: string;
   /** What is wrong: the field, its value's problem and what would do. */
   readonly reason: string;
+  /** It lacks what an operator has yet to say or to make: no sign of a broken feed, and no guard counts it as one. */
+  readonly waits?: true;
 }
 
 /** A version of a document, as its upstream names it. */
@@ -158,7 +160,7 @@ export interface SourceContext {
  * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` is the
  * bare token in the header of that name.
  */
-export type CredentialKind = 'none' | 'bearer' | 'basic' | 'x-auth-token';
+export type CredentialKind = 'none' | 'bearer' | 'basic' | 'x-auth-token' | 'aivenv1';
 
 /** What the configuration says of a source besides its address, by name; the values are text. */
 export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;
@@ -211,16 +213,46 @@ export interface GenericCatalogueAdapter extends CatalogueReading {
 /** What a file of `providers/` exports as `adapter`. */
 export type AnyCatalogueAdapter = CatalogueAdapter | GenericCatalogueAdapter;
 
-export type ClusterItem =
-  | { readonly kind: 'cluster'; readonly cluster: ReportedCluster }
+/** Of an adapter, as far as the source describes its clusters; of `complete`, see complete.ts, as they are stored. */
+export type ClusterItem<Cluster = DescribedCluster> =
+  | { readonly kind: 'cluster'; readonly cluster: Cluster }
   | DocumentItem
   | RejectedRow;
 
+export interface ClusterContext extends SourceContext {
+  /** Where the source is and its token, for an adapter whose client library makes its own requests. */
+  readonly address: { readonly url: string; readonly token: string | undefined };
+}
+
+export interface WatchContext extends ClusterContext {
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+}
+
 /** A control plane that lists clusters. */
 export interface ClusterAdapter {
+  /** The file's name. */
   readonly id: string;
+  /** As those of a catalogue. */
+  readonly endpoints: readonly string[];
   readonly credentials: CredentialKind;
+  /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
+  /** What a source of this kind must or may be told besides what every source of clusters may be told. */
+  readonly options?: SourceOptions;
+  /** The public address, where there is one for everybody. */
+  readonly baseUrl?: string;
+  /** Whether the source's URL may be a path on this machine as well. */
+  readonly readsFiles?: boolean;
+  /** What an operator has to know besides, as Markdown: it becomes part of docs/adapters.md. */
+  readonly notes?: string;
   /** Reads every cluster once. @throws SourceError when it cannot be read whole. */
-  clusters(context: SourceContext): AsyncIterable<ClusterItem>;
+  clusters(context: ClusterContext): AsyncIterable<ClusterItem>;
+  /**
+   * Yields the whole of what there is: first as it is found, and again each time it has changed, as soon as the changes
+   * at hand are gathered. What is missing from it has been deleted. A lost connection is taken up again without a word
+   * where nothing can have been missed, else by reading everything anew; the end comes only from the signal.
+   * @throws SourceError as `clusters` does; whoever watches begins again after a pause
+   */
+  watch?(context: WatchContext): AsyncIterable<readonly ClusterItem[]>;
 }

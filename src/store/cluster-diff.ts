@@ -13,30 +13,47 @@ export async function createClusterStaging(sql: SessionSql): Promise<void> {
     )`;
 }
 
+/** Staged rows that cannot be stored. */
+export interface RejectedStaged {
+  /** At most a few more than `REJECTED_KEPT` of each kind. */
+  readonly rejected: readonly RejectedKey[];
+  /** How many of all that are rejected wait for an operator. */
+  readonly waiting: number;
+  /** How many rows are left. */
+  readonly usable: number;
+}
+
+interface Gone {
+  readonly organization: string;
+  readonly key: string;
+  /** How many there are in all. */
+  readonly all: number;
+}
+
 /**
- * Takes rows whose organization does not exist, and rows that are there twice, out of the staging table.
- * @returns at most a few more than `REJECTED_KEPT` of them, and how many rows are left
+ * Takes rows out of the staging table whose organization does not exist, whose machine is only named and in no
+ * catalogue, and those that are there twice.
+ * @param namesMachines whether there are machines that are only named
  */
-export async function rejectStagedClusters(
-  sql: SessionSql,
-): Promise<{ rejected: RejectedKey[]; usable: number; orphans: number }> {
-  const orphans = await sql<{ organization: string; key: string }[]>`
+export async function rejectStagedClusters(sql: SessionSql, namesMachines: boolean): Promise<RejectedStaged> {
+  const orphans = await sql<Gone[]>`
     with gone as (
       delete from staged_clusters s
       where not exists (select from organizations o where o.slug = s.organization and o.deleted_at is null)
       returning organization, source_key
     )
-    select organization, source_key as key from gone
+    select organization, source_key as key, (count(*) over ())::int as all from gone
     order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`;
-  const twice = await sql<{ organization: string; key: string }[]>`
+  const twice = await sql<Gone[]>`
     with twice as (
       select organization, source_key from staged_clusters group by 1, 2 having count(*) > 1
     ), gone as (
       delete from staged_clusters s using twice t
       where s.organization = t.organization and s.source_key = t.source_key
     )
-    select organization, source_key as key from twice
+    select organization, source_key as key, (count(*) over ())::int as all from twice
     order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`;
+  const unknown = namesMachines ? await rejectUnknownMachines(sql) : [];
   const [left] = await sql<{ usable: number }[]>`select count(*)::int as usable from staged_clusters`;
   const rejected = [
     ...orphans.map(({ organization, key }) => ({
@@ -49,8 +66,39 @@ export async function rejectStagedClusters(
       organization,
       reason: 'reported more than once in one batch; which one holds cannot be told',
     })),
+    ...unknown.map(({ organization, key, provider, region, machine }) => ({
+      key,
+      organization,
+      reason: `machine "${machine}" of ${provider} in region ${region} is in no catalogue; read the provider's, or say its shape or its name there in machines`,
+    })),
   ];
-  return { rejected, usable: left?.usable ?? 0, orphans: orphans.length };
+  const waiting = (orphans[0]?.all ?? 0) + (unknown[0]?.all ?? 0);
+  return { rejected, waiting, usable: left?.usable ?? 0 };
+}
+
+/** What another control plane said of a type that no catalogue lists holds for nobody else: such a one is unknown, too. */
+async function rejectUnknownMachines(sql: SessionSql) {
+  return sql<(Gone & { provider: string; region: string; machine: string })[]>`
+    with named as (
+      select distinct item ->> 'provider' as provider, item #>> '{region,code}' as region,
+        item #>> '{machine,name}' as machine
+      from staged_clusters where item #>> '{machine,cpu}' is null
+    ), unknown as (
+      select * from named n
+      where not exists (
+        select from machines m join regions r on r.id = m.region_id
+        where r.code = n.region and r.organization_id is null and m.name = n.machine
+          and m.excluded_reason is distinct from 'unlisted'
+          and r.provider_id = (
+            select p.id from providers p where lower(p.name) = lower(n.provider) order by p.id limit 1))
+    ), gone as (
+      delete from staged_clusters s using unknown u
+      where s.item #>> '{machine,cpu}' is null and s.item ->> 'provider' = u.provider
+        and s.item #>> '{region,code}' = u.region and s.item #>> '{machine,name}' = u.machine
+      returning s.organization, s.source_key as key, u.provider, u.region, u.machine
+    )
+    select *, (count(*) over ())::int as all from gone
+    order by organization collate "C", key collate "C" limit ${REJECTED_KEPT + 1}`;
 }
 
 export interface ClusterDiff {
@@ -76,6 +124,11 @@ export async function computeClusterDiff(
       c.id is null as is_new,
       c.id is null or c.retired_at is not null or c.source_hash <> s.source_hash as differs,
       coalesce(c.retired_at is not null, false) as was_retired,
+      s.item ->> 'provider' as provider,
+      s.item #>> '{region,code}' as region_code, s.item #>> '{region,name}' as region_name,
+      s.item #>> '{machine,name}' as machine_name, (s.item #>> '{machine,cpu}')::integer as cpu,
+      (s.item #>> '{machine,ram}')::numeric as ram, s.item #>> '{machine,ramUnit}' as ram_unit,
+      s.item #>> '{user,firstName}' as first_name, s.item #>> '{user,lastName}' as last_name,
       null::integer as provider_id, null::integer as region_id, null::integer as machine_id, null::integer as user_id,
       null::text as slug
     from staged_clusters s
@@ -85,6 +138,7 @@ export async function computeClusterDiff(
     left join regions r on r.id = c.region_id
     where c.id is null or c.retired_at is not null or c.missed_runs > 0 or c.source_hash <> s.source_hash
       or m.excluded_reason = 'unlisted' or r.organization_id is not null`;
+  await sql`analyze cluster_diff`;
   // A rejected row counts as seen.
   await sql`
     create temporary table cluster_missing on commit drop as

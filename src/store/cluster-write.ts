@@ -10,16 +10,15 @@ export async function resolveReferences(sql: SessionSql): Promise<number> {
   await resolveMachines(sql);
   await sql`
     insert into users (organization_id, first_name, last_name)
-    select distinct d.organization_id, d.item #>> '{user,firstName}', d.item #>> '{user,lastName}'
+    select distinct d.organization_id, d.first_name, d.last_name
     from cluster_diff d
     where not exists (
       select from users u where u.organization_id = d.organization_id
-        and u.first_name = d.item #>> '{user,firstName}' and u.last_name = d.item #>> '{user,lastName}')
+        and u.first_name = d.first_name and u.last_name = d.last_name)
     on conflict do nothing`;
   await sql`
     update cluster_diff d set user_id = u.id from users u
-    where u.organization_id = d.organization_id and u.first_name = d.item #>> '{user,firstName}'
-      and u.last_name = d.item #>> '{user,lastName}'`;
+    where u.organization_id = d.organization_id and u.first_name = d.first_name and u.last_name = d.last_name`;
   // A cluster that was only looked at again, and found to be as it was, is no change.
   const moved = await sql`
     update cluster_diff set differs = true
@@ -34,34 +33,43 @@ export async function resolveReferences(sql: SessionSql): Promise<number> {
 async function resolveRegions(sql: SessionSql): Promise<void> {
   await sql`
     insert into providers (name)
-    select distinct on (lower(d.item ->> 'provider')) d.item ->> 'provider' from cluster_diff d
-    where not exists (select from providers p where lower(p.name) = lower(d.item ->> 'provider'))
-    order by lower(d.item ->> 'provider'), d.item ->> 'provider' collate "C"
+    select distinct on (lower(d.provider)) d.provider from cluster_diff d
+    where not exists (select from providers p where lower(p.name) = lower(d.provider))
+    order by lower(d.provider), d.provider collate "C"
     on conflict do nothing`;
+  // Each thing is looked up once for all the clusters that name it.
   await sql`
-    update cluster_diff d set provider_id = (
-      select p.id from providers p where lower(p.name) = lower(d.item ->> 'provider') order by p.id limit 1)`;
+    create temporary table cluster_places on commit drop as
+    select d.organization_id, d.provider, d.region_code, p.id as provider_id,
+      (array_agg(d.region_name order by d.source_key collate "C"))[1] as name
+    from cluster_diff d
+    join (select distinct on (lower(name)) lower(name) as name, id from providers order by 1, id) p
+      on p.name = lower(d.provider)
+    group by 1, 2, 3, 4`;
+  await sql`analyze cluster_places`;
   // A region that no catalogue lists is the organization's own: its name is nobody else's to read.
   await sql`
     insert into regions (provider_id, code, name, organization_id)
-    select distinct on (d.provider_id, d.organization_id, d.item #>> '{region,code}')
-      d.provider_id, d.item #>> '{region,code}', d.item #>> '{region,name}', d.organization_id
-    from cluster_diff d
+    select distinct on (provider_id, organization_id, region_code) provider_id, region_code, name, organization_id
+    from cluster_places l
     where not exists (
-      select from regions r where r.provider_id = d.provider_id and r.code = d.item #>> '{region,code}'
-        and (r.organization_id is null or r.organization_id = d.organization_id))
-    order by d.provider_id, d.organization_id, d.item #>> '{region,code}', d.source_key collate "C"
+      select from regions r where r.provider_id = l.provider_id and r.code = l.region_code
+        and (r.organization_id is null or r.organization_id = l.organization_id))
+    order by provider_id, organization_id, region_code, provider collate "C"
     on conflict do nothing`;
   await sql`
-    update cluster_diff d set region_id = (
-      select r.id from regions r where r.provider_id = d.provider_id and r.code = d.item #>> '{region,code}'
-        and (r.organization_id is null or r.organization_id = d.organization_id)
-      order by r.organization_id nulls first limit 1)`;
+    update cluster_diff d set provider_id = l.provider_id, region_id = coalesce(listed.id, own.id)
+    from cluster_places l
+    left join regions listed
+      on listed.provider_id = l.provider_id and listed.code = l.region_code and listed.organization_id is null
+    left join regions own
+      on own.provider_id = l.provider_id and own.code = l.region_code and own.organization_id = l.organization_id
+    where d.organization_id = l.organization_id and d.provider = l.provider and d.region_code = l.region_code`;
   await sql`
     with renamed as (
       update regions r set name = d.name
       from (
-        select distinct on (region_id) region_id, item #>> '{region,name}' as name
+        select distinct on (region_id) region_id, region_name as name
         from cluster_diff order by region_id, source_key collate "C"
       ) d
       where d.region_id = r.id and r.organization_id is not null and r.name <> d.name
@@ -72,44 +80,59 @@ async function resolveRegions(sql: SessionSql): Promise<void> {
 }
 
 /**
- * A machine is the type that the source names; else the one it had, while it still fits; else the cheapest of that
- * shape that can be had in the region; else a machine of its own that no catalogue shows.
+ * A machine is the type that the source names, and some catalogue has it where no shape is given; else the one it had,
+ * while it still fits; else the cheapest of that shape that can be had in the region; else a machine of its own that no
+ * catalogue shows.
  */
 async function resolveMachines(sql: SessionSql): Promise<void> {
-  const shape = sql`m.cpu = (d.item #>> '{machine,cpu}')::integer and m.ram = (d.item #>> '{machine,ram}')::numeric
-    and m.ram_unit = d.item #>> '{machine,ramUnit}'`;
-  // What one control plane says of a type that no catalogue lists holds for nobody else: there the shape must fit, too.
-  const find = () => sql`
-    update cluster_diff d set machine_id = (
-      select m.id from machines m
-      where m.region_id = d.region_id
-        and ((m.name = d.item #>> '{machine,name}' and m.excluded_reason is distinct from 'unlisted') or (${shape}))
-      order by (m.name = d.item #>> '{machine,name}') desc nulls last,
-        (m.id = d.old_machine_id and m.excluded_reason is distinct from 'unlisted') desc nulls last,
-        m.retired_at is not null, m.excluded_reason is not null, m.excluded_reason = 'unlisted',
-        m.price nulls last, m.id
-      limit 1)
-    where d.machine_id is null`;
-  await find();
+  await findMachines(sql);
   // Under the name that it was given, where that is free: its id stays when a catalogue comes to list it.
-  for (const name of [sql`d.item #>> '{machine,name}'`, nameOfShape(sql)]) {
-    await sql`
+  for (const name of [sql`d.machine_name`, nameOfShape(sql)]) {
+    const made = await sql`
       insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason)
-      select distinct on (1, 2) d.region_id, ${name}, (d.item #>> '{machine,cpu}')::integer,
-        (d.item #>> '{machine,ram}')::numeric, d.item #>> '{machine,ramUnit}', 'unlisted'
+      select distinct on (1, 2) d.region_id, ${name}, d.cpu, d.ram, d.ram_unit, 'unlisted'
       from cluster_diff d
-      where d.machine_id is null and ${name} is not null
+      where d.machine_id is null and d.cpu is not null and ${name} is not null
         and not exists (select from machines m where m.region_id = d.region_id and m.name = ${name})
       order by 1, 2, d.source_key collate "C"
       on conflict do nothing`;
-    await find();
+    if (made.count > 0) await findMachines(sql);
   }
+}
+
+/** Sets the machine of every cluster that has none yet, where there is one. */
+async function findMachines(sql: SessionSql): Promise<void> {
+  const fits = sql`(m.cpu, m.ram, m.ram_unit) = (d.cpu, d.ram, d.ram_unit)`;
+  // What one control plane says of a type that no catalogue lists holds for nobody else: there the shape must fit, too.
+  await sql`
+    update cluster_diff d set machine_id = m.id from machines m
+    where d.machine_id is null and m.region_id = d.region_id and m.name = d.machine_name
+      and (m.excluded_reason is distinct from 'unlisted' or ${fits})`;
+  await sql`
+    update cluster_diff d set machine_id = m.id from machines m
+    where d.machine_id is null and m.id = d.old_machine_id and m.region_id = d.region_id
+      and m.excluded_reason is distinct from 'unlisted' and ${fits}`;
+  // Materialized: else the cheapest would be looked for anew for each cluster.
+  await sql`
+    with best as materialized (
+      select wanted.*, (
+        select m.id from machines m
+        where m.region_id = wanted.region_id
+          and (m.cpu, m.ram, m.ram_unit) = (wanted.cpu, wanted.ram, wanted.ram_unit)
+        order by m.retired_at is not null, m.excluded_reason is not null, m.excluded_reason = 'unlisted',
+          m.price nulls last, m.id
+        limit 1) as id
+      from (select distinct region_id, cpu, ram, ram_unit from cluster_diff where machine_id is null and cpu is not null) wanted
+    )
+    update cluster_diff d set machine_id = best.id from best
+    where d.machine_id is null and best.id is not null
+      and (d.region_id, d.cpu, d.ram, d.ram_unit) = (best.region_id, best.cpu, best.ram, best.ram_unit)`;
 }
 
 /** A name of our own for a shape, e.g. `unlisted 4 cpu 16 GiB`. */
 function nameOfShape(sql: SessionSql) {
-  return sql`'unlisted ' || (d.item #>> '{machine,cpu}') || ' cpu ' || (d.item #>> '{machine,ram}') ||
-    case d.item #>> '{machine,ramUnit}' when 'Binary' then ' GiB' else ' GB' end`;
+  return sql`'unlisted ' || d.cpu || ' cpu ' || (d.item #>> '{machine,ram}') ||
+    case d.ram_unit when 'Binary' then ' GiB' else ' GB' end`;
 }
 
 /** Writes the clusters with their disks; slugs have been set. @returns how many clusters were retired now */
@@ -179,8 +202,9 @@ export async function writeClusters(
     returning c.organization_id as "organizationId"`;
   await sql`
     update organizations set clusters_version = clusters_version + 1
-    where id in (select organization_id from cluster_diff)
-       or id = any(${retired.map((row) => row.organizationId)}::int[])`;
+    where id in (
+      select organization_id from cluster_diff
+      union select unnest(${retired.map((row) => row.organizationId)}::int[]))`;
   return retired.length;
 }
 
@@ -204,20 +228,31 @@ export interface SlugRow {
   readonly old: string | null;
 }
 
-/** The clusters that need a slug, in the fixed order in which slugs are given. */
-export async function slugRows(sql: SessionSql): Promise<SlugRow[]> {
-  return sql<SlugRow[]>`
-    select organization_id as "organizationId", source_key as "sourceKey", item ->> 'name' as name,
-           item ->> 'slug' as given, case when was_retired then null else old_slug end as old
-    from cluster_diff order by organization_id, item ->> 'createdAt' collate "C", source_key collate "C"`;
+/** Organizations whose clusters get their slugs in one go: what memory holds at a time. */
+const SLUGS_AT_ONCE = 2000;
+
+export interface SlugBatch {
+  readonly rows: readonly SlugRow[];
+  /** Slugs of these organizations' clusters that the batch does not touch. */
+  readonly taken: readonly { readonly organizationId: number; readonly slug: string }[];
 }
 
-/** Slugs of these organizations' clusters that this batch does not touch. */
-export async function takenSlugs(sql: SessionSql): Promise<{ organizationId: number; slug: string }[]> {
-  return sql<{ organizationId: number; slug: string }[]>`
-    select c.organization_id as "organizationId", c.slug from clusters c
-    where c.retired_at is null and c.organization_id in (select organization_id from cluster_diff)
-      and not exists (select from cluster_diff d where d.cluster_id = c.id)`;
+/** The clusters that need a slug, in the fixed order in which slugs are given, some organizations at a time. */
+export async function* slugBatches(sql: SessionSql): AsyncGenerator<SlugBatch> {
+  const ids = await sql<{ id: number }[]>`select distinct organization_id as id from cluster_diff order by 1`;
+  for (let from = 0; from < ids.length; from += SLUGS_AT_ONCE) {
+    const organizations = ids.slice(from, from + SLUGS_AT_ONCE).map(({ id }) => id);
+    const rows = await sql<SlugRow[]>`
+      select organization_id as "organizationId", source_key as "sourceKey", item ->> 'name' as name,
+             item ->> 'slug' as given, case when was_retired then null else old_slug end as old
+      from cluster_diff where organization_id = any(${organizations}::int[])
+      order by organization_id, item ->> 'createdAt' collate "C", source_key collate "C"`;
+    const taken = await sql<{ organizationId: number; slug: string }[]>`
+      select c.organization_id as "organizationId", c.slug from clusters c
+      where c.retired_at is null and c.organization_id = any(${organizations}::int[])
+        and not exists (select from cluster_diff d where d.cluster_id = c.id)`;
+    yield { rows, taken };
+  }
 }
 
 export async function setSlugs(

@@ -27,6 +27,8 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   },
   subscriber: {
     protocol: 2,
+    // Whoever opens it subscribes on each `ready`: ioredis would do so again, and let nobody hear when that fails.
+    autoResubscribe: false,
     commandTimeout: 250,
     connectTimeout: 1000,
     disconnectTimeout: 250,

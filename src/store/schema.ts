@@ -113,14 +113,17 @@ export const exchangeRates = pgTable('exchange_rates', {
   asOf: date('as_of', { mode: 'string' }).notNull(),
 });
 
-/** Every machine type that a source reports, published or not. Natural key: region and name. */
+/**
+ * Every machine type that a source reports, published or not. Natural key: region and name.
+ *
+ * What `region_id`, `source_id` and `machine_prices.machine_id` name is checked by triggers, once a statement, since a
+ * foreign key looks it up once a row: see docs/decisions/0013-references-checked-by-statement.md.
+ */
 export const machines = pgTable(
   'machines',
   {
     id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
-    regionId: integer('region_id')
-      .notNull()
-      .references(() => regions.id),
+    regionId: integer('region_id').notNull(),
     name: text('name').notNull(),
     cpu: integer('cpu').notNull(),
     /** Count of `ram_unit` units; a fraction only where `excluded_reason` says so. */
@@ -132,7 +135,7 @@ export const machines = pgTable(
     sourceCurrency: text('source_currency'),
     /** Null when published; see domain/exclusion.ts. */
     excludedReason: text('excluded_reason'),
-    sourceId: text('source_id').references(() => sources.id),
+    sourceId: text('source_id'),
     /** Good runs in a row that did not report it. */
     missedRuns: smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
@@ -152,9 +155,7 @@ export const machines = pgTable(
 export const machinePrices = pgTable(
   'machine_prices',
   {
-    machineId: integer('machine_id')
-      .notNull()
-      .references(() => machines.id),
+    machineId: integer('machine_id').notNull(),
     validFrom: instant('valid_from').notNull(),
     validTo: instant('valid_to'),
     price: minutePrice('price'),
@@ -180,7 +181,11 @@ export const organizations = pgTable(
   (t) => [index('organizations_dirty').on(t.id).where(sql`published_version < clusters_version`)],
 );
 
-/** People who created clusters. */
+/**
+ * People who created clusters, by the names that control planes give them. One whom an operator renamed or deleted
+ * stays, so that the name is known when a control plane says it again, and `replaced_by` says who is shown instead:
+ * for a deleted one, the organization's person of two empty names. A trigger keeps clusters from naming the replaced.
+ */
 export const users = pgTable(
   'users',
   {
@@ -190,10 +195,14 @@ export const users = pgTable(
       .references(() => organizations.id),
     firstName: text('first_name').notNull(),
     lastName: text('last_name').notNull(),
+    replacedBy: integer('replaced_by'),
   },
   (t) => [
     unique('users_natural_key').on(t.organizationId, t.firstName, t.lastName),
     unique('users_of_organization').on(t.organizationId, t.id),
+    index('users_replaced').on(t.replacedBy).where(sql`replaced_by is not null`),
+    foreignKey({ columns: [t.organizationId, t.replacedBy], foreignColumns: [t.organizationId, t.id] }),
+    check('users_replace_others', sql`${t.replacedBy} <> ${t.id}`),
   ],
 );
 

@@ -1,6 +1,6 @@
 import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import { hashToken, newToken, type Scope } from '../domain/token.ts';
-import type { Database } from './connect.ts';
+import type { Database, Sql } from './connect.ts';
 import { organizations, tokens } from './schema.ts';
 
 export interface CreatedToken {
@@ -57,4 +57,85 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
       ),
     );
   return rows.length > 0;
+}
+
+/** Instants as RFC 3339, to the second; the last use to the minute. */
+export interface TokenSummary {
+  readonly id: number;
+  /** The organization's slug. */
+  readonly organization: string;
+  readonly scopes: readonly string[];
+  readonly state: 'good' | 'expired' | 'revoked';
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  readonly lastUsedAt: string | null;
+}
+
+/** Every token, or those of one organization, by id. */
+export async function listTokens(sql: Sql, organizationId: number | undefined): Promise<TokenSummary[]> {
+  const instant = (column: string) =>
+    sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+  return sql<TokenSummary[]>`
+    select t.id, o.slug as organization, t.scopes,
+      case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
+        when t.expires_at <= now() then 'expired' else 'good' end as state,
+      ${instant('t.created_at')} as "createdAt", ${instant('t.expires_at')} as "expiresAt",
+      ${instant('t.revoked_at')} as "revokedAt", ${instant('t.last_used_at')} as "lastUsedAt"
+    from tokens t join organizations o on o.id = t.organization_id
+    where t.organization_id = ${organizationId ?? null} or ${organizationId === undefined}
+    order by t.id`;
+}
+
+export interface RotatedToken extends CreatedToken {
+  /** The organization's slug. */
+  readonly organization: string;
+  readonly scopes: readonly string[];
+  /** RFC 3339; null for a token that does not expire. */
+  readonly expiresAt: string | null;
+  /** RFC 3339: from then on the old token is refused. Null when it is refused already. */
+  readonly oldExpiresAt: string | null;
+}
+
+/**
+ * Makes a token with the organization, scopes and expiry of another one, which is revoked at once or, with a grace (in
+ * milliseconds), expires when that is over. @returns why not, when the old one is not good any more
+ */
+export async function rotateToken(
+  sql: Sql,
+  id: number,
+  graceMs: number,
+): Promise<RotatedToken | 'unknown' | 'revoked' | 'expired'> {
+  const token = newToken();
+  return sql.begin(async (tx) => {
+    const [old] = await tx<{ organization: string; state: 'good' | 'revoked' | 'expired' }[]>`
+      select o.slug as organization,
+        case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
+          when t.expires_at <= now() then 'expired' else 'good' end as state
+      from tokens t join organizations o on o.id = t.organization_id where t.id = ${id} for update of t`;
+    if (!old) return 'unknown';
+    if (old.state !== 'good') return old.state;
+    const [made] = await tx<{ id: number; scopes: string[]; expiresAt: Date | null }[]>`
+      insert into tokens (organization_id, hash, scopes, expires_at)
+      select organization_id, ${stored(token)}, scopes, expires_at from tokens where id = ${id}
+      returning id, scopes, expires_at as "expiresAt"`;
+    if (!made) throw new Error('unreachable: an insert returns its row');
+    const [left] =
+      graceMs > 0
+        ? await tx<{ expiresAt: Date }[]>`
+            update tokens
+            set expires_at = least(expires_at, now() + ${graceMs} * interval '1 ms'), version = version + 1
+            where id = ${id} returning expires_at as "expiresAt"`
+        : await tx<{ expiresAt: null }[]>`
+            update tokens set revoked_at = now(), version = version + 1
+            where id = ${id} returning null as "expiresAt"`;
+    return {
+      id: made.id,
+      token,
+      organization: old.organization,
+      scopes: made.scopes,
+      expiresAt: made.expiresAt?.toISOString() ?? null,
+      oldExpiresAt: left?.expiresAt?.toISOString() ?? null,
+    };
+  });
 }

@@ -33,7 +33,7 @@ export async function dirtyDocuments(sql: Sql, limit: number): Promise<Versioned
         where published_version < version limit ${limit})
       union all
       (select 2, 'clusters', id, null, clusters_version from organizations
-        where published_version < clusters_version and deleted_at is null limit ${limit})
+        where published_version < clusters_version limit ${limit})
       union all
       (select 3, 'region', id, null, version from regions
         where published_version < version and organization_id is null limit ${limit})
@@ -69,7 +69,7 @@ const tokenPage: Page = (sql, after, limit) => sql<Row[]>`
 
 const organizationPage: Page = (sql, after, limit) => sql<Row[]>`
   select 'clusters' as kind, id, null as hash, clusters_version as version from organizations
-  where id > ${after} and deleted_at is null order by id limit ${limit}`;
+  where id > ${after} order by id limit ${limit}`;
 
 const regionPage: Page = (sql, after, limit) => sql<Row[]>`
   select 'region' as kind, id, null as hash, version from regions

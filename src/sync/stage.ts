@@ -2,7 +2,6 @@
  * The way of a catalogue into the database: rows stream into a temporary table with COPY while they are fetched, so
  * that neither the process nor a round trip a row limits how many there can be.
  */
-import { setImmediate } from 'node:timers/promises';
 import { limitBroken } from '../domain/exclusion.ts';
 import type { Offer } from '../domain/machine.ts';
 import { minutePricer } from '../domain/minute-price.ts';
@@ -11,6 +10,7 @@ import type { CatalogueItem, DocumentItem } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../store/copy.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
+import { Turns } from './turns.ts';
 
 export interface Pricing {
   readonly currency: string;
@@ -38,10 +38,6 @@ const PROGRESS_EVERY = 500;
 
 /** Characters of rows that are handed on together: a step a row would cost as much as the row. */
 const BATCH = 16_384;
-/** Milliseconds after which everything else in this process gets its turn: rows that are there already never wait. */
-const TURN_MS = 8;
-/** Rows between two looks at the clock. */
-const TURN_CHECK = 64;
 
 /** Makes the staging table of this session. It vanishes with it. */
 export async function createStaging(sql: SessionSql): Promise<void> {
@@ -80,7 +76,7 @@ export async function stageCatalogue(
   let seen = 0;
   let offers = 0;
   let told = 0;
-  let turn = performance.now();
+  const turns = new Turns();
 
   async function* lines(): AsyncGenerator<string> {
     let text = '';
@@ -109,10 +105,7 @@ export async function stageCatalogue(
           text = '';
           break;
       }
-      if (seen % TURN_CHECK === 0 && performance.now() - turn > TURN_MS) {
-        await setImmediate();
-        turn = performance.now();
-      }
+      if (turns.isOver()) await turns.pass();
       if (seen < told + PROGRESS_EVERY) continue;
       told = seen;
       progress(seen);

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import { pricePerMinute } from '../domain/price.ts';
-import type { ClusterItem, DocumentItem } from '../sources/source.ts';
+import type { ClusterItem, DocumentItem, RejectedRow } from '../sources/source.ts';
 import { writeQuarantine } from '../store/catalogue-write.ts';
 import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '../store/cluster-diff.ts';
-import { resolveReferences, setSlugs, slugRows, takenSlugs, writeClusters } from '../store/cluster-write.ts';
+import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
 import { copyField, copyLines } from '../store/copy.ts';
 import { holdStagedClusters, supersedeHeld } from '../store/held.ts';
@@ -15,16 +15,19 @@ import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { assignSlugs } from './slugs.ts';
 import type { Pricing, Progress } from './stage.ts';
 import type { SyncResult } from './sync-catalogue.ts';
+import { Turns } from './turns.ts';
 
 export interface ClusterSync {
   readonly store: Store;
   readonly run: Run;
-  readonly items: AsyncIterable<ClusterItem>;
+  readonly items: AsyncIterable<ClusterItem<ReportedCluster>>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
   /** See `CatalogueSync`. */
   readonly reading?: string;
   readonly approved?: boolean;
+  /** The source said itself that what is missing has been deleted: it goes at once, if the guards let it. */
+  readonly missingIsDeleted?: boolean;
   readonly progress?: Progress;
   readonly now: () => Date;
 }
@@ -61,12 +64,13 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
-  const staged = await rejectStagedClusters(sql);
+  const staged = await rejectStagedClusters(sql, fetched.namesMachines);
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeClusterDiff(sql, sync.run.sourceId, rejected);
   const rejectedCount = fetched.seen - staged.usable;
-  // Clusters of an organization that nobody has made yet are no sign of a broken feed: they wait in quarantine.
-  const [seen, unusable] = [fetched.seen - staged.orphans, rejectedCount - staged.orphans];
+  // What an operator has yet to make or to say is no sign of a broken feed: such clusters wait in quarantine.
+  const waiting = fetched.waiting + staged.waiting;
+  const [seen, unusable] = [fetched.seen - waiting, rejectedCount - waiting];
   const input = { ...diff, ...NO_MACHINES, seen, rejected: unusable };
   // New clusters are their owners' business; an organization that starts with a thousand is no incident. An empty
   // list is one only when there was something: a first day without clusters is ordinary.
@@ -87,8 +91,9 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
     return { outcome: 'held', counts, broken };
   }
   const changed = diff.changed + (await resolveReferences(sql));
-  await setSlugs(sql, assignSlugs(await slugRows(sql), await takenSlugs(sql)));
-  const retired = await writeClusters(sql, sync.run.sourceId, now, runsUntilRetired(sync.approved));
+  for await (const { rows, taken } of slugBatches(sql)) await setSlugs(sql, assignSlugs(rows, taken));
+  const untilRetired = sync.missingIsDeleted ? 1 : runsUntilRetired(sync.approved);
+  const retired = await writeClusters(sql, sync.run.sourceId, now, untilRetired);
   await writeQuarantine(sql, sync.run.sourceId, rejected);
   await keepVersions(sql, sync.run.sourceId, sync.reading, fetched.documents, rejected);
   if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
@@ -98,13 +103,24 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   return { outcome, counts: { ...counts, changed, retired }, broken };
 }
 
-async function stageClusters(
-  sql: SessionSql,
-  sync: ClusterSync,
-): Promise<{ seen: number; rejected: readonly RejectedKey[]; documents: readonly DocumentItem[] }> {
+interface FetchedClusters {
+  readonly seen: number;
+  /** At most one more than `REJECTED_KEPT`. */
+  readonly rejected: readonly RejectedKey[];
+  /** How many of all that are rejected wait for an operator. */
+  readonly waiting: number;
+  /** Whether some machine is only named. */
+  readonly namesMachines: boolean;
+  readonly documents: readonly DocumentItem[];
+}
+
+async function stageClusters(sql: SessionSql, sync: ClusterSync): Promise<FetchedClusters> {
   const rejected: RejectedKey[] = [];
   const documents: DocumentItem[] = [];
   let seen = 0;
+  let waiting = 0;
+  let namesMachines = false;
+  const turns = new Turns();
   async function* lines(): AsyncGenerator<string> {
     for await (const item of sync.items) {
       if (item.kind === 'version' || item.kind === 'unmodified') {
@@ -112,8 +128,11 @@ async function stageClusters(
         continue;
       }
       seen += 1;
+      if (turns.isOver()) await turns.pass();
+      namesMachines ||= item.kind === 'cluster' && item.cluster.machine.cpu === undefined;
       const row = item.kind === 'cluster' ? stagedCluster(item.cluster, sync.pricing) : item;
       if (row.kind === 'rejected') {
+        if (row.waits) waiting += 1;
         if (rejected.length <= REJECTED_KEPT) rejected.push(row);
         continue;
       }
@@ -124,14 +143,22 @@ async function stageClusters(
   }
   await copyLines(sql, 'staged_clusters', lines());
   sync.progress?.(seen);
-  return { seen, rejected, documents };
+  return { seen, rejected, waiting, namesMachines, documents };
+}
+
+interface ClusterKey {
+  readonly organization: string;
+  readonly key: string;
 }
 
 /**
  * The cluster with its disk prices per minute in the published currency. Field by field, since its hash depends on
  * their order and a held batch comes back in another one.
  */
-function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
+function stagedCluster(
+  cluster: ReportedCluster,
+  pricing: Pricing,
+): RejectedRow | { readonly kind: 'cluster'; readonly item: Readonly<Record<string, unknown>> & ClusterKey } {
   const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
     cluster;
   const disks = [];
@@ -144,7 +171,7 @@ function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
         key,
         organization,
         reason: `disk type ${type.name} is priced in ${currency}, for which there is no exchange rate; give one in CATALOGUE_RATES`,
-      } as const;
+      };
     }
     disks.push({
       type: { name: type.name, price: { amount, per, currency }, unit: type.unit, pricePerMinute: pricePer },
@@ -168,5 +195,5 @@ function stagedCluster(cluster: ReportedCluster, pricing: Pricing) {
     disks,
     createdAt: cluster.createdAt,
   };
-  return { kind: 'cluster', item } as const;
+  return { kind: 'cluster', item };
 }

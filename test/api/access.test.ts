@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SCOPES, type Scope } from '../../src/domain/token.ts';
+import { newToken, SCOPES, type Scope } from '../../src/domain/token.ts';
 import { testApi } from './harness.ts';
 
 const api = await testApi();
@@ -29,6 +29,7 @@ const REFUSED: readonly (readonly [what: string, authorization: string | undefin
     `Bearer ${good.slice(0, -1)}${lastChanged}`,
     'Bearer realm="fleetbook", error="invalid_token"',
   ],
+  ['an unknown token', `Bearer ${newToken()}`, 'Bearer realm="fleetbook", error="invalid_token"'],
   [
     'an expired token',
     `Bearer ${api.tokens.issue({ state: 'expired' })}`,

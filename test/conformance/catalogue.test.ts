@@ -31,6 +31,7 @@ const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp | null>
   bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
   basic: { authorization: /^Basic /, 'x-auth-token': null },
   'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
+  aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
 };
 
 interface Catalogue {

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeReadTier, composeWriteTier } from '../../src/compose.ts';
+import { composeReadTier } from '../../src/compose-read.ts';
+import { composeWriteTier } from '../../src/compose-write.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { SAMPLE_RATES } from '../../src/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/sample/upstream.ts';

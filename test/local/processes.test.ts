@@ -139,3 +139,34 @@ it('tells its processes when it is killed itself, so that they end', async () =>
   await until(() => identify(Number(pid)) === undefined, { what: 'the end of the orphaned process' });
   expect(await readFile(LOG, 'utf8')).toMatch(/child is alone\n$/);
 });
+
+it('tries a process only once that tells why trying again is in vain', async () => {
+  await using kept = await keep();
+  const starting = kept.start('serve', { HOPELESS: 'PORT is taken' });
+  await expect(starting).rejects.toMatchObject({ name: 'HopelessStart', message: 'PORT is taken' });
+  expect(await kept.notes()).toEqual(['serve lives']);
+  expect(kept.logged).toEqual([]);
+});
+
+it('stops all at once where that is asked for, whatever one of them takes', async () => {
+  await using kept = await keep({ stopTogether: true });
+  await kept.start('quick');
+  await kept.start('deaf', { DEAF: '1' });
+  const stopping = kept.processes.stop();
+  await until(async () => (await kept.notes()).includes('quick stops'));
+  const deaf = kept.processes.pidOf('deaf') ?? 0;
+  expect(identify(deaf)).toBeDefined();
+  process.kill(deaf, 'SIGKILL');
+  await stopping;
+});
+
+it('counts those that are ready, and tells of each that has to be replaced', async () => {
+  const replaced: string[] = [];
+  await using kept = await keep({ onRestart: (name) => void replaced.push(name) });
+  await Promise.all([kept.start('one'), kept.start('other')]);
+  expect(kept.processes.ready).toBe(2);
+  process.kill(kept.processes.pidOf('one') ?? 0, 'SIGKILL');
+  await until(() => replaced.length === 1);
+  await until(() => kept.processes.ready === 2);
+  expect(replaced).toEqual(['one']);
+});

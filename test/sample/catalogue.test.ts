@@ -103,7 +103,8 @@ describe('the sample clusters', () => {
       maxBytes: 1_000_000,
     });
     const created: string[] = [];
-    for await (const item of json.clusters({ http, now: () => NOW })) {
+    const address = { url: upstream.clustersUrl, token: undefined };
+    for await (const item of json.clusters({ http, now: () => NOW, address })) {
       if (item.kind !== 'cluster') return expect.fail(JSON.stringify(item));
       expect(item.cluster.organization).toBe(SAMPLE_ORGANIZATION.slug);
       created.push(item.cluster.createdAt);

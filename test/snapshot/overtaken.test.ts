@@ -32,10 +32,21 @@ function holding(sql: Sql): Sql {
       const holds = held;
       if (!holds || !parts[0].join('?').includes(holds.statement)) return query;
       held = undefined;
-      return query.then(async (rows: unknown) => {
+      const hold = async <T>(rows: T): Promise<T> => {
         holds.answered.resolve();
         await holds.release.promise;
         return rows;
+      };
+      return new Proxy(query, {
+        get(query, name) {
+          if (name === 'then')
+            return (...heard: Parameters<typeof query.then>) => query.then(hold).then(...heard);
+          if (name === 'cursor')
+            return async function* (size: number) {
+              yield* await hold(await Array.fromAsync(query.cursor(size)));
+            };
+          return Reflect.get(query, name);
+        },
       });
     },
   });

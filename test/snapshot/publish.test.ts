@@ -120,14 +120,16 @@ describe('publishing what is dirty', () => {
     expect(await dirtyDocuments(away.sql, 100)).toHaveLength(5);
   });
 
-  it('publishes a deleted organization no more, but its tokens as revoked', async () => {
+  it('publishes a deleted organization as an empty list, and its tokens as revoked', async () => {
     const token = await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: [] });
     await scene.publisher.publishDirty();
     await revokeToken(scene.store.db, token.id);
     await scene.sql`update organizations set deleted_at = now(), clusters_version = clusters_version + 1 where id = ${scene.sample.a}`;
-    expect(await dirty()).toEqual([expect.stringMatching(/^token:/)]);
-    expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
+    expect(await dirty()).toEqual([`clusters:${scene.sample.a}`, expect.stringMatching(/^token:/)]);
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 2 });
     expect(await dirty()).toEqual([]);
+    const found = await scene.reader().documents.get({ kind: 'clusters', organizationId: scene.sample.a });
+    expect([found.tier, found.document?.body.identity.toString()]).toEqual(['redis', '[]']);
   });
 });
 

@@ -2,8 +2,7 @@
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import type { TokenVerifier } from '../../src/domain/grant.ts';
-import type { CatalogueReader, ClusterReader } from '../../src/snapshot/answer.ts';
+import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/answer.ts';
 import { CacheLink } from '../../src/snapshot/cache-link.ts';
 import { Documents } from '../../src/snapshot/documents.ts';
 import { withFence } from '../../src/snapshot/fence.ts';
@@ -43,6 +42,9 @@ export interface ReaderOptions {
   readonly onHang?: () => void;
   readonly staleLimitMs?: number;
   readonly tokenStaleLimitMs?: number;
+  readonly unknownTokens?: number;
+  readonly unknownTokensPerAddress?: number;
+  readonly used?: (tokenId: number) => void;
 }
 
 export interface TestReader extends AsyncDisposable {
@@ -50,7 +52,7 @@ export interface TestReader extends AsyncDisposable {
   readonly documents: Documents;
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly tokens: TokenVerifier;
+  readonly tokens: TokenReader;
 }
 
 /** A store's `sql` as the reader has it, which notes every statement. */
@@ -88,6 +90,10 @@ function openReader(options: ReaderOptions): TestReader {
     memoryLimit: options.memoryLimit ?? 64_000_000,
     postgresReads: options.postgresReads ?? 16,
     ...(options.postgresDeadlineMs === undefined ? {} : { postgresDeadlineMs: options.postgresDeadlineMs }),
+    ...(options.unknownTokens === undefined ? {} : { unknownTokens: options.unknownTokens }),
+    ...(options.unknownTokensPerAddress === undefined
+      ? {}
+      : { unknownTokensPerAddress: options.unknownTokensPerAddress }),
     onHang: options.onHang,
     staleLimitMs: options.staleLimitMs ?? 3_600_000,
     tokenStaleLimitMs: options.tokenStaleLimitMs ?? 900_000,
@@ -97,7 +103,7 @@ function openReader(options: ReaderOptions): TestReader {
     documents,
     catalogue: catalogueReader(documents, now),
     clusters: clusterReader(documents),
-    tokens: tokenVerifier(documents, now),
+    tokens: tokenVerifier(documents, { now, ...(options.used && { used: options.used }) }),
     async [Symbol.asyncDispose]() {
       await link[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { inPackage } from '../../src/package.ts';
 import { adapterPage } from '../../src/sources/describe.ts';
 import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
-import type { CatalogueAdapter, GenericCatalogueAdapter } from '../../src/sources/source.ts';
+import type { CatalogueAdapter, ClusterAdapter, GenericCatalogueAdapter } from '../../src/sources/source.ts';
 
 async function* nothing() {}
 
@@ -60,4 +60,33 @@ it('the page has the options of an adapter that some must be given, and its note
   expect(page).toContain('| `ANY_LIST_PROVIDER` | option `provider`: who sells | must be given |');
   expect(page).toContain('| `ANY_LIST_PLACE_NAME` | option `placeName`: here \\| there | may be left out |');
   expect(page).toContain('\n\nMind the gap.\n\n');
+});
+
+it('the page has for each adapter of clusters how it is read, its settings, options and notes', () => {
+  const plane: ClusterAdapter = {
+    id: 'plane',
+    endpoints: ['/things'],
+    credentials: 'basic',
+    schedule: '4 * * * *',
+    options: z.strictObject({ zone: z.string().optional().describe('where to look') }),
+    notes: 'Things fly.',
+    clusters: nothing,
+    watch: nothing,
+  };
+  const { watch: _, options: __, notes: ___, ...polled } = plane;
+  const open = { ...polled, id: 'open', credentials: 'none', readsFiles: true } as const;
+  const page = adapterPage(
+    [],
+    [plane, open, { ...polled, id: 'public', baseUrl: 'https://api.public.example' }],
+  );
+  expect(page).toContain(
+    '| [plane](#plane-clusters) | `user:password` (HTTP Basic) | watched | `4 * * * *` |',
+  );
+  expect(page).toContain('| [open](#open-clusters) | none | polled | `4 * * * *` |');
+  expect(page).toContain('### plane (clusters)\n\nReads `/things`, and watches them.');
+  expect(page).toContain('| `tokenEnv` | the variable that holds `user:password` (HTTP Basic) |  |');
+  expect(page).toContain('| `options.zone` | where to look | may be left out |\n\nThings fly.');
+  expect(page).toContain('### open (clusters)\n\nReads `/things`.\n\n');
+  expect(page).toContain('| `url` | URL, or path on this machine | must be given |\n| `schedule` |');
+  expect(page).toContain('| `url` | where the API is | https://api.public.example |');
 });

@@ -18,14 +18,25 @@ beforeAll(async () => {
   scene = await openScene();
   reader = openStore({ url: scene.db.url, role: 'reader' });
   organizations = { one: await scene.organization('one'), two: await scene.organization('two') };
+  await scene.sql`update organizations set name = 'name of ' || slug`;
   await scene.catalogue([region('a'), offer('a', 'x')]);
   await scene.clusters(
     ['one', 'two'].flatMap((organization) => {
-      const user = { firstName: 'Creator of', lastName: organization };
+      const user = { firstName: 'Creator of', lastName: marker(organization) };
       const common = { organization, user, disks: [disk(`disk of ${organization}`)] };
       return [
         cluster('listed', { ...common, name: `cluster of ${organization}` }),
-        cluster('unlisted', { ...common, region: { code: 'dc-7', name: `cellar of ${organization}` } }),
+        cluster('unlisted', {
+          ...common,
+          provider: `cloud of ${organization}`,
+          region: { code: 'dc-7', name: `cellar of ${organization}` },
+          machine: { name: `box of ${organization}`, cpu: 3, ram: 5, ramUnit: 'Binary' },
+        }),
+        // A machine type that no catalogue lists, in a region that one does.
+        cluster('odd', {
+          ...common,
+          machine: { name: `oddity of ${organization}`, cpu: 3, ram: 5, ramUnit: 'Binary' },
+        }),
       ];
     }),
   );
@@ -40,38 +51,105 @@ afterAll(async () => {
 });
 
 const SCOPED = ['organizations', 'users', 'disk_types', 'clusters', 'disks'];
+/** Whatever an organization calls something of its own, here it ends so. */
+const marker = (organization: string) => `of ${organization}`;
+
+interface Table {
+  readonly name: string;
+  /** Columns that the reader may select; none for a table that it may not read. */
+  readonly columns: readonly string[];
+}
+
+/** Every table and view there is, as the database itself lists them: a new one cannot be forgotten. */
+const tables = () =>
+  scene.sql<Table[]>`
+    select c.relname as name, array(
+        select a.attname::text from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+          and has_column_privilege('fleetbook_reader', c.oid, a.attnum, 'select')
+        order by a.attnum) as columns
+    from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    order by 1`;
 
 describe('without any predicate', () => {
   /** Everything that raw SQL in the reader's role sees of a table, as text. */
-  const seen = async (table: string, organization?: string) => {
+  const seen = async (table: Table, organization?: string): Promise<string[]> => {
     const [, rows] = await reader.sql.begin('read only', (sql) => [
       organization === undefined ? sql`select` : sql`select set_config('app.org_id', ${organization}, true)`,
-      sql<{ id: number; row: string }[]>`select t::text as row, ${
-        table === 'organizations' ? sql`id` : sql`organization_id`
-      } as id from ${sql(table)} t`,
+      sql<{ row: string }[]>`
+        select t::text as row from (select ${sql(table.columns)} from ${sql(table.name)}) t`,
     ]);
-    return rows;
+    return rows.map(({ row }) => row);
   };
+  const readable = async () => (await tables()).filter(({ columns }) => columns.length > 0);
+  const named = async (name: string): Promise<Table> =>
+    (await tables()).find((table) => table.name === name) ?? expect.unreachable(name);
+
+  it('the reader sees of every table there is not a byte of another organization, and all of its own', async () => {
+    const found = await readable();
+    expect(found.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([...SCOPED, 'machines', 'providers']),
+    );
+    const withMarkers: string[] = [];
+    for (const table of found) {
+      const all = (
+        await scene.sql<{ row: string }[]>`select t::text as row from ${scene.sql(table.name)} t`
+      ).map(({ row }) => row);
+      expect(all, `the scene above puts no row into ${table.name}, so that nothing is tested`).not.toEqual(
+        [],
+      );
+      for (const [slug, id] of Object.entries(organizations)) {
+        const other = slug === 'one' ? 'two' : 'one';
+        const rows = (await seen(table, String(id))).join('\n');
+        expect(rows, table.name).not.toContain(marker(other));
+        const own = all.filter((row) => row.includes(marker(slug))).length;
+        expect(rows.split(marker(slug)).length > 1, table.name).toBe(own > 0);
+        if (own > 0) withMarkers.push(table.name);
+      }
+      for (const nobody of [undefined, '', '999999']) {
+        expect((await seen(table, nobody)).join('\n'), table.name).not.toMatch(/of (one|two)/);
+      }
+    }
+    expect(new Set(withMarkers)).toEqual(
+      new Set(['organizations', 'users', 'disk_types', 'clusters', 'regions', 'machines', 'providers']),
+    );
+  });
+
+  it('row security is forced on every table with rows that belong to an organization', async () => {
+    const loose = await scene.sql`
+      select distinct c.relname from pg_class c
+      left join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+        and (a.attname is not null or c.relname in ('organizations', 'machines', 'providers'))
+        and not (c.relrowsecurity and c.relforcerowsecurity)`;
+    expect(loose).toEqual([]);
+  });
+
+  it('the reader may call what runs as the owner for two purposes only', async () => {
+    const functions = await scene.sql`
+      select proname as name from pg_proc
+      where pronamespace = 'public'::regnamespace and prosecdef
+        and has_function_privilege('fleetbook_reader', oid, 'execute')
+      order by 1`;
+    expect(functions.map(({ name }) => name)).toEqual(['authenticate_token', 'note_token_use']);
+  });
 
   it.each(SCOPED)('the reader sees nothing of %s before it says for whom it reads', async (table) => {
-    expect(await seen(table)).toEqual([]);
-    expect(await seen(table, '')).toEqual([]);
+    expect(await seen(await named(table))).toEqual([]);
+    expect(await seen(await named(table), '')).toEqual([]);
     expect(await reader.sql`select from ${reader.sql(table)}`).toHaveLength(0);
   });
 
-  it.each(SCOPED)(
-    'the reader sees of %s what is its organization’s, and not a byte of another’s',
-    async (table) => {
-      for (const [slug, id] of Object.entries(organizations)) {
-        const rows = await seen(table, String(id));
-        expect(rows.length).toBeGreaterThan(0);
-        expect(new Set(rows.map((row) => row.id))).toEqual(new Set([id]));
-        const other = slug === 'one' ? 'two' : 'one';
-        expect(rows.map(({ row }) => row).join('\n')).not.toContain(`of ${other}`);
-      }
-      expect(await seen(table, '999999')).toEqual([]);
-    },
-  );
+  it.each(SCOPED)('the reader sees of %s the rows of its organization alone', async (table) => {
+    const key = table === 'organizations' ? 'id' : 'organization_id';
+    const owned = { name: table, columns: [key] };
+    for (const id of Object.values(organizations)) {
+      const rows = await seen(owned, String(id));
+      expect(rows.length).toBeGreaterThan(0);
+      expect(new Set(rows)).toEqual(new Set([`(${id})`]));
+    }
+    expect(await seen(owned, '999999')).toEqual([]);
+  });
 
   it('the reader sees the regions of catalogues, and those of its own organization', async () => {
     const names = async (organization?: string) => {
@@ -90,14 +168,16 @@ describe('without any predicate', () => {
   });
 
   it('the organization is forgotten with the transaction, on every connection of the pool', async () => {
-    await Promise.all(Array.from({ length: 8 }, () => seen('clusters', String(organizations.one))));
+    const clusters = await named('clusters');
+    await Promise.all(Array.from({ length: 8 }, () => seen(clusters, String(organizations.one))));
     const after = await Promise.all(Array.from({ length: 8 }, () => reader.sql`select from clusters`));
     expect(after.map((rows) => rows.length)).toEqual(Array(8).fill(0));
   });
 
   it('what is no organization’s id is an error and no row', async () => {
-    await expect(seen('clusters', "1' or 'a'='a")).rejects.toMatchObject({ code: '22P02' });
-    await expect(seen('clusters', '1 or true')).rejects.toMatchObject({ code: '22P02' });
+    const clusters = await named('clusters');
+    await expect(seen(clusters, "1' or 'a'='a")).rejects.toMatchObject({ code: '22P02' });
+    await expect(seen(clusters, '1 or true')).rejects.toMatchObject({ code: '22P02' });
   });
 });
 
@@ -139,12 +219,28 @@ describe('the reader', () => {
     await expect(reader.sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
   });
 
-  it.each(['sync_runs', 'held_batches', 'held_items', 'quarantined_rows', 'schedule_slots'])(
-    'cannot read %s, which is the operators’',
-    async (table) => {
+  it('cannot read what is the operators’, nor the tokens: whatever was not granted to it', async () => {
+    const closed = (await tables()).filter(({ columns }) => columns.length === 0).map(({ name }) => name);
+    expect(closed).toEqual(
+      expect.arrayContaining(['held_batches', 'held_items', 'quarantined_rows', 'sync_runs', 'tokens']),
+    );
+    for (const table of closed) {
       await expect(reader.sql`select from ${reader.sql(table)}`).rejects.toMatchObject({ code: '42501' });
-    },
-  );
+    }
+  });
+
+  it('can note that tokens were used, and changes nothing but that by it', async () => {
+    const but = () => scene.sql`
+      select id, organization_id, hash, scopes, created_at, expires_at, revoked_at, version, published_version
+      from tokens order by id`;
+    const before = await but();
+    const ids = before.map(({ id }) => id);
+    await reader.sql`select note_token_use(${ids}::int[], ${ids.map(() => '2999-01-01T00:00:00Z')}::timestamptz[])`;
+    expect(await but()).toEqual(before);
+    const [ahead] = await scene.sql`select count(*)::int from tokens where last_used_at > now()`;
+    expect(ahead).toEqual({ count: 0 });
+    for (const odd of [null, []]) await reader.sql`select note_token_use(${odd}::int[], null)`;
+  });
 
   it('sees of sources only what readers are shown', async () => {
     expect(await reader.sql`select id, kind from sources order by id`).toHaveLength(2);
@@ -185,7 +281,8 @@ describe('by the predicates alone', () => {
       const text = content?.body.toString() ?? expect.unreachable();
       expect(JSON.parse(text)).toMatchObject([
         { name: `cluster of ${slug}` },
-        { region: { name: `cellar of ${slug}` } },
+        { name: 'odd' },
+        { provider: { name: `cloud of ${slug}` }, region: { name: `cellar of ${slug}` } },
       ]);
       expect(text).not.toContain(`of ${slug === 'one' ? 'two' : 'one'}`);
       expect(content).toEqual(await loadContent(reader.sql, name));
@@ -206,12 +303,11 @@ describe('by the predicates alone', () => {
     expect(providers?.body.toString()).not.toContain('cellar');
   });
 
-  it('a deleted organization has no document and its token no use', async () => {
+  it('a deleted organization has an empty document and its token no use', async () => {
     await scene.sql`update organizations set deleted_at = now() where slug = 'two'`;
     for (const sql of [unbound, reader.sql]) {
       const name = { kind: 'clusters', organizationId: organizations.two } as const;
-      expect(await loadContent(sql, name)).toBeUndefined();
-      expect(await loadVersion(sql, name)).toBeUndefined();
+      expect((await loadContent(sql, name))?.body.toString()).toBe('[]');
     }
     const hash = Buffer.from(hashToken(token), 'hex');
     expect(await reader.sql`select revoked from authenticate_token(${hash})`).toEqual([{ revoked: true }]);

@@ -25,6 +25,7 @@ interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
   abandoned: boolean;
+  flows: boolean;
 }
 
 /** Starts a proxy to the server that a URL such as `redis://…` or `postgres://…` names. */
@@ -33,11 +34,16 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
   const pairs = new Set<Pair>();
   let hangs = false;
 
-  const flow = ({ client, upstream }: Pair) => {
-    client.pipe(upstream);
-    upstream.pipe(client);
+  const flow = (pair: Pair) => {
+    // Piped twice, every byte would arrive twice.
+    if (pair.flows) return;
+    pair.flows = true;
+    pair.client.pipe(pair.upstream);
+    pair.upstream.pipe(pair.client);
   };
-  const stop = ({ client, upstream }: Pair) => {
+  const stop = (pair: Pair) => {
+    const { client, upstream } = pair;
+    pair.flows = false;
     client.unpipe(upstream).pause();
     upstream.unpipe(client).pause();
   };
@@ -48,7 +54,7 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
   };
   const accept = (client: Socket) => {
     const upstream = connect(Number(target.port), target.hostname);
-    const pair: Pair = { client, upstream, abandoned: false };
+    const pair: Pair = { client, upstream, abandoned: false, flows: false };
     pairs.add(pair);
     for (const socket of [client, upstream]) {
       socket.on('error', () => destroy(pair));

@@ -106,6 +106,70 @@ describe('the machine of a cluster', () => {
     ).toEqual([{ missed: 0, retired: 0 }]);
   });
 
+  it('that is only named is the type of that name, in its own region and at its own provider', async () => {
+    await scene.catalogue([
+      region('a'),
+      region('b'),
+      offer('a', 'm'),
+      offer('a', 'old', { excluded: 'deprecated' }),
+    ]);
+    await scene.clusters([
+      cluster('one', { machine: { name: 'm' } }),
+      cluster('two', { machine: { name: 'old' }, provider: 'aCmE' }),
+    ]);
+    expect([(await machineOf()).name, (await machineOf('two')).name]).toEqual(['m', 'old']);
+    const quarantined = async (change: Parameters<typeof cluster>[1]) => {
+      const result = await scene.clusters([
+        cluster('one', { machine: { name: 'm' } }),
+        cluster('three', change),
+      ]);
+      expect(result).toMatchObject({ outcome: expect.stringMatching(/changed/), counts: { rejected: 1 } });
+      return (await scene.sql<{ reason: string }[]>`select reason from quarantined_rows`).map(
+        ({ reason }) => reason,
+      );
+    };
+    const says = (provider: string, code: string, name = 'm') => [
+      `machine "${name}" of ${provider} in region ${code} is in no catalogue; read the provider's, or say its shape or its name there in machines`,
+    ];
+    expect(await quarantined({ machine: { name: 'm' }, region: { code: 'b', name: 'B' } })).toEqual(
+      says('Acme', 'b'),
+    );
+    expect(await quarantined({ machine: { name: 'm' }, provider: 'Elsewhere' })).toEqual(
+      says('Elsewhere', 'a'),
+    );
+    expect(await quarantined({ machine: { name: 'M' } })).toEqual(says('Acme', 'a', 'M'));
+  });
+
+  it('that is only named and unknown waits in quarantine, breaks no guard, and comes by itself when it is known', async () => {
+    await scene.catalogue([region('a'), offer('a', 'x')]);
+    const items = Array.from({ length: 9 }, (_, index) => cluster(`c${index}`, { machine: { name: 'new' } }));
+    expect(await scene.clusters(items)).toMatchObject({
+      outcome: 'unchanged',
+      counts: { seen: 9, rejected: 9 },
+    });
+    // What another organization's control plane said of a type of that name holds for nobody else.
+    const shaped = cluster('shaped', { machine: shape(3, 7, 'new') });
+    expect(await scene.clusters([...items, shaped])).toMatchObject({ counts: { added: 1, rejected: 9 } });
+    await scene.catalogue([region('a'), offer('a', 'x'), offer('a', 'new')]);
+    expect(await scene.clusters([...items, shaped])).toMatchObject({
+      outcome: 'changed',
+      counts: { added: 9, rejected: 0 },
+    });
+    expect((await machineOf('c3')).name).toBe('new');
+    expect(await scene.sql`select from quarantined_rows`).toHaveLength(0);
+  });
+
+  it('that is only named keeps the cluster as it was while it is in no catalogue', async () => {
+    await scene.catalogue([region('a'), offer('a', 'm')]);
+    await scene.clusters([cluster('one', { machine: { name: 'm' } })]);
+    for (let run = 0; run < 4; run++)
+      await scene.clusters([cluster('one', { machine: { name: 'unheard-of' }, status: 'Stopped' })], {
+        missingIsDeleted: true,
+      });
+    const [row] = await scene.sql`select status, retired_at from clusters`;
+    expect(row).toEqual({ status: 'Active', retired_at: null });
+  });
+
   it('of its own gives way as soon as the catalogue learns the shape, though its source says nothing new', async () => {
     await scene.organization('idle');
     await scene.catalogue([region('a'), offer('a', 'x')]);

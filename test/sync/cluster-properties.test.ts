@@ -1,7 +1,7 @@
 /** Whatever clusters and catalogues come, one after the other. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ClusterDocument } from '../../src/domain/cluster.ts';
+import type { ClusterDocument, ReportedCluster } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/load.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { seedProviders } from '../../src/store/providers.ts';
@@ -45,7 +45,7 @@ const step = fc.oneof(
   },
 );
 
-function itemsOf(said: Said): ClusterItem[] {
+function itemsOf(said: Said): ClusterItem<ReportedCluster>[] {
   return PAIRS.flatMap((pair) => {
     const [organization = '', key = ''] = pair.split('/');
     const given = said[pair];

@@ -30,7 +30,7 @@ export function reported(key: string, fields: Fields = {}): ReportedCluster {
 }
 
 /** A cluster of the organization `org` at Acme in region a, of the shape that `offer` has. */
-export const cluster = (key: string, fields: Fields = {}): ClusterItem => ({
+export const cluster = (key: string, fields: Fields = {}): ClusterItem<ReportedCluster> => ({
   kind: 'cluster',
   cluster: reported(key, fields),
 });

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { decide, heldItems, pendingBatches } from '../../src/store/held.ts';
 import { cluster, disk } from './cluster-rows.ts';
@@ -95,7 +96,12 @@ describe('stored clusters', () => {
     const few = all
       .slice(0, 5)
       .map((item) => (item.kind === 'cluster' ? cluster(item.cluster.key, { disks }) : item));
-    const unusable: ClusterItem = { kind: 'rejected', key: 'c9', organization: 'org', reason: 'broken' };
+    const unusable: ClusterItem<ReportedCluster> = {
+      kind: 'rejected',
+      key: 'c9',
+      organization: 'org',
+      reason: 'broken',
+    };
     expect(await scene.clusters([...few, unusable])).toMatchObject({
       outcome: 'held',
       counts: { seen: 6, changed: 5, rejected: 1 },
@@ -103,8 +109,9 @@ describe('stored clusters', () => {
     });
     const [batch = expect.unreachable()] = await pendingBatches(scene.store.sql);
     expect(batch).toMatchObject({ sourceId: 'plane', items: 6 });
-    const held: ClusterItem[] = [];
-    for await (const item of heldItems(scene.store.sql, batch.id)) held.push(item as ClusterItem);
+    const held: ClusterItem<ReportedCluster>[] = [];
+    for await (const item of heldItems(scene.store.sql, batch.id))
+      held.push(item as ClusterItem<ReportedCluster>);
     expect(held[0]).toEqual(unusable);
 
     expect(await scene.clusters(held, { approved: true })).toMatchObject({

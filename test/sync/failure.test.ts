@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import { openSourceHttp } from '../../src/sources/http.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';
@@ -95,7 +96,7 @@ describe('a run that fails', () => {
   });
 
   it('because the control plane fails midway changes nothing', async () => {
-    const items: ClusterItem[] = [cluster('one', { status: 'Stopped' }), cluster('three')];
+    const items: ClusterItem<ReportedCluster>[] = [cluster('one', { status: 'Stopped' }), cluster('three')];
     const thrown = new SourceError('invalid', 'half a page');
     const error = await changesNothing('clusters', (run) =>
       scene.clusters(
@@ -149,7 +150,11 @@ describe('a run that fails', () => {
         waiting.use(lock);
         await lock.sql`begin`;
         await lock.sql`lock table ${lock.sql(table)} in share mode`;
-        const broken: CatalogueItem & ClusterItem = { kind: 'rejected', key: 'p', reason: 'p' };
+        const broken: CatalogueItem & ClusterItem<ReportedCluster> = {
+          kind: 'rejected',
+          key: 'p',
+          reason: 'p',
+        };
         const failing =
           kind === 'catalogue'
             ? scene.catalogue([...OTHER, broken], { run })

@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
@@ -21,6 +22,7 @@ export interface RunSettings {
   readonly rates?: ExchangeRates;
   readonly limits?: Partial<GuardLimits>;
   readonly approved?: boolean;
+  readonly missingIsDeleted?: boolean;
   /** A run that has begun already. */
   readonly run?: Run;
 }
@@ -46,7 +48,7 @@ export interface Scene extends AsyncDisposable {
   readonly sql: Sql;
   begin(source?: string, kind?: 'catalogue' | 'clusters'): Promise<Run>;
   catalogue(items: Items<CatalogueItem>, settings?: RunSettings): Promise<SyncResult>;
-  clusters(items: Items<ClusterItem>, settings?: RunSettings): Promise<SyncResult>;
+  clusters(items: Items<ClusterItem<ReportedCluster>>, settings?: RunSettings): Promise<SyncResult>;
   organization(slug: string): Promise<number>;
   /** As after the migrations. */
   reset(): Promise<void>;
@@ -130,6 +132,7 @@ export async function openScene(): Promise<Scene> {
     limits: { ...DEFAULT_LIMITS, ...settings.limits },
     now,
     ...(settings.approved === undefined ? {} : { approved: settings.approved }),
+    ...(settings.missingIsDeleted === undefined ? {} : { missingIsDeleted: settings.missingIsDeleted }),
   });
   const failed = (run: Run) => async (error: unknown) => {
     await finishRun(store.sql, run, 'failed', undefined, now().toISOString(), 'failed');

@@ -43,6 +43,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'domain-does-no-io': { in: 'src/domain', import: 'node:fs' },
   'sources-see-domain': { in: 'src/sources', import: '../store/thing.ts' },
   'an-adapter-does-not-know-its-neighbours': { in: 'src/sources/clusters', import: '../providers/thing.ts' },
+  'adapters-are-found-not-named': { in: 'src/sources', import: './providers/thing.ts' },
   'store-sees-domain': { in: 'src/store', import: '../sync/thing.ts' },
   'sync-sees-domain-sources-store': { in: 'src/sync', import: '../snapshot/thing.ts' },
   'snapshot-sees-domain-store': { in: 'src/snapshot', import: '../sources/thing.ts' },

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { composeReadTier } from '../../src/compose.ts';
+import { composeReadTier } from '../../src/compose-read.ts';
 import { readConfig } from '../../src/config.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/sample/upstream.ts';
 import { BadSetting } from '../../src/settings.ts';

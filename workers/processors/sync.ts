@@ -1,6 +1,6 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
-import type { WriteTier } from '../../src/compose.ts';
+import type { WriteTier } from '../../src/compose-write.ts';
 import type { Config, SourceConfig } from '../../src/config.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import { anyNeverRan } from '../../src/store/runs.ts';
@@ -71,7 +71,11 @@ const FIRST_RUN_WAIT_MS = 500;
  * In a new database catalogues come after exchange rates, and clusters after catalogues: a price is to be converted
  * and a machine to be found, not to be held or made up. One run, good or bad, is waited for.
  */
-async function waitsForOthers(source: SourceConfig, config: Config, tier: WriteTier): Promise<boolean> {
+export async function waitsForOthers(
+  source: SourceConfig,
+  config: Config,
+  tier: WriteTier,
+): Promise<boolean> {
   const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
   const ids = config.sources.filter(({ kind }) => kind === before).map(({ id }) => id);
   return ids.length > 0 && (await anyNeverRan(tier.store.sql, ids));
@@ -86,7 +90,7 @@ async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string)
 }
 
 /** What is stored is safe: a cache that is away gets it from the next sweep. */
-async function publish(tier: WriteTier, logger: Logger): Promise<void> {
+export async function publish(tier: WriteTier, logger: Logger): Promise<void> {
   try {
     const { published } = await tier.publisher.publishDirty();
     logger.debug({ published }, 'published');

@@ -41,6 +41,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         extension: false,
       },
       read: (_, { organizationId }) => clusters.clusters(organizationId),
+      held: (_, { organizationId }) => clusters.held?.clusters(organizationId),
     }),
     operation({
       path: '/v1/clusters/{slug}',
@@ -55,6 +56,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         extension: false,
       },
       read: ({ slug }, { organizationId }) => clusters.cluster(organizationId, slug),
+      held: ({ slug }, { organizationId }) => clusters.held?.cluster(organizationId, slug),
     }),
   ];
 }

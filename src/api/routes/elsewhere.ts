@@ -1,8 +1,7 @@
 /** What no operation answers: other methods on its path, and paths that lead nowhere. */
 import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { TokenVerifier } from '../../domain/grant.ts';
-import { guard } from '../auth.ts';
+import { type GuardDeps, guard } from '../auth.ts';
 import { METHOD_NOT_ALLOWED, NOT_FOUND, sendProblem } from '../problem.ts';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 
@@ -13,9 +12,8 @@ export interface KnownPath {
   readonly open: boolean;
 }
 
-export interface ElsewhereDeps {
+export interface ElsewhereDeps extends GuardDeps {
   readonly known: readonly KnownPath[];
-  readonly tokens: TokenVerifier;
   readonly recorder: Recorder;
 }
 
@@ -23,13 +21,14 @@ export interface ElsewhereDeps {
  * An ordinary route for every method and path that no other one takes. (The framework's own not-found handler would
  * parse a body, and complain of it, before it is known who asks.)
  */
-export function addElsewhere(app: FastifyInstance, { known, tokens, recorder }: ElsewhereDeps): void {
+export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
+  const { known, recorder } = deps;
   const patterns = known.map((each) => ({ ...each, pattern: pathPattern(each.path) }));
   const find = (request: FastifyRequest) => {
     const path = pathOf(request.raw.url ?? '');
     return patterns.find(({ pattern }) => pattern.test(path));
   };
-  const onlyWithToken = guard(tokens, undefined);
+  const onlyWithToken = guard(deps, undefined);
   for (const method of METHODS) {
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   }

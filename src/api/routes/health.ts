@@ -17,6 +17,9 @@ export interface HealthDeps {
   failed(error: unknown, request: FastifyRequest): void;
 }
 
+/** Asked every few seconds by whoever watches, and always answered. */
+export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
+
 const ALIVE = Buffer.from('{"status":"ok"}');
 
 export function addHealth({ readiness, answerTimeoutMs, open, failed }: HealthDeps): void {

@@ -35,6 +35,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         extension: false,
       },
       read: ({ provider, region }) => catalogue.machines(provider, region),
+      held: ({ provider, region }) => catalogue.held?.machines(provider, region),
     }),
     operation({
       path: '/v1/machines/{id}',
@@ -49,6 +50,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         extension: false,
       },
       read: ({ id }) => catalogue.machine(id),
+      held: ({ id }) => catalogue.held?.machine(id),
     }),
     operation({
       path: '/v1/machines/{id}/prices',

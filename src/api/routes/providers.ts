@@ -24,6 +24,7 @@ export function providerOperations(catalogue: CatalogueReader): Operation[] {
         extension: true,
       },
       read: () => catalogue.providers(),
+      held: () => catalogue.held?.providers(),
     }),
   ];
 }

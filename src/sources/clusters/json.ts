@@ -1,7 +1,14 @@
 import { z } from 'zod';
-import type { ReportedCluster } from '../../domain/cluster.ts';
-import { amount, count, countOrNone, currencyCode, label, quantity } from '../fields.ts';
-import { utcMicroseconds } from '../instant.ts';
+import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
+import {
+  DiskRow,
+  describedDisk,
+  instant,
+  memoryUnit,
+  nameOfPerson,
+  pathSegment,
+} from '../cluster-document.ts';
+import { count, countOrNone, currencyCode, label, quantity } from '../fields.ts';
 import { nextLink } from '../link.ts';
 import { labelIn, readRow, rejectedRow } from '../rows.ts';
 import {
@@ -16,47 +23,46 @@ import {
 /** Many times what there is; an upstream that always has one more page is broken. */
 const MOST_PAGES = 1000;
 
-const memoryUnit = z.enum(['Binary', 'Decimal'], { error: 'must be Binary or Decimal' });
+const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
 
-/** Stands in a URL as it is, between two slashes. */
-const slug = label.refine((text) => /^[A-Za-z0-9._~-]+$/.test(text) && !/^\.{1,2}$/.test(text), {
-  error: 'must be made of letters, digits and - . _ ~',
-});
+const SHAPE = ['cpu', 'ram', 'ram_unit'] as const;
 
-const instant = z
-  .string({ error: 'must be an instant such as 2022-02-14T10:11:26.567713' })
-  .transform((text, context) => {
-    const utc = utcMicroseconds(text);
-    if (utc !== undefined) return utc;
-    context.addIssue({ code: 'custom', message: 'must be an instant such as 2022-02-14T10:11:26.567713' });
+/** A type's name, a shape, or both; a shape of which something is missing is no machine. */
+const Machine = z
+  .object({
+    name: label.nullish(),
+    cpu: count.nullish(),
+    ram: quantity.nullish(),
+    ram_unit: memoryUnit.nullish(),
+  })
+  .transform(({ name, cpu, ram, ram_unit: ramUnit }, context): ReportedMachine => {
+    if (cpu != null && ram != null && ramUnit != null)
+      return { ...(name == null ? {} : { name }), cpu, ram, ramUnit };
+    const given = { cpu, ram, ram_unit: ramUnit };
+    const missing = SHAPE.filter((field) => given[field] == null);
+    if (name != null && missing.length === SHAPE.length) return { name };
+    for (const field of missing)
+      context.addIssue({
+        code: 'custom',
+        path: [field],
+        message: 'is missing; a machine has a name, or cpu, ram and ram_unit',
+      });
     return z.NEVER;
   });
 
-/** Part of a person's name; may be empty. */
-const nameOfPerson = z.union([z.literal(''), label]).nullish();
-
-const Disk = z.object({
-  type: z.object({ name: label, price: amount, unit: memoryUnit }),
-  size: quantity,
-  unit: z.enum(['GB', 'TB', 'GiB', 'TiB'], { error: 'must be GB, TB, GiB or TiB' }),
-  autoscaling: z.boolean(),
-});
-
-const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
-
 const Cluster = z.object({
   id: Id.nullish(),
-  organization: slug,
+  organization: pathSegment.nullish(),
   name: label,
-  slug: slug.nullish(),
-  region: z.object({ name: label, code: label }),
-  provider: z.object({ name: label }),
+  slug: pathSegment.nullish(),
+  region: z.object({ name: label, code: label }).nullish(),
+  provider: z.object({ name: label }).nullish(),
   status: label,
   shards: countOrNone,
   replicas: countOrNone,
-  user: z.object({ first_name: nameOfPerson, last_name: nameOfPerson }).nullish(),
-  machine: z.object({ name: label.nullish(), cpu: count, ram: quantity, ram_unit: memoryUnit }),
-  disks: z.array(Disk),
+  user: z.object({ first_name: nameOfPerson.nullish(), last_name: nameOfPerson.nullish() }).nullish(),
+  machine: Machine.nullish(),
+  disks: z.array(DiskRow).nullish(),
   created_at: instant,
 });
 
@@ -65,18 +71,23 @@ const Document = z.preprocess(
   z.object({ clusters: z.array(z.unknown()), currency: currencyCode.default('USD') }),
 );
 
-/**
- * Clusters in the form of Fleetbook's own API, each with its `organization` (slug) and optionally an `id` and a
- * `machine.name`; a list, or `{"clusters": […], "currency": "EUR"}`. Disk prices are per minute. Pages are joined by
- * `Link: rel="next"`. Also reads a file.
- */
+/** Clusters in the form of Fleetbook's own API. */
 export const adapter: ClusterAdapter = {
   id: 'json',
+  endpoints: ['{url}'],
+  readsFiles: true,
   credentials: 'bearer',
   schedule: '*/5 * * * *',
+  notes: `Reads clusters in the form of this service's own \`/v1/clusters\`, each with its \`organization\` (a slug), and
+optionally with an \`id\`, which identifies it for good, and a \`machine.name\`. \`organization\`, \`provider\`, \`region\`,
+\`machine\` (which may also be a name alone), \`user\` and \`disks\` may be left out where the source's entry says them.
+The document is a list, or \`{"clusters": […], "currency": "EUR"}\`, the currency being that of the disks' prices, which
+are per minute; \`USD\` unless it is given. Pages are joined by \`Link: rel="next"\`. A list of one page that has not
+changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`, \`CLUSTERS_TOKEN\` and \`CLUSTERS_SCHEDULE\`
+configure one such source, named \`clusters\`, without a configuration file.`,
 
   async *clusters({ http }) {
-    const seen = new Map<string, ReportedCluster | 'ambiguous'>();
+    const seen = new Map<string, DescribedCluster | 'ambiguous'>();
     const unusable: ClusterItem[] = [];
     for await (const found of rows(http)) {
       if ('kind' in found) {
@@ -93,8 +104,8 @@ export const adapter: ClusterAdapter = {
         );
         continue;
       }
-      const cluster = reported(value, currency);
-      const own = JSON.stringify([cluster.organization, cluster.key]);
+      const cluster = described(value, currency);
+      const own = JSON.stringify([cluster.organization ?? null, cluster.key]);
       const other = seen.get(own);
       // A page that shifts while it is read brings a row twice; two clusters of one key cannot be told apart.
       seen.set(
@@ -108,11 +119,11 @@ export const adapter: ClusterAdapter = {
         yield { kind: 'cluster', cluster };
         continue;
       }
-      const [organization = '', key = ''] = JSON.parse(own) as string[];
+      const [organization, key] = JSON.parse(own) as [string | null, string];
       yield rejectedRow(
         key,
         'another cluster of the organization has the same key; give each an id of its own',
-        { organization },
+        { organization: organization ?? undefined },
       );
     }
   },
@@ -124,32 +135,24 @@ function keyIn(row: unknown): string | undefined {
   return id ?? labelIn(row, 'slug') ?? labelIn(row, 'name');
 }
 
-function reported(cluster: z.infer<typeof Cluster>, currency: string): ReportedCluster {
-  const { organization, name, region, machine, user } = cluster;
+function described(row: z.infer<typeof Cluster>, currency: string): DescribedCluster {
+  const { organization, name, slug, provider, region, user, machine, disks } = row;
   return {
-    organization,
-    key: cluster.id ?? cluster.slug ?? name,
+    ...(organization == null ? {} : { organization }),
+    key: row.id ?? slug ?? name,
     name,
-    ...(cluster.slug == null ? {} : { slug: cluster.slug }),
-    provider: cluster.provider.name,
-    region: { code: region.code, name: region.name },
-    status: cluster.status,
-    shards: cluster.shards,
-    replicas: cluster.replicas,
-    user: { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' },
-    machine: {
-      ...(machine.name == null ? {} : { name: machine.name }),
-      cpu: machine.cpu,
-      ram: machine.ram,
-      ramUnit: machine.ram_unit,
-    },
-    disks: cluster.disks.map(({ type, size, unit, autoscaling }) => ({
-      type: { name: type.name, price: { amount: type.price, per: 'minute', currency }, unit: type.unit },
-      size,
-      unit,
-      autoscaling,
-    })),
-    createdAt: cluster.created_at,
+    ...(slug == null ? {} : { slug }),
+    ...(provider == null ? {} : { provider: provider.name }),
+    ...(region == null ? {} : { region: { code: region.code, name: region.name } }),
+    status: row.status,
+    shards: row.shards,
+    replicas: row.replicas,
+    ...(user === undefined
+      ? {}
+      : { user: { firstName: user?.first_name ?? '', lastName: user?.last_name ?? '' } }),
+    ...(machine == null ? {} : { machine }),
+    ...(disks == null ? {} : { disks: disks.map((disk) => describedDisk(disk, currency)) }),
+    createdAt: row.created_at,
   };
 }
 

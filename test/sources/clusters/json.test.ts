@@ -22,7 +22,8 @@ async function itemsAt(baseUrl: string, token?: string): Promise<ClusterItem[]> 
     maxBytes: 100_000,
   });
   const items: ClusterItem[] = [];
-  for await (const item of adapter.clusters({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
+  const now = () => new Date('2026-03-01T00:00:00Z');
+  for await (const item of adapter.clusters({ http, now, address: { url: baseUrl, token } }))
     items.push(item);
   return items;
 }
@@ -90,7 +91,6 @@ describe('clusters from a JSON document', () => {
         status: 'Creating',
         shards: 0,
         replicas: 0,
-        user: { firstName: '', lastName: '' },
         machine: { cpu: 2, ram: 4, ramUnit: 'Binary' },
         disks: [],
         createdAt: '2025-01-01T01:30:00.123456',
@@ -110,10 +110,9 @@ describe('clusters from a JSON document', () => {
 
   it('are read from an object that names another currency for the disks', async () => {
     const [first] = await itemsOf({ clusters: both, currency: 'EUR' });
-    expect(first?.kind === 'cluster' && first.cluster.disks.map((disk) => disk.type.price.currency)).toEqual([
-      'EUR',
-      'EUR',
-    ]);
+    expect(
+      first?.kind === 'cluster' && first.cluster.disks?.map((disk) => disk.type.price?.currency),
+    ).toEqual(['EUR', 'EUR']);
   });
 
   it('are read page after page, with the token, as Link headers lead', async () => {
@@ -166,23 +165,44 @@ describe('clusters from a JSON document', () => {
   });
 });
 
+describe('what the entry of the source may say in place of its rows', () => {
+  it.each(['organization', 'region', 'provider', 'machine', 'user', 'disks'])(
+    'is %s: a row without it is described as far as it goes',
+    async (field) => {
+      const [before] = await itemsOf(both);
+      const [after] = await itemsOf(without(both, `/0/${field}`));
+      if (before?.kind !== 'cluster' || after?.kind !== 'cluster')
+        return expect.unreachable('both are usable');
+      const { [field as keyof typeof before.cluster]: _, ...rest } = before.cluster;
+      expect(after.cluster).toEqual(rest);
+      expect(after.cluster).not.toHaveProperty(field);
+      expect(await itemsOf(changed(both, `/0/${field}`, () => null))).toHaveLength(2);
+    },
+  );
+
+  it('is the shape of a machine that is named', async () => {
+    const [first] = await itemsOf(changed(both, '/0/machine', () => ({ name: 'cx32' })));
+    expect(first).toMatchObject({ kind: 'cluster', cluster: { machine: { name: 'cx32' } } });
+    const [nothing] = await itemsOf([...(changed(both, '/0/machine', () => ({})) as object[])]);
+    expect(nothing).toMatchObject({
+      kind: 'rejected',
+      reason: expect.stringContaining('machine.cpu is missing'),
+    });
+  });
+});
+
 describe('a row that is no cluster', () => {
   it.each([
-    'organization',
     'name',
-    'region',
     'region/code',
     'region/name',
-    'provider',
     'provider/name',
     'status',
     'shards',
     'replicas',
-    'machine',
     'machine/cpu',
     'machine/ram',
     'machine/ram_unit',
-    'disks',
     'disks/0/type',
     'disks/0/type/name',
     'disks/0/type/price',
@@ -197,7 +217,7 @@ describe('a row that is no cluster', () => {
     expect(items).toContainEqual({
       kind: 'rejected',
       key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
-      ...(field === 'organization' ? {} : { organization: 'acme' }),
+      organization: 'acme',
       reason: expect.stringMatching(new RegExp(`^${RegExp.escape(path)} .*(missing|must be|undefined)`)),
     });
     expect(keysOf(items)).toContain('Ereignisse – Süd');
@@ -277,8 +297,9 @@ describe('pages of clusters', () => {
       deadlineMs: 5_000,
       maxBytes: 100_000,
     });
+    const address = { url: upstream.url, token: undefined };
     const first = adapter
-      .clusters({ http, now: () => new Date() })
+      .clusters({ http, now: () => new Date(), address })
       [Symbol.asyncIterator]()
       .next();
     await expect(first).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 3_000 });
@@ -307,7 +328,8 @@ describe('a list of clusters that is asked for by its version', () => {
     const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
     const http = openSourceHttp({ baseUrl: url, credentials: 'none', versions, ...limits });
     const kinds: string[] = [];
-    for await (const { kind } of adapter.clusters({ http, now: () => new Date() })) kinds.push(kind);
+    const address = { url, token: undefined };
+    for await (const { kind } of adapter.clusters({ http, now: () => new Date(), address })) kinds.push(kind);
     return kinds;
   };
 

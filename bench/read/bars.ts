@@ -1,0 +1,244 @@
+/** What was measured, against what was asked for. */
+import { type Bar, median } from '../support/bar.ts';
+import type { Coherence } from './coherence.ts';
+import type { Hot, HotTarget } from './hot.ts';
+import type { Miss, Misses } from './misses.ts';
+import type { Processes } from './processes.ts';
+import type { Scale } from './scale.ts';
+import type { SingleFlight } from './single-flight.ts';
+import type { Starts } from './start-time.ts';
+import type { Server } from './targets.ts';
+
+export interface Results {
+  readonly machine: {
+    readonly cores: number;
+    readonly pinned: boolean;
+    readonly node: string;
+    readonly rounds: number;
+    readonly seconds: number;
+    /** When it began, RFC 3339. */
+    readonly at: string;
+  };
+  readonly hot: Hot;
+  readonly misses: Misses;
+  readonly singleFlight: SingleFlight;
+  readonly starts: Starts;
+  readonly processes: Processes | { readonly why: string };
+  readonly coherence: Coherence;
+  /** Only where asked for. */
+  readonly scale: Scale | undefined;
+}
+
+interface Peer {
+  readonly server: Server;
+  readonly name: string;
+  readonly limit: number;
+  readonly goal?: number;
+}
+
+const PEERS: readonly Peer[] = [
+  { server: 'bare', name: 'bare node:http', limit: 0.9, goal: 0.95 },
+  { server: 'redis', name: 'Fastify + Redis', limit: 1.3 },
+  { server: 'drizzle', name: 'Fastify + Drizzle', limit: 10 },
+  { server: 'nginx', name: 'nginx', limit: 0.65, goal: 0.75 },
+];
+
+/** Of the answers that were to miss memory: fewer from the tier in question, and another thing was measured. */
+const MISSES_AT_LEAST = 0.95;
+const MEGABYTE = 1_000_000;
+
+export function barsOf(results: Results): Bar[] {
+  const { hot, misses, singleFlight, coherence, scale } = results;
+  return [
+    ...hot.targets.flatMap(hotBars),
+    ...halfLoadBars(hot),
+    missBar('misses, Redis / Fastify + Redis', misses.redis),
+    missBar('misses, PostgreSQL, lists / Fastify + Drizzle', misses.postgres),
+    missBar('misses, PostgreSQL, clusters / Fastify + Drizzle', misses.postgresClusters),
+    {
+      what: `${singleFlight.callers} misses of one key at once: answered`,
+      found: singleFlight.answered,
+      unit: '',
+      limit: singleFlight.callers,
+      bound: 'exactly',
+    },
+    { what: 'their queries', found: singleFlight.queries, unit: '', limit: 1, bound: 'exactly' },
+    startBar('start to first answer / bare Fastify', results.starts),
+    processesBar(results.processes),
+    ...coherenceBars(coherence),
+    ...(scale ? scaleBars(scale) : [SCALE_LEFT_OUT]),
+  ];
+}
+
+/** In each round both were measured within seconds of each other, so that it is their ratio that is comparable. */
+export function ratios(mine: readonly number[], theirs: readonly number[]): number[] {
+  return mine.map((figure, round) => figure / (theirs[round] ?? Number.NaN));
+}
+
+function hotBars({ what, perSecond, cpu }: HotTarget): Bar[] {
+  const mine = perSecond.fleetbook ?? [];
+  const own: Bar = { what: `${what}: fleetbook`, found: median(mine), unit: '/s', note: spread(mine) };
+  const others = PEERS.flatMap(({ server, name, limit, goal }): Bar[] => {
+    const theirs = perSecond[server];
+    const bar: Bar = {
+      what: `${what} / ${name}`,
+      unit: '×',
+      limit,
+      bound: 'least',
+      ...(goal === undefined ? {} : { goal }),
+    };
+    if (theirs) return [{ ...bar, ...ratioOf(mine, theirs) }];
+    // Whoever has no figure at a 304 was not asked for one.
+    return server === 'nginx' && perSecond.redis ? [{ ...bar, note: NGINX_MISSING }] : [];
+  });
+  return [own, ...others, cpuBar(what, perSecond, cpu)];
+}
+
+/** Only told: the same ratio as the first, of what each process used instead of what it got done. */
+function cpuBar(
+  what: string,
+  perSecond: HotTarget['perSecond'],
+  { fleetbook = [], bare = [] }: HotTarget['cpu'],
+): Bar {
+  // Far below all of it, the load or the rest of the machine was what set the pace.
+  const used = (cpu: readonly number[], figures: readonly number[] = []) =>
+    percent(median(cpu.map((micros, round) => (micros * (figures[round] ?? 0)) / 1e6)));
+  const shares = `${used(fleetbook, perSecond.fleetbook)} and ${used(bare, perSecond.bare)} of the core`;
+  const note = `${median(fleetbook).toFixed(1)} and ${median(bare).toFixed(1)} µs an answer; ${shares}`;
+  const bar: Bar = { what: `${what}: CPU time of bare node:http / fleetbook`, unit: '×', note };
+  const found = median(ratios(bare, fleetbook));
+  return Number.isNaN(found) ? { ...bar, note: 'needs /proc' } : { ...bar, found };
+}
+
+const NGINX_MISSING = 'nginx is not installed (Debian: apt-get install nginx-light)';
+
+function halfLoadBars({ halfLoad: { rate, fleetbook, bare } }: Hot): Bar[] {
+  const p99 = (runs: typeof bare) => runs.map((run) => run.p99);
+  return [
+    { what: `p99 at ${rate}/s, half load: fleetbook`, found: median(p99(fleetbook)), unit: 'ms' },
+    { what: 'the same: bare node:http', found: median(p99(bare)), unit: 'ms', note: spread(p99(bare)) },
+    {
+      what: 'p99 at half load / bare node:http',
+      unit: '×',
+      limit: 1.5,
+      ...ratioOf(p99(fleetbook), p99(bare)),
+    },
+  ];
+}
+
+function missBar(what: string, { fleetbook, peer, share }: Miss): Bar {
+  const bar: Bar = { what, unit: '×', limit: 0.9, bound: 'least' };
+  if (share < MISSES_AT_LEAST) return { ...bar, note: `only ${percent(share)} were misses` };
+  const { found, note } = ratioOf(fleetbook, peer);
+  return {
+    ...bar,
+    found,
+    note: `${note}; ${percent(share)} missed memory, ${median(fleetbook).toFixed(0)}/s`,
+  };
+}
+
+function startBar(what: string, { fleetbook, fastify }: Starts): Bar {
+  const found = median(fleetbook) / median(fastify);
+  const note = `${median(fleetbook).toFixed(0)} ms and ${median(fastify).toFixed(0)} ms`;
+  return { what, found, unit: '×', limit: 2, note };
+}
+
+function processesBar(processes: Results['processes']): Bar {
+  const bar: Bar = { what: '--processes N / N × one', unit: '×', limit: 0.9, bound: 'least' };
+  if ('why' in processes) return { ...bar, note: processes.why };
+  const { one, all, processes: count } = processes;
+  return {
+    ...bar,
+    what: `--processes ${count} / ${count} × one`,
+    ...ratioOf(
+      all,
+      one.map((figure) => figure * count),
+    ),
+  };
+}
+
+function coherenceBars({ readers, told, untold, lost, older }: Coherence): Bar[] {
+  const p99 = (values: readonly number[]) => percentile(values, 0.99);
+  const range = (values: readonly number[]) =>
+    `median ${median(values).toFixed(0)}, worst ${percentile(values, 1).toFixed(0)} ms, ${values.length} changes`;
+  return [
+    {
+      what: `commit to visible on ${readers} readers, p99`,
+      found: p99(told),
+      unit: 'ms',
+      limit: 250,
+      note: range(told),
+    },
+    {
+      what: 'the same, messages lost, p99',
+      found: p99(untold),
+      unit: 'ms',
+      limit: 1500,
+      note: `${range(untold)}, ${lost} messages lost`,
+    },
+    { what: 'older answers after newer ones', found: older, unit: '', limit: 0, bound: 'exactly' },
+  ];
+}
+
+const SCALE_LEFT_OUT: Bar = {
+  what: '1,000,000 machines and 500,000 clusters',
+  unit: '',
+  note: 'takes minutes: add --scale',
+};
+
+function scaleBars({
+  before,
+  most,
+  memoryLimit,
+  starts,
+  machines,
+  clusters,
+  redisBytes,
+  publishing,
+  asked,
+  unavailable,
+}: Scale): Bar[] {
+  return [
+    {
+      what: `${machines} machines, ${clusters} clusters: publishing`,
+      found: publishing,
+      unit: 's',
+      note: `${(redisBytes / MEGABYTE).toFixed(0)} MB in Redis`,
+    },
+    {
+      what: 'reader memory beside the program itself',
+      found: (most - before) / MEGABYTE,
+      unit: 'MB',
+      limit: memoryLimit / MEGABYTE,
+      note: `resident: ${(before / MEGABYTE).toFixed(0)} MB at first, ${(most / MEGABYTE).toFixed(0)} MB at most`,
+    },
+    {
+      what: 'answers of 503 meanwhile',
+      found: unavailable,
+      unit: '',
+      limit: 0,
+      bound: 'exactly',
+      note: `of ${asked}`,
+    },
+    startBar('start to first answer, all that published', starts),
+  ];
+}
+
+function ratioOf(mine: readonly number[], theirs: readonly number[]): { found: number; note: string } {
+  const all = ratios(mine, theirs);
+  return { found: median(all), note: spread(all) };
+}
+
+function spread(values: readonly number[]): string {
+  const digits = Math.max(...values) < 100 ? 2 : 0;
+  return values.length < 2
+    ? 'one round'
+    : `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(0)} %`;

@@ -1,0 +1,147 @@
+/** From a commit in Postgres until every reader shows what was committed. */
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '../../src/store/connect.ts';
+import { deafRedis } from './deaf-redis.ts';
+import { type BenchPublisher, PROVIDER } from './fill.ts';
+import { startFleetbook } from './fleetbook.ts';
+import type { Scene } from './scene.ts';
+
+export interface Coherence {
+  readonly readers: number;
+  /** Milliseconds from the commit to the last of the readers, one figure a change. */
+  readonly told: readonly number[];
+  /** The same where every message about it was lost. */
+  readonly untold: readonly number[];
+  /** Messages that were lost on the way to readers. */
+  readonly lost: number;
+  /** Answers, on one connection, that were older than one before. */
+  readonly older: number;
+}
+
+const READERS = 3;
+/** Milliseconds between two looks of one connection. */
+const EVERY_MS = 2;
+const PATIENCE_MS = 10_000;
+
+export async function measureCoherence(
+  { databaseUrl, redisUrl, folder, filled, say }: Scene,
+  sql: Sql,
+  publisher: BenchPublisher,
+  changes: { readonly told: number; readonly untold: number },
+): Promise<Coherence> {
+  await using opened = new AsyncDisposableStack();
+  const way = opened.use(await deafRedis(redisUrl));
+  const watchers: Watcher[] = [];
+  const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
+  for (let reader = 0; reader < READERS; reader++) {
+    const fleetbook = opened.use(
+      await startFleetbook({
+        env: { DATABASE_URL: databaseUrl, REDIS_URL: way.url },
+        logFile: join(folder, 'readers.log'),
+        core: 'any',
+      }),
+    );
+    const watcher = new Watcher(fleetbook.port, path, filled.token);
+    opened.defer(() => watcher.close());
+    watchers.push(watcher);
+  }
+  for (const watcher of watchers) await watcher.memory();
+
+  const change = async (): Promise<number> => {
+    const price = await reprice(sql, filled.small, filled.machine);
+    const committed = performance.now();
+    const publishing = publisher.publish();
+    const seen = await Promise.all(watchers.map((watcher) => watcher.until(price)));
+    await publishing;
+    return Math.max(...seen) - committed;
+  };
+  const told: number[] = [];
+  say(`coherence: ${changes.told} changes, ${READERS} readers`);
+  for (let i = 0; i < changes.told; i++) told.push(await change());
+  const untold: number[] = [];
+  say(`coherence: ${changes.untold} changes whose messages are lost`);
+  way.deaf = true;
+  for (let i = 0; i < changes.untold; i++) {
+    // At any moment between two looks of the readers at the revision.
+    await sleep((i * 137) % 1000);
+    untold.push(await change());
+  }
+  const older = watchers.reduce((sum, watcher) => sum + watcher.older, 0);
+  return { readers: READERS, told, untold, lost: way.lost, older };
+}
+
+let repriced = 0;
+
+/** As a sync does it: the row and the version in one statement. Prices only rise, so that an older answer shows. */
+async function reprice(sql: Sql, regionId: number, machineId: number): Promise<number> {
+  repriced += 1;
+  const price = 1 + repriced / 1000;
+  await sql`
+    with changed as (update machines set price = ${String(price)} where id = ${machineId})
+    update regions set version = version + 1 where id = ${regionId}`;
+  return price;
+}
+
+/** Looks at one reader over one connection. */
+class Watcher {
+  readonly #port: number;
+  readonly #path: string;
+  readonly #headers: Record<string, string>;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  #newest = 0;
+  older = 0;
+
+  constructor(port: number, path: string, token: string) {
+    this.#port = port;
+    this.#path = path;
+    this.#headers = { authorization: `Bearer ${token}` };
+  }
+
+  /** Resolves with when (ms) a price of this height was first answered. @throws Error when it never is */
+  async until(price: number): Promise<number> {
+    const started = performance.now();
+    while (performance.now() - started < PATIENCE_MS) {
+      const { highest } = await this.#look();
+      if (highest >= price) return performance.now();
+      await sleep(EVERY_MS);
+    }
+    throw new Error(`a reader did not show a change within ${PATIENCE_MS} ms`);
+  }
+
+  /** Resolves when memory answers. */
+  async memory(): Promise<void> {
+    for (const until = Date.now() + PATIENCE_MS; Date.now() < until; await sleep(EVERY_MS)) {
+      if ((await this.#look()).tier === 'memory') return;
+    }
+    throw new Error('a reader never answered from memory');
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #look(): Promise<{ highest: number; tier: string }> {
+    return new Promise((resolve, reject) => {
+      const asked = request(
+        { host: '127.0.0.1', port: this.#port, path: this.#path, headers: this.#headers, agent: this.#agent },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.once('error', reject);
+          response.once('end', () => {
+            const list = JSON.parse(Buffer.concat(chunks).toString()) as { price: number }[];
+            const highest = Math.max(...list.map(({ price }) => price));
+            if (highest < this.#newest) this.older += 1;
+            this.#newest = Math.max(this.#newest, highest);
+            resolve({ highest, tier: String(response.headers['fleetbook-tier']) });
+          });
+        },
+      );
+      asked.once('error', reject);
+      asked.end();
+    });
+  }
+}

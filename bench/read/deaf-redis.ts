@@ -1,0 +1,61 @@
+/** The way to Redis, on which what was published can get lost while everything else passes. */
+import { connect, createServer, type Socket } from 'node:net';
+
+export interface DeafRedis extends AsyncDisposable {
+  /** The server's URL, by way of this one. */
+  readonly url: string;
+  /** While true, subscribers hear nothing of what is published; their connections stay. */
+  deaf: boolean;
+  /** Chunks that were lost. */
+  readonly lost: number;
+}
+
+/** A published message as RESP2 writes it, and no other answer: subscribers also get answers to their pings. */
+const MESSAGE = '$7\r\nmessage\r\n';
+
+export async function deafRedis(redisUrl: string): Promise<DeafRedis> {
+  const target = new URL(redisUrl);
+  const sockets = new Set<Socket>();
+  let deaf = false;
+  let lost = 0;
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    client.pipe(upstream);
+    upstream.on('data', (chunk: Buffer) => {
+      if (deaf && chunk.includes(MESSAGE)) lost += 1;
+      else client.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const url = new URL(redisUrl);
+  url.host = `127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+  return {
+    url: url.href,
+    get deaf() {
+      return deaf;
+    },
+    set deaf(value) {
+      deaf = value;
+    },
+    get lost() {
+      return lost;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/** A database as syncs would leave it, written in a few statements, and published by the real publisher. */
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { composeWriteTier } from '../../src/compose-write.ts';
+import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
+import { readSettings } from '../../src/settings.ts';
+import type { Sql } from '../../src/store/connect.ts';
+import { redisReady } from '../../src/store/redis.ts';
+
+export const PROVIDER = 900;
+
+export interface Size {
+  /** Regions that are alike, beside the two whose lists have a size of their own. */
+  readonly regions: number;
+  readonly machinesPerRegion: number;
+  readonly organizations: number;
+  readonly clustersPerOrganization: number;
+}
+
+/** Machines whose list is 3 KB and 100 KB as JSON. */
+const SMALL = 16;
+const LARGE = 510;
+
+export interface Filled {
+  /** A list of 3 KB, one of 100 KB, and those that are alike. */
+  readonly small: number;
+  readonly large: number;
+  readonly regions: readonly number[];
+  /** In the small region. */
+  readonly machine: number;
+  readonly slug: string;
+  readonly organization: number;
+  /** Good for reading everything of `organization`, then one for each of the other organizations. */
+  readonly token: string;
+  readonly tokens: readonly string[];
+}
+
+export async function fill(sql: Sql, size: Size): Promise<Filled> {
+  await sql`
+    insert into sources (id, kind, adapter, verified_at)
+    values ('bench', 'catalogue', 'bench', now()), ('plane', 'clusters', 'bench', now())`;
+  await sql`insert into providers (id, name, listed) values (${PROVIDER}, 'Benchmark Cloud', true)`;
+  const regions = await sql<{ id: number }[]>`
+    insert into regions (provider_id, code, name)
+    select ${PROVIDER}, 'zone-' || lpad(n::text, 5, '0'), 'Region ' || n
+    from generate_series(1, ${size.regions + 2}) n returning id`;
+  const ids = regions.map(({ id }) => id);
+  const [small = 0, large = 0, ...alike] = ids;
+  await addMachines(sql, [small], SMALL);
+  await addMachines(sql, [large], LARGE);
+  await addMachines(sql, alike, size.machinesPerRegion);
+  const [machine] = await sql<{ id: number }[]>`
+    select id from machines where region_id = ${small} order by id limit 1`;
+  const organizations = await addOrganizations(sql, size, small, machine?.id ?? 0);
+  const [token = '', ...tokens] = await addTokens(sql, organizations);
+  await sql`analyze`;
+  return {
+    small,
+    large,
+    regions: alike,
+    machine: machine?.id ?? 0,
+    slug: 'cluster-1',
+    organization: organizations[0] ?? 0,
+    token,
+    tokens,
+  };
+}
+
+async function addMachines(sql: Sql, regionIds: readonly number[], each: number): Promise<void> {
+  await sql`
+    insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
+                          source_id)
+    select region_id, 'general-' || cpu || 'x' || cpu * 4 || '.' || n, cpu, cpu * 4, 'Binary',
+           (cpu * 0.000188 + n * 0.0000051)::numeric(38, 18), (cpu * 0.01128 + n * 0.000306)::numeric, 'hour', 'USD',
+           'bench'
+    from unnest(${[...regionIds]}::integer[]) region_id, generate_series(1, ${each}::integer) n,
+         lateral (select (array[1, 2, 4, 8, 16, 32])[n % 6 + 1] as cpu) shape`;
+}
+
+async function addOrganizations(
+  sql: Sql,
+  { organizations, clustersPerOrganization }: Size,
+  regionId: number,
+  machineId: number,
+): Promise<number[]> {
+  const made = await sql<{ id: number }[]>`
+    insert into organizations (slug, name) select 'org-' || n, 'Organization ' || n
+    from generate_series(1, ${organizations}) n returning id`;
+  await sql`insert into users (organization_id, first_name, last_name) select id, 'John', 'Doe' from organizations`;
+  await sql`
+    insert into disk_types (organization_id, region_id, name, unit, price, source_amount, source_per, source_currency)
+    select id, ${regionId}, 'gp2', 'Decimal', 0.00000000045, 0.0000197, 'month', 'USD' from organizations`;
+  await sql`
+    insert into clusters (organization_id, source_id, source_key, source_hash, slug, name, region_id, machine_id,
+                          user_id, status, shards, replicas, created_at)
+    select u.organization_id, 'plane', u.organization_id || '/' || n, ${randomBytes(32)}, 'cluster-' || n,
+           'Cluster ' || n, ${regionId}, ${machineId}, u.id, 'Active', 3, 1,
+           timestamp '2022-02-14 10:11:26.567713' + n * interval '1 hour'
+    from users u, generate_series(1, ${clustersPerOrganization}::integer) n`;
+  await sql`
+    insert into disks (organization_id, cluster_id, position, disk_type_id, size, unit, autoscaling)
+    select c.organization_id, c.id, 0, t.id, 150, 'GB', false
+    from clusters c join disk_types t on t.organization_id = c.organization_id`;
+  return made.map(({ id }) => id);
+}
+
+/** @returns the tokens, in the order of the organizations */
+async function addTokens(sql: Sql, organizations: readonly number[]): Promise<string[]> {
+  const made = organizations.map((id) => ({ id, token: newToken() }));
+  for (let start = 0; start < made.length; start += 1000) {
+    const rows = made.slice(start, start + 1000).map(({ id, token }) => ({
+      organization_id: id,
+      hash: Buffer.from(hashToken(token), 'hex'),
+      scopes: [...SCOPES],
+    }));
+    await sql`insert into tokens ${sql(rows, 'organization_id', 'hash', 'scopes')}`;
+  }
+  return made.map(({ token }) => token);
+}
+
+export interface BenchPublisher extends AsyncDisposable {
+  /** As a sync does after its commit. @returns the number of documents */
+  publish(): Promise<number>;
+}
+
+export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
+  const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
+  const tier = composeWriteTier({ settings, sources: [] }, pino({ level: 'error' }, pino.destination(2)));
+  await redisReady(tier.cache, 10_000);
+  return {
+    publish: async () => (await tier.publisher.publishDirty()).published,
+    [Symbol.asyncDispose]: () => tier[Symbol.asyncDispose](),
+  };
+}

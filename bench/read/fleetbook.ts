@@ -1,0 +1,71 @@
+/** The real `serve`, from dist, with metrics on and its log going to a file. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '../../src/local/free-port.ts';
+import { type Program, ROOT, startProgram } from './program.ts';
+
+export const CLI = join(ROOT, 'dist/src/cli.js');
+
+export interface Fleetbook extends Program {
+  readonly port: number;
+  /** Answers so far by the tier that gave them. */
+  tiers(): Promise<Readonly<Record<string, number>>>;
+}
+
+const OPS_TOKEN = 'of-the-benchmark';
+
+/** @throws Error when dist is not there, or `serve` does not start. */
+export async function startFleetbook(options: {
+  readonly env: Readonly<Record<string, string>>;
+  readonly logFile: string;
+  readonly core?: 'server' | 'any';
+  /** As for `--processes`. */
+  readonly processes?: number;
+}): Promise<Fleetbook> {
+  if (!existsSync(CLI)) throw new Error('dist is not there; run: npm run build');
+  const opsPort = await freePort();
+  const { processes } = options;
+  const program = await startProgram({
+    args: [CLI, 'serve', ...(processes === undefined ? [] : ['--processes', String(processes)])],
+    env: serveEnvironment(options.env, opsPort),
+    logFile: options.logFile,
+    ...(options.core === undefined ? {} : { core: options.core }),
+  });
+  return {
+    ...program,
+    port: Number(program.details.port),
+    tiers: () => readTiers(opsPort),
+  };
+}
+
+/** What `serve` is given everywhere here: nothing that is not a setting of its own. */
+export function serveEnvironment(
+  env: Readonly<Record<string, string>>,
+  opsPort: number,
+): Record<string, string> {
+  return { PORT: '0', OPS_PORT: String(opsPort), OPS_TOKEN, ...env };
+}
+
+async function readTiers(opsPort: number): Promise<Record<string, number>> {
+  const response = await fetch(`http://127.0.0.1:${opsPort}/metrics`, {
+    headers: { authorization: `Bearer ${OPS_TOKEN}` },
+  });
+  const found: Record<string, number> = {};
+  for (const [, tier = '', count] of (await response.text()).matchAll(
+    /^fleetbook_reads_total\{[^}]*tier="(\w+)"[^}]*\} (\d+)/gm,
+  )) {
+    found[tier] = (found[tier] ?? 0) + Number(count);
+  }
+  return found;
+}
+
+/** The share of answers since `before` that came from this tier. */
+export function shareOf(
+  tier: string,
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+): number {
+  const since = (name: string) => (after[name] ?? 0) - (before[name] ?? 0);
+  const all = Object.keys(after).reduce((sum, name) => sum + since(name), 0);
+  return all === 0 ? 0 : since(tier) / all;
+}

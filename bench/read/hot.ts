@@ -1,0 +1,112 @@
+/** What memory answers, side by side with servers that do less, or what one would write first. */
+import { join } from 'node:path';
+import { startFleetbook } from './fleetbook.ts';
+import { type Paced, paceRounds } from './paced.ts';
+import { type Peers, startPeers } from './peers.ts';
+import { cpuSeconds } from './proc.ts';
+import { checkPeers } from './same.ts';
+import type { Scene } from './scene.ts';
+import { captureAnswers, type Server, type Target } from './targets.ts';
+import { runWrk } from './wrk.ts';
+
+export interface HotTarget {
+  readonly id: string;
+  readonly what: string;
+  /** Bytes. */
+  readonly body: number;
+  /** Answers a second, one figure a round. */
+  readonly perSecond: Readonly<Partial<Record<Server, readonly number[]>>>;
+  /** Microseconds of CPU time an answer, likewise: what else the machine does shows less in it. */
+  readonly cpu: Readonly<Partial<Record<Server, readonly number[]>>>;
+}
+
+export interface Hot {
+  readonly targets: readonly HotTarget[];
+  readonly halfLoad: Paced;
+}
+
+/** Of what `quick` asks for. */
+const QUICK = new Set(['list', 'machine', 'unchanged']);
+
+type Figures = Partial<Record<Server, number[]>>;
+
+interface Measured {
+  readonly target: Target;
+  readonly servers: readonly Server[];
+  readonly perSecond: Figures;
+  readonly cpu: Figures;
+}
+
+export async function measureHot(scene: Scene): Promise<Hot> {
+  const { databaseUrl, redisUrl, folder, rounds, seconds, quick, say } = scene;
+  await using fleetbook = await startFleetbook({
+    env: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl },
+    logFile: join(folder, 'servers.log'),
+  });
+  const { targets, answers } = await captureAnswers(fleetbook.port, scene.filled);
+  await using peers = await startPeers(scene, answers);
+  await checkPeers(peers, targets, answers);
+  const portOf = (server: Server, { id }: Target) =>
+    server === 'fleetbook' ? fleetbook.port : peers.portOf(server, id);
+
+  const all = targets
+    .filter(({ id }) => !quick || QUICK.has(id))
+    .map((target): Measured => {
+      const servers = (['fleetbook', ...target.peers] as const).filter(
+        (server) => portOf(server, target) !== undefined,
+      );
+      const none = (): Figures => Object.fromEntries(servers.map((server) => [server, []]));
+      return { target, servers, perSecond: none(), cpu: none() };
+    });
+  // Round 0 warms up: its figures are of code that is not compiled yet.
+  for (let round = 0; round <= rounds; round++) {
+    say(round === 0 ? 'hot answers: warming up' : `hot answers: round ${round} of ${rounds}`);
+    for (const { target, servers, perSecond, cpu } of all) {
+      for (const server of inTurn(servers, round)) {
+        const load = { ...target, port: portOf(server, target) ?? 0, seconds };
+        const pid = pidOf(server, fleetbook.pid, peers);
+        const before = cpuSeconds(pid);
+        const found = await runWrk(load).catch((error: unknown) => {
+          throw new Error(`${server} was asked for ${target.path}`, { cause: error });
+        });
+        if (round === 0) continue;
+        perSecond[server]?.push(found.perSecond);
+        cpu[server]?.push(((cpuSeconds(pid) - before) * 1e6) / found.answers);
+      }
+    }
+  }
+
+  const [small] = all;
+  if (!small) throw new Error('unreachable: there are targets');
+  const { path, headers } = small.target;
+  const halfLoad = await paceRounds({
+    rounds,
+    seconds: 2 * seconds,
+    most: small.perSecond.fleetbook ?? [],
+    path,
+    headers,
+    ports: { fleetbook: fleetbook.port, bare: portOf('bare', small.target) ?? 0 },
+    folder,
+    say,
+  });
+  return {
+    targets: all.map(({ target: { id, what }, perSecond, cpu }) => {
+      return { id, what, body: answers[id]?.body.length ?? 0, perSecond, cpu };
+    }),
+    halfLoad,
+  };
+}
+
+/** The two that are closest are asked one right after the other, each first in every other round. */
+function inTurn([mine, bare, ...rest]: readonly Server[], round: number): Server[] {
+  const pair = [mine, bare].filter((server) => server !== undefined);
+  if (round % 2 === 1) pair.reverse();
+  const start = rest.length === 0 ? 0 : round % rest.length;
+  return [...pair, ...rest.slice(start), ...rest.slice(0, start)];
+}
+
+/** Of those whose time is worth comparing; the others' is NaN. */
+function pidOf(server: Server, fleetbook: number, { barePid }: Peers): number {
+  if (server === 'fleetbook') return fleetbook;
+  return server === 'bare' ? barePid : -1;
+}

@@ -1,0 +1,106 @@
+/** What is not in memory: readers with room for next to nothing, asked for more keys than they can hold, in turn. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../../src/local/free-port.ts';
+import { ask } from './capture.ts';
+import { PROVIDER } from './fill.ts';
+import { type Fleetbook, shareOf, startFleetbook } from './fleetbook.ts';
+import { startProgram } from './program.ts';
+import type { Scene } from './scene.ts';
+import { cycleScript, runWrk } from './wrk.ts';
+
+export interface Miss {
+  /** Answers a second, one figure a round. */
+  readonly fleetbook: readonly number[];
+  readonly peer: readonly number[];
+  /** Fleetbook's answers that came from the tier in question: the rest came out of memory after all. */
+  readonly share: number;
+}
+
+export interface Misses {
+  /** Lists of regions, memory useless. */
+  readonly redis: Miss;
+  /** The same with the cache's Redis away. */
+  readonly postgres: Miss;
+  /** Organizations' clusters, each asked for with a token of its own, with the cache's Redis away. */
+  readonly postgresClusters: Miss;
+}
+
+/** The least that MEMORY_LIMIT takes. */
+const NO_MEMORY = '1000000';
+
+interface Asked {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export async function measureMisses(scene: Scene): Promise<Misses> {
+  const { filled, folder, databaseUrl, redisUrl, redis } = scene;
+  const headers = { authorization: `Bearer ${filled.token}` };
+  const lists = filled.regions.map((region) => ({
+    path: `/v1/machines?provider=${PROVIDER}&region=${region}`,
+    headers,
+  }));
+  const clusters = filled.tokens.map((token) => ({
+    path: '/v1/clusters',
+    headers: { authorization: `Bearer ${token}` },
+  }));
+  const logFile = join(folder, 'servers.log');
+  const script = (name: string) => join(import.meta.dirname, 'programs', name);
+
+  await using opened = new AsyncDisposableStack();
+  const fromRedis = opened.use(
+    await startFleetbook({
+      env: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, MEMORY_LIMIT: NO_MEMORY },
+      logFile,
+    }),
+  );
+  for (const [index, { path }] of lists.entries()) {
+    const { body } = await ask(fromRedis.port, path, headers);
+    await redis.set(`plain:machines:${filled.regions[index]}`, body);
+  }
+  const plainRedis = opened.use(
+    await startProgram({ args: [script('fastify-redis.ts')], env: { REDIS_URL: redisUrl }, logFile }),
+  );
+  const nobody = `redis://127.0.0.1:${await freePort()}`;
+  const fromPostgres = opened.use(
+    await startFleetbook({
+      env: { DATABASE_URL: databaseUrl, REDIS_URL: nobody, MEMORY_LIMIT: NO_MEMORY },
+      logFile,
+    }),
+  );
+  const drizzle = opened.use(
+    await startProgram({ args: [script('fastify-drizzle.ts')], env: { DATABASE_URL: databaseUrl }, logFile }),
+  );
+  const plainRedisPort = Number(plainRedis.details.port);
+  const drizzlePort = Number(drizzle.details.port);
+  return {
+    redis: await compare(scene, 'redis', fromRedis, plainRedisPort, lists),
+    postgres: await compare(scene, 'postgres', fromPostgres, drizzlePort, lists),
+    postgresClusters: await compare(scene, 'postgres', fromPostgres, drizzlePort, clusters),
+  };
+}
+
+async function compare(
+  { folder, rounds, seconds, say }: Scene,
+  tier: 'redis' | 'postgres',
+  fleetbook: Fleetbook,
+  peerPort: number,
+  asked: readonly Asked[],
+): Promise<Miss> {
+  const script = join(folder, `misses-${asked[0]?.path.split(/[/?]/)[2]}.lua`);
+  await writeFile(script, cycleScript(asked));
+  const figures = { fleetbook: [] as number[], peer: [] as number[] };
+  let before = {};
+  for (let round = 0; round <= rounds; round++) {
+    say(`misses answered by ${tier}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
+    if (round === 1) before = await fleetbook.tiers();
+    const order = round % 2 === 0 ? (['fleetbook', 'peer'] as const) : (['peer', 'fleetbook'] as const);
+    for (const server of order) {
+      const port = server === 'fleetbook' ? fleetbook.port : peerPort;
+      const { perSecond } = await runWrk({ port, seconds, script });
+      if (round > 0) figures[server].push(perSecond);
+    }
+  }
+  return { ...figures, share: shareOf(tier, before, await fleetbook.tiers()) };
+}

@@ -1,0 +1,40 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { pinned } from './program.ts';
+
+export interface PaceTask {
+  readonly port: number;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Requests a second. */
+  readonly rate: number;
+  readonly seconds: number;
+}
+
+/** Milliseconds from when a request was due, not from when it could be sent: waiting for the server counts. */
+export interface PacedRun {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+  readonly answered: number;
+}
+
+/** Runs the client in a process of its own, on the load's core. @throws Error when an answer was not as expected */
+export async function runPace(task: PaceTask, logFile: string): Promise<PacedRun> {
+  const script = join(import.meta.dirname, 'programs/pace.ts');
+  const log = openSync(logFile, 'a');
+  const [command, args] = pinned('load', process.execPath, [script, JSON.stringify(task)]);
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', log] });
+  closeSync(log);
+  let output = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw new Error(`the paced client ended with code ${code}; see ${logFile}`);
+  return JSON.parse(output) as PacedRun;
+}

@@ -1,0 +1,41 @@
+/** How long answers take while a server is asked at a fixed rate: half of what Fleetbook can do, for both. */
+
+import { join } from 'node:path';
+import { median } from '../support/bar.ts';
+import { type PacedRun, runPace } from './pace-run.ts';
+
+export interface Paced {
+  /** Requests a second. */
+  readonly rate: number;
+  /** One of each a round. */
+  readonly fleetbook: readonly PacedRun[];
+  readonly bare: readonly PacedRun[];
+}
+
+export async function paceRounds(options: {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Answers a second that Fleetbook gave at most, one figure a round. */
+  readonly most: readonly number[];
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly ports: { readonly fleetbook: number; readonly bare: number };
+  readonly folder: string;
+  readonly say: (line: string) => void;
+}): Promise<Paced> {
+  const { rounds, seconds, path, headers, ports, say } = options;
+  const rate = Math.round(median(options.most) / 2);
+  const logFile = join(options.folder, 'pace.log');
+  const fleetbook: PacedRun[] = [];
+  const bare: PacedRun[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    say(round === 0 ? `half load, ${rate} a second: warming up` : `half load: round ${round} of ${rounds}`);
+    const run = (port: number) => runPace({ port, path, headers, rate, seconds }, logFile);
+    const order = round % 2 === 0 ? (['fleetbook', 'bare'] as const) : (['bare', 'fleetbook'] as const);
+    for (const server of order) {
+      const figures = await run(ports[server]);
+      if (round > 0) (server === 'fleetbook' ? fleetbook : bare).push(figures);
+    }
+  }
+  return { rate, fleetbook, bare };
+}

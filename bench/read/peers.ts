@@ -1,0 +1,64 @@
+/** The servers beside which Fleetbook is measured, each a process of its own. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Answer, stored } from './capture.ts';
+import { findNginx, startNginx } from './nginx.ts';
+import { startProgram } from './program.ts';
+import type { Scene } from './scene.ts';
+import type { Server } from './targets.ts';
+
+export interface Peers extends AsyncDisposable {
+  readonly barePid: number;
+  /** Undefined where there is no such server. */
+  portOf(server: Exclude<Server, 'fleetbook'>, targetId: string): number | undefined;
+}
+
+/** @param answers what Fleetbook answered, by the target's id */
+export async function startPeers(scene: Scene, answers: Readonly<Record<string, Answer>>): Promise<Peers> {
+  const { databaseUrl, redisUrl, filled, folder } = scene;
+  await using opened = new AsyncDisposableStack();
+  const logFile = join(folder, 'servers.log');
+  const start = async (name: string, env: Record<string, string>, args: readonly string[] = []) =>
+    opened.use(
+      await startProgram({ args: [join(import.meta.dirname, 'programs', name), ...args], env, logFile }),
+    );
+
+  const file = join(folder, 'answers.json');
+  const all = Object.entries(answers);
+  await writeFile(file, JSON.stringify(Object.fromEntries(all.map(([id, answer]) => [id, stored(answer)]))));
+  const bare = await start('bare.ts', {}, [file]);
+  await fillPlainRedis(scene, answers);
+  const redis = await start('fastify-redis.ts', { REDIS_URL: redisUrl });
+  const drizzle = await start('fastify-drizzle.ts', {
+    DATABASE_URL: databaseUrl,
+    ORGANIZATION: String(filled.organization),
+  });
+  const binary = findNginx();
+  const files = Object.fromEntries(all.filter(([, { status }]) => status === 200));
+  const nginx = binary === undefined ? undefined : opened.use(await startNginx(binary, folder, files));
+
+  const closing = opened.move();
+  return {
+    barePid: bare.pid,
+    portOf(server, targetId) {
+      if (server === 'bare') return Number(bare.details[targetId]);
+      if (server === 'nginx') return nginx?.ports[targetId];
+      return Number((server === 'redis' ? redis : drizzle).details.port);
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+async function fillPlainRedis(
+  { redis, filled: { small, large, machine, slug } }: Scene,
+  answers: Readonly<Record<string, Answer>>,
+): Promise<void> {
+  const keys: Record<string, Answer | undefined> = {
+    [`plain:machines:${small}`]: answers.list,
+    [`plain:machines:${large}`]: answers['long-list'],
+    [`plain:machine:${machine}`]: answers.machine,
+    'plain:clusters': answers.clusters,
+    [`plain:cluster:${slug}`]: answers.cluster,
+  };
+  for (const [key, answer] of Object.entries(keys)) await redis.set(key, answer?.body ?? '');
+}

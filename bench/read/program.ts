@@ -1,0 +1,93 @@
+/** Starts the servers that are measured, each as a process of its own on the core that is kept for servers. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { onPath } from '../../src/local/on-path.ts';
+import { isReadyMessage, type ReadyDetails } from '../../src/local/parent.ts';
+
+export const ROOT = join(import.meta.dirname, '../..');
+
+/** Cores that this process may use. */
+export const CORES = availableParallelism();
+
+const taskset = onPath('taskset');
+/** Without two cores, or taskset(1), whoever measures says that nothing was pinned. */
+export const PINNED = taskset !== undefined && CORES >= 2;
+
+/** The command that runs `command` on the servers' or the load's core, where cores can be chosen. */
+export function pinned(
+  core: 'server' | 'load' | 'any',
+  command: string,
+  args: readonly string[],
+): [string, string[]] {
+  if (!PINNED || core === 'any' || taskset === undefined) return [command, [...args]];
+  return [taskset, ['--cpu-list', core === 'server' ? '0' : '1', command, ...args]];
+}
+
+export interface Program extends AsyncDisposable {
+  readonly pid: number;
+  readonly details: ReadyDetails;
+}
+
+export interface ProgramOptions {
+  /** Of Node itself: its flags, the script, and what it is given. */
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** File that takes its standard error, as a service manager would. */
+  readonly logFile: string;
+  readonly core?: 'server' | 'any';
+}
+
+const START_MS = 30_000;
+const STOP_MS = 15_000;
+
+/** @throws Error when it ends before it says that it is ready, or is not ready in time; its log says more. */
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const child = spawnProgram(options);
+  const ready = Promise.withResolvers<ReadyDetails>();
+  child.on('message', (message) => {
+    if (isReadyMessage(message)) ready.resolve(message.details);
+  });
+  child.once('error', ready.reject);
+  child.once('exit', (code) =>
+    ready.reject(new Error(`${options.args.join(' ')} ended with code ${code}; see ${options.logFile}`)),
+  );
+  const timer = setTimeout(
+    () => ready.reject(new Error(`${options.args.join(' ')} was not ready in ${START_MS} ms`)),
+    START_MS,
+  );
+  try {
+    const details = await ready.promise;
+    return { pid: child.pid ?? 0, details, [Symbol.asyncDispose]: () => stop(child) };
+  } catch (error) {
+    await stop(child);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Only starts it: for measuring the start itself. */
+export function spawnProgram({ args, env, logFile, core = 'server' }: ProgramOptions): ChildProcess {
+  const log = openSync(logFile, 'a');
+  const [command, rest] = pinned(core, process.execPath, args);
+  try {
+    return spawn(command, rest, {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
+      stdio: ['ignore', 'ignore', log, 'ipc'],
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(timer);
+}

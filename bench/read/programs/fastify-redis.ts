@@ -1,0 +1,27 @@
+/** What one writes first: Fastify that asks Redis at every request for JSON that lies there ready. */
+import Fastify, { type FastifyReply } from 'fastify';
+import { Redis } from 'ioredis';
+import { reportReady, whenParentIsGone } from '../../../src/local/parent.ts';
+
+const redis = new Redis(process.env.REDIS_URL ?? '');
+const app = Fastify();
+
+async function send(reply: FastifyReply, key: string): Promise<FastifyReply> {
+  const json = await redis.get(key);
+  if (json === null) return reply.code(404).send({ error: 'not found' });
+  return reply.type('application/json').send(json);
+}
+
+app.get<{ Querystring: { region: string } }>('/v1/machines', (request, reply) =>
+  send(reply, `plain:machines:${request.query.region}`),
+);
+app.get<{ Params: { id: string } }>('/v1/machines/:id', (request, reply) =>
+  send(reply, `plain:machine:${request.params.id}`),
+);
+app.get('/v1/clusters', (_, reply) => send(reply, 'plain:clusters'));
+app.get<{ Params: { slug: string } }>('/v1/clusters/:slug', (request, reply) =>
+  send(reply, `plain:cluster:${request.params.slug}`),
+);
+const url = await app.listen({ host: '127.0.0.1', port: 0 });
+reportReady({ port: Number(new URL(url).port) });
+whenParentIsGone(() => process.exit());

@@ -1,0 +1,96 @@
+/**
+ * Asks at a fixed rate, whether or not the server keeps up: a request that is due while every connection waits for an
+ * answer is sent late, and its time still counts from when it was due. Prints a `PacedRun`.
+ */
+import { connect, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import type { PacedRun, PaceTask } from '../pace-run.ts';
+
+const CONNECTIONS = 64;
+const WARM_UP_MS = 300;
+
+const task = JSON.parse(process.argv[2] ?? '') as PaceTask;
+const fields = Object.entries(task.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+const request = Buffer.from(
+  `GET ${task.path} HTTP/1.1\r\nHost: 127.0.0.1:${task.port}\r\n${fields.join('')}\r\n`,
+);
+
+interface Connection {
+  readonly socket: Socket;
+  /** When the request that is under way was due. */
+  due: number;
+  /** Bytes of its answer that are still to come; -1 before its first. */
+  left: number;
+}
+
+const idle: Connection[] = [];
+/** Every answer has the same length: that of the first. */
+let answerLength = 0;
+const times: number[] = [];
+let countsFrom = Number.POSITIVE_INFINITY;
+let open = 0;
+
+await Promise.all(Array.from({ length: CONNECTIONS }, addConnection));
+const started = performance.now();
+countsFrom = started + WARM_UP_MS;
+const ends = countsFrom + task.seconds * 1000;
+const every = 1000 / task.rate;
+let next = started;
+await new Promise<void>((resolve) => {
+  const turn = () => {
+    const now = performance.now();
+    while (next <= now && next < ends) {
+      const connection = idle.pop();
+      if (!connection) break;
+      connection.due = next;
+      connection.left = -1;
+      open += 1;
+      connection.socket.write(request);
+      next += every;
+    }
+    if (next >= ends && open === 0) resolve();
+    else setImmediate(turn);
+  };
+  turn();
+});
+for (const { socket } of idle) socket.destroy();
+times.sort((a, b) => a - b);
+const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+const found: PacedRun = { p50: at(0.5), p99: at(0.99), max: at(1), answered: times.length };
+process.stdout.write(JSON.stringify(found));
+
+async function addConnection(): Promise<void> {
+  const socket = connect(task.port, '127.0.0.1').setNoDelay();
+  const connection: Connection = { socket, due: 0, left: 0 };
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve);
+    socket.once('error', reject);
+  });
+  socket.on('data', (chunk: Buffer) => received(connection, chunk));
+  socket.once('close', () => {
+    if (open > 0) throw new Error('the server closed a connection');
+  });
+  idle.push(connection);
+}
+
+function received(connection: Connection, chunk: Buffer): void {
+  if (connection.left < 0) {
+    if (answerLength === 0) answerLength = lengthOf(chunk);
+    // "HTTP/1.1 2": a refusal is quick, and no answer.
+    if (chunk[9] !== 0x32) throw new Error(`unexpected answer: ${chunk.toString('latin1', 0, 60)}`);
+    connection.left = answerLength;
+  }
+  connection.left -= chunk.length;
+  if (connection.left > 0) return;
+  if (connection.left < 0) throw new Error('an answer was longer than the first one');
+  open -= 1;
+  if (connection.due >= countsFrom) times.push(performance.now() - connection.due);
+  idle.push(connection);
+}
+
+function lengthOf(chunk: Buffer): number {
+  const headEnd = chunk.indexOf('\r\n\r\n') + 4;
+  const [, length] = /\r\ncontent-length: (\d+)/i.exec(chunk.toString('latin1', 0, headEnd)) ?? [];
+  if (headEnd < 4 || length === undefined) throw new Error('an answer without a length');
+  return headEnd + Number(length);
+}

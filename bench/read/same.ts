@@ -1,0 +1,38 @@
+/** Whether those who are compared give the same answer. */
+import { isDeepStrictEqual } from 'node:util';
+import { type Answer, ask } from './capture.ts';
+import type { Peers } from './peers.ts';
+import type { Target } from './targets.ts';
+
+/**
+ * The bare server has to give the very same header fields and bytes, nginx the same bytes, whoever reads a database the
+ * same JSON.
+ * @throws Error naming who does not.
+ */
+export async function checkPeers(
+  peers: Peers,
+  targets: readonly Target[],
+  answers: Readonly<Record<string, Answer>>,
+): Promise<void> {
+  for (const { id, path, headers, peers: asked } of targets) {
+    const wanted = answers[id];
+    for (const server of asked) {
+      const port = server === 'fleetbook' ? undefined : peers.portOf(server, id);
+      if (port === undefined || wanted === undefined) continue;
+      const given = await ask(port, path, headers);
+      const same =
+        server === 'bare'
+          ? isDeepStrictEqual(given, wanted)
+          : given.status === wanted.status &&
+            (server === 'nginx' ? given.body.equals(wanted.body) : sameJson(given.body, wanted.body));
+      if (!same) throw new Error(`${server} gives another answer to ${path} than Fleetbook: ${told(given)}`);
+    }
+  }
+}
+
+function sameJson(one: Buffer, other: Buffer): boolean {
+  return isDeepStrictEqual(JSON.parse(one.toString()), JSON.parse(other.toString()));
+}
+
+const told = ({ status, headers, body }: Answer): string =>
+  `${status} ${JSON.stringify(headers)} ${body.toString('utf8', 0, 500)}`;

@@ -1,0 +1,20 @@
+import type { Store } from '../store/connect.ts';
+import type { Organization } from '../store/organizations.ts';
+import { findOrganization } from '../store/organizations.ts';
+import { CommandFailure, UsageFailure } from './failure.ts';
+
+/** A row's id as people give it. @throws UsageFailure that says where such a number is shown */
+export function readId(text: string, what: string, whence: string): number {
+  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (id <= 2_147_483_647) return id;
+  throw new UsageFailure(`"${text}" is no ${what} id; it is the number that ${whence}`);
+}
+
+/** @throws CommandFailure for one that does not exist or was deleted */
+export async function existingOrganization(store: Store, slug: string): Promise<Organization> {
+  const organization = await findOrganization(store.db, slug);
+  if (organization) return organization;
+  throw new CommandFailure(
+    `there is no organization "${slug}"; \`fleetbook org list\` shows those that there are, \`fleetbook org create ${slug}\` makes it`,
+  );
+}

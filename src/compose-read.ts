@@ -1,0 +1,98 @@
+/** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
+import type { Logger } from 'pino';
+import type { ApiDeps } from './api/app.ts';
+import { Closing } from './closing.ts';
+import { type Configured, cacheRedisUrl, databaseUrl, openLoggedRedis } from './connections.ts';
+import type { Settings } from './settings.ts';
+import {
+  type CatalogueReader,
+  type ClusterReader,
+  type TokenReader,
+  Unavailable,
+} from './snapshot/answer.ts';
+import { CacheLink } from './snapshot/cache-link.ts';
+import { Documents } from './snapshot/documents.ts';
+import { withFence } from './snapshot/fence.ts';
+import { checkNowAndThen, MemoryCheck, type MemoryObserver } from './snapshot/memory-check.ts';
+import { catalogueReader, clusterReader, tokenVerifier } from './snapshot/readers.ts';
+import { openSqlStore } from './store/open.ts';
+import { TokenUse } from './store/token-use.ts';
+
+export interface ReadTier extends AsyncDisposable {
+  readonly catalogue: CatalogueReader;
+  readonly clusters: ClusterReader;
+  readonly tokens: TokenReader;
+  /** Ready when the lineage is known and the list of providers can be answered. */
+  readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
+}
+
+/** What the settings say about the API itself. */
+export function apiOptions(settings: Settings): Pick<ApiDeps, 'trustProxy' | 'logSuccesses' | 'limits'> {
+  return {
+    trustProxy: settings.TRUST_PROXY,
+    logSuccesses: settings.LOG_SUCCESSES,
+    limits: {
+      maxConnections: settings.MAX_CONNECTIONS,
+      maxEventLoopDelayMs: settings.MAX_EVENT_LOOP_DELAY,
+      requestsPerMinute: settings.RATE_LIMIT,
+    },
+  };
+}
+
+/** Everything that `serve` reads with. Nothing has to be up yet: what is missing shows in `readiness`. */
+export function composeReadTier(config: Configured, logger: Logger, onCompared?: MemoryObserver): ReadTier {
+  const { settings } = config;
+  const closing = new Closing();
+  const store = closing.use(
+    openSqlStore({
+      url: settings.READER_DATABASE_URL ?? databaseUrl(config),
+      role: 'reader',
+      connections: settings.POSTGRES_READS,
+      statementTimeoutMs: 2500,
+    }),
+  );
+  const tokenUse = closing.use(new TokenUse({ sql: store.sql, logger }));
+  const url = cacheRedisUrl(config);
+  const link = closing.use(
+    new CacheLink({
+      commands: withFence(openLoggedRedis(url, 'reader', logger)),
+      subscriber: openLoggedRedis(url, 'subscriber', logger),
+      logger,
+    }),
+  );
+  const documents = new Documents({
+    sql: store.sql,
+    link,
+    logger,
+    memoryLimit: settings.MEMORY_LIMIT,
+    postgresReads: settings.POSTGRES_READS,
+    unknownTokens: settings.UNKNOWN_TOKENS,
+    unknownTokensPerAddress: settings.UNKNOWN_TOKENS_PER_ADDRESS,
+    onHang: () => store.renew(),
+    staleLimitMs: settings.STALE_LIMIT * 1000,
+    tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
+  });
+  if (onCompared && settings.COMPARE_EVERY > 0) {
+    const check = new MemoryCheck({
+      documents,
+      link,
+      observe: onCompared,
+      sample: settings.COMPARE_DOCUMENTS,
+    });
+    const checking = checkNowAndThen(check, settings.COMPARE_EVERY * 1000);
+    closing.defer(() => checking[Symbol.dispose]());
+  }
+  return {
+    catalogue: catalogueReader(documents),
+    clusters: clusterReader(documents),
+    tokens: tokenVerifier(documents, { used: (tokenId) => tokenUse.used(tokenId) }),
+    async readiness() {
+      const catalogue = await documents.get({ kind: 'providers' }).then(
+        () => 'ok',
+        (error: unknown) => (error instanceof Unavailable ? error.message : 'cannot be read'),
+      );
+      return { ready: catalogue === 'ok', checks: { catalogue, cache: link.linked ? 'ok' : 'not linked' } };
+    },
+    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
+  };
+}

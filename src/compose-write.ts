@@ -1,0 +1,51 @@
+/** Puts together what `work` and the commands write with. */
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Closing } from './closing.ts';
+import type { Config, SourceConfig } from './config.ts';
+import { cacheRedisUrl, databaseUrl, openLoggedRedis } from './connections.ts';
+import { type RunOptions, runSource } from './run-source.ts';
+import { withFence } from './snapshot/fence.ts';
+import { Publisher, type PublishObserver } from './snapshot/publish.ts';
+import { catalogueAdapters } from './sources/registry.ts';
+import { openStore, type Store } from './store/connect.ts';
+import { seedProviders } from './store/providers.ts';
+import type { SyncResult } from './sync/sync-catalogue.ts';
+
+export interface WriteTier extends AsyncDisposable {
+  readonly store: Store;
+  readonly publisher: Publisher;
+  /** The cache's connection, for what follows its coming back. */
+  readonly cache: Redis;
+  runSource(source: SourceConfig, options?: RunOptions): Promise<SyncResult>;
+}
+
+/** Everything that `work` and the commands write with. */
+export function composeWriteTier(config: Config, logger: Logger, onPublish?: PublishObserver): WriteTier {
+  const closing = new Closing();
+  const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 8 }));
+  const cache = withFence(openLoggedRedis(cacheRedisUrl(config), 'publisher', logger));
+  closing.defer(() => cache.disconnect());
+  const publisher = new Publisher(store.sql, cache, onPublish);
+  let seeded: Promise<void> | undefined;
+  const seed = () => {
+    seeded ??= seedProviders(
+      store.sql,
+      catalogueAdapters.flatMap(({ provider }) => provider ?? []),
+    ).catch((error: unknown) => {
+      seeded = undefined;
+      throw error;
+    });
+    return seeded;
+  };
+  return {
+    store,
+    publisher,
+    cache,
+    async runSource(source, options = {}) {
+      await seed();
+      return runSource(config, store, source, options);
+    },
+    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
+  };
+}

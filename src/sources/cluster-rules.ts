@@ -1,0 +1,70 @@
+/** What a source of clusters is told besides its address: whose its clusters are, and what they do not say themselves. */
+import { z } from 'zod';
+import { memoryUnit, nameOfPerson, pathSegment } from './cluster-document.ts';
+import { amount, count, currencyCode, label, quantity } from './fields.ts';
+
+const Shape = z.strictObject({
+  name: label.optional(),
+  cpu: count,
+  ram: quantity,
+  ram_unit: memoryUnit,
+});
+const Machine = z.union([label.transform((name) => ({ name })), z.strictObject({ name: label }), Shape], {
+  error: "must be a machine type's name, or its shape: cpu, ram and ram_unit (Binary or Decimal)",
+});
+
+const Price = z.strictObject({
+  amount,
+  per: z.enum(['minute', 'hour', 'month'], { error: 'must be minute, hour or month' }),
+  currency: currencyCode,
+});
+const DiskType = z.strictObject({
+  name: label.optional(),
+  price: Price.optional(),
+  unit: memoryUnit.optional(),
+});
+const Disk = z.strictObject({
+  type: label,
+  size: quantity,
+  unit: z.enum(['GB', 'TB', 'GiB', 'TiB'], { error: 'must be GB, TB, GiB or TiB' }),
+  autoscaling: z.boolean({ error: 'must be true or false' }).default(false),
+});
+
+const Region = z.strictObject({ code: label, name: label.optional() });
+
+const Defaults = z.strictObject({
+  provider: label.optional(),
+  region: Region.optional(),
+  machine: Machine.optional(),
+  user: z.strictObject({ first_name: nameOfPerson, last_name: nameOfPerson }).optional(),
+  disks: z.array(Disk).optional(),
+});
+
+/** The fields of an entry of `clusters` in the configuration, see docs/adapters.md; all may be left out. */
+export const RULES = {
+  organization: pathSegment.optional(),
+  organizations: z.record(label, pathSegment).optional(),
+  tenantIsOrganization: z.boolean({ error: 'must be true or false' }).default(false),
+  defaults: Defaults.default({}),
+  providers: z.record(label, label).default({}),
+  regions: z.record(label, Region).default({}),
+  machines: z.record(label, Machine).default({}),
+  diskTypes: z.record(label, DiskType).default({}),
+} as const;
+
+export const ClusterRules = z.strictObject(RULES);
+export type ClusterRules = z.infer<typeof ClusterRules>;
+
+/** Those of a source that is told nothing. */
+export const NO_RULES: ClusterRules = ClusterRules.parse({});
+
+/** What is wrong with rules whose every field is right; undefined when nothing is. */
+export function contradictionIn({
+  organization,
+  organizations,
+  tenantIsOrganization,
+}: ClusterRules): string | undefined {
+  if (organization === undefined || (organizations === undefined && !tenantIsOrganization)) return undefined;
+  const other = organizations === undefined ? 'tenantIsOrganization' : 'organizations';
+  return `organization says whose every cluster is; leave it out, or ${other}`;
+}

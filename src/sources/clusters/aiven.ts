@@ -1,0 +1,171 @@
+import { z } from 'zod';
+import type { DescribedCluster } from '../../domain/cluster.ts';
+import { memory } from '../../domain/memory.ts';
+import { instant, pathSegment } from '../cluster-document.ts';
+import { count, countOrNone, label, quantity } from '../fields.ts';
+import { nothingListed } from '../listing.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
+
+const PROJECTS = '/v1/project';
+
+/** The service types that are databases; queues, connectors, dashboards and the like are no clusters of a fleet. */
+const DATABASES = 'alloydbomni,cassandra,clickhouse,dragonfly,influxdb,m3db,mysql,opensearch,pg,redis,valkey';
+
+/** The states that the contract has a word for. A service that is built or moved is, by its state, not told apart. */
+const STATUS: ReadonlyMap<string, string> = new Map([
+  ['RUNNING', 'Active'],
+  ['POWEROFF', 'Stopped'],
+]);
+
+const names = z.string().regex(/^[a-z0-9_-]+( *, *[a-z0-9_-]+)*$/i, {
+  error: 'must be names separated by commas',
+});
+
+const Options = z.strictObject({
+  projects: names
+    .optional()
+    .describe('the projects to read, separated by commas; all that the token may see when absent'),
+  types: names
+    .default(DATABASES)
+    .describe(`the types of service that are clusters, separated by commas; \`${DATABASES}\` when absent`),
+});
+
+const Projects = z.object({ projects: z.array(z.unknown()) });
+const Project = z.object({ project_name: pathSegment });
+const Services = z.object({ services: z.array(z.unknown()) });
+const Kind = z.object({ service_type: label });
+
+const NodeState = z.object({
+  state: label,
+  shard: z.object({ name: label.nullish(), position: countOrNone.nullish() }).nullish(),
+});
+
+const Service = z.object({
+  service_name: label,
+  state: label,
+  cloud_name: label,
+  plan: label,
+  node_count: count,
+  node_states: z.array(NodeState).nullish(),
+  node_cpu_count: count.nullish(),
+  node_memory_mb: quantity.nullish(),
+  disk_space_mb: countOrNone.nullish(),
+  create_time: instant,
+});
+type Service = z.infer<typeof Service>;
+
+/** The databases that Aiven runs for its customers. */
+export const adapter: ClusterAdapter = {
+  id: 'aiven',
+  options: Options,
+  baseUrl: 'https://api.aiven.io',
+  endpoints: [PROJECTS, `${PROJECTS}/{project}/service`],
+  readsFiles: false,
+  credentials: 'aivenv1',
+  schedule: '2-57/5 * * * *',
+  notes: `A project is a tenant, for the source's \`organizations\`. A project that cannot be read fails the whole reading;
+where one must not stop the others, give each a source of its own.
+
+| of Aiven | becomes |
+|---|---|
+| \`project/service_name\` | what identifies the cluster: Aiven gives no other id, so a service that is deleted and made again under its old name is taken for the old one |
+| \`state\` | \`RUNNING\` is \`Active\`, \`POWEROFF\` is \`Stopped\`; others, such as \`REBUILDING\` and \`REBALANCING\`, stay as they are |
+| \`cloud_name\` | \`aws-eu-west-1\` is the region \`eu-west-1\` of \`aws\`; name the others in the source's \`providers\`, such as \`google\` (GCP) and \`do\` (DigitalOcean), and in its \`regions\` where Aiven abridges a code, such as \`fra\` for \`fra1\`. A cloud of your own, \`custom-…\`, is a region by its whole name, whose provider the source's \`defaults\` have to say |
+| \`node_states[].shard\` | the shards are counted; 1 where no node is in one, as in a service that is powered off |
+| \`node_count\` | divided by the shards: the replicas |
+| \`plan\`, \`node_cpu_count\`, \`node_memory_mb\` | the machine's name and shape; memory in GiB of 1024 MB, rounded up to a whole one |
+| \`disk_space_mb\` | one disk of so many GiB, as Aiven counts it, of which it says no more: name, unit and price are those of \`*\` in the source's \`diskTypes\` |`,
+
+  async *clusters({ http, options }) {
+    const { projects, types } = Options.parse(options ?? {});
+    const wanted = listed(types);
+    for (const project of projects === undefined ? await projectsOf(http) : listed(projects)) {
+      const { data } = await http.json(`${PROJECTS}/${project}/service`, Services);
+      for (const [index, row] of data.services.entries()) {
+        const item = itemOf(row, index, project, wanted);
+        if (item !== undefined) yield item;
+      }
+    }
+  },
+};
+
+function listed(text: string): ReadonlySet<string> {
+  return new Set(text.split(',').map((name) => name.trim()));
+}
+
+async function projectsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
+  const { data } = await http.json(PROJECTS, Projects);
+  if (data.projects.length === 0) throw nothingListed(PROJECTS);
+  const found = new Set<string>();
+  for (const [index, row] of data.projects.entries()) {
+    const { value, reason } = readRow(Project, row, ['projects', index]);
+    // Without its name, nobody could say which clusters are not to be counted as missing.
+    if (value === undefined) throw new SourceError('invalid', `${PROJECTS}: ${reason}`);
+    found.add(value.project_name);
+  }
+  return found;
+}
+
+/** Undefined for a service that is no cluster. */
+function itemOf(
+  row: unknown,
+  index: number,
+  project: string,
+  wanted: ReadonlySet<string>,
+): ClusterItem | undefined {
+  const key = `${project}/${labelIn(row, 'service_name') ?? `service ${index + 1}`}`;
+  const kind = readRow(Kind, row);
+  if (kind.value === undefined) return rejectedRow(key, kind.reason, {});
+  if (!wanted.has(kind.value.service_type)) return undefined;
+  const { value, reason } = readRow(Service, row);
+  if (value === undefined) return rejectedRow(key, reason, {});
+  return { kind: 'cluster', cluster: described(value, project) };
+}
+
+function described(service: Service, project: string): DescribedCluster {
+  const shards = shardsOf(service);
+  return {
+    tenant: project,
+    key: `${project}/${service.service_name}`,
+    name: service.service_name,
+    ...placeOf(service.cloud_name),
+    status: STATUS.get(service.state) ?? service.state,
+    shards,
+    // While shards are added or taken away, the nodes do not come out even.
+    replicas: Math.ceil(service.node_count / shards),
+    machine: machineOf(service),
+    ...disksOf(service),
+    createdAt: service.create_time,
+  };
+}
+
+/** A node that leaves has a successor already. */
+function shardsOf({ node_states }: Service): number {
+  const staying = (node_states ?? []).filter(({ state }) => state !== 'leaving');
+  const shards = staying.map(({ shard }) => shard?.name ?? shard?.position?.toString());
+  return Math.max(1, new Set(shards.filter((shard) => shard !== undefined)).size);
+}
+
+/** A customer's own cloud has a name that says neither its provider nor its region there. */
+function placeOf(cloud: string): Pick<DescribedCluster, 'provider' | 'region'> {
+  const [, provider, code] = /^(?!custom-)([^-]+)-(.+)$/.exec(cloud) ?? [];
+  if (provider === undefined || code === undefined) return { region: { code: cloud } };
+  return { provider, region: { code } };
+}
+
+function machineOf({
+  plan,
+  node_cpu_count,
+  node_memory_mb,
+}: Service): NonNullable<DescribedCluster['machine']> {
+  if (node_cpu_count == null || node_memory_mb == null) return { name: plan };
+  const { ram, unit } = memory(node_memory_mb, 'MiB');
+  return { name: plan, cpu: node_cpu_count, ram: Math.ceil(ram), ramUnit: unit };
+}
+
+function disksOf({ disk_space_mb }: Service): Pick<DescribedCluster, 'disks'> {
+  if (disk_space_mb == null) return {};
+  if (disk_space_mb === 0) return { disks: [] };
+  return { disks: [{ type: {}, size: disk_space_mb / 1024, unit: 'GiB' }] };
+}

@@ -1,0 +1,145 @@
+import { z } from 'zod';
+import type { DescribedCluster } from '../../domain/cluster.ts';
+import { instant, pathSegment } from '../cluster-document.ts';
+import { count, label, quantity } from '../fields.ts';
+import { nothingListed } from '../listing.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
+
+const ORGANIZATIONS = '/v1/organizations';
+/** Many times what there is; an upstream that always has one more page is broken. */
+const MOST_PAGES = 1000;
+
+/** The states that the contract has a word for. `idle` is not one of them: the next query wakes the service. */
+const STATUS: ReadonlyMap<string, string> = new Map([
+  ['provisioning', 'Creating'],
+  ['running', 'Active'],
+  ['stopped', 'Stopped'],
+]);
+
+const Options = z.strictObject({
+  memoryPerCpu: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, { error: 'must be a whole number above 0' })
+    .default('4')
+    .describe(
+      'GiB of memory that a replica has for each CPU, since the API says nothing of CPUs; `4` when absent',
+    ),
+});
+
+const Page = z.object({ result: z.array(z.unknown()), nextCursor: z.string().nullish() });
+const Organization = z.object({ id: pathSegment });
+
+const Service = z
+  .object({
+    id: label,
+    name: label,
+    provider: label,
+    region: label,
+    state: label,
+    numReplicas: count.nullish(),
+    /** In place of `numReplicas` where their number scales. */
+    minReplicas: count.nullish(),
+    minReplicaMemoryGb: quantity.nullish(),
+    createdAt: instant,
+  })
+  .transform(({ numReplicas, minReplicas, ...service }, context) => {
+    const replicas = numReplicas ?? minReplicas;
+    if (replicas != null) return { ...service, replicas };
+    const message = 'is missing, and so is minReplicas; one of them must be a whole number above 0';
+    context.addIssue({ code: 'custom', path: ['numReplicas'], message });
+    return z.NEVER;
+  });
+
+/** The services of ClickHouse's own cloud. */
+export const adapter: ClusterAdapter = {
+  id: 'clickhouse-cloud',
+  options: Options,
+  baseUrl: 'https://api.clickhouse.cloud',
+  endpoints: [ORGANIZATIONS, `${ORGANIZATIONS}/{organization}/services`],
+  readsFiles: false,
+  credentials: 'basic',
+  schedule: '3-58/5 * * * *',
+  notes: `The token is an API key's \`id:secret\`; a key sees the one organization that it belongs to. That organization's id is
+the tenant, for the source's \`organizations\`.
+
+| of ClickHouse Cloud | becomes |
+|---|---|
+| \`id\` | what identifies the cluster |
+| \`state\` | \`running\` is \`Active\`, \`stopped\` is \`Stopped\`, \`provisioning\` is \`Creating\`; others, such as \`idle\` and \`degraded\`, stay as they are |
+| (nothing) | 1 shard: storage is shared, and every replica has all of the data |
+| \`numReplicas\`, else \`minReplicas\` | the replicas |
+| \`minReplicaMemoryGb\` | the machine: so many GiB, rounded up, which is what a replica always has while it scales, with one CPU for each 4 of them (option \`memoryPerCpu\`), rounded up. Its name is \`16 GiB\`, to be used in the source's \`machines\`; without the field, the source's \`defaults\` have to say the machine |
+| (nothing) | the disks: data lies in object storage. There are none unless the source's \`defaults\` list some |`,
+
+  async *clusters({ http, options }) {
+    const memoryPerCpu = Number(Options.parse(options ?? {}).memoryPerCpu);
+    for (const organization of await organizationsOf(http)) {
+      const path = `${ORGANIZATIONS}/${organization}/services`;
+      let index = 0;
+      for await (const row of rowsOf(http, path)) {
+        index += 1;
+        const { value, reason } = readRow(Service, row);
+        if (value === undefined) {
+          const key = labelIn(row, 'id') ?? labelIn(row, 'name') ?? `service ${index} of ${organization}`;
+          yield rejectedRow(key, reason, {});
+          continue;
+        }
+        yield { kind: 'cluster', cluster: described(value, organization, memoryPerCpu) };
+      }
+    }
+  },
+};
+
+async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  let index = 0;
+  for await (const row of rowsOf(http, ORGANIZATIONS)) {
+    const { value, reason } = readRow(Organization, row, ['result', index++]);
+    // Without its id, nobody could say which clusters are not to be counted as missing.
+    if (value === undefined) throw new SourceError('invalid', `${ORGANIZATIONS}: ${reason}`);
+    found.add(value.id);
+  }
+  if (found.size === 0) throw nothingListed(ORGANIZATIONS);
+  return found;
+}
+
+/** All rows of a list, which names its next page by a cursor where it has one. */
+async function* rowsOf(http: SourceHttp, path: string): AsyncGenerator<unknown, void> {
+  const asked = new Set<string>();
+  for (let cursor = ''; !asked.has(cursor) && asked.size < MOST_PAGES; ) {
+    asked.add(cursor);
+    const { data } = await http.json(path, Page, cursor === '' ? {} : { query: { cursor } });
+    yield* data.result;
+    cursor = data.nextCursor ?? '';
+    if (cursor === '') return;
+  }
+  throw new SourceError('invalid', `${path} repeats a page, or has more than ${MOST_PAGES} pages`);
+}
+
+function described(
+  service: z.infer<typeof Service>,
+  organization: string,
+  memoryPerCpu: number,
+): DescribedCluster {
+  return {
+    tenant: organization,
+    key: service.id,
+    name: service.name,
+    provider: service.provider,
+    region: { code: service.region },
+    status: STATUS.get(service.state) ?? service.state,
+    shards: 1,
+    replicas: service.replicas,
+    ...machineOf(service.minReplicaMemoryGb, memoryPerCpu),
+    createdAt: service.createdAt,
+  };
+}
+
+/** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. */
+function machineOf(gib: number | null | undefined, memoryPerCpu: number): Pick<DescribedCluster, 'machine'> {
+  if (gib == null) return {};
+  const ram = Math.ceil(gib);
+  const cpu = Math.ceil(ram / memoryPerCpu);
+  return { machine: { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' } };
+}

@@ -1,0 +1,80 @@
+import type { ClusterAdapter, ClusterContext, ClusterItem } from '../source.ts';
+import { ApiServer } from './kubernetes/api-server.ts';
+import { connectionTo } from './kubernetes/connect.ts';
+import { KINDS } from './kubernetes/kinds.ts';
+import { listed, nothingInstalled } from './kubernetes/list.ts';
+import { Options, readSettings } from './kubernetes/options.ts';
+import { type Target, targetsOf } from './kubernetes/target.ts';
+import { TIMING } from './kubernetes/view.ts';
+import { watched } from './kubernetes/watch.ts';
+
+/** The database clusters that operators run in a Kubernetes cluster: one file of `kubernetes/kinds/` for each kind. */
+export const adapter: ClusterAdapter = {
+  id: 'kubernetes',
+  options: Options,
+  endpoints: KINDS.map(({ apiVersion, plural }) => `/apis/${apiVersion}/${plural}`),
+  readsFiles: true,
+  credentials: 'bearer',
+  schedule: '*/5 * * * *',
+  notes: `Reads the custom resources of database operators, and watches them: a change is seen within a second, and the
+schedule only makes sure. The source's URL is one of
+
+- the address of an API server, \`https://…\`, with the source's token as its bearer token;
+- the path of a kubeconfig, with whatever credentials that holds: a token, certificates, a plugin that is run;
+- \`https://kubernetes.default.svc\` without a token, inside a pod: the pod's own service account.
+
+The credentials must be allowed to \`list\` and \`watch\` these objects, in all namespaces or in those that the option
+\`namespaces\` names:
+
+\`\`\`yaml
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: fleetbook
+rules:
+${KINDS.map(
+  ({ apiVersion, plural }) =>
+    `  - { apiGroups: [${apiVersion.split('/')[0]}], resources: [${plural}], verbs: [list, watch] }`,
+).join('\n')}
+\`\`\`
+
+A kind whose operator is not installed is left out, and looked for again every five minutes while the source is watched;
+where none is installed the source fails, and nothing is changed. Without the right to a kind an API server does not say
+whether that is installed (403): leave it out by the option \`kinds\`. An object that cannot be used is left out with its
+reason, and its clusters keep what they had before.
+
+Whose a cluster is says its namespace, or the label that the option \`organizationLabel\` names; an object without that
+label is rejected. Machine type, region, provider and creator are read from an annotation of the object, else from a
+label of it, else (type and region) from the node label that its pods are bound to by a node selector or a required node
+affinity. Cores are rounded up to whole ones; memory and volumes to whole GiB where they are written in powers of 1024
+(\`Gi\`) or as plain bytes that are whole MiB, else to whole GB. Machine and disks are those of one instance. A storage
+class is the disk type's name; Kubernetes knows no price.
+
+${KINDS.map(({ notes }) => notes).join('\n\n')}`,
+
+  async *clusters(context) {
+    const { server, targets } = opened(context);
+    const forever = new AbortController().signal;
+    let anything = false;
+    for (const target of targets) {
+      const found = await listed(server, target, TIMING.answerMs, forever);
+      anything ||= found !== undefined;
+      for (const items of found?.objects.values() ?? []) yield* items;
+    }
+    if (!anything) throw nothingInstalled(targets);
+  },
+
+  async *watch(context): AsyncGenerator<readonly ClusterItem[], void> {
+    const { server, targets } = opened(context);
+    yield* watched(server, targets, TIMING, context.signal);
+  },
+};
+
+function opened({ address, options }: ClusterContext): { server: ApiServer; targets: readonly Target[] } {
+  const settings = readSettings(options);
+  const { context, caFile } = settings;
+  return {
+    server: new ApiServer(() => connectionTo({ ...address, context, caFile })),
+    targets: targetsOf(settings),
+  };
+}

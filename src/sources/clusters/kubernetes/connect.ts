@@ -1,0 +1,141 @@
+import { readFile } from 'node:fs/promises';
+import type { RequestOptions } from 'node:https';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { SourceError } from '../../source.ts';
+
+/** An API server as one request needs it. */
+export interface Connection {
+  readonly base: URL;
+  /** Credentials, certificates and proxy; holds secrets. */
+  readonly options: RequestOptions;
+}
+
+export interface ServerAddress {
+  /** `https://…`, the path of a kubeconfig, or `https://kubernetes.default.svc` for the one around this pod. */
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly context: string | undefined;
+  readonly caFile: string | undefined;
+  /** Below which a pod's own credentials lie; the root of the file system but for tests. */
+  readonly root?: string;
+}
+
+/** How a pod calls the API server that it belongs to. */
+const IN_CLUSTER = /^kubernetes\.default\.svc(\.[a-z0-9.-]+)?$/;
+
+/**
+ * Reads where the API server is and how it is to be asked. Reads files anew and runs a kubeconfig's plugin again each
+ * time, so that rotated tokens and certificates are found.
+ * @throws SourceError `misconfigured`, `gone` (no such file) or `retry` (a plugin failed); none repeats a secret
+ */
+export async function connectionTo(address: ServerAddress): Promise<Connection> {
+  const config = await configOf(address);
+  const server = config.getCurrentCluster()?.server ?? '';
+  const base = URL.canParse(server) ? new URL(server) : undefined;
+  if (base === undefined || !/^https?:$/.test(base.protocol))
+    throw misconfigured('the kubeconfig names no server that starts with https://');
+  const options: RequestOptions = {};
+  try {
+    await config.applyToHTTPSOptions(options);
+  } catch (error) {
+    throw failureOfCredentials(error, address);
+  }
+  for (const value of Object.values(options.headers ?? {})) {
+    // Checked here because Node's own message names the header only.
+    if (!/^[\x20-\x7e]*$/.test(String(value)))
+      throw misconfigured('the token holds a character that no header can carry');
+  }
+  return { base, options };
+}
+
+async function configOf(address: ServerAddress): Promise<KubeConfig> {
+  // Half a second and some 60 MB: only who reads a Kubernetes source pays for it.
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  const { token, caFile, context } = address;
+  const url = URL.canParse(address.url) ? new URL(address.url) : undefined;
+  if (url === undefined || url.protocol === 'file:') {
+    if (token !== undefined || caFile !== undefined)
+      throw misconfigured(
+        'a kubeconfig has credentials and certificates of its own: leave token and caFile out',
+      );
+    await loadFile(config, url === undefined ? resolve(address.url) : fileURLToPath(url), context);
+    return config;
+  }
+  if (!/^https?:$/.test(url.protocol))
+    throw misconfigured(`the source's URL starts with ${url.protocol}; it must start with https:`);
+  if (url.username !== '' || url.password !== '')
+    throw misconfigured("the source's URL holds credentials; give them as the source's token instead");
+  if (context !== undefined)
+    throw misconfigured(
+      "context belongs to a kubeconfig; the source's URL is no path of one: leave context out",
+    );
+  if (token === undefined && caFile === undefined && IN_CLUSTER.test(url.hostname)) {
+    config.loadFromCluster(address.root);
+    if (config.getCurrentCluster()?.server.includes('undefined'))
+      throw misconfigured(`${url.origin} needs no token only inside a pod, and this is none`);
+    return config;
+  }
+  const cluster = {
+    name: 'source',
+    server: url.origin + url.pathname,
+    // Plain http, e.g. through `kubectl proxy`, has nothing to verify; the library wants to hear it.
+    skipTLSVerify: url.protocol === 'http:',
+    ...(caFile === undefined ? {} : { caFile }),
+  };
+  config.loadFromClusterAndUser(cluster, { name: 'source', ...(token === undefined ? {} : { token }) });
+  return config;
+}
+
+async function loadFile(config: KubeConfig, path: string, context: string | undefined): Promise<void> {
+  // Read before the library does, which blocks, and reports in other words.
+  await readFile(path).catch((cause: unknown) => {
+    const code = codeOf(cause);
+    const kind = code === 'ENOENT' || code === 'ENOTDIR' ? 'gone' : 'misconfigured';
+    throw new SourceError(kind, `the kubeconfig ${path} cannot be read (${code})`, { cause });
+  });
+  try {
+    config.loadFromFile(path);
+  } catch {
+    // The parser's message quotes the file.
+    throw misconfigured(`${path} is no kubeconfig: it cannot be parsed`);
+  }
+  if (context !== undefined) config.setCurrentContext(context);
+  const names = config.getContexts().map(({ name }) => name);
+  const current = config.getCurrentContext();
+  if (!names.includes(current)) {
+    throw misconfigured(
+      `${path} has no context ${JSON.stringify(current ?? '')}; set the option context to one of ${names.join(', ')}`,
+    );
+  }
+  if (config.getCurrentCluster() === null || config.getCurrentUser() === null)
+    throw misconfigured(`the context ${current} of ${path} names a cluster or a user that is not in it`);
+}
+
+function failureOfCredentials(error: unknown, { url }: ServerAddress): SourceError {
+  const [code, message] = [codeOf(error), error instanceof Error ? error.message : ''];
+  if (error instanceof Error && 'path' in error) {
+    return misconfigured(
+      `${String(error.path)}, which the credentials for ${url} need, cannot be used (${code})`,
+    );
+  }
+  if (message.startsWith('HTTP protocol is not allowed'))
+    return misconfigured(
+      `${url} names a server without https; set insecure-skip-tls-verify there if that is right`,
+    );
+  // What a plugin prints may hold secrets.
+  return new SourceError(
+    'retry',
+    `the credentials in ${url} cannot be had: its plugin failed; see what kubectl says with the same kubeconfig`,
+  );
+}
+
+function misconfigured(message: string): SourceError {
+  return new SourceError('misconfigured', message);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}

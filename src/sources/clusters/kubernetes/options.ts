@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { label } from '../../fields.ts';
+import { SourceError } from '../../source.ts';
+import type { ClusterKind } from './kind.ts';
+import { KINDS } from './kinds.ts';
+import type { Naming } from './naming.ts';
+
+const path = z.string().min(1, { error: 'must be a path' });
+
+const names = z.string().regex(/^[a-z0-9.-]+(\s*,\s*[a-z0-9.-]+)*$/, {
+  error: 'must be names with commas between them',
+});
+
+/** A label's or annotation's key, with or without a prefix. */
+const key = z.string().regex(/^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/, {
+  error: 'must be the key of a label, such as topology.kubernetes.io/region',
+});
+
+const known = KINDS.map(({ id }) => id);
+
+export const Options = z.strictObject({
+  context: label
+    .optional()
+    .describe(
+      "context of the kubeconfig, where the source's URL is the path of one; its current one when absent",
+    ),
+  caFile: path
+    .optional()
+    .describe('PEM file of the certificate authority that signed the API server; the usual ones when absent'),
+  kinds: names
+    .refine((text) => split(text).every((id) => known.includes(id)), {
+      error: `must be some of ${known.join(', ')}, with commas between them`,
+    })
+    .optional()
+    .describe(`what is read, of ${known.join(', ')}; all of them when absent`),
+  namespaces: names
+    .optional()
+    .describe('namespaces that are read, with commas between them; all when absent'),
+  labelSelector: label
+    .optional()
+    .describe('reads only objects that it selects, e.g. `fleetbook=yes,tier!=test`; all when absent'),
+  organizationLabel: key
+    .optional()
+    .describe('label whose value says whose the cluster is; its namespace does when absent'),
+  instanceTypeLabel: key
+    .default('node.kubernetes.io/instance-type')
+    .describe(
+      'annotation or label of the object, or node label that its pods ask for, with the machine type; `node.kubernetes.io/instance-type` when absent',
+    ),
+  regionLabel: key
+    .default('topology.kubernetes.io/region')
+    .describe('the same with the code of the region; `topology.kubernetes.io/region` when absent'),
+  providerLabel: key
+    .default('fleetbook/provider')
+    .describe('annotation or label of the object with the provider; `fleetbook/provider` when absent'),
+  creatorLabel: key
+    .default('fleetbook/creator')
+    .describe(
+      'annotation or label of the object with the name of who made it, first name first; `fleetbook/creator` when absent',
+    ),
+});
+
+/** A source's options as they are used. */
+export interface Settings extends Naming {
+  readonly context: string | undefined;
+  readonly caFile: string | undefined;
+  readonly kinds: readonly ClusterKind[];
+  /** Undefined stands for all of them at once. */
+  readonly namespaces: readonly (string | undefined)[];
+  readonly labelSelector: string | undefined;
+}
+
+/** Without what every source of clusters may be told, which is not for the adapter. */
+const Own = z.object(Options.shape);
+
+/** @throws SourceError `misconfigured` for options that the configuration has let through without reading them */
+export function readSettings(given: unknown): Settings {
+  const parsed = Own.safeParse(given ?? {});
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map(({ path: at, message }) => `${at.join('.')} ${message}`).join('; ');
+    throw new SourceError('misconfigured', `the source's options: ${wrong}`);
+  }
+  const { kinds, namespaces, context, caFile, labelSelector, ...naming } = parsed.data;
+  const wanted = kinds === undefined ? known : split(kinds);
+  return {
+    ...naming,
+    context,
+    caFile,
+    labelSelector,
+    kinds: KINDS.filter(({ id }) => wanted.includes(id)),
+    namespaces: namespaces === undefined ? [undefined] : [...new Set(split(namespaces))],
+  };
+}
+
+function split(text: string): string[] {
+  return text.split(',').map((each) => each.trim());
+}

@@ -1,0 +1,36 @@
+import type { ClusterItem } from '../../source.ts';
+import type { ClusterKind } from './kind.ts';
+import { identityOf } from './metadata.ts';
+import type { Settings } from './options.ts';
+
+/** One kind of object in one namespace, or in all of them: what one list and one watch can cover. */
+export interface Target {
+  readonly path: string;
+  /** Without its verb: `clusters.postgresql.cnpg.io`. */
+  readonly resource: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Tells an object from the others, also from an earlier one of its name. */
+  identity(object: unknown): string;
+  read(object: unknown): readonly ClusterItem[];
+}
+
+/** Everything that a source reads. */
+export function targetsOf(settings: Settings): readonly Target[] {
+  const { kinds, namespaces, labelSelector } = settings;
+  return kinds.flatMap((kind) => namespaces.map((namespace) => target(kind, namespace)));
+
+  function target(kind: ClusterKind, namespace: string | undefined): Target {
+    const [group = ''] = kind.apiVersion.split('/');
+    const inNamespace = namespace === undefined ? '' : `/namespaces/${namespace}`;
+    return {
+      path: `/apis/${kind.apiVersion}${inNamespace}/${kind.plural}`,
+      resource: `${kind.plural}.${group}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
+      query: labelSelector === undefined ? {} : { labelSelector },
+      identity(object) {
+        const { uid, where } = identityOf(object);
+        return uid ?? where;
+      },
+      read: (object) => kind.read(object, settings),
+    };
+  }
+}

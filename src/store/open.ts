@@ -1,0 +1,58 @@
+import { openSession, Pool, type Session, type Sql } from './client.ts';
+
+/** `owner` migrates; `worker` writes for every organization; `reader` serves, and row-level security holds it. */
+export type StoreRole = 'owner' | 'worker' | 'reader';
+
+const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
+  owner: undefined,
+  worker: 'fleetbook_worker',
+  reader: 'fleetbook_reader',
+};
+
+/** Connections that all act in one role. `await using` closes them. */
+export interface SqlStore extends AsyncDisposable {
+  /** For hot and set-based statements: postgres.js prepares and names them itself, one round trip each. */
+  readonly sql: Sql;
+  /** A connection apart from the pool's; it opens when first used. */
+  session(): Session;
+  /** Leaves connections that nothing comes back on, e.g. after a failover that closed none, for new ones. */
+  renew(): void;
+}
+
+export interface StoreOptions {
+  readonly url: string;
+  readonly role: StoreRole;
+  /** Connections of each of the two clients; they open when first used. */
+  readonly connections?: number;
+  /** Milliseconds after which Postgres itself gives a statement up. */
+  readonly statementTimeoutMs?: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName?: string;
+}
+
+/** Connects lazily: nothing is opened before the first query. */
+export function openSqlStore(options: StoreOptions): SqlStore {
+  const client = clientOptions(options);
+  const pool = new Pool(options.url, client, () => undefined);
+  return {
+    sql: pool.sql,
+    session: () => openSession(options.url, client),
+    renew: () => pool.renew(),
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}
+
+export function clientOptions(options: StoreOptions) {
+  const role = DATABASE_ROLE[options.role];
+  return {
+    max: options.connections ?? 4,
+    connect_timeout: 5,
+    onnotice: () => {},
+    connection: {
+      application_name: options.applicationName ?? `fleetbook ${options.role}`,
+      TimeZone: 'UTC',
+      ...(role === undefined ? {} : { role }),
+      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { barsOf, percentile, type Results } from '../../bench/read/bars.ts';
+import { chart } from '../../bench/read/chart.ts';
+import { verdict } from '../../bench/support/bar.ts';
+
+const run = (p99: number) => ({ p50: 1, p99, max: 9, answered: 1000 });
+
+/** Rounds in which the whole machine became slower: what is compared in each round stays as it was. */
+function results(changed: Partial<Results> = {}): Results {
+  const starts = { fleetbook: [300, 300], fastify: [200, 200] };
+  return {
+    machine: {
+      cores: 2,
+      pinned: true,
+      node: '26.10.0',
+      rounds: 2,
+      seconds: 1,
+      at: '2026-01-02T03:04:05.678Z',
+    },
+    hot: {
+      targets: [
+        {
+          id: 'list',
+          what: 'machines <3 KB>',
+          body: 3000,
+          perSecond: {
+            fleetbook: [950, 475],
+            bare: [1000, 500],
+            redis: [500, 250],
+            drizzle: [50, 25],
+            nginx: [1250, 625],
+          },
+          cpu: { fleetbook: [100, 100], bare: [96, 96], redis: [], drizzle: [], nginx: [] },
+        },
+        {
+          id: 'unchanged',
+          what: '304',
+          body: 0,
+          perSecond: { fleetbook: [800, 850], bare: [1000, 1000] },
+          cpu: { fleetbook: [], bare: [] },
+        },
+      ],
+      halfLoad: { rate: 500, fleetbook: [run(1.4), run(2.8)], bare: [run(1), run(2)] },
+    },
+    misses: {
+      redis: { fleetbook: [950, 900], peer: [1000, 1000], share: 1 },
+      postgres: { fleetbook: [950, 900], peer: [1000, 1000], share: 0.5 },
+      postgresClusters: { fleetbook: [95, 90], peer: [100, 100], share: 0.99 },
+    },
+    singleFlight: { callers: 1000, answered: 1000, queries: 2 },
+    starts,
+    processes: { why: 'one core' },
+    coherence: { readers: 3, told: [10, 20, 30], untold: [900, 1600], lost: 6, older: 0 },
+    scale: undefined,
+    ...changed,
+  };
+}
+
+const barNamed = (what: string, of = results()) => {
+  const bar = barsOf(of).find((one) => one.what === what);
+  if (!bar) throw new Error(`there is no bar "${what}"`);
+  return { found: bar.found, verdict: verdict(bar), note: bar.note };
+};
+
+describe('the bars of reading', () => {
+  it('compare what was measured in the same round', () => {
+    expect(barNamed('machines <3 KB> / bare node:http')).toMatchObject({ found: 0.95, verdict: 'PASS' });
+    expect(barNamed('machines <3 KB> / nginx')).toMatchObject({ found: 0.76, verdict: 'PASS' });
+    expect(barNamed('304 / bare node:http')).toMatchObject({ found: 0.825, verdict: 'MISSED' });
+    expect(barNamed('p99 at half load / bare node:http')).toMatchObject({ found: 1.4, verdict: 'PASS' });
+  });
+
+  it('do not count misses that memory answered after all', () => {
+    expect(barNamed('misses, Redis / Fastify + Redis')).toMatchObject({ found: 0.925, verdict: 'PASS' });
+    expect(barNamed('misses, PostgreSQL, lists / Fastify + Drizzle')).toMatchObject({
+      found: undefined,
+      verdict: 'not measured',
+    });
+  });
+
+  it('take a second query for a miss of the bar', () => {
+    expect(barNamed('their queries').verdict).toBe('MISSED');
+  });
+
+  it('say what could not be measured, and why', () => {
+    expect(barNamed('--processes N / N × one')).toEqual({
+      found: undefined,
+      verdict: 'not measured',
+      note: 'one core',
+    });
+    const [target, ...others] = results().hot.targets;
+    if (!target) throw new Error('unreachable: the results have targets');
+    const { nginx: _, ...perSecond } = target.perSecond;
+    const without = results({ hot: { ...results().hot, targets: [{ ...target, perSecond }, ...others] } });
+    expect(barNamed('machines <3 KB> / nginx', without)).toMatchObject({
+      verdict: 'not measured',
+      note: expect.stringContaining('apt-get install nginx-light'),
+    });
+  });
+
+  it('judge coherence by the slowest hundredth', () => {
+    expect(barNamed('commit to visible on 3 readers, p99')).toMatchObject({ found: 30, verdict: 'PASS' });
+    expect(barNamed('the same, messages lost, p99')).toMatchObject({ found: 1600, verdict: 'MISSED' });
+  });
+});
+
+it('a percentile is one of the figures', () => {
+  expect(percentile([3, 1, 2], 0.5)).toBe(2);
+  expect(percentile([3, 1, 2], 1)).toBe(3);
+  expect(percentile([], 0.5)).toBeNaN();
+});
+
+it('the chart has a bar for each server of each target, and tells where it was drawn', () => {
+  const svg = chart(results());
+  expect(svg.match(/<rect class="fleetbook" x="150"/g)).toHaveLength(2);
+  expect(svg.match(/<rect class="nginx" x="150"/g)).toHaveLength(1);
+  expect(svg).toContain('machines &lt;3 KB&gt;');
+  expect(svg).toContain('2026-01-02; 2 cores, server and load pinned to one each; Node 26.10.0');
+  expect(svg).not.toContain('NaN');
+});

@@ -1,0 +1,84 @@
+/** `--json` of the commands that change something: one value on standard output, and nothing else there. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { hetzner } from '../support/provider-answers.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { fleetbook } from './run.ts';
+
+const closing = new AsyncDisposableStack();
+let env: Record<string, string>;
+beforeAll(async () => {
+  const database = closing.use(await createDatabase({ migrated: false }));
+  const redis = closing.use(await startTestRedis());
+  env = { DATABASE_URL: database.url, REDIS_URL: redis.url, CATALOGUE_CURRENCY: 'EUR' };
+});
+afterAll(() => closing.disposeAsync());
+
+const run = (...args: string[]) =>
+  fleetbook([...args, '--json'], { HETZNER_URL: 'http://127.0.0.1:1', ...env });
+async function sync(names: readonly string[]) {
+  await using upstream = await fakeUpstream();
+  hetzner(upstream, [{ names }], names.length);
+  return await fleetbook(['sync', 'hetzner', '--json'], { ...env, HETZNER_URL: upstream.url });
+}
+const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
+
+it('migrate, sync, publish, hold reject and hold approve tell a program what they did', {
+  timeout: 90_000,
+}, async () => {
+  const migrated = await run('migrate');
+  expect({ ...migrated, stdout: JSON.parse(migrated.stdout) }).toEqual({
+    code: 0,
+    stdout: { migrated: true },
+    stderr: '',
+  });
+
+  const first = await sync(NAMES);
+  expect(first.code).toBe(0);
+  expect(JSON.parse(first.stdout)).toEqual({
+    source: 'hetzner',
+    outcome: 'changed',
+    counts: { seen: 6, added: 6, changed: 0, retired: 0, rejected: 0 },
+    broken: [],
+    published: true,
+  });
+  const published = await run('publish');
+  expect(JSON.parse(published.stdout)).toEqual({ published: 0 });
+
+  const held = await sync(NAMES.slice(0, 2));
+  expect({ code: held.code, told: JSON.parse(held.stdout) }).toEqual({
+    code: 1,
+    told: expect.objectContaining({
+      source: 'hetzner',
+      outcome: 'held',
+      broken: [expect.objectContaining({ guard: expect.any(String), detail: expect.any(String) })],
+      published: false,
+    }),
+  });
+  expect(held.stderr).toContain('held for a decision');
+  const rejected = await run('hold', 'reject', 'hetzner');
+  expect(JSON.parse(rejected.stdout)).toEqual({ source: 'hetzner', batch: 1, decision: 'rejected' });
+
+  expect((await sync(NAMES.slice(0, 2))).code).toBe(1);
+  const approved = await run('hold', 'approve', 'hetzner');
+  expect(JSON.parse(approved.stdout)).toEqual({
+    source: 'hetzner',
+    batch: 2,
+    decision: 'approved',
+    counts: expect.objectContaining({ retired: 4 }),
+    published: true,
+  });
+});
+
+it('what fails prints nothing on standard output', { timeout: 90_000 }, async () => {
+  for (const args of [
+    ['sync', 'linode'],
+    ['hold', 'reject', 'hetzner'],
+    ['sync', 'hetzner'],
+  ]) {
+    const { code, stdout, stderr } = await run(...args);
+    expect({ failed: code > 0, stdout }).toEqual({ failed: true, stdout: '' });
+    expect(stderr).toMatch(/^fleetbook: /);
+  }
+});

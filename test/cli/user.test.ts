@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addSample, type Sample } from '../snapshot/rows.ts';
+import { openScene, type Scene, type TestReader } from '../snapshot/scene.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { fleetbook } from './run.ts';
+
+// Every command is a process of its own, and a busy machine starts them slowly.
+describe('user', { timeout: 90_000 }, () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+  let scene: Scene;
+  let sample: Sample;
+  let reader: TestReader;
+
+  beforeAll(async () => {
+    const redis = closing.use(await startTestRedis());
+    scene = closing.use(await openScene(redis));
+    env = { DATABASE_URL: scene.db.url, REDIS_URL: redis.url };
+    sample = await addSample(scene.sql);
+    await scene.sql`insert into organizations (slug, name) values ('empty', 'Empty')`;
+    await scene.publisher.publishDirty();
+    reader = scene.reader({ pollMs: 60_000 });
+    await reader.catalogue.providers();
+    await until(() => reader.link.linked);
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const user = (...args: string[]) => fleetbook(['user', ...args], env);
+  /** The creator of an organization's only cluster, as a reader that has heard of everything shows it. */
+  const creator = async (organization: number) => {
+    const { body } = await reader.clusters.clusters(organization);
+    const [{ user }] = JSON.parse(body.identity.toString());
+    return `${user.first_name} ${user.last_name}`;
+  };
+
+  it('list shows who made an organization’s clusters, and nobody of another one', async () => {
+    const [ofA, ofEmpty, json] = await Promise.all([
+      user('list', '--org', 'a'),
+      user('list', '--org', 'empty'),
+      user('list', '--org', 'b', '--json'),
+    ]);
+    expect(ofA).toEqual({
+      code: 0,
+      stdout: 'ID  FIRST NAME  LAST NAME     CLUSTERS\n1   Ann         cluster-test  1\n',
+      stderr: '',
+    });
+    expect(ofEmpty.stdout).toBe('no cluster of empty names who made it\n');
+    expect(JSON.parse(json.stdout)).toEqual([
+      { id: 2, firstName: 'Ann', lastName: 'cluster-test', clusters: 1 },
+    ]);
+  });
+
+  it('rename shows another name in the clusters of every reader at once', async () => {
+    expect(await creator(sample.a)).toBe('Ann cluster-test');
+    const renamed = await user('rename', '1', '--org', 'a', '--first-name', 'Änne', '--last-name', 'Ørsted');
+    expect(renamed).toEqual({
+      code: 0,
+      stdout: 'Ann cluster-test is shown as Änne Ørsted (id 3) from now on, in 1 cluster\n',
+      stderr: '',
+    });
+    await until(async () => (await creator(sample.a)) === 'Änne Ørsted', { timeoutMs: 1000 });
+    expect(await creator(sample.b)).toBe('Ann cluster-test');
+  });
+
+  it('delete leaves clusters without a name, and --json tells what it did', async () => {
+    const { code, stdout, stderr } = await user('delete', '3', '--org', 'a', '--json');
+    expect({ code, stderr, told: JSON.parse(stdout) }).toEqual({
+      code: 0,
+      stderr: '',
+      told: { id: 3, was: { firstName: 'Änne', lastName: 'Ørsted' }, clusters: 1, published: true },
+    });
+    await until(async () => (await creator(sample.a)) === ' ', { timeoutMs: 1000 });
+    expect(await creator(sample.b)).toBe('Ann cluster-test');
+    expect((await user('list', '--org', 'a')).stdout).toBe('no cluster of a names who made it\n');
+  });
+
+  it.each([
+    [['delete', '2', '--org', 'a'], 1, /^fleetbook: a has no user 2; see fleetbook user list --org a\n$/],
+    [['delete', '1', '--org', 'a'], 1, /has no user 1/],
+    [['delete', '2', '--org', 'nobody'], 1, /there is no organization "nobody"/],
+    [
+      ['delete', 'Ann', '--org', 'b'],
+      2,
+      /"Ann" is no user id; it is the number that `fleetbook user list` shows/,
+    ],
+    [
+      ['rename', '2', '--org', 'b', '--first-name', '', '--last-name', ' '],
+      2,
+      /fleetbook user delete 2 --org b/,
+    ],
+    [['rename', '2', '--org', 'b', '--first-name', 'a\nb', '--last-name', ''], 2, /each on one line/],
+    [['rename', '2', '--org', 'b', '--first-name', 'x'], 2, /required option '--last-name <name>'/],
+    [['list'], 2, /required option '--org <slug>'/],
+  ])('%j ends with %i and one line that says what would do', async (args, code, message) => {
+    const result = await user(...args);
+    expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
+    expect(result.stderr).toMatch(message);
+    expect(result.stderr.trim().split('\n')).toHaveLength(1);
+    expect(await creator(sample.b)).toBe('Ann cluster-test');
+  });
+});

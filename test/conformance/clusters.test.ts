@@ -1,0 +1,279 @@
+import { CronExpressionParser } from 'cron-parser';
+import { describe, expect, it } from 'vitest';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
+import { SETTINGS } from '../../src/settings.ts';
+import { openSourceHttp } from '../../src/sources/http.ts';
+import { descriptionOf, environmentKey, readOptions } from '../../src/sources/options.ts';
+import { clusterAdapters } from '../../src/sources/registry.ts';
+import {
+  type ClusterAdapter,
+  type ClusterItem,
+  type CredentialKind,
+  type DocumentItem,
+  type RejectedRow,
+  SourceError,
+  type SourceFailureKind,
+} from '../../src/sources/source.ts';
+import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
+import { type ClusterCase, type ClusterPage, clusterCaseOf } from './cluster-case.ts';
+import { changed, everyObject, reversed, without } from './json-changes.ts';
+
+const TOKEN = 'conformance:token';
+
+const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp | null>> = {
+  none: { authorization: null, 'x-auth-token': null },
+  bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
+  basic: { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
+  'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
+  aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
+};
+
+interface Reading {
+  readonly clusters: readonly DescribedCluster[];
+  readonly rejected: readonly RejectedRow[];
+  readonly documents: readonly DocumentItem[];
+}
+
+interface Circumstances {
+  readonly otherwise?: (page: ClusterPage) => FakeAnswer | undefined;
+  /** Each page must be asked for exactly once. */
+  readonly whole?: boolean;
+  /** The version of each page that is stored already. */
+  readonly stored?: string;
+  /** What each request must say of that version. */
+  readonly ifNoneMatch?: string | null;
+  readonly deadlineMs?: number;
+}
+
+/** Reads the case's pages, some of them answered otherwise. */
+async function read(
+  adapter: ClusterAdapter,
+  { pages, basePath = '', options }: ClusterCase,
+  { otherwise, whole = false, stored, ifNoneMatch = null, deadlineMs = 5_000 }: Circumstances = {},
+): Promise<Reading> {
+  await using upstream = await fakeUpstream();
+  for (const page of pages) {
+    const headers = { ...CREDENTIALS[adapter.credentials], 'if-none-match': ifNoneMatch };
+    const call = { path: page.path, query: page.query, headers, times: whole ? 1 : ('any' as const) };
+    const answer = otherwise?.(page) ?? { json: page.json };
+    upstream.expect(call, { ...answer, headers: { ...page.headers, ...answer.headers } });
+  }
+  const url = upstream.url + basePath;
+  const urls = stored === undefined ? [] : pages.map(({ path }) => upstream.url + path);
+  const http = openSourceHttp({
+    baseUrl: url,
+    credentials: adapter.credentials,
+    token: TOKEN,
+    versions: new Map(urls.map((each) => [each, { url: each, etag: stored ?? '' }])),
+    deadlineMs,
+    maxBytes: 1_000_000,
+  });
+  const now = () => new Date('2026-03-01T00:00:00Z');
+  const address = { url, token: TOKEN };
+  const items: ClusterItem[] = await Array.fromAsync(adapter.clusters({ http, now, options, address }));
+  return {
+    clusters: items
+      .flatMap((item) => (item.kind === 'cluster' ? [item.cluster] : []))
+      .toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+    rejected: items.filter((item) => item.kind === 'rejected'),
+    documents: items.filter((item) => item.kind === 'version' || item.kind === 'unmodified'),
+  };
+}
+
+const sorted = (clusters: readonly DescribedCluster[]) =>
+  clusters.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+const keysOf = (rows: readonly { key: string }[]) => rows.map(({ key }) => key).toSorted();
+
+async function failure(reading: Promise<Reading>, kind: SourceFailureKind): Promise<SourceError> {
+  const error = await reading.then(
+    () => expect.unreachable('it was read as if nothing was wrong'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(SourceError);
+  expect(error).toMatchObject({ kind, message: expect.not.stringContaining(TOKEN) });
+  return error as SourceError;
+}
+
+/** What was described before is described as it was, or a new rejected row speaks for it and says `field`. */
+function expectNothingLost(before: Reading, after: Reading, field: string): void {
+  const known = keysOf(before.rejected);
+  const fresh = after.rejected.filter((row) => !known.includes(row.key));
+  expect(fresh.map((row) => row.reason).join('\n')).toContain(field);
+  const kept = new Map(after.clusters.map((cluster) => [cluster.key, cluster]));
+  const lost = before.clusters.filter((cluster) => !kept.has(cluster.key));
+  expect(lost.length).toBe(fresh.length);
+  for (const cluster of before.clusters) {
+    if (kept.has(cluster.key)) expect(kept.get(cluster.key)).toEqual(cluster);
+  }
+  expect(kept.size).toBe(before.clusters.length - lost.length);
+}
+
+describe('every cluster adapter', () => {
+  it('must have a conformance case', async () => {
+    await expect(clusterCaseOf('nowhere')).rejects.toThrow('write test/conformance/clusters-nowhere.ts');
+  });
+
+  it.for(clusterAdapters.map((adapter) => [adapter.id, adapter] as const))(
+    'describes itself: %s',
+    ([, adapter]) => {
+      expect(adapter.id).toMatch(/^[a-z0-9-]+$/);
+      expect(adapter.endpoints.length).toBeGreaterThan(0);
+      expect(adapter.schedule.split(' ')).toHaveLength(5);
+      expect(CronExpressionParser.parse(adapter.schedule, { tz: 'UTC' }).hasNext()).toBe(true);
+      if (adapter.baseUrl !== undefined) expect(new URL(adapter.baseUrl).protocol).toBe('https:');
+      for (const [name, option] of Object.entries(adapter.options?.shape ?? {})) {
+        expect(descriptionOf(option), `the option ${name} needs a description`).not.toBe('');
+        // Those stand for other things in the environment; see also the settings that begin with FLEETBOOK_.
+        expect(['url', 'token', 'schedule']).not.toContain(name);
+        expect(Object.keys(SETTINGS)).not.toContain(environmentKey(adapter.id, name));
+      }
+    },
+  );
+});
+
+// An adapter without a case fails the whole suite here.
+const cases = await Promise.all(
+  clusterAdapters.map(async (adapter) => ({ adapter, own: await clusterCaseOf(adapter.id) })),
+);
+
+describe.for(cases)('$adapter.id', ({ adapter, own }) => {
+  const pages = own.pages.map((page) => [`${page.path}?${new URLSearchParams(page.query)}`, page] as const);
+  const instead = (page: ClusterPage, answer: FakeAnswer): Circumstances => ({
+    otherwise: (asked) => (asked === page ? answer : undefined),
+  });
+  const reading = (page: ClusterPage, answer: FakeAnswer) => read(adapter, own, instead(page, answer));
+  const fields = (of: 'required' | 'optional') =>
+    own.pages.flatMap((page) => page[of].map((pointer) => [pointer, page] as const));
+
+  it('asks for nothing but the endpoints that it names, with options that its schema knows', () => {
+    expect(new Set(own.pages.map((page) => page.endpoint ?? page.path))).toEqual(new Set(adapter.endpoints));
+    if (adapter.options === undefined) expect(own.options).toBeUndefined();
+    else expect(readOptions(adapter.options, own.options ?? {}, String).problems).toEqual([]);
+  });
+
+  it('reads clusters and reasons, asking for every page once and with its credentials', async () => {
+    const found = await read(adapter, own, { whole: true });
+    expect(found.clusters).toEqual(sorted(own.clusters));
+    const reasons = own.rejected.map((row) =>
+      expect.objectContaining({ ...row, reason: expect.stringMatching(row.reason) }),
+    );
+    expect(found.rejected).toHaveLength(reasons.length);
+    expect(found.rejected).toEqual(expect.arrayContaining(reasons));
+    expect(found.documents).toEqual([]);
+  });
+
+  it('hands on no secret that the answers hold', async () => {
+    const told = JSON.stringify(await read(adapter, own));
+    const sent = JSON.stringify(own.pages.map((page) => page.json));
+    for (const secret of own.secrets ?? []) {
+      expect(sent).toContain(secret);
+      expect(told).not.toContain(secret);
+    }
+    expect(told).not.toContain(TOKEN);
+  });
+
+  it('does not care for fields that it does not know', async () => {
+    const otherwise = ({ json, maps }: ClusterPage) => ({
+      json: everyObject(json, 'unheard_of', { deep: [1] }, maps),
+    });
+    expect(await read(adapter, own, { otherwise, whole: true })).toEqual(await read(adapter, own));
+  });
+
+  it('does not care for the order of rows', async () => {
+    const otherwise = ({ json, list }: ClusterPage) => ({
+      json: changed(json, list === '' ? '' : `/${list}`, reversed),
+    });
+    const [found, before] = [await read(adapter, own, { otherwise }), await read(adapter, own)];
+    expect(found.clusters).toEqual(before.clusters);
+    expect(keysOf(found.rejected)).toEqual(keysOf(before.rejected));
+  });
+
+  it.for(fields('required'))(
+    'never loses a cluster silently when %s is missing or of another type',
+    async ([pointer, page]) => {
+      const before = await read(adapter, own);
+      const field = pointer.split('/').at(-1) ?? '';
+      for (const json of [
+        without(page.json, pointer),
+        changed(page.json, pointer, () => ({ other: true })),
+      ]) {
+        const after = await reading(page, { json }).catch((error: unknown) => {
+          expect(error).toBeInstanceOf(SourceError);
+          expect(error).toMatchObject({ kind: 'invalid', message: expect.stringContaining(field) });
+          return undefined;
+        });
+        if (after !== undefined) expectNothingLost(before, after, field);
+      }
+    },
+  );
+
+  it.for(fields('optional'))('describes the same clusters when %s is missing', async ([pointer, page]) => {
+    const [before, after] = [
+      await read(adapter, own),
+      await reading(page, { json: without(page.json, pointer) }),
+    ];
+    expect(keysOf(after.clusters)).toEqual(keysOf(before.clusters));
+    expect(after.rejected).toEqual(before.rejected);
+  });
+
+  it.for(pages)('takes an empty list for what it is: %s', async ([, page]) => {
+    const json = changed(page.json, page.list === '' ? '' : `/${page.list}`, () => []);
+    const empty = reading(page, { json });
+    if ('clusters' in page.empty) expect((await empty).clusters).toHaveLength(page.empty.clusters);
+    else expect((await failure(empty, page.empty.fails)).message).toContain('lists nothing');
+  });
+
+  it.for(pages)('leaves its source alone for as long as %s asks', async ([, page]) => {
+    const limited = reading(page, { status: 429, headers: { 'retry-after': '7' } });
+    expect(await failure(limited, 'retry')).toMatchObject({ retryAfterMs: 7_000 });
+  });
+
+  it.for(pages)('fails with retry when %s fails, breaks off or does not come', async ([, page]) => {
+    const cutAfter = Math.floor(JSON.stringify(page.json).length / 2);
+    for (const status of [500, 502, 503, 504]) await failure(reading(page, { status }), 'retry');
+    // API servers say how long an answer is, or send it in chunks.
+    const framings = ['length', 'chunked', ...(own.ownClient ? [] : (['close'] as const))] as const;
+    for (const framing of framings)
+      await failure(reading(page, { json: page.json, cutAfter, framing }), 'retry');
+    if (own.ownClient) return;
+    const never = instead(page, { after: Promise.withResolvers().promise });
+    await failure(read(adapter, own, { ...never, deadlineMs: 200 }), 'retry');
+  });
+
+  it.for(pages)(
+    'fails with the right meaning when %s is refused or gone, or is no JSON',
+    async ([, page]) => {
+      const html = { raw: '<html>Down</html>', headers: { 'content-type': 'text/html' } };
+      for (const status of [401, 403])
+        await failure(reading(page, { status, json: { message: 'no' } }), 'misconfigured');
+      if (!own.ownClient)
+        for (const status of [404, 410]) await failure(reading(page, { status, json: {} }), 'gone');
+      for (const answer of [html, { raw: '' }, { json: 'all well' }, { json: null }, { status: 204 }])
+        await failure(reading(page, answer), 'invalid');
+    },
+  );
+
+  it('fails with gone when nothing is there any more: never an empty list', async () => {
+    const gone = () => ({ status: 404, json: {} });
+    const error = await failure(read(adapter, own, { otherwise: gone }), 'gone');
+    expect(error.message).not.toBe('');
+  });
+
+  if (own.conditional) {
+    it('reads a list that has not changed no second time', async () => {
+      const etag = '"1"';
+      const changing = ({ json }: ClusterPage) => ({ json, headers: { etag } });
+      const first = await read(adapter, own, { otherwise: changing });
+      expect(first.documents).toEqual([{ kind: 'version', version: { url: expect.any(String), etag } }]);
+      const otherwise = () => ({ status: 304 });
+      const again = await read(adapter, own, { otherwise, whole: true, stored: etag, ifNoneMatch: etag });
+      expect(again).toMatchObject({ clusters: [], rejected: [], documents: [{ kind: 'unmodified' }] });
+    });
+  } else {
+    it('asks for every page whatever versions are stored', async () => {
+      const otherwise = ({ json }: ClusterPage) => ({ json, headers: { etag: '"1"' } });
+      const again = await read(adapter, own, { otherwise, whole: true, stored: '"1"' });
+      expect(again).toEqual(await read(adapter, own));
+    });
+  }
+});

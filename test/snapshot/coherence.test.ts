@@ -1,0 +1,187 @@
+/** Three readers of one cache: each shows what Postgres holds, whatever happens to the messages about it. */
+import { setImmediate } from 'node:timers/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { encodeDocument } from '../../src/snapshot/format.ts';
+import type { DocumentName } from '../../src/snapshot/keys.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import { createToken, revokeToken } from '../../src/store/tokens.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { until } from '../support/until.ts';
+import { reprice, setStatus } from './rows.ts';
+import { type ReaderOptions, sceneForEachTest, type TestReader } from './scene.ts';
+
+const scene = sceneForEachTest();
+const READERS = 3;
+
+const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
+const versionIn = async (reader: TestReader, name = region()) =>
+  (await reader.documents.get(name)).document?.version ?? 0;
+
+/** Readers that are linked and hold the region, the clusters of A and the list of providers in memory. */
+async function readers(options: Partial<ReaderOptions> = {}): Promise<TestReader[]> {
+  await scene.publisher.publishDirty();
+  const all = await Promise.all(Array.from({ length: READERS }, () => scene.linkedReader(options)));
+  for (const reader of all) {
+    await versionIn(reader);
+    await versionIn(reader, { kind: 'clusters', organizationId: scene.sample.a });
+  }
+  return all;
+}
+
+const eachShows = (all: readonly TestReader[], version: number, name = region()) =>
+  until(async () =>
+    (await Promise.all(all.map((reader) => versionIn(reader, name)))).every((v) => v === version),
+  );
+
+/** The document and its number arrive, and nobody is told: what a lost message leaves. */
+async function publishUnheard(name: DocumentName): Promise<void> {
+  const content = await loadContent(scene.sql, name);
+  if (!content) throw new Error('unreachable: the sample has it');
+  await scene.cache.set(scene.keys.document(name), (await encodeDocument(content)).value);
+  await scene.cache.incr(scene.keys.revision);
+}
+
+describe('a change in Postgres', () => {
+  it('shows on every reader by its message alone: prices, clusters, tokens and their revocation', async () => {
+    const all = await readers({ pollMs: 60_000 });
+    const version = await reprice(scene.sql, scene.sample.small, '0.25');
+    const clusters = await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
+    await scene.publisher.publishDirty();
+    await eachShows(all, version);
+    await eachShows(all, clusters, { kind: 'clusters', organizationId: scene.sample.a });
+
+    const { id, token } = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['clusters:read'],
+    });
+    await scene.publisher.publishDirty();
+    const grants = () => Promise.all(all.map((reader) => reader.tokens.verify(token)));
+    expect((await grants()).map((grant) => grant?.organizationId)).toEqual(
+      Array(READERS).fill(scene.sample.a),
+    );
+    await revokeToken(scene.store.db, id);
+    await scene.publisher.publishDirty();
+    await until(async () => (await grants()).every((grant) => grant === undefined));
+    expect(all.map((reader) => reader.link.epoch)).toEqual(Array(READERS).fill(all[0]?.link.epoch));
+  });
+
+  it('shows on every reader by the revision when no message came', async () => {
+    const all = await readers({ pollMs: 30 });
+    const epochs = all.map((reader) => reader.link.epoch);
+    const version = await reprice(scene.sql, scene.sample.small, '0.25');
+    await publishUnheard(region());
+    await eachShows(all, version);
+    expect(all.every((reader, i) => reader.link.linked && reader.link.epoch > (epochs[i] ?? 0))).toBe(true);
+  });
+
+  it('shows on the readers whose subscription was cut, and on those whose was not', async () => {
+    await using proxy = await faultProxy(scene.redis.url);
+    const [cut, ...others] = await readers({ pollMs: 50 });
+    const through = await scene.linkedReader({ pollMs: 50, subscriberUrl: proxy.url });
+    await versionIn(through);
+    const { epoch } = through.link;
+    await proxy.refuse();
+    const version = await reprice(scene.sql, scene.sample.small, '0.25');
+    await scene.publisher.publishDirty();
+    await eachShows([through, ...others, ...(cut ? [cut] : [])], version);
+    await proxy.heal();
+    await until(() => through.link.linked);
+    // Whatever was in memory before is compared before it is used again.
+    expect(through.link.epoch).toBeGreaterThan(epoch);
+    expect(await versionIn(through)).toBe(version);
+  });
+});
+
+/** A small generator (mulberry32), so that a failure can be had again from its seed. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+describe('under faults at random', () => {
+  let redisProxy: FaultProxy;
+  let subscriberProxy: FaultProxy;
+  let postgresProxy: FaultProxy;
+  beforeEach(async () => {
+    redisProxy = await faultProxy(scene.redis.url);
+    subscriberProxy = await faultProxy(scene.redis.url);
+    postgresProxy = await faultProxy(scene.db.url);
+    return () =>
+      Promise.all([redisProxy, subscriberProxy, postgresProxy].map((proxy) => proxy[Symbol.asyncDispose]()));
+  });
+
+  it.each([1, 20, 300].map((n) => n + 7))(
+    'no reader gives an older version after a newer one, and each comes to the last (seed %i)',
+    async (seed) => {
+      const random = randomOf(seed);
+      const broken = await readers({
+        pollMs: 20,
+        redisUrl: redisProxy.url,
+        subscriberUrl: subscriberProxy.url,
+        databaseUrl: postgresProxy.url,
+      });
+      const all = [...broken, await scene.linkedReader({ pollMs: 20 })];
+      const seen: number[][] = all.map(() => []);
+      let isOver = false;
+      const reading = all.map(async (reader, i) => {
+        while (!isOver) {
+          // No answer is no old answer.
+          const version = await versionIn(reader).catch(() => undefined);
+          if (version !== undefined) seen[i]?.push(version);
+          await setImmediate();
+        }
+      });
+      const refused = new Set<FaultProxy>();
+      const refuse = (proxy: FaultProxy) => {
+        refused.add(proxy);
+        return proxy.refuse();
+      };
+      const healAll = async () => {
+        for (const proxy of refused) await proxy.heal();
+        refused.clear();
+      };
+      const faults: (() => unknown)[] = [
+        () => redisProxy.cut(),
+        () => subscriberProxy.cut(),
+        () => postgresProxy.cut(),
+        () => refuse(redisProxy),
+        () => refuse(subscriberProxy),
+        () => subscriberProxy.abandon(),
+        () => refuse(postgresProxy),
+        () => scene.cache.del(scene.keys.document(region())),
+        () => scene.cache.flushall(),
+        () => scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub'),
+        () => publishUnheard(region()),
+        healAll,
+        healAll,
+      ];
+      let last = 0;
+      for (let i = 1; i <= 60; i++) {
+        last = await reprice(scene.sql, scene.sample.small, String(i / 1000));
+        if (random() < 0.6) await scene.publisher.publishDirty();
+        if (random() < 0.5) await faults[Math.floor(random() * faults.length)]?.();
+        // Every reader has had a chance to answer since.
+        const before = seen.map((versions) => versions.length);
+        await until(() => seen.some((versions, j) => versions.length > (before[j] ?? 0)));
+      }
+      await healAll();
+      await scene.publisher.sweep();
+      await until(() => seen.every((versions) => versions.at(-1) === last), {
+        timeoutMs: 15_000,
+        what: `every reader to give version ${last}`,
+      });
+      isOver = true;
+      await Promise.all(reading);
+      for (const versions of seen) {
+        expect(versions.length).toBeGreaterThan(10);
+        expect(versions).toEqual(versions.toSorted((a, b) => a - b));
+      }
+    },
+    60_000,
+  );
+});

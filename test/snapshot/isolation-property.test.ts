@@ -1,0 +1,260 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { Agent } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import postgres from 'postgres';
+import { expect, it } from 'vitest';
+import { buildApp } from '../../src/api/app.ts';
+import { hashToken } from '../../src/domain/token.ts';
+import type { Sql } from '../../src/store/connect.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import {
+  type Answer,
+  addMember,
+  ask,
+  expectOnlyOwn,
+  type Member,
+  NO_SLUG,
+  SLUGS,
+} from './isolation-world.ts';
+import { sceneForEachTest, type TestReader } from './scene.ts';
+
+const scene = sceneForEachTest();
+
+const WORLDS = 10;
+const ROUNDS = 10;
+const REQUESTS = 105;
+const AT_ONCE = 10;
+
+const DOES = [
+  'nothing',
+  'publish',
+  'sweep',
+  'flush',
+  'drop',
+  'exchange',
+  'silence subscribers',
+  'redis refuses',
+  'redis hangs',
+  'redis is cut',
+  'postgres refuses',
+  'postgres hangs',
+  'postgres is cut',
+] as const;
+
+const requests = fc.record({
+  member: fc.nat(),
+  other: fc.nat(),
+  reader: fc.nat(),
+  asks: fc.constantFrom('list', 'list', 'one', 'one', 'one', 'machines', 'region of another'),
+  slug: fc.constantFrom(...SLUGS, NO_SLUG),
+  method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD'),
+  encoding: fc.constantFrom('identity', 'gzip', 'br', undefined),
+  condition: fc.constantFrom(undefined, undefined, 'own', 'another’s'),
+});
+const rounds = fc.record({
+  does: fc.constantFrom(...DOES),
+  member: fc.nat(),
+  other: fc.nat(),
+  requests: fc.array(requests, { minLength: REQUESTS, maxLength: REQUESTS }),
+});
+const worlds = fc.record({
+  members: fc.array(fc.subarray([...SLUGS], { minLength: 1 }), { minLength: 2, maxLength: 5 }),
+  rounds: fc.array(rounds, { minLength: ROUNDS, maxLength: ROUNDS }),
+});
+type Round = typeof rounds extends fc.Arbitrary<infer T> ? T : never;
+type Asked = typeof requests extends fc.Arbitrary<infer T> ? T : never;
+
+const pick = <T>(list: readonly T[], index: number): T =>
+  list[index % list.length] ?? expect.unreachable('an empty list');
+
+/** An API on a real socket, of a reader whose way to both servers is through the proxies. */
+async function serve(closing: AsyncDisposableStack, reader: TestReader): Promise<number> {
+  const app = buildApp({
+    ...reader,
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: '0.0.0',
+  });
+  closing.defer(() => app.close());
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  return (app.server.address() as AddressInfo).port;
+}
+
+/** Readers' connections in a role that no row-level security holds: there the predicates are alone. */
+async function unboundSql(closing: AsyncDisposableStack, url: string): Promise<Sql> {
+  const role = `unbound_${randomBytes(6).toString('hex')}`;
+  const owner = postgres(scene.db.url, { max: 1, onnotice: () => {} });
+  closing.defer(() => owner.end({ timeout: 5 }));
+  await owner.unsafe(`create role ${role} bypassrls; grant fleetbook_reader to ${role}`);
+  closing.defer(async () => void (await owner.unsafe(`drop role ${role}`)));
+  const sql: Sql = postgres(url, {
+    max: 4,
+    connect_timeout: 2,
+    onnotice: () => {},
+    connection: { role, TimeZone: 'UTC', statement_timeout: 1000 },
+  });
+  closing.defer(() => sql.end({ timeout: 0 }));
+  return sql;
+}
+
+it('no byte of one organization is in an answer to another, whatever is warm, cold, swapped or broken', {
+  timeout: 180_000,
+}, async () => {
+  const seed = Number(process.env.ISOLATION_SEED ?? randomInt(2 ** 31));
+  console.info(`isolation: ISOLATION_SEED=${seed} runs the same again`);
+  await using closing = new AsyncDisposableStack();
+  const redis = closing.use(await faultProxy(scene.redis.url));
+  const database = closing.use(await faultProxy(scene.db.url));
+  const way = {
+    redisUrl: redis.url,
+    databaseUrl: database.url,
+    pollMs: 200,
+    postgresDeadlineMs: 150,
+    postgresReads: 4,
+  };
+  const readers = [
+    scene.reader(way),
+    scene.reader({ ...way, memoryLimit: 6000 }),
+    scene.reader({ ...way, sql: await unboundSql(closing, database.url) }),
+  ];
+  const ports: number[] = [];
+  for (const reader of readers) ports.push(await serve(closing, reader));
+  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+  closing.defer(() => agent.destroy());
+
+  const statuses: Record<number, number> = {};
+  const tiers: Record<string, number> = {};
+  /** Entity tag → whose content it stands for. */
+  const owners = new Map<string, Member>();
+  const tags = new Map<Member, string>();
+
+  function check(member: Member, asked: Asked, path: string, condition: string | undefined, answer: Answer) {
+    statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+    const tier = String(answer.headers['fleetbook-tier']);
+    if (answer.status === 200) tiers[tier] = (tiers[tier] ?? 0) + 1;
+    expectOnlyOwn(member, answer);
+    if (asked.asks === 'machines' || answer.status === 503) return;
+    if (asked.asks === 'region of another') {
+      expect([200, 304]).toContain(answer.status);
+      if (asked.method === 'GET' && answer.status === 200) expect(answer.body).toBe('[]');
+      return;
+    }
+    if (asked.asks === 'one' && !member.slugs.includes(asked.slug)) {
+      expect(answer.status).toBe(404);
+      if (asked.method === 'GET') {
+        const { instance, ...problem } = JSON.parse(answer.body);
+        expect(problem).toEqual({
+          type: 'about:blank',
+          title: 'Not Found',
+          status: 404,
+          detail: expect.any(String),
+        });
+        expect(problem.detail).not.toContain(asked.slug);
+        expect(instance).toBe(answer.headers['x-request-id']);
+      }
+      return;
+    }
+    const tag = String(answer.headers.etag);
+    if (answer.status === 304) {
+      expect(tag).toBe(condition);
+      expect(owners.get(tag)).toBe(member);
+      return;
+    }
+    expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+    expect(owners.get(tag) ?? member).toBe(member);
+    owners.set(tag, member);
+    tags.set(member, tag);
+    if (asked.method === 'HEAD') return;
+    const found = JSON.parse(answer.body);
+    const slugs = (Array.isArray(found) ? found : [found]).map(({ slug }: { slug: string }) => slug);
+    expect(slugs.sort()).toEqual(asked.asks === 'list' ? [...member.slugs].sort() : [asked.slug]);
+  }
+
+  async function send(members: readonly Member[], asked: Asked): Promise<void> {
+    const member = pick(members, asked.member);
+    const other = pick(members, asked.other);
+    const { provider, region } = scene.sample;
+    const path = {
+      list: '/v1/clusters',
+      one: `/v1/clusters/${encodeURIComponent(asked.slug)}`,
+      machines: `/v1/machines?provider=${provider}&region=${region}`,
+      'region of another': `/v1/machines?provider=${provider}&region=${other.regionId}`,
+    }[asked.asks];
+    const condition = asked.condition && tags.get(asked.condition === 'own' ? member : other);
+    const headers = {
+      ...(asked.encoding && { 'accept-encoding': asked.encoding }),
+      ...(condition && { 'if-none-match': condition }),
+    };
+    const question = { path, token: member.token, method: asked.method, headers };
+    check(member, asked, path, condition, await ask(agent, pick(ports, asked.reader), question));
+  }
+
+  const swap = async (one: string, two: string) => {
+    const values = await scene.cache.mgetBuffer(one, two);
+    for (const [key, value] of [one, two].map((key, i) => [key, values[1 - i]] as const)) {
+      if (value) await scene.cache.set(key, value);
+    }
+  };
+  const PROXY: Partial<
+    Record<(typeof DOES)[number], (proxies: { redis: FaultProxy; database: FaultProxy }) => unknown>
+  > = {
+    'redis refuses': (proxies) => proxies.redis.refuse(),
+    'redis hangs': (proxies) => proxies.redis.hang(),
+    'redis is cut': (proxies) => proxies.redis.cut(),
+    'postgres refuses': (proxies) => proxies.database.refuse(),
+    'postgres hangs': (proxies) => proxies.database.hang(),
+    'postgres is cut': (proxies) => proxies.database.cut(),
+  };
+  async function act(members: readonly Member[], { does, ...round }: Round): Promise<void> {
+    const [one, two] = [pick(members, round.member), pick(members, round.other)];
+    const clusters = (member: Member) => scene.keys.document({ kind: 'clusters', organizationId: member.id });
+    const token = (member: Member) => scene.keys.document({ kind: 'token', hash: hashToken(member.token) });
+    await PROXY[does]?.({ redis, database });
+    if (does === 'publish') {
+      await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${one.id}`;
+      await scene.publisher.publishDirty();
+    } else if (does === 'sweep') await scene.publisher.sweep();
+    else if (does === 'flush') await scene.cache.flushall();
+    else if (does === 'drop') await scene.cache.del(clusters(one), token(two));
+    else if (does === 'silence subscribers') await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    else if (does === 'exchange') {
+      await swap(clusters(one), clusters(two));
+      await swap(token(one), token(two));
+    }
+  }
+
+  let worldNumber = 0;
+  await fc.assert(
+    fc.asyncProperty(worlds, async (world) => {
+      worldNumber += 1;
+      const members: Member[] = [];
+      for (const [i, slugs] of world.members.entries()) {
+        members.push(await addMember(scene, `org-${seed}-${worldNumber}-${i}`, slugs));
+      }
+      for (const round of world.rounds) {
+        await act(members, round);
+        const queue = round.requests.values();
+        const lane = async () => {
+          for (const asked of queue) await send(members, asked);
+        };
+        await Promise.all(Array.from({ length: AT_ONCE }, lane));
+        // What broke is well again in the next round, so that there is always something to be mixed up. A proxy that is
+        // well must not be healed: it would send everything twice.
+        if (/^redis (refuses|hangs)$/.test(round.does)) await redis.heal();
+        if (/^postgres (refuses|hangs)$/.test(round.does)) await database.heal();
+      }
+    }),
+    { seed, numRuns: WORLDS, endOnFailure: true },
+  );
+  console.info(`isolation: answers by status ${JSON.stringify(statuses)}, by tier ${JSON.stringify(tiers)}`);
+  const answers = Object.values(statuses).reduce((sum, count) => sum + count, 0);
+  expect(answers).toBe(WORLDS * ROUNDS * REQUESTS);
+  expect(answers).toBeGreaterThanOrEqual(10_000);
+  expect(statuses[200]).toBeGreaterThan(answers / 4);
+  for (const tier of ['memory', 'redis', 'postgres']) expect(tiers[tier]).toBeGreaterThan(20);
+  expect(statuses[304]).toBeGreaterThan(20);
+  expect(Object.keys(statuses).filter((status) => !['200', '304', '404', '503'].includes(status))).toEqual(
+    [],
+  );
+});

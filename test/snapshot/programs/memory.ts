@@ -1,0 +1,142 @@
+/**
+ * A process that asks the API for far more than its reader may keep, on the ordinary and on the hot path, and then
+ * tells what it really takes. Run with --expose-gc; arguments: the limit in bytes, and what is asked for.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { pino } from 'pino';
+import postgres from 'postgres';
+import { buildApp } from '../../../src/api/app.ts';
+import { hashToken, newToken } from '../../../src/domain/token.ts';
+import {
+  clustersContent,
+  providersContent,
+  regionContent,
+  tokenContent,
+} from '../../../src/snapshot/build.ts';
+import { CacheLink } from '../../../src/snapshot/cache-link.ts';
+import { Documents } from '../../../src/snapshot/documents.ts';
+import { withFence } from '../../../src/snapshot/fence.ts';
+import { type DocumentContent, encodeDocument } from '../../../src/snapshot/format.ts';
+import { CacheKeys, LINEAGE_KEY } from '../../../src/snapshot/keys.ts';
+import { indexMachines } from '../../../src/snapshot/machine-index.ts';
+import { catalogueReader, clusterReader, tokenVerifier } from '../../../src/snapshot/readers.ts';
+import { openRedis, redisReady } from '../../../src/store/redis.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+
+const memoryLimit = Number(process.argv[2]);
+const what = process.argv[3] ?? '';
+const logger = pino({ level: 'silent' });
+const PROVIDER = { id: 5, name: 'Hetzner' };
+const MACHINES = 50;
+/** Regions. */
+const COUNTS: Readonly<Record<string, number>> = { regions: 1200, machines: 150 };
+const keys = new CacheKeys('of-the-test');
+
+await using redis = await startTestRedis();
+const publisher = withFence(openRedis(redis.url, 'publisher', () => {}));
+await redisReady(publisher, 5000);
+await publisher.set(LINEAGE_KEY, keys.lineage);
+await publisher.hset(
+  keys.verified,
+  'a',
+  'catalogue 2026-01-01T00:00:00Z',
+  'b',
+  'clusters 2026-01-01T00:00:00Z',
+);
+
+async function publish(content: DocumentContent): Promise<void> {
+  await publisher.set(keys.document(content.name), (await encodeDocument(content)).value);
+}
+
+const regionIds = Array.from({ length: COUNTS[what] ?? 1 }, (_, i) => i + 1);
+const regions = regionIds.map((id) => ({ id, name: `Region ${id}`, code: `zone-${id}` }));
+await publish(providersContent(1, [{ ...PROVIDER, regions }], ['a']));
+for (const region of regions) {
+  const rows = Array.from({ length: MACHINES }, (_, i) => ({
+    id: region.id * MACHINES + i,
+    name: `machine-${i}`,
+    ram: 4,
+    cpu: 2,
+    price: 0.0001 * (i + 1),
+    ramUnit: 'Decimal' as const,
+  }));
+  await publish(regionContent({ ...region, version: 1, provider: PROVIDER }, rows, ['a']));
+  await indexMachines(
+    publisher,
+    keys,
+    rows.map(({ id }) => [id, region.id] as const),
+  );
+}
+const tokens = Array.from({ length: what === 'tokens' ? 8000 : 1 }, () => newToken());
+for (const [i, token] of tokens.entries()) {
+  const hash = hashToken(token);
+  await publish(clustersContent(i + 1, 1, [], ['b']));
+  const scopes = ['machines:read', 'clusters:read'];
+  await publish(
+    tokenContent(hash, 1, { id: i + 1, organizationId: i + 1, scopes, expiresAt: null, revoked: false }),
+  );
+}
+
+// Twice each, so that what the hot path prepares is there as well.
+const asked: [url: string, token?: string][] =
+  what === 'tokens'
+    ? tokens.map((token) => ['/v1/clusters', token])
+    : regionIds.flatMap((id) =>
+        what === 'regions'
+          ? [[`/v1/machines?provider=${PROVIDER.id}&region=${id}`] as [string]]
+          : Array.from({ length: MACHINES }, (_, i) => [`/v1/machines/${id * MACHINES + i}`] as [string]),
+      );
+
+/** Asks for everything through a reader that may keep so much. @returns the reader's documents */
+async function askAll(limit: number): Promise<Documents> {
+  const link = new CacheLink({
+    commands: withFence(openRedis(redis.url, 'reader', () => {})),
+    subscriber: openRedis(redis.url, 'subscriber', () => {}),
+    logger,
+  });
+  const documents = new Documents({
+    sql: postgres('postgres://nobody@127.0.0.1:1/none', { max: 1, connect_timeout: 1 }),
+    link,
+    logger,
+    memoryLimit: limit,
+    postgresReads: 1,
+    staleLimitMs: 3_600_000,
+    tokenStaleLimitMs: 900_000,
+  });
+  const app = buildApp({
+    catalogue: catalogueReader(documents),
+    clusters: clusterReader(documents),
+    tokens: tokenVerifier(documents),
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: '1',
+    limits: { maxEventLoopDelayMs: 0 },
+  });
+  const statusOf = async (url: string, token = tokens[0]) =>
+    (await app.inject({ url, headers: { authorization: `Bearer ${token}` } })).statusCode;
+  await until(async () => (await statusOf('/v1/providers')) === 200);
+  await until(() => link.linked);
+  // The cache may be late on a busy machine, and there is nothing behind it here.
+  for (const [url, token] of asked)
+    for (let i = 0; i < 2; i++) await until(async () => (await statusOf(url, token)) === 200);
+  return documents;
+}
+
+/** What is freed late, such as what a promise held, is freed before it is looked. */
+async function reallyUsed(): Promise<number> {
+  for (let i = 0; i < 10; i++) {
+    globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    await setImmediate();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+// The first time shows what the process takes for all else.
+await askAll(1_000_000);
+const before = await reallyUsed();
+const documents = await askAll(memoryLimit);
+const really = (await reallyUsed()) - before;
+process.stdout.write(`${JSON.stringify({ really, counted: documents.memorySize })}\n`);
+process.exit();

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { hashToken, newToken } from '../../src/domain/token.ts';
+import { Unavailable } from '../../src/snapshot/answer.ts';
+import { UnknownTokens } from '../../src/snapshot/unknown-tokens.ts';
+import { createToken } from '../../src/store/tokens.ts';
+import { until } from '../support/until.ts';
+import { countingSql, sceneForEachTest, TestClock } from './scene.ts';
+
+const unknown = async () => undefined;
+const known = async () => 'known';
+
+describe('the allowance of lookups', () => {
+  it('is ten seconds’ worth at once, and fills up again with time', async () => {
+    let now = 0;
+    const cap = new UnknownTokens({ perSecond: 100, perSecondAndAddress: 2 }, () => now);
+    for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
+    await expect(cap.ask('a', unknown)).rejects.toMatchObject({ retryAfterSeconds: 0.5 });
+    now = 499;
+    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+    now = 500;
+    await cap.ask('a', unknown);
+    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+    now = 3_600_000;
+    for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
+    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+  });
+
+  it('is each address’s own, and all addresses share one', async () => {
+    const cap = new UnknownTokens({ perSecond: 3, perSecondAndAddress: 2 }, () => 0);
+    for (let i = 0; i < 20; i++) await cap.ask('a', unknown);
+    await expect(cap.ask('a', unknown)).rejects.toThrow(Unavailable);
+    for (let i = 0; i < 10; i++) await cap.ask('b', unknown);
+    await expect(cap.ask('b', unknown)).rejects.toThrow(Unavailable);
+    await expect(cap.ask(undefined, unknown)).rejects.toThrow(Unavailable);
+  });
+
+  it('is not used up by tokens that are found, nor by lookups that fail', async () => {
+    const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
+    const failing = () => cap.ask('a', () => Promise.reject(new Unavailable('down')));
+    for (let i = 0; i < 50; i++) {
+      expect(await cap.ask('a', known)).toBe('known');
+      await expect(failing()).rejects.toThrow('down');
+    }
+  });
+
+  it('holds for lookups that come all at once', async () => {
+    const cap = new UnknownTokens({ perSecond: 1, perSecondAndAddress: 1 }, () => 0);
+    let asked = 0;
+    const all = Array.from({ length: 100 }, () =>
+      cap.ask('a', async () => {
+        asked += 1;
+        return undefined;
+      }),
+    );
+    await Promise.allSettled(all);
+    expect(asked).toBe(10);
+  });
+});
+
+describe('guessing tokens', () => {
+  const scene = sceneForEachTest();
+  const create = () =>
+    createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
+
+  it('reaches Postgres as often as it may, and is told to come back after that', async () => {
+    await using counted = countingSql(scene.db.url);
+    const reader = await scene.linkedReader({
+      sql: counted.sql,
+      unknownTokens: 5,
+      unknownTokensPerAddress: 2,
+      now: () => 1_000_000,
+    });
+    const guess = (address: string) => reader.tokens.verify(newToken(), address);
+    for (let i = 0; i < 20; i++) expect(await guess('192.0.2.1')).toBeUndefined();
+    for (let i = 0; i < 20; i++) await expect(guess('192.0.2.1')).rejects.toThrow(Unavailable);
+    for (let i = 0; i < 20; i++) expect(await guess('192.0.2.2')).toBeUndefined();
+    for (let i = 0; i < 10; i++) expect(await guess('192.0.2.3')).toBeUndefined();
+    await expect(guess('192.0.2.4')).rejects.toThrow(Unavailable);
+    const lookups = counted.statements.filter((statement) => statement.includes('authenticate_token'));
+    expect(lookups).toHaveLength(50);
+  });
+
+  it('keeps out no token that memory or the cache knows, from the very same address', async () => {
+    const [one, other] = [await create(), await create()];
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ unknownTokensPerAddress: 1, now: () => 1_000_000 });
+    await reader.tokens.verify(one.token, 'a');
+    for (let i = 0; i < 10; i++) await reader.tokens.verify(newToken(), 'a');
+    await expect(reader.tokens.verify(newToken(), 'a')).rejects.toThrow(Unavailable);
+    expect(await reader.tokens.verify(one.token, 'a')).toBeDefined();
+    expect(reader.tokens.held?.(one.token)).toBeDefined();
+    expect(await reader.tokens.verify(other.token, 'a')).toBeDefined();
+  });
+
+  it('takes no room from documents', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({
+      memoryLimit: 40_000,
+      unknownTokens: 1000,
+      unknownTokensPerAddress: 1000,
+    });
+    await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
+    await reader.clusters.clusters(scene.sample.a);
+    const before = reader.documents.memorySize;
+    for (let i = 0; i < 300; i++) await reader.tokens.verify(newToken());
+    expect(reader.documents.memorySize).toBe(before);
+    expect((await reader.clusters.clusters(scene.sample.a)).tier).toBe('memory');
+    expect((await reader.catalogue.providers()).tier).toBe('memory');
+  });
+
+  it('right is good as soon as the token is made and published, and forgotten by itself otherwise', async () => {
+    const clock = new TestClock();
+    await using counted = countingSql(scene.db.url);
+    const reader = await scene.linkedReader({ sql: counted.sql, now: clock.now });
+    const { token } = await create();
+    await scene.sql`delete from tokens`;
+    const lookups = () => counted.statements.filter((each) => each.includes('authenticate_token')).length;
+    for (let i = 0; i < 3; i++) expect(await reader.tokens.verify(token)).toBeUndefined();
+    expect(lookups()).toBe(1);
+    clock.forward(10_001);
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+    expect(lookups()).toBe(2);
+    await scene.sql`
+      insert into tokens (organization_id, hash, scopes)
+      values (${scene.sample.a}, ${Buffer.from(hashToken(token), 'hex')}, '{machines:read}')`;
+    await scene.publisher.publishDirty();
+    expect(await until(() => reader.tokens.verify(token), { everyMs: 2 })).toBeDefined();
+  });
+});
+
+describe('a token that was accepted', () => {
+  const scene = sceneForEachTest();
+
+  it('is told of, each time, on either way, and one that was refused is not', async () => {
+    const { id, token } = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['machines:read'],
+    });
+    await scene.publisher.publishDirty();
+    const used: number[] = [];
+    const reader = await scene.linkedReader({ used: (tokenId) => used.push(tokenId) });
+    await reader.tokens.verify(newToken());
+    await reader.tokens.verify(token);
+    reader.tokens.held?.(token);
+    expect(used).toEqual([id, id]);
+  });
+});

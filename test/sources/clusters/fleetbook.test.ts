@@ -1,0 +1,110 @@
+import { expect, it } from 'vitest';
+import { adapter } from '../../../src/sources/clusters/fleetbook.ts';
+import { openSourceHttp } from '../../../src/sources/http.ts';
+import type { ClusterItem, DocumentVersion } from '../../../src/sources/source.ts';
+import { listen, testApi } from '../../api/harness.ts';
+import { CLUSTERS } from '../../api/readers.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { onlyClusters, readClusterItems } from './read.ts';
+
+async function itemsOf(
+  url: string,
+  token: string,
+  stored: readonly DocumentVersion[] = [],
+): Promise<ClusterItem[]> {
+  const http = openSourceHttp({
+    baseUrl: url,
+    credentials: adapter.credentials,
+    token,
+    versions: new Map(stored.map((version) => [version.url, version])),
+    deadlineMs: 5_000,
+    maxBytes: 1_000_000,
+  });
+  const now = () => new Date('2026-03-01T00:00:00Z');
+  return await Array.fromAsync(adapter.clusters({ http, now, address: { url, token } }));
+}
+
+const clustersIn = (items: readonly ClusterItem[]) =>
+  onlyClusters(items.filter((item) => item.kind !== 'version'));
+
+it('reads what this very service answers to an organization’s token, and only once', async () => {
+  await using api = await testApi();
+  const url = `http://127.0.0.1:${await listen(api.app)}`;
+  const items = await itemsOf(url, api.token);
+  const clusters = clustersIn(items);
+  expect(clusters.map(({ key }) => key)).toEqual((CLUSTERS[1] ?? []).map(({ slug }) => slug));
+  expect(clusters[0]).toEqual({
+    key: 'cluster-test',
+    name: 'Cluster Test',
+    slug: 'cluster-test',
+    provider: 'Hetzner',
+    region: { code: 'fsn1', name: 'Falkenstein' },
+    status: 'Active',
+    shards: 3,
+    replicas: 1,
+    user: { firstName: 'Zoë', lastName: 'Doe' },
+    machine: { cpu: 2, ram: 8, ramUnit: 'Decimal' },
+    disks: [
+      {
+        type: {
+          name: 'gp2',
+          price: { amount: '0.00000000045', per: 'minute', currency: 'USD' },
+          unit: 'Decimal',
+        },
+        size: 150,
+        unit: 'GB',
+        autoscaling: false,
+      },
+    ],
+    createdAt: '2022-02-14T10:11:26.567713',
+  });
+  const versions = items.flatMap((item) => (item.kind === 'version' ? [item.version] : []));
+  expect(versions).toHaveLength(1);
+  expect(await itemsOf(url, api.token, versions)).toEqual([{ kind: 'unmodified', version: versions[0] }]);
+});
+
+it('reads one organization’s clusters and no other’s, as the token says; none where it has none', async () => {
+  await using api = await testApi();
+  const url = `http://127.0.0.1:${await listen(api.app)}`;
+  const second = await itemsOf(url, api.tokens.issue({ organizationId: 2 }));
+  expect(clustersIn(second).map(({ key }) => key)).toEqual(['elsewhere']);
+  expect(clustersIn(await itemsOf(url, api.tokens.issue({ organizationId: 3 })))).toEqual([]);
+});
+
+it('is misconfigured when the other instance revoked its token or gave it another scope', async () => {
+  await using api = await testApi();
+  const url = `http://127.0.0.1:${await listen(api.app)}`;
+  for (const token of [
+    api.tokens.issue({ state: 'revoked' }),
+    api.tokens.issue({ scopes: ['machines:read'] }),
+  ]) {
+    await expect(itemsOf(url, token)).rejects.toMatchObject({
+      kind: 'misconfigured',
+      message: expect.not.stringContaining(token),
+    });
+  }
+});
+
+const ROW = (CLUSTERS[1] ?? [])[0];
+
+it('prices disks in the currency that the options name', async () => {
+  await using upstream = await fakeUpstream();
+  upstream.expect({ path: '/v1/clusters' }, { json: [ROW] });
+  const [cluster] = onlyClusters(await readClusterItems(adapter, upstream.url, { currency: 'EUR' }));
+  expect(cluster?.disks?.map((disk) => disk.type.price?.currency)).toEqual(['EUR']);
+});
+
+it.each([
+  ['slug', '..', 'must be made of letters'],
+  ['slug', 'a/b', 'must be made of letters'],
+  ['shards', -1, 'must be a whole number, 0 or above'],
+  ['created_at', '14.02.2022', 'must be an instant'],
+  ['disks', null, 'expected array'],
+])('rejects a cluster whose %s is %j, and reads the others', async (field, value, says) => {
+  await using upstream = await fakeUpstream();
+  upstream.expect({ path: '/v1/clusters' }, { json: [{ ...ROW, [field]: value }, ROW] });
+  const items = await readClusterItems(adapter, upstream.url);
+  expect(items).toHaveLength(2);
+  expect(items[0]).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(`^${field} .*${says}`) });
+  expect(items[1]?.kind).toBe('cluster');
+});

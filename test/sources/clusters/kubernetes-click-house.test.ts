@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../conformance/catalogue-case.ts';
+import { everyObject, without } from '../../conformance/json-changes.ts';
+import { CHI, CHI_UID, clusters, having, only, read } from './kubernetes-objects.ts';
+
+const CLUSTERS = '/spec/configuration/clusters';
+
+describe('a ClickHouseInstallation', () => {
+  it('is a cluster with its shards, replicas, machine and disks', () => {
+    expect(read(CHI)).toEqual([
+      {
+        kind: 'cluster',
+        cluster: {
+          tenant: 'acme',
+          key: `${CHI_UID}/main`,
+          name: 'events',
+          provider: 'AWS',
+          region: { code: 'us-east-1' },
+          status: 'Active',
+          shards: 3,
+          replicas: 2,
+          user: { firstName: 'John', lastName: 'Doe' },
+          machine: { name: 'r5.large', cpu: 2, ram: 16, ramUnit: 'Binary' },
+          disks: [
+            { type: { name: 'gp3' }, size: 150, unit: 'GiB' },
+            { type: {}, size: 10, unit: 'GB' },
+          ],
+          createdAt: '2026-02-14T10:11:26.000000',
+        },
+      },
+    ]);
+  });
+
+  it('is read the same with fields that nobody knows', () => {
+    const maps = [
+      '/metadata/labels',
+      '/metadata/annotations',
+      '/spec/templates/podTemplates/0/spec/nodeSelector',
+    ];
+    expect(read(everyObject(CHI, 'new-field', { a: [1] }, maps))).toEqual(read(CHI));
+  });
+
+  it.each<[string, Json, number, number]>([
+    ['nothing', {}, 1, 1],
+    ['zeros, which the operator leaves out', { shardsCount: 0, replicasCount: 0 }, 1, 1],
+    ['shards only', { shardsCount: 4 }, 4, 1],
+    ['replicas only', { replicasCount: 2 }, 1, 2],
+    ['a list of shards', { shards: [{}, {}, {}] }, 3, 1],
+    ['fewer shards listed than counted', { shardsCount: 4, shards: [{}, {}] }, 4, 1],
+    ['more shards listed than counted', { shardsCount: 1, shards: [{}, {}] }, 2, 1],
+    ['shards of their own replicas', { shards: [{ replicasCount: 2 }, { replicas: [{}, {}, {}] }] }, 2, 3],
+    ['a list of replicas', { replicas: [{ shards: [{}, {}] }, { shardsCount: 3 }] }, 3, 2],
+    ['replicas beside shards, which are ignored', { shards: [{}], replicas: [{}, {}, {}] }, 1, 1],
+  ])('has the layout of %s', (_, layout, shards, replicas) => {
+    expect(only(having(CHI, `${CLUSTERS}/0/layout`, layout))).toMatchObject({ shards, replicas });
+  });
+
+  it('is as many clusters as it has, each with a key and a name of its own', () => {
+    const several = having(CHI, CLUSTERS, [{ name: 'a', layout: { shardsCount: 3 } }, { name: 'b' }]);
+    expect(clusters(several)).toMatchObject([
+      { key: `${CHI_UID}/a`, name: 'events/a', shards: 3 },
+      { key: `${CHI_UID}/b`, name: 'events/b', shards: 1 },
+    ]);
+  });
+
+  it('is the cluster that the operator makes of one that names none', () => {
+    expect(only(without(CHI, '/spec/configuration'))).toMatchObject({
+      key: `${CHI_UID}/cluster`,
+      name: 'events',
+    });
+  });
+
+  it('rejects clusters of one name, and keeps the others', () => {
+    const items = read(having(CHI, CLUSTERS, [{ name: 'a' }, { name: 'b' }, { name: 'a' }]));
+    expect(items).toMatchObject([
+      { kind: 'rejected', key: `${CHI_UID}/a`, reason: expect.stringContaining('the same name') },
+      { kind: 'cluster', cluster: { key: `${CHI_UID}/b` } },
+      { kind: 'rejected', key: `${CHI_UID}/a` },
+    ]);
+  });
+
+  it.each<[string, Json, string]>([
+    ['Active when it is completed', { status: 'Completed' }, 'Active'],
+    ['Creating before the operator has seen it', {}, 'Creating'],
+    ['Creating while it was never completed', { status: 'InProgress' }, 'Creating'],
+    [
+      'the operator’s word while it is changed',
+      { status: 'InProgress', taskIDsCompleted: ['x'] },
+      'InProgress',
+    ],
+    [
+      'the same where only the completed state tells it',
+      { status: 'InProgress', normalizedCompleted: {} },
+      'InProgress',
+    ],
+    ['Aborted when that is what the operator says', { status: 'Aborted' }, 'Aborted'],
+    ['Terminating when that is what the operator says', { status: 'Terminating' }, 'Terminating'],
+    ['a word that came later', { status: 'Paused' }, 'Paused'],
+  ])('is %s', (_, status, expected) => {
+    expect(only(having(CHI, '/status', status)).status).toBe(expected);
+  });
+
+  it.each<[Json, string]>([
+    ['yes', 'Stopped'],
+    ['Yes', 'Stopped'],
+    ['1', 'Stopped'],
+    [true, 'Stopped'],
+    ['no', 'Active'],
+    ['', 'Active'],
+    [false, 'Active'],
+  ])('with stop: %j is %s', (stop, expected) => {
+    expect(only(having(CHI, '/spec/stop', stop)).status).toBe(expected);
+  });
+
+  it('is Terminating once it is deleted, stopped or not', () => {
+    const deleted = having(CHI, '/metadata/deletionTimestamp', '2026-04-01T00:00:00Z');
+    expect(only(having(deleted, '/spec/stop', 'yes')).status).toBe('Terminating');
+  });
+
+  it('takes the templates that a cluster names before those of the installation', () => {
+    const own = having(CHI, `${CLUSTERS}/0/templates`, {
+      podTemplate: 'other',
+      dataVolumeClaimTemplate: 'left-over',
+    });
+    expect(only(own).disks).toEqual([
+      { type: {}, size: 1024, unit: 'GiB' },
+      { type: {}, size: 10, unit: 'GB' },
+    ]);
+    expect(only(own)).not.toHaveProperty('machine');
+  });
+
+  it('has the volumes that its container mounts, of those that are claims', () => {
+    const mounts = [{ name: 'left-over' }, { name: 'config-map' }];
+    const mounted = having(CHI, '/spec/templates/podTemplates/0/spec/containers/1/volumeMounts', mounts);
+    const bare = without(mounted, '/spec/defaults/templates/dataVolumeClaimTemplate');
+    expect(only(without(bare, '/spec/defaults/templates/logVolumeClaimTemplate')).disks).toEqual([
+      { type: {}, size: 1024, unit: 'GiB' },
+    ]);
+  });
+
+  it('says nothing of disks where their templates lie elsewhere, and none where there are none', () => {
+    expect(only(without(CHI, '/spec/templates/volumeClaimTemplates'))).not.toHaveProperty('disks');
+    const bare = without(CHI, '/spec/defaults');
+    expect(only(bare).disks).toEqual([]);
+    expect(only(having(bare, '/spec/useTemplates', [{ name: 'usual' }]))).not.toHaveProperty('disks');
+  });
+
+  it('takes a limit for what is reserved where there is no request', () => {
+    const limits = { limits: { cpu: '4', memory: '16G' } };
+    const limited = having(CHI, '/spec/templates/podTemplates/0/spec/containers/1/resources', limits);
+    expect(only(limited).machine).toEqual({ name: 'r5.large', cpu: 4, ram: 16, ramUnit: 'Decimal' });
+  });
+
+  it.each([
+    '/spec/templates/podTemplates/0/spec/containers/1/resources',
+    '/spec/templates/podTemplates/0/spec/containers',
+  ])('names only the machine type without %s', (pointer) => {
+    expect(only(without(CHI, pointer)).machine).toEqual({ name: 'r5.large' });
+  });
+
+  it('rejects each of its clusters when a quantity is unreadable, and quotes that one alone', () => {
+    const broken = having(
+      CHI,
+      '/spec/templates/volumeClaimTemplates/0/spec/resources/requests/storage',
+      '150 GB',
+    );
+    const items = read(having(broken, CLUSTERS, [{ name: 'a' }, { name: 'b' }]));
+    const reason =
+      'acme/events: spec.templates.volumeClaimTemplates[0].spec.resources.requests.storage must be a size above 0 ' +
+      'such as 100Gi; it is "150 GB"';
+    expect(items).toEqual([
+      { kind: 'rejected', key: `${CHI_UID}/a`, reason },
+      { kind: 'rejected', key: `${CHI_UID}/b`, reason },
+    ]);
+  });
+});

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import type { Json } from '../../conformance/catalogue-case.ts';
+import { changed, everyObject, without } from '../../conformance/json-changes.ts';
+import { having, only, PG, PG_UID, read } from './kubernetes-objects.ts';
+
+describe('a CloudNativePG cluster', () => {
+  it('is a cluster of one shard whose replicas are its instances', () => {
+    expect(read(PG)).toEqual([
+      {
+        kind: 'cluster',
+        cluster: {
+          tenant: 'globex',
+          key: PG_UID,
+          name: 'orders',
+          provider: 'Hetzner',
+          region: { code: 'fsn1' },
+          status: 'Active',
+          shards: 1,
+          replicas: 3,
+          machine: { name: 'cx33', cpu: 2, ram: 8, ramUnit: 'Binary' },
+          disks: [
+            { type: { name: 'hcloud-volumes' }, size: 100, unit: 'GiB' },
+            { type: { name: 'hcloud-volumes' }, size: 20, unit: 'GiB' },
+            { type: { name: 'slow' }, size: 1000, unit: 'GB' },
+          ],
+          createdAt: '2026-03-01T08:00:00.000000',
+        },
+      },
+    ]);
+  });
+
+  it('is read the same with fields that nobody knows', () => {
+    const maps = ['/metadata/labels', '/metadata/annotations'];
+    expect(read(everyObject(PG, 'new-field', { a: [1] }, maps))).toEqual(read(PG));
+  });
+
+  it.each<[string, Json, Json, string]>([
+    ['Stopped while it hibernates', { 'cnpg.io/hibernation': 'on' }, {}, 'Stopped'],
+    ['Active with a hibernation that is off', { 'cnpg.io/hibernation': 'off' }, {}, 'Active'],
+    ['Fenced as a whole, whatever its phase says', { 'cnpg.io/fencedInstances': '["*"]' }, {}, 'Fenced'],
+    [
+      'Fenced instance by instance',
+      { 'cnpg.io/fencedInstances': '["orders-1","orders-2","orders-3"]' },
+      {},
+      'Fenced',
+    ],
+    [
+      'Degraded with one fenced',
+      { 'cnpg.io/fencedInstances': '["orders-2"]' },
+      { readyInstances: 2 },
+      'Degraded',
+    ],
+    ['Active with a fence of none', { 'cnpg.io/fencedInstances': '[]' }, {}, 'Active'],
+    ['Active with a fence that cannot be read', { 'cnpg.io/fencedInstances': 'all' }, {}, 'Active'],
+    [
+      'Creating before it has had a primary',
+      {},
+      { currentPrimary: '', readyInstances: 0, conditions: [] },
+      'Creating',
+    ],
+    [
+      'not ready when nothing is, whatever the condition says',
+      {},
+      { readyInstances: 0 },
+      'ClusterIsNotReady',
+    ],
+    ['not ready when the condition is missing', {}, { conditions: [] }, 'ClusterIsNotReady'],
+    [
+      'what the condition gives as its reason',
+      {},
+      { conditions: [{ type: 'Ready', status: 'False', reason: 'DetachedVolume' }] },
+      'DetachedVolume',
+    ],
+  ])('is %s', (_, annotations, status, expected) => {
+    const annotated = having(PG, '/metadata/annotations', annotations);
+    const whole = changed(
+      annotated,
+      '/status',
+      (given) => ({ ...(given as object), ...(status as object) }) as Json,
+    );
+    expect(only(whole).status).toBe(expected);
+  });
+
+  it('is Creating without a status, and Terminating once it is deleted', () => {
+    expect(only(without(PG, '/status')).status).toBe('Creating');
+    expect(only(having(PG, '/metadata/deletionTimestamp', '2026-04-01T00:00:00Z')).status).toBe(
+      'Terminating',
+    );
+  });
+
+  it.each<[string, Json, string]>([
+    ['without a size', {}, 'spec.storage.size must have a size'],
+    ['of no size', { size: '0' }, 'spec.storage.size must be a size above 0'],
+    ['of less than nothing', { size: '-1Gi' }, 'spec.storage.size must be a size above 0'],
+    ['of a size beyond any disk', { size: '1e30' }, 'spec.storage.size must be a size above 0'],
+  ])('is rejected with storage %s', (_, storage, reason) => {
+    expect(read(having(PG, '/spec/storage', storage))).toMatchObject([
+      { kind: 'rejected', key: PG_UID, reason: expect.stringContaining(`globex/orders: ${reason}`) },
+    ]);
+  });
+});

@@ -1,0 +1,232 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { ApiServer } from '../../../src/sources/clusters/kubernetes/api-server.ts';
+import { connectionTo, type ServerAddress } from '../../../src/sources/clusters/kubernetes/connect.ts';
+import { FakeKubernetes } from '../../support/fake-kubernetes.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { BOTH } from './kubernetes-objects.ts';
+
+const TLS = new URL('../../fixtures/kubernetes/tls/', import.meta.url);
+const pem = (name: string) => readFileSync(new URL(name, TLS));
+const path = (name: string) => new URL(name, TLS).pathname;
+const tls = { cert: pem('server.crt'), key: pem('server.key') };
+
+async function ask(address: Partial<ServerAddress> & { readonly url: string }): Promise<unknown> {
+  const whole = { token: undefined, context: undefined, caFile: undefined, ...address };
+  const server = new ApiServer(() => connectionTo(whole));
+  const request = { path: PATH, query: {}, right: 'list', signal: new AbortController().signal };
+  return await server.json(request, z.object({ items: z.array(z.unknown()) }), 5_000);
+}
+
+const EMPTY = { items: [] };
+const PATH = '/apis/postgresql.cnpg.io/v1/clusters';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** A kubeconfig of one context, and a file of it that goes with its scope. */
+async function kubeconfig(server: string, user: object, cluster: object = {}) {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-kubeconfig-'));
+  const file = join(folder.path, 'config');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'usual',
+    clusters: [
+      { name: 'one', cluster: { server, ...cluster } },
+      { name: 'other', cluster: { server: 'https://127.0.0.1:1' } },
+    ],
+    users: [{ name: 'me', user }],
+    contexts: [
+      { name: 'usual', context: { cluster: 'one', user: 'me' } },
+      { name: 'unusual', context: { cluster: 'other', user: 'me' } },
+      { name: 'broken', context: { cluster: 'none', user: 'me' } },
+    ],
+  };
+  await writeFile(file, JSON.stringify(config));
+  return { file, folder: folder.path, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+}
+
+describe('the API server', () => {
+  it('is asked over https with the certificate authority of the option caFile', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc', tls });
+    expect(await ask({ url: kube.url, token: 'abc', caFile: path('ca.crt') })).toEqual(EMPTY);
+  });
+
+  it('is not trusted without that', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, tls });
+    await expect(ask({ url: kube.url, token: 'abc' })).rejects.toMatchObject({ kind: 'misconfigured' });
+    expect(kube.taken).toEqual([]);
+  });
+
+  it('may lie below a path, as behind a gateway', async () => {
+    await using gateway = await fakeUpstream();
+    gateway.expect(
+      { path: `/k8s/clusters/c-1${PATH}`, headers: { authorization: 'Bearer abc' }, times: 2 },
+      { json: EMPTY },
+    );
+    expect(await ask({ url: `${gateway.url}/k8s/clusters/c-1`, token: 'abc' })).toEqual(EMPTY);
+    expect(await ask({ url: `${gateway.url}/k8s/clusters/c-1/`, token: 'abc' })).toEqual(EMPTY);
+  });
+
+  it('refuses a wrong token, which nothing repeats', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc' });
+    const failure: unknown = await ask({ url: kube.url, token: 'wrong-token' }).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining('401') });
+    expect(JSON.stringify(failure) + String(failure)).not.toContain('wrong-token');
+  });
+
+  it.each<[string, Partial<ServerAddress> & { readonly url: string }, string]>([
+    ['nobody listens', { url: 'http://127.0.0.1:1' }, 'retry'],
+    ['the URL holds credentials', { url: 'https://a:b@127.0.0.1:1' }, 'misconfigured'],
+    ['the URL is of another protocol', { url: 'ftp://127.0.0.1' }, 'misconfigured'],
+    ['the token cannot be sent', { url: 'http://127.0.0.1:1', token: 'a\nb' }, 'misconfigured'],
+    ['a context is named without a kubeconfig', { url: 'http://127.0.0.1:1', context: 'a' }, 'misconfigured'],
+    [
+      'the certificate authority is missing',
+      { url: 'https://127.0.0.1:1', caFile: '/none/ca.crt' },
+      'misconfigured',
+    ],
+    ['the kubeconfig is missing', { url: '/none/kubeconfig' }, 'gone'],
+    ['the kubeconfig is a folder', { url: tmpdir() }, 'misconfigured'],
+    ['the kubeconfig is something else', { url: import.meta.filename }, 'misconfigured'],
+    ['a token is given beside a kubeconfig', { url: '/none/kubeconfig', token: 'a' }, 'misconfigured'],
+    ['this is no pod', { url: 'https://kubernetes.default.svc' }, 'misconfigured'],
+  ])('cannot be asked when %s', async (_, address, kind) => {
+    vi.stubEnv('KUBERNETES_SERVICE_HOST', undefined);
+    await expect(ask(address)).rejects.toMatchObject({ name: 'SourceError', kind });
+  });
+
+  it('is asked with credentials that are read once for what follows each other', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH });
+    let read = 0;
+    const server = new ApiServer(async () => {
+      read += 1;
+      return { base: new URL(kube.url), options: {} };
+    });
+    const request = { path: PATH, query: {}, right: 'list', signal: new AbortController().signal };
+    for (let page = 0; page < 3; page++) await server.json(request, z.unknown(), 5_000);
+    expect([read, kube.count('list')]).toEqual([1, 3]);
+    kube.misbehave({ verb: 'list', status: 401 });
+    await server.json(request, z.unknown(), 5_000);
+    expect([read, kube.count('list')]).toEqual([2, 5]);
+  });
+
+  it('gives up when it does not answer in time', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH });
+    const server = new ApiServer(
+      // A plugin that hangs.
+      () => new Promise(() => {}),
+    );
+    const request = { path: '/', query: {}, right: 'list', signal: new AbortController().signal };
+    await expect(server.json(request, z.unknown(), 20)).rejects.toMatchObject({
+      kind: 'retry',
+      message: expect.stringContaining('within 20 ms'),
+    });
+    expect(kube.taken).toEqual([]);
+  });
+});
+
+describe('a pod', () => {
+  it('asks the API server around it with its own account', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'of-the-pod', tls });
+    await using root = await mkdtempDisposable(join(tmpdir(), 'fleetbook-pod-'));
+    const account = join(root.path, 'var/run/secrets/kubernetes.io/serviceaccount');
+    await mkdir(account, { recursive: true });
+    await writeFile(join(account, 'token'), 'of-the-pod');
+    await writeFile(join(account, 'ca.crt'), pem('ca.crt'));
+    vi.stubEnv('KUBERNETES_SERVICE_HOST', '127.0.0.1');
+    vi.stubEnv('KUBERNETES_SERVICE_PORT', String(kube.port));
+    expect(await ask({ url: 'https://kubernetes.default.svc', root: root.path })).toEqual(EMPTY);
+  });
+});
+
+describe('a kubeconfig', () => {
+  it('gives a token', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'abc', tls });
+    await using config = await kubeconfig(
+      kube.url,
+      { token: 'abc' },
+      { 'certificate-authority-data': pem('ca.crt').toString('base64') },
+    );
+    expect(await ask({ url: config.file })).toEqual(EMPTY);
+    expect(await ask({ url: pathToFileURL(config.file).href })).toEqual(EMPTY);
+  });
+
+  it('gives a client certificate', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, tls: { ...tls, ca: pem('ca.crt') } });
+    const cluster = { 'certificate-authority': path('ca.crt') };
+    const user = { 'client-certificate': path('client.crt'), 'client-key': path('client.key') };
+    await using config = await kubeconfig(kube.url, user, cluster);
+    expect(await ask({ url: config.file })).toEqual(EMPTY);
+    await using bare = await kubeconfig(kube.url, { token: 'abc' }, cluster);
+    await expect(ask({ url: bare.file })).rejects.toMatchObject({ name: 'SourceError' });
+  });
+
+  it('gives what a plugin prints', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'printed', tls });
+    const credential = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: { token: 'printed' },
+    };
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: process.execPath,
+      args: ['-p', JSON.stringify(JSON.stringify(credential))],
+    };
+    await using config = await kubeconfig(kube.url, { exec }, { 'certificate-authority': path('ca.crt') });
+    expect(await ask({ url: config.file })).toEqual(EMPTY);
+  });
+
+  it.each([
+    ['fails', process.execPath, ['-e', 'console.error("my-secret"); process.exit(1)'], 'retry'],
+    ['prints something else', process.execPath, ['-p', '"my-secret"'], 'retry'],
+    ['does not exist', '/none/plugin', [], 'misconfigured'],
+  ] as const)('whose plugin %s is an error that repeats nothing of it', async (_, command, args, kind) => {
+    await using config = await kubeconfig('https://127.0.0.1:1', { exec: { command, args } });
+    const failure: unknown = await ask({ url: config.file }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ name: 'SourceError', kind });
+    expect(String(failure)).not.toContain('my-secret');
+  });
+
+  it('is used in the context that the option names', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH });
+    await using config = await kubeconfig(kube.url, { token: 'abc' }, { 'insecure-skip-tls-verify': true });
+    expect(await ask({ url: config.file, context: 'usual' })).toEqual(EMPTY);
+    await expect(ask({ url: config.file, context: 'unusual' })).rejects.toMatchObject({ kind: 'retry' });
+    await expect(ask({ url: config.file, context: 'broken' })).rejects.toMatchObject({
+      kind: 'misconfigured',
+    });
+    await expect(ask({ url: config.file, context: 'none' })).rejects.toMatchObject({
+      kind: 'misconfigured',
+      message: expect.stringContaining('usual, unusual, broken'),
+    });
+  });
+
+  it('with a server without https must say that it is meant so', async () => {
+    await using config = await kubeconfig('http://127.0.0.1:1', { token: 'abc' });
+    await expect(ask({ url: config.file })).rejects.toMatchObject({
+      kind: 'misconfigured',
+      message: expect.stringContaining('insecure-skip-tls-verify'),
+    });
+  });
+
+  it('is read anew each time: a token that was rotated is found', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH, token: 'new' });
+    const cluster = { 'insecure-skip-tls-verify': true };
+    await using config = await kubeconfig(kube.url, { token: 'old' }, cluster);
+    await expect(ask({ url: config.file })).rejects.toMatchObject({ kind: 'misconfigured' });
+    const text = readFileSync(config.file, 'utf8').replace('"old"', '"new"');
+    await writeFile(config.file, text);
+    expect(await ask({ url: config.file })).toEqual(EMPTY);
+  });
+});

@@ -1,0 +1,81 @@
+import { KINDS } from '../../../src/sources/clusters/kubernetes/kinds.ts';
+import { readSettings } from '../../../src/sources/clusters/kubernetes/options.ts';
+import type { ClusterItem } from '../../../src/sources/source.ts';
+import { fixture, type Json } from '../../conformance/catalogue-case.ts';
+import { changed } from '../../conformance/json-changes.ts';
+import type { KubernetesObject } from '../../support/fake-kubernetes.ts';
+
+/** An Altinity installation of one cluster. */
+export const CHI = fixture('kubernetes/click-house-installation.json');
+/** A CloudNativePG cluster. */
+export const PG = fixture('kubernetes/cloud-native-pg.json');
+export const CHI_UID = '0c5b8f0e-6f0b-4c1e-9d3a-2f6f1f0a1b11';
+export const PG_UID = '9b1f6c64-9f6e-4b53-8c6b-5a1f8f6c2d22';
+
+/** What its kind makes of an object. */
+export function read(
+  object: unknown,
+  options: Readonly<Record<string, string>> = {},
+): readonly ClusterItem[] {
+  const kind = KINDS.find((each) => each.kind === (object as { kind?: unknown }).kind);
+  if (kind === undefined) throw new Error('the object is of no kind that is read');
+  return kind.read(object, readSettings(options));
+}
+
+/** The same where nothing may be rejected. */
+export function clusters(object: unknown, options?: Readonly<Record<string, string>>) {
+  return read(object, options).map((item) => {
+    if (item.kind !== 'cluster') throw new Error(`rejected: ${'reason' in item ? item.reason : item.kind}`);
+    return item.cluster;
+  });
+}
+
+/** The same where there must be exactly one. */
+export function only(object: unknown, options?: Readonly<Record<string, string>>) {
+  const [first, ...others] = clusters(object, options);
+  if (first === undefined || others.length > 0) throw new Error(`${others.length + 1} clusters`);
+  return first;
+}
+
+/** The object with this value at a pointer whose last part need not be there. */
+export function having(object: Json, pointer: string, value: Json): Json {
+  const at = pointer.lastIndexOf('/');
+  const key = pointer.slice(at + 1).replaceAll('~1', '/');
+  return changed(object, pointer.slice(0, at), (holder) => ({
+    ...(holder as { [key: string]: Json }),
+    [key]: value,
+  }));
+}
+
+/** Both operators. */
+export const BOTH = {
+  'clickhouse.altinity.com/v1': 'clickhouseinstallations',
+  'postgresql.cnpg.io/v1': 'clusters',
+};
+
+interface Differences {
+  readonly namespace?: string;
+  /** Instances, or replicas of each shard. */
+  readonly size?: number;
+}
+
+/** A ClickHouseInstallation of that name, its uid `uid-<name>`. */
+export function chi(name: string, { namespace = 'acme', size = 1 }: Differences = {}): KubernetesObject {
+  return {
+    apiVersion: 'clickhouse.altinity.com/v1',
+    kind: 'ClickHouseInstallation',
+    metadata: { name, namespace, uid: `uid-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { configuration: { clusters: [{ name: 'main', layout: { replicasCount: size } }] } },
+    status: { status: 'Completed' },
+  };
+}
+
+/** A CloudNativePG cluster of that name, its uid `uid-<name>`. */
+export function pg(name: string, { namespace = 'acme', size = 1 }: Differences = {}): KubernetesObject {
+  return {
+    apiVersion: 'postgresql.cnpg.io/v1',
+    kind: 'Cluster',
+    metadata: { name, namespace, uid: `uid-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { instances: size, storage: { size: '10Gi' } },
+  };
+}

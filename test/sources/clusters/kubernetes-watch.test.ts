@@ -1,0 +1,198 @@
+import { describe, expect, it } from 'vitest';
+import { FakeKubernetes } from '../../support/fake-kubernetes.ts';
+import { until } from '../../support/until.ts';
+import { BOTH, chi, pg } from './kubernetes-objects.ts';
+import { PG_ONLY, Watching } from './kubernetes-watching.ts';
+
+describe('watching a Kubernetes cluster', () => {
+  it('says first what there is, then the whole of it again after each change', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH });
+    kube.put(chi('a'));
+    kube.put(pg('b'));
+    await using watching = new Watching(kube);
+    await watching.says('a×1', 'b×1');
+    await kube.watches(2);
+    kube.put(pg('c', { namespace: 'globex' }));
+    await watching.says('a×1', 'b×1', 'c×1');
+    kube.put(chi('a', { size: 3 }));
+    await watching.says('a×3', 'b×1', 'c×1');
+    kube.remove('uid-b');
+    await watching.says('a×3', 'c×1');
+    expect(kube.count('list')).toBe(2);
+    expect(kube.count('watch')).toBe(2);
+  });
+
+  it('takes an object of an earlier one’s name for another', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    await using watching = new Watching(kube);
+    await watching.says('a×1');
+    const again = pg('a', { size: 2 });
+    kube.put({ ...again, metadata: { ...again.metadata, uid: 'uid-again' } });
+    kube.remove('uid-a');
+    expect(await watching.says('a×2')).toHaveLength(1);
+  });
+
+  it('gathers changes that come together into one state', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    await using watching = new Watching(kube);
+    await kube.watches(1);
+    for (let index = 0; index < 100; index++) kube.put(pg(`db-${index}`));
+    await until(() => watching.newest?.length === 100);
+    expect(watching.states.length).toBeLessThan(20);
+  });
+
+  it('says nothing of a change that changes no cluster', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    await using watching = new Watching(kube);
+    await kube.watches(1);
+    kube.put({ ...pg('a'), extra: 'touched' });
+    kube.put(pg('b'));
+    await watching.says('a×1', 'b×1');
+    expect(watching.states).toEqual([['a×1'], ['a×1', 'b×1']]);
+  });
+
+  it('keeps an object that can no longer be used as rejected, and takes it back', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    await using watching = new Watching(kube);
+    await watching.says('a×1');
+    kube.put({ ...pg('a'), spec: { storage: { size: '?' } } });
+    await watching.says('rejected');
+    kube.put(pg('a', { size: 2 }));
+    await watching.says('a×2');
+    expect(watching.states).toEqual([['a×1'], ['rejected'], ['a×2']]);
+  });
+
+  it('watches every kind and namespace as parts of one state', async () => {
+    await using kube = await FakeKubernetes.start({ installed: BOTH });
+    kube.put(chi('a', { namespace: 'acme' }));
+    kube.put(pg('b', { namespace: 'globex' }));
+    kube.put(pg('c', { namespace: 'initech' }));
+    await using watching = new Watching(kube, {}, { namespaces: 'acme,globex' });
+    await watching.says('a×1', 'b×1');
+    await kube.watches(4);
+    kube.put(pg('d', { namespace: 'initech' }));
+    kube.put(pg('e', { namespace: 'acme' }));
+    await watching.says('a×1', 'b×1', 'e×1');
+    expect(watching.states.flat()).not.toContain('d×1');
+  });
+
+  it('lists page by page before it watches', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    for (let index = 0; index < 250; index++) kube.put(pg(`db-${index}`));
+    await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
+    await until(() => watching.newest?.length === 250);
+    await kube.watches(1);
+    kube.put(pg('one-more'));
+    await until(() => watching.newest?.length === 251);
+    expect(kube.count('list')).toBe(3);
+  });
+});
+
+describe('a watch that ends', () => {
+  it.each(['end', 'cut'] as const)(
+    'by an %s goes on from the newest version, without a list or a word',
+    async (how) => {
+      await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+      kube.put(pg('a'));
+      await using watching = new Watching(kube, { settledMs: 0 }, { kinds: 'cloud-native-pg' });
+      await kube.watches(1);
+      kube.put(pg('b'));
+      await watching.says('a×1', 'b×1');
+      kube[how]();
+      await until(() => kube.count('watch') === 2);
+      await kube.watches(1);
+      expect(kube.taken.map(({ verb, query }) => [verb, query.resourceVersion])).toEqual([
+        ['list', undefined],
+        ['watch', '1001'],
+        ['watch', '1002'],
+      ]);
+      expect(watching.states).toHaveLength(2);
+      kube.put(pg('c'));
+      await watching.says('a×1', 'b×1', 'c×1');
+    },
+  );
+
+  it('misses nothing of what changes before it goes on', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
+    await kube.watches(1);
+    kube.misbehave({ verb: 'watch', status: 503 });
+    kube.cut();
+    kube.put(pg('b'));
+    kube.remove('uid-a');
+    await watching.says('b×1');
+    expect(kube.count('list')).toBe(1);
+  });
+
+  it('goes on from a bookmark, where nothing it watches has changed', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
+    await kube.watches(1);
+    const version = kube.bookmark();
+    kube.compact();
+    kube.put(pg('b'));
+    await watching.says('a×1', 'b×1');
+    const newest = kube.bookmark();
+    kube.cut();
+    await until(() => kube.count('watch') === 2);
+    expect(Number(newest)).toBeGreaterThan(Number(version));
+    expect(kube.taken.at(-1)?.query.resourceVersion).toBe(newest);
+    expect(kube.count('list')).toBe(1);
+    expect(watching.states).toHaveLength(2);
+  });
+
+  it('is taken up again when nothing comes of it for too long', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    await using watching = new Watching(kube, { silenceMs: 40, settledMs: 0 }, { kinds: 'cloud-native-pg' });
+    await until(() => kube.count('watch') >= 3);
+    expect(kube.count('list')).toBe(1);
+    expect(watching.failure).toBeUndefined();
+    await until(() => kube.connections <= 1);
+  });
+
+  it.each(['an answer', 'an event'])('with %s of 410 lists again, and says what it finds', async (how) => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
+    await kube.watches(1);
+    if (how === 'an answer') {
+      kube.compact();
+      kube.cut();
+    } else {
+      kube.error({ code: 410, reason: 'Expired', message: 'too old resource version' });
+    }
+    await until(() => watching.states.length === 2);
+    expect(watching.newest).toEqual(['a×1']);
+    expect(kube.count('list')).toBe(2);
+    await kube.watches(1);
+    kube.put(pg('b'));
+    await watching.says('a×1', 'b×1');
+  });
+
+  it('finds by that list what was deleted in between', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    kube.put(pg('a'));
+    kube.put(pg('b'));
+    await using watching = new Watching(kube, {}, { kinds: 'cloud-native-pg' });
+    await kube.watches(1);
+    kube.misbehave({ verb: 'watch', status: 410 });
+    kube.cut();
+    kube.remove('uid-a');
+    await watching.says('b×1');
+    expect(kube.count('list')).toBe(2);
+  });
+
+  it('pauses when one 410 follows the other, and fails when they do not end', async () => {
+    await using kube = await FakeKubernetes.start({ installed: PG_ONLY });
+    for (let index = 0; index < 200; index++) kube.misbehave({ verb: 'watch', status: 410 });
+    await using watching = new Watching(kube, { givesUpAfterMs: 60 }, { kinds: 'cloud-native-pg' });
+    expect(await watching.fails()).toMatchObject({ kind: 'retry', message: expect.stringContaining('410') });
+    expect(kube.count('watch')).toBeLessThan(20);
+    kube.forgive();
+  });
+});

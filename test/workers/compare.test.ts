@@ -1,0 +1,291 @@
+/** The sampled comparer: the cache is broken on purpose, in every way that can be told apart. */
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { cacheComparison } from '../../src/ops/compare-metrics.ts';
+import type { Verdict } from '../../src/snapshot/compare.ts';
+import { setIfNewer } from '../../src/snapshot/fence.ts';
+import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/format.ts';
+import { type DocumentName, documentId } from '../../src/snapshot/keys.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import { createToken } from '../../src/store/tokens.ts';
+import { documentVersions, sampleVersions } from '../../src/store/version-sample.ts';
+import { Comparer, compareNowAndThen } from '../../workers/compare.ts';
+import { addOrganization, reprice } from '../snapshot/rows.ts';
+import { sceneForEachTest } from '../snapshot/scene.ts';
+import { until } from '../support/until.ts';
+
+const scene = sceneForEachTest();
+
+interface Looks {
+  readonly comparer: Comparer;
+  /** Verdicts of the last round, `same` left out; each once. */
+  round(): Promise<Verdict[]>;
+  readonly lags: number[];
+  stalest(): number;
+  readonly logged: { level: number; document: string; verdict: string }[];
+}
+
+let now: number;
+beforeEach(async () => {
+  now = 1_000_000;
+  await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
+  await scene.publisher.publishDirty();
+});
+
+/** A comparer that takes everything there is into its sample, under a clock of ours. */
+function looks(): Looks {
+  const logged: Looks['logged'] = [];
+  const lags: number[] = [];
+  let verdicts: Verdict[] = [];
+  let stalest = -1;
+  const comparer = new Comparer({
+    sql: scene.sql,
+    cache: scene.cache,
+    publisher: scene.publisher,
+    logger: pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) }),
+    sample: 200,
+    now: () => now,
+    observe: {
+      compared: (verdict) => void verdicts.push(verdict),
+      caughtUp: (seconds) => void lags.push(seconds),
+      round: (_, seconds) => (stalest = seconds),
+    },
+  });
+  return {
+    comparer,
+    logged,
+    lags,
+    stalest: () => stalest,
+    async round() {
+      verdicts = [];
+      await comparer.round();
+      return [...new Set(verdicts.filter((verdict) => verdict !== 'same'))];
+    },
+  };
+}
+
+const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
+const key = () => scene.keys.document(region());
+const stored = async (of = key()): Promise<Buffer> => (await scene.cache.getBuffer(of)) ?? Buffer.alloc(0);
+
+describe('the comparer', () => {
+  it('finds nothing where nothing is wrong, and changes nothing', async () => {
+    const look = looks();
+    const before = await scene.cache.get(scene.keys.revision);
+    expect(await look.round()).toEqual([]);
+    expect(look.stalest()).toBe(0);
+    expect(look.logged).toEqual([]);
+    expect(await scene.cache.get(scene.keys.revision)).toBe(before);
+  });
+
+  it('mends a document whose bytes were altered, and names it in the log without its content', async () => {
+    const look = looks();
+    const altered = await stored();
+    altered[altered.length - 3] = (altered[altered.length - 3] ?? 0) ^ 1;
+    await scene.cache.set(key(), altered);
+    expect(await look.round()).toEqual(['damaged']);
+    expect(look.logged).toMatchObject([{ level: 50, document: documentId(region()), verdict: 'damaged' }]);
+    expect(JSON.stringify(look.logged)).not.toContain('klein');
+    expect(decodeDocument(region(), await stored())).toBeDefined();
+    expect(await look.round()).toEqual([]);
+  });
+
+  it('mends one whose damage names a version that no other could outrank', async () => {
+    const look = looks();
+    const altered = await stored();
+    altered.write('9'.repeat(16), 4, 'latin1');
+    await scene.cache.set(key(), altered);
+    expect(await look.round()).toEqual(['damaged']);
+    expect(await look.round()).toEqual([]);
+  });
+
+  it('mends one in whose place something else lies', async () => {
+    const look = looks();
+    await scene.cache.del(key());
+    await scene.cache.lpush(key(), 'in the way');
+    expect(await look.round()).toEqual(['damaged']);
+    expect(await look.round()).toEqual([]);
+  });
+
+  it('mends other content under an equal version, also in the memory of readers that hold it', async () => {
+    const content = await loadContent(scene.sql, region());
+    if (!content) throw new Error('unreachable: the sample has it');
+    const wrong = Buffer.from('[]');
+    const { value } = await encodeDocument({ ...content, body: wrong, index: new Map() });
+    await scene.cache.set(key(), value);
+    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    const body = async () => (await reader.documents.get(region())).document?.body.identity.toString();
+    expect(await body()).toBe('[]');
+    const look = looks();
+    expect(await look.round()).toEqual(['different']);
+    expect(look.logged).toMatchObject([{ level: 50, verdict: 'different' }]);
+    await until(async () => (await body()) === content.body.toString());
+    expect(await look.round()).toEqual([]);
+  });
+
+  it('mends a version that Postgres never had', async () => {
+    const content = await loadContent(scene.sql, region());
+    if (!content) throw new Error('unreachable: the sample has it');
+    const { value } = await encodeDocument({ ...content, version: content.version + 40 });
+    await setIfNewer(scene.cache, scene.keys, region(), content.version + 40, value);
+    const look = looks();
+    expect(await look.round()).toEqual(['ahead']);
+    const [after] = await documentVersions(scene.sql, [region()]);
+    expect(after?.version).toBe(content.version + 41);
+    expect(await look.round()).toEqual([]);
+  });
+
+  it('tells of a document that the cache has lost until the sweep has sent it, and for how long', async () => {
+    const look = looks();
+    await scene.cache.del(key());
+    expect(await look.round()).toEqual(['missing']);
+    now += 7_000;
+    expect(await look.round()).toEqual(['missing']);
+    expect(look.stalest()).toBe(7);
+    expect(look.logged).toMatchObject([{ level: 40, document: documentId(region()) }]);
+    await scene.publisher.sweep();
+    now += 1_000;
+    expect(await look.round()).toEqual([]);
+    expect(look.lags).toEqual([8]);
+    expect(look.stalest()).toBe(0);
+  });
+
+  it('tells of an older version that was set back', async () => {
+    const look = looks();
+    const old = await stored();
+    await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    await scene.cache.set(key(), old);
+    expect(await look.round()).toEqual(['behind']);
+  });
+
+  it('takes a publication that is held back for no mismatch, and measures it', async () => {
+    const look = looks();
+    await reprice(scene.sql, scene.sample.small, '0.5');
+    expect(await look.round()).toEqual(['pending']);
+    expect(look.comparer.isFollowing).toBe(true);
+    now += 2_500;
+    await look.comparer.follow();
+    expect(look.stalest()).toBe(2.5);
+    expect(look.logged).toEqual([]);
+    await scene.publisher.publishDirty();
+    now += 500;
+    await look.comparer.follow();
+    expect(look.lags).toEqual([3]);
+    expect(look.comparer.isFollowing).toBe(false);
+  });
+
+  it('takes what changes while it looks for no mismatch', async () => {
+    const look = looks();
+    let isOver = false;
+    const found = new Set<Verdict>();
+    const changes = (async () => {
+      for (let i = 1; i <= 40; i++) {
+        await reprice(scene.sql, scene.sample.small, String(i / 1000));
+        await scene.publisher.publishDirty();
+      }
+      isOver = true;
+    })();
+    while (!isOver) for (const verdict of await look.round()) found.add(verdict);
+    await changes;
+    expect([...found].filter((verdict) => !['moved', 'pending'].includes(verdict))).toEqual([]);
+    expect(look.logged).toEqual([]);
+  });
+
+  it('leaves a format of another release alone', async () => {
+    const foreign = Buffer.concat([Buffer.from('FB2'), (await stored()).subarray(3)]);
+    await scene.cache.set(key(), foreign);
+    const look = looks();
+    expect(await look.round()).toEqual(['unknown']);
+    expect(await stored()).toEqual(foreign);
+  });
+
+  it('takes the same content for the same though it was compressed otherwise', async () => {
+    const content = await loadContent(scene.sql, region());
+    if (!content) throw new Error('unreachable: the sample has it');
+    const { value } = await encodeDocument({ ...content, sources: [...content.sources, 'verified-since'] });
+    await scene.cache.set(key(), value);
+    expect(value.subarray(HEADER_LENGTH).equals((await stored()).subarray(HEADER_LENGTH))).toBe(true);
+    expect(await looks().round()).toEqual([]);
+  });
+
+  it('runs by itself, mends, and tells all of it as metrics', async () => {
+    const registry = new Registry();
+    const silent = pino({ level: 'silent' });
+    const comparer = new Comparer({
+      sql: scene.sql,
+      cache: scene.cache,
+      publisher: scene.publisher,
+      logger: silent,
+      sample: 50,
+      observe: cacheComparison(registry),
+    });
+    const altered = await stored();
+    altered[altered.length - 1] = (altered[altered.length - 1] ?? 0) ^ 255;
+    await scene.cache.set(key(), altered);
+    await using _ = compareNowAndThen(comparer, 20, silent);
+    await until(async () => decodeDocument(region(), await stored()));
+    await until(async () => {
+      const text = await registry.metrics();
+      return (
+        text.includes('fleetbook_cache_compared_documents_total{verdict="damaged"} 1') &&
+        /fleetbook_cache_compared_timestamp_seconds [1-9]/.test(text)
+      );
+    });
+    expect(await registry.metrics()).toMatch(/documents_total\{verdict="same"\} [1-9]/);
+  });
+
+  it('goes on after an outage, and ends while one lasts', async () => {
+    let fails = true;
+    let rounds = 0;
+    const warnings: string[] = [];
+    const comparer = new Comparer({
+      sql: scene.sql,
+      cache: new Proxy(scene.cache, {
+        get(cache, name) {
+          if (name === 'getBuffer' && fails) return () => Promise.reject(new Error('away'));
+          const found: unknown = Reflect.get(cache, name);
+          return typeof found === 'function' ? found.bind(cache) : found;
+        },
+      }),
+      publisher: scene.publisher,
+      logger: pino({ level: 'silent' }),
+      sample: 5,
+      observe: { compared: () => {}, caughtUp: () => {}, round: () => void rounds++ },
+    });
+    const logger = pino({}, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
+    await using _ = compareNowAndThen(comparer, 5, logger);
+    await until(() => warnings.length > 0);
+    fails = false;
+    await until(() => rounds > 2);
+    expect(warnings).toHaveLength(1);
+    fails = true;
+    await until(() => warnings.length === 2);
+    expect(warnings).toHaveLength(2);
+  });
+});
+
+describe('the sample', () => {
+  it('has some of every kind, and most of what there is most of', async () => {
+    for (let i = 0; i < 60; i++) await addOrganization(scene.sql, `org-${i}`);
+    const kinds: Record<string, number> = {};
+    for (const { name } of await sampleVersions(scene.sql, 40, Math.random)) {
+      kinds[name.kind] = (kinds[name.kind] ?? 0) + 1;
+    }
+    expect(kinds).toMatchObject({ providers: 1, token: 1 });
+    expect(kinds.region).toBeGreaterThanOrEqual(1);
+    expect(kinds.clusters).toBeGreaterThan(10);
+  });
+
+  it('can be every document that there is', async () => {
+    const all = new Set<string>();
+    for (let place = 0; place < 1; place += 0.1) {
+      for (const { name } of await sampleVersions(scene.sql, 50, () => place)) all.add(documentId(name));
+    }
+    const { region: r, emptyRegion, a, b } = scene.sample;
+    expect([...all].filter((id) => !id.startsWith('token')).sort()).toEqual(
+      ['providers', `region:${r}`, `region:${emptyRegion}`, `clusters:${a}`, `clusters:${b}`].sort(),
+    );
+  });
+});

@@ -1,0 +1,223 @@
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { composeReadTier, type ReadTier } from '../../src/compose-read.ts';
+import { type Config, readConfig } from '../../src/config.ts';
+import type { ClustersConfig } from '../../src/run-source.ts';
+import { openStore, type Store } from '../../src/store/connect.ts';
+import { createOrganization } from '../../src/store/organizations.ts';
+import { openRedis, redisReady } from '../../src/store/redis.ts';
+import { sourceStatus } from '../../src/store/status.ts';
+import { startWorker } from '../../workers/main.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { clusters, type Plane, planeSource, startPlane } from './plane.ts';
+
+const silent = pino({ level: 'silent' });
+const PROGRAM = fileURLToPath(new URL('./programs/watching-worker.ts', import.meta.url));
+
+let redis: TestRedis;
+let db: TestDatabase;
+let store: Store;
+let plane: Plane;
+let organization: number;
+let opened: AsyncDisposableStack;
+
+beforeAll(async () => {
+  redis = await startTestRedis();
+});
+afterAll(() => redis[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  opened = new AsyncDisposableStack();
+  const queues = openRedis(redis.url, 'publisher', () => {});
+  opened.defer(() => queues.disconnect());
+  await redisReady(queues, 5000);
+  await queues.flushall();
+  db = opened.use(await createDatabase());
+  store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
+  plane = opened.use(await startPlane(clusters(4)));
+  organization = (await createOrganization(store.db, 'org', 'Org'))?.id ?? expect.unreachable('it is new');
+  return () => opened.disposeAsync();
+});
+
+function config(change: Partial<ClustersConfig> = {}): Config {
+  const read = readConfig({ DATABASE_URL: db.url, REDIS_URL: redis.url });
+  return { ...read, sources: [planeSource(plane.url, change)] };
+}
+const start = async (change: Partial<ClustersConfig> = {}) =>
+  opened.use(await startWorker(config(change), silent, { closeWithinMs: 5000 }));
+
+interface Read {
+  readonly name: string;
+  readonly status: string;
+}
+async function read(reader: ReadTier): Promise<Read[]> {
+  const { body } = await reader.clusters.clusters(organization);
+  return JSON.parse(body.identity.toString()) as Read[];
+}
+const openReader = () => opened.use(composeReadTier(config(), silent));
+/** As readers see it: `c1 Active`. */
+const seen = async (reader: ReadTier) => (await read(reader)).map(({ name, status }) => `${name} ${status}`);
+const runs = () => store.sql<{ outcome: string; error: string | null; retired: number | null }[]>`
+  select outcome, error, retired from sync_runs where outcome <> 'running' order by id`;
+const settledWith = (reader: ReadTier, count: number) =>
+  until(async () => (await read(reader)).length === count && plane.watching.now === 1, { timeoutMs: 15_000 });
+
+describe('a source that is watched', () => {
+  it('shows readers each change as soon as it happens', async () => {
+    const reader = openReader();
+    await start();
+    await settledWith(reader, 4);
+    const times: number[] = [];
+    for (const status of ['Stopped', 'Active', 'Failing']) {
+      const began = performance.now();
+      plane.set(clusters(4, { status }));
+      await until(async () => (await seen(reader)).every((cluster) => cluster.endsWith(status)));
+      times.push(performance.now() - began);
+    }
+    expect(Math.min(...times)).toBeLessThan(2000);
+    expect(plane.watching.most).toBe(1);
+  });
+
+  it('is watched by one worker, and by another when that one is killed', async () => {
+    const reader = openReader();
+    const env = { PATH: process.env.PATH, DATABASE_URL: db.url, REDIS_URL: redis.url, PLANE_URL: plane.url };
+    await using first = await startProgram(PROGRAM, [], { env });
+    await first.answer();
+    await settledWith(reader, 4);
+    await start();
+    plane.set(clusters(5));
+    await settledWith(reader, 5);
+    expect(plane.watching.most).toBe(1);
+    first.child.kill('SIGKILL');
+    await first.exited;
+    plane.set(clusters(6));
+    await settledWith(reader, 6);
+    expect(plane.watching.most).toBe(1);
+  });
+
+  it('is given to another worker at once when its worker stops, and left by that one without a trace', async () => {
+    const reader = openReader();
+    const first = await start();
+    await settledWith(reader, 4);
+    await first[Symbol.asyncDispose]();
+    expect(plane.watching.now).toBe(0);
+    await start();
+    await settledWith(reader, 4);
+    const locks = await store.sql`
+      select from pg_locks l join pg_database d on d.oid = l.database
+      where d.datname = ${db.name} and l.locktype = 'advisory'`;
+    expect(locks).toHaveLength(1);
+  });
+
+  it('loses a cluster that is deleted at once', async () => {
+    const reader = openReader();
+    await start();
+    await settledWith(reader, 4);
+    plane.set(clusters(3));
+    await settledWith(reader, 3);
+    expect((await runs()).at(-1)).toMatchObject({ outcome: 'changed', retired: 1 });
+  });
+
+  it('is held for an operator when everything is deleted, and readers keep what there was', async () => {
+    const reader = openReader();
+    await start();
+    await settledWith(reader, 4);
+    plane.set([]);
+    await until(async () => (await runs()).at(-1)?.outcome === 'held');
+    const [status] = await sourceStatus(store.sql);
+    expect(status).toMatchObject({ known: 4, held: 1 });
+    expect(await read(reader)).toHaveLength(4);
+  });
+
+  it('keeps a cluster that cannot be used for the moment as it was', async () => {
+    const reader = openReader();
+    await start();
+    await settledWith(reader, 4);
+    const [first, ...others] = clusters(4, { status: 'Stopped' });
+    if (first === undefined) return expect.unreachable('there are four');
+    const { provider: _, ...without } = first;
+    plane.set([without, ...others]);
+    await until(async () => (await seen(reader)).includes('c2 Stopped'));
+    expect((await seen(reader)).toSorted()).toEqual(['c1 Active', 'c2 Stopped', 'c3 Stopped', 'c4 Stopped']);
+    const quarantined = await store.sql`select row_key, reason from quarantined_rows`;
+    expect(quarantined).toEqual([
+      { row_key: 'org/c1', reason: 'provider is missing; say one in defaults.provider' },
+    ]);
+  });
+});
+
+describe('a watch that fails', () => {
+  it('is seen in the status, and begun again by itself', async () => {
+    const reader = openReader();
+    plane.mood = { status: 503 };
+    await start();
+    const lastRun = async () => (await sourceStatus(store.sql))[0]?.lastRun;
+    const failed = await until(async () => {
+      const run = await lastRun();
+      return run?.outcome === 'failed' && run;
+    });
+    expect(failed.error).toBe('the plane answered 503');
+    plane.mood = 'well';
+    plane.set(clusters(5));
+    await settledWith(reader, 5);
+    expect((await lastRun())?.outcome).not.toBe('failed');
+  });
+
+  it('is left alone for as long as its upstream asks', async () => {
+    plane.mood = { status: 429, retryAfter: 3600 };
+    await start();
+    await until(async () => (await runs()).some(({ error }) => error === 'the plane answered 429'));
+    const { watch } = plane.asked;
+    const reader = openReader();
+    // The schedule's run goes on.
+    await until(async () => (await read(reader)).length === 4, { timeoutMs: 10_000 });
+    expect(plane.asked.watch).toBe(watch);
+    expect(watch).toBe(1);
+  });
+});
+
+describe('a state that is watched', () => {
+  it('is not overwritten by a run by schedule that began to read before it', async () => {
+    const { promise, resolve } = Promise.withResolvers();
+    plane.listsWaitFor = promise;
+    const reader = openReader();
+    const worker = await start();
+    await until(() => plane.asked.list === 1);
+    plane.set(clusters(4, { status: 'Stopped' }));
+    await until(async () => (await seen(reader)).includes('c1 Stopped'), { timeoutMs: 10_000 });
+    resolve(undefined);
+    await until(async () => (await worker.queues.sync.getJobCountByTypes('completed')) === 1, {
+      timeoutMs: 10_000,
+    });
+    expect(await seen(reader)).toEqual(['c1 Stopped', 'c2 Stopped', 'c3 Stopped', 'c4 Stopped']);
+    expect((await runs()).map(({ outcome }) => outcome)).toContain('superseded');
+  });
+
+  it('that changes nothing leaves one run behind, however many there are', async () => {
+    const reader = openReader();
+    await start();
+    await settledWith(reader, 4);
+    await until(async () => (await runs()).length >= 1 && plane.asked.list === 1);
+    const fence = async () => {
+      const [row] = await store.sql<{ fence: string }[]>`select fence from sources where id = 'plane'`;
+      return Number(row?.fence);
+    };
+    for (let state = 0; state < 5; state++) {
+      const before = await fence();
+      plane.set(clusters(4));
+      await until(async () => (await fence()) > before);
+    }
+    await until(async () => {
+      const slotless = await store.sql<
+        { outcome: string }[]
+      >`select outcome from sync_runs where slot is null`;
+      return slotless.filter(({ outcome }) => outcome === 'unchanged').length === 1;
+    });
+    expect(await fence()).toBeGreaterThan(6);
+    expect((await runs()).length).toBeLessThanOrEqual(3);
+  });
+});

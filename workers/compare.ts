@@ -1,0 +1,174 @@
+/** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { type Comparison, compareDocument, dropDamaged, type Verdict } from '../src/snapshot/compare.ts';
+import { CacheKeys, documentId } from '../src/snapshot/keys.ts';
+import type { Publisher } from '../src/snapshot/publish.ts';
+import type { Sql } from '../src/store/connect.ts';
+import {
+  documentVersions,
+  raiseVersion,
+  type SampledDocument,
+  sampleVersions,
+} from '../src/store/version-sample.ts';
+import { dirtyDocuments, readLineage } from '../src/store/versions.ts';
+
+/** Hears what the comparer finds. Durations in seconds, instants in seconds since the epoch. */
+export interface CompareObserver {
+  /** A document was compared. */
+  compared(verdict: Verdict): void;
+  /** The cache has caught up with a document of which it lacked a version for so long, as far as that was seen. */
+  caughtUp(seconds: number): void;
+  /** A round has ended: when, and for how long the cache has lacked what it lacks the longest; 0 for nothing. */
+  round(at: number, stalestSeconds: number): void;
+}
+
+export interface ComparerOptions {
+  /** Acts as the worker. */
+  readonly sql: Sql;
+  /** Has been through `withFence`. */
+  readonly cache: Redis;
+  readonly publisher: Pick<Publisher, 'publishDirty'>;
+  readonly logger: Logger;
+  /** Documents that a round takes by chance. */
+  readonly sample: number;
+  readonly observe?: CompareObserver | undefined;
+  /** Milliseconds. */
+  readonly now?: () => number;
+  readonly random?: () => number;
+}
+
+/** Documents that are behind and are looked at again in every round, until they have caught up. */
+const FOLLOWED_AT_MOST = 200;
+/** While some are, rounds come this soon (ms), so that what is told of their lag is about right. */
+const FOLLOW_EVERY_MS = 1000;
+
+/** The cache lacks a version that Postgres has; whose turn it is to send it, the publisher's rounds know. */
+const LAGGING: ReadonlySet<Verdict> = new Set(['pending', 'missing', 'behind']);
+/** Nothing but a new version brings these in order, and until then some readers are told what is not so. */
+const WRONG: ReadonlySet<Verdict> = new Set(['different', 'damaged', 'ahead']);
+
+/** Compares the cache with Postgres, a few documents at a time. Safe in any number of workers at once. */
+export class Comparer {
+  readonly #options: ComparerOptions;
+  readonly #now: () => number;
+  /** Document id → what it is and since when (ms) it has been seen to lag. */
+  readonly #lagging = new Map<string, { name: SampledDocument['name']; since: number }>();
+
+  constructor(options: ComparerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** True while a document is known to lag. */
+  get isFollowing(): boolean {
+    return this.#lagging.size > 0;
+  }
+
+  /**
+   * Compares documents taken by chance, what is dirty, and what lagged the last time.
+   * @throws what Postgres or Redis fails with
+   */
+  async round(): Promise<void> {
+    const { sql, sample, random = Math.random } = this.#options;
+    const chosen = await sampleVersions(sql, sample, random);
+    const dirty = (await dirtyDocuments(sql, FOLLOWED_AT_MOST)).map(({ name }) => name);
+    await this.#compareAll([...chosen, ...(await this.#of(dirty))]);
+  }
+
+  /** Looks only at what lagged the last time. @throws what Postgres or Redis fails with */
+  async follow(): Promise<void> {
+    await this.#compareAll([]);
+  }
+
+  async #compareAll(chosen: readonly SampledDocument[]): Promise<void> {
+    const { sql, observe } = this.#options;
+    const followed = await this.#of([...this.#lagging.values()].map(({ name }) => name));
+    const keys = new CacheKeys(await readLineage(sql));
+    const byId = new Map([...chosen, ...followed].map((each) => [documentId(each.name), each]));
+    // What is not there any more, e.g. a deleted organization, lags no longer.
+    for (const id of this.#lagging.keys()) if (!byId.has(id)) this.#lagging.delete(id);
+    let hasRaised = false;
+    for (const [id, document] of byId) {
+      const comparison = await compareDocument(sql, this.#options.cache, keys, document);
+      observe?.compared(comparison.verdict);
+      this.#note(id, document, comparison.verdict);
+      if (WRONG.has(comparison.verdict)) {
+        await this.#mend(keys, id, document, comparison);
+        hasRaised = true;
+      }
+    }
+    if (hasRaised) await this.#options.publisher.publishDirty();
+    const oldest = Math.min(this.#now(), ...this.#lagging.values().map(({ since }) => since));
+    observe?.round(this.#now() / 1000, (this.#now() - oldest) / 1000);
+  }
+
+  #of(names: readonly SampledDocument['name'][]): Promise<SampledDocument[]> {
+    return names.length === 0 ? Promise.resolve([]) : documentVersions(this.#options.sql, names);
+  }
+
+  #note(id: string, { name, version }: SampledDocument, verdict: Verdict): void {
+    const lag = this.#lagging.get(id);
+    if (LAGGING.has(verdict)) {
+      if (!lag && this.#lagging.size < FOLLOWED_AT_MOST) this.#lagging.set(id, { name, since: this.#now() });
+      if (verdict !== 'pending' && !lag)
+        this.#options.logger.warn({ document: id, version, verdict }, 'the cache has lost a document');
+    } else if (lag && verdict !== 'moved') {
+      this.#lagging.delete(id);
+      this.#options.observe?.caughtUp((this.#now() - lag.since) / 1000);
+    }
+  }
+
+  async #mend(keys: CacheKeys, id: string, document: SampledDocument, found: Comparison): Promise<void> {
+    const { sql, cache, logger } = this.#options;
+    const { name, version } = document;
+    const { verdict, cached } = found;
+    logger.error(
+      { document: id, version, cached, verdict },
+      'the cache does not hold what the database does; the document is published again under a new version',
+    );
+    // A version that a damaged value names is as little to be believed as the rest of it.
+    if (verdict === 'damaged') await dropDamaged(cache, keys, name);
+    await raiseVersion(sql, name, version, verdict === 'ahead' ? cached : version);
+  }
+}
+
+/**
+ * Runs a comparer's rounds: one every `everyMs`, and sooner while something lags. A round that fails is logged once
+ * for a row of failures; it says only that Postgres or Redis is away, which others tell as well.
+ */
+export function compareNowAndThen(comparer: Comparer, everyMs: number, logger: Logger): AsyncDisposable {
+  const stopping = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let under: Promise<void> = Promise.resolve();
+  let nextRound = 0;
+  let failed = false;
+  const look = async () => {
+    const isRound = failed || !comparer.isFollowing || performance.now() >= nextRound;
+    if (isRound) nextRound = performance.now() + everyMs;
+    try {
+      await (isRound ? comparer.round() : comparer.follow());
+      failed = false;
+    } catch (error) {
+      if (!failed) logger.warn({ err: error }, 'the cache could not be compared with the database');
+      failed = true;
+    }
+    if (!stopping.signal.aborted) schedule();
+  };
+  const schedule = () => {
+    const untilRound = Math.max(0, nextRound - performance.now());
+    const ms = comparer.isFollowing && !failed ? Math.min(FOLLOW_EVERY_MS, untilRound) : untilRound;
+    timer = setTimeout(() => {
+      under = look();
+    }, ms);
+  };
+  nextRound = performance.now() + everyMs;
+  schedule();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      clearTimeout(timer);
+      await under;
+    },
+  };
+}

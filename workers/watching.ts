@@ -1,0 +1,74 @@
+/** Puts a worker's watches together: leases, runs, publishing and their records. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClustersConfig } from '../src/run-source.ts';
+import { type ClusterItem, SourceError } from '../src/sources/source.ts';
+import { Leases } from '../src/store/leases.ts';
+import { registerSource } from '../src/store/runs.ts';
+import { foldUnchanged, recordFailedWatch } from '../src/store/watch-runs.ts';
+import type { SyncResult } from '../src/sync/sync-catalogue.ts';
+import { publish, type SyncDependencies, waitsForOthers } from './processors/sync.ts';
+import { WatchHost } from './watch.ts';
+import { type WatchedSource, watchSource } from './watched-source.ts';
+
+export type WatchingDependencies = Pick<SyncDependencies, 'config' | 'tier' | 'logger' | 'observe'>;
+
+/** Watches every source whose adapter can, as soon as it is started. */
+export function openWatches(dependencies: WatchingDependencies): WatchHost {
+  const { config, tier, logger } = dependencies;
+  return new WatchHost({
+    sources: config.sources.flatMap((source) =>
+      source.kind === 'clusters' && source.adapter.watch !== undefined ? [source] : [],
+    ),
+    leases: new Leases(() => tier.store.session()),
+    watch: (source, signal) => watchSource(watched(source, dependencies), signal),
+    logger,
+    pause,
+  });
+}
+
+function watched(source: ClustersConfig, dependencies: WatchingDependencies): WatchedSource {
+  const { config, tier, logger } = dependencies;
+  return {
+    source,
+    logger,
+    pause,
+    ready: async () => !(await waitsForOthers(source, config, tier)),
+    store: (state) => storeState(source, state, dependencies),
+    async failed(error) {
+      dependencies.observe?.(source.id, 'failed', 0);
+      const told = error instanceof SourceError ? error.message : 'an internal error, see the log';
+      try {
+        await registerSource(tier.store.sql, { id: source.id, kind: 'clusters', adapter: source.adapter.id });
+        await recordFailedWatch(tier.store.sql, source.id, told);
+      } catch (failure) {
+        logger.warn({ err: failure, sourceId: source.id }, 'that a watch failed could not be recorded');
+      }
+    },
+  };
+}
+
+async function storeState(
+  source: ClustersConfig,
+  state: readonly ClusterItem[],
+  { tier, logger, observe }: WatchingDependencies,
+): Promise<SyncResult['outcome']> {
+  const started = performance.now();
+  const seconds = () => (performance.now() - started) / 1000;
+  try {
+    const { outcome, counts, broken } = await tier.runSource(source, { state });
+    observe?.(source.id, outcome, seconds());
+    const level = outcome === 'unchanged' ? 'debug' : 'info';
+    logger[level]({ sourceId: source.id, outcome, ...counts }, 'synced a state that was watched');
+    if (outcome === 'held') logger.warn({ sourceId: source.id, broken }, 'the batch is held for an operator');
+    if (outcome === 'unchanged') await foldUnchanged(tier.store.sql, source.id);
+    else await publish(tier, logger);
+    return outcome;
+  } catch (error) {
+    observe?.(source.id, 'failed', seconds());
+    throw error;
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {});
+}
