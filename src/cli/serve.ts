@@ -6,6 +6,7 @@ import { apiOptions, composeReadTier } from '../compose-read.ts';
 import type { Environment } from '../config.ts';
 import type { Configured } from '../connections.ts';
 import { isSharing } from '../local/cluster-run.ts';
+import { within } from '../local/deadline.ts';
 import { answerParent, reportFailure, reportReady } from '../local/parent.ts';
 import { openLogger } from '../log.ts';
 import { exportMetrics } from '../ops/collect.ts';
@@ -36,12 +37,17 @@ export async function serve(env: Environment, options: { processes?: string } = 
   else await serveAlone(config, stop);
 }
 
+/** For so long the operators' pages wait for the catalogue to be readable. */
+const FIRST_ANSWER_MS = 1000;
+
 async function serveAlone(config: Configured, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   await using closing = new Closing();
-  const { app, registry } = openApi(config, closing, logger);
+  const { app, registry, readiness } = openApi(config, closing, logger);
   const port = await listen(app, settings);
+  // Who asks at once is answered before the operators' pages are loaded, which nothing can interrupt.
+  await within(FIRST_ANSWER_MS, readiness());
   await offerOps(config, ownMetrics(registry), [], closing, logger);
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
@@ -82,7 +88,7 @@ function openApi(config: Configured, closing: Closing, logger: Logger) {
   });
   tellToClose(app);
   closing.defer(() => app.close());
-  return { app, registry: metrics.registry };
+  return { app, registry: metrics.registry, readiness: tier.readiness };
 }
 
 /** Who waits for an answer while this process drains is told not to come again on the same connection. */

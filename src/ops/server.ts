@@ -1,21 +1,19 @@
 /** The operators' listener: queues and metrics, closed to everybody without the token. */
-import { createBullBoard } from '@bull-board/api';
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
-import { FastifyAdapter } from '@bull-board/fastify';
-import type { Queue } from 'bullmq';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import { accessCheck, CHALLENGES, isOwnSite } from './access.ts';
+import type { ShownQueues } from './board.ts';
 
 export interface OpsDependencies {
   /** Bearer token, or password of HTTP Basic with any user. */
   readonly token: string;
   /** Prometheus' text format, version 0.0.4. */
   metrics(): Promise<string>;
-  /** The queues to show; a function is asked again at every look. */
-  readonly queues: readonly Queue[] | (() => readonly Queue[]);
+  /** The queues to show; a function is asked again at every look. None where there is no queue: nothing links to them. */
+  readonly queues: ShownQueues;
 }
 
 const HEALTH = '/healthz';
+/** Where the board is. */
 const BOARD = '/queues';
 
 /** Nothing is fetched from elsewhere: the board's page would ask a third party for its fonts, and wait for them. */
@@ -27,7 +25,9 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-const PAGE = `<!doctype html>
+const QUEUES = `
+  <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed`;
+const page = (hasQueues: boolean): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -37,8 +37,7 @@ const PAGE = `<!doctype html>
   body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
 </style>
 <h1>Fleetbook operations</h1>
-<ul>
-  <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed
+<ul>${hasQueues ? QUEUES : ''}
   <li><a href="/metrics">Metrics</a>, for Prometheus
 </ul>
 </html>
@@ -79,39 +78,15 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   );
 
   app.get(HEALTH, async () => ({ status: 'ok' }));
-  app.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(PAGE));
+  const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
+  app.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(hasQueues)));
   app.get('/metrics', async (_, reply) =>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics()),
   );
-  await addBoard(app, deps.queues);
+  if (hasQueues) {
+    // Large, and of no use to a reader.
+    const { addBoard } = await import('./board.ts');
+    await addBoard(app, BOARD, deps.queues);
+  }
   return app;
-}
-
-async function addBoard(app: FastifyInstance, queues: OpsDependencies['queues']): Promise<void> {
-  const current = typeof queues === 'function' ? queues : () => queues;
-  const adapters = new WeakMap<Queue, BullMQAdapter>();
-  const adapterOf = (queue: Queue): BullMQAdapter => {
-    const adapter = adapters.get(queue) ?? new BullMQAdapter(queue);
-    adapters.set(queue, adapter);
-    return adapter;
-  };
-  const serverAdapter = new FastifyAdapter().setBasePath(BOARD);
-  const board = createBullBoard({
-    queues: current().map(adapterOf),
-    serverAdapter,
-    options: { uiConfig: { boardTitle: 'Fleetbook queues' } },
-  });
-  await app.register(
-    (scope, _, done) => {
-      if (typeof queues === 'function') {
-        scope.addHook('onRequest', (_request, _reply, next) => {
-          board.replaceQueues(current().map(adapterOf));
-          next();
-        });
-      }
-      scope.register(serverAdapter.registerPlugin());
-      done();
-    },
-    { prefix: BOARD },
-  );
 }

@@ -78,6 +78,16 @@ describe('the operators’ listener', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
+  it('shows no queues, and no link to them, where there are none', async () => {
+    const without = await buildOps({ token: 'a-token', metrics: async () => '', queues: [] });
+    const headers = { authorization: 'Bearer a-token' };
+    const first = await without.inject({ url: '/', headers });
+    expect(first.body).toContain('href="/metrics"');
+    expect(first.body).not.toContain('queues');
+    expect((await without.inject({ url: '/queues', headers })).statusCode).toBe(404);
+    await without.close();
+  });
+
   it('links queues and metrics on its first page', async () => {
     const { body } = await app.inject({ url: '/', headers: bearer });
     expect(body).toContain('href="/queues"');

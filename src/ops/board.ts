@@ -1,0 +1,39 @@
+/** The queues' page, as Bull Board draws it. */
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { FastifyAdapter } from '@bull-board/fastify';
+import type { Queue } from 'bullmq';
+import type { FastifyInstance } from 'fastify';
+
+/** A function is asked again at every look. */
+export type ShownQueues = readonly Queue[] | (() => readonly Queue[]);
+
+/** Adds the page that shows queues, below `path`. */
+export async function addBoard(app: FastifyInstance, path: string, queues: ShownQueues): Promise<void> {
+  const current = typeof queues === 'function' ? queues : () => queues;
+  const adapters = new WeakMap<Queue, BullMQAdapter>();
+  const adapterOf = (queue: Queue): BullMQAdapter => {
+    const adapter = adapters.get(queue) ?? new BullMQAdapter(queue);
+    adapters.set(queue, adapter);
+    return adapter;
+  };
+  const serverAdapter = new FastifyAdapter().setBasePath(path);
+  const board = createBullBoard({
+    queues: current().map(adapterOf),
+    serverAdapter,
+    options: { uiConfig: { boardTitle: 'Fleetbook queues' } },
+  });
+  await app.register(
+    (scope, _, done) => {
+      if (typeof queues === 'function') {
+        scope.addHook('onRequest', (_request, _reply, next) => {
+          board.replaceQueues(current().map(adapterOf));
+          next();
+        });
+      }
+      scope.register(serverAdapter.registerPlugin());
+      done();
+    },
+    { prefix: path },
+  );
+}
