@@ -182,7 +182,7 @@ export const SETTINGS = {
   LOG_SUCCESSES: setting(
     'share of the API’s answers below status 400 that are logged; all others always are',
     share,
-    '0.01',
+    '0.001',
   ),
   RATE_LIMIT: setting(
     'requests a minute that one token may make of one process; 0: no limit. Beyond: 429',

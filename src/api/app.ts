@@ -153,7 +153,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
       method: ['GET', 'HEAD'],
       url: path,
       onResponse: (request, reply, done) => {
-        record.answered(path, request, reply);
+        record.answered(path, request, reply.statusCode, reply.elapsedTime);
         done();
       },
       handler: async (request, reply) =>

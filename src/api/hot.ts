@@ -15,15 +15,19 @@ import { bearerToken } from './auth.ts';
 import { accepts, allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
 import { answerHeaders, contentHeaders } from './send.ts';
 
+/** Hears of an answer that is out, and how many milliseconds it took. */
+export type Answered = (request: FastifyRequest, status: number, ms: number) => void;
+
 export interface HotPath {
   readonly tokens: TokenReader;
   readonly scope: Scope;
+  readonly answered: Answered;
   /** The answer to this request out of memory, if there is one; undefined says nothing. */
   held(request: FastifyRequest, grant: Grant): HeldAnswer | undefined;
 }
 
 /** A hook for the route's `onRequest`, before all others of the route. */
-export function hotPath({ tokens, scope, held }: HotPath) {
+export function hotPath({ tokens, scope, answered, held }: HotPath) {
   /** The answer, and whose it is, when all of it is at hand. */
   function find(request: FastifyRequest): HeldAnswer | undefined {
     const { headers } = request.raw;
@@ -36,6 +40,7 @@ export function hotPath({ tokens, scope, held }: HotPath) {
   }
 
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const started = performance.now();
     const answer = find(request);
     if (!answer) {
       done();
@@ -43,15 +48,17 @@ export function hotPath({ tokens, scope, held }: HotPath) {
     }
     request.tier = answer.tier;
     reply.hijack();
-    send(request, reply, answer);
+    const status = send(request, reply, answer);
+    answered(request, status, performance.now() - started);
   };
 }
 
+/** @returns the status */
 function send(
   { raw: request, id }: FastifyRequest,
   { raw: response }: FastifyReply,
   answer: HeldAnswer,
-): void {
+): number {
   const codings = request.headers['accept-encoding'] as string | undefined;
   const prepared = preparationOf(answer).in(chooseCoding(allowedCodings(codings), answer.body));
   const condition = request.headers['if-none-match'];
@@ -61,11 +68,12 @@ function send(
     response.writeHead(200, withId(prepared.headers, id));
     if (request.method === 'HEAD') response.end();
     else response.end(prepared.payload, 'latin1');
-  } else {
-    const known = matching === prepared.tag ? prepared.notModified : notModifiedHeaders(answer, matching);
-    response.writeHead(304, withId(known, id));
-    response.end();
+    return 200;
   }
+  const known = matching === prepared.tag ? prepared.notModified : notModifiedHeaders(answer, matching);
+  response.writeHead(304, withId(known, id));
+  response.end();
+  return 304;
 }
 
 /** Header fields as name, value, name, value, of which the first is the request's id. */

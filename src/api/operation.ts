@@ -1,11 +1,11 @@
 /** An operation that answers from the readers, declared once: what routes it also documents it. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
 import type { Answer, HeldAnswer } from '../snapshot/answer.ts';
 import { type GuardDeps, guard } from './auth.ts';
 import { within } from './deadline.ts';
-import { hotPath } from './hot.ts';
+import { type Answered, hotPath } from './hot.ts';
 import { accepts } from './negotiate.ts';
 import { type Found, type Parameters, parameterReader, type Values } from './parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './problem.ts';
@@ -61,9 +61,11 @@ export function addOperation(
 ) {
   const readParameters = parameterReader(parameters);
   const onlyWithToken = guard(deps, scope);
+  const answered: Answered = (request, status, ms) => deps.recorder.answered(path, request, status, ms);
   const hot = hotPath({
     tokens: deps.tokens,
     scope,
+    answered,
     held(request, grant) {
       const values = readParameters(request.params as Found, request.query as Found);
       return values instanceof Problem ? undefined : held?.(values, grant);
@@ -72,11 +74,7 @@ export function addOperation(
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
-    onRequest: deps.hot ? [hot, onlyWithToken] : [onlyWithToken],
-    onResponse: (request, reply, done) => {
-      deps.recorder.answered(path, request, reply);
-      done();
-    },
+    onRequest: [...(deps.hot ? [hot] : []), tellWhenDone(answered), onlyWithToken],
     handler: async (request, reply) => {
       if (!accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
       const values = readParameters(request.params as Found, request.query as Found);
@@ -85,6 +83,15 @@ export function addOperation(
       return answer === undefined ? sendProblem(reply, NOT_FOUND) : sendAnswer(request, reply, answer);
     },
   });
+}
+
+/** A hook that tells of the answer when it is out. With Fastify's own, the hot path would have to listen for that, too. */
+function tellWhenDone(answered: Answered) {
+  return (request: FastifyRequest, { raw }: FastifyReply, done: HookHandlerDoneFunction): void => {
+    const started = performance.now();
+    raw.once('finish', () => answered(request, raw.statusCode, performance.now() - started));
+    done();
+  };
 }
 
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */

@@ -1,5 +1,5 @@
 /** What is told of every request: one line in the log, and the facts behind the metrics. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Tier } from '../snapshot/answer.ts';
 
@@ -17,8 +17,8 @@ export interface RequestFacts {
 export const NO_ROUTE = '(none)';
 
 export interface Recorder {
-  /** After a response: neither the query nor the path is told, only the route's pattern. */
-  answered(route: string, request: FastifyRequest, reply: FastifyReply): void;
+  /** After a response, `ms` after its request: neither the query nor the path is told, only the route's pattern. */
+  answered(route: string, request: FastifyRequest, status: number, ms: number): void;
   /** After an answer that was given without the framework, to what was hardly a request. */
   refused(method: string, status: number, requestId: string, code: string | undefined): void;
   /** An error that nobody expected; the client learns nothing of it but the request's id. */
@@ -38,10 +38,8 @@ export interface RecorderOptions {
 
 export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptions): Recorder {
   return {
-    answered(route, request, reply) {
+    answered(route, request, status, ms) {
       const { tier, method, grant } = request;
-      const status = reply.statusCode;
-      const ms = reply.elapsedTime;
       observe?.({ route, method, status, seconds: ms / 1000, tier });
       if (!logger || (status < 400 && logSuccesses < 1 && Math.random() >= logSuccesses)) return;
       const line = {

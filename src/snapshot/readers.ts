@@ -207,9 +207,13 @@ export function tokenVerifier(
   documents: Documents,
   { now = Date.now, used = () => {} }: TokenVerifierOptions = {},
 ): TokenReader {
-  const presented = new LRUCache<string, PresentedToken>({
-    max: Math.max(16, Math.floor((documents.besideLimit * (1 - PRICES_SHARE)) / PRESENTED_SIZE)),
-  });
+  // Forgotten all at once when there are too many: to make them again costs a SHA-256 each, to keep them in order costs
+  // as much as the rest of a look-up.
+  const presented = new Map<string, PresentedToken>();
+  const presentedAtMost = Math.max(
+    16,
+    Math.floor((documents.besideLimit * (1 - PRICES_SHARE)) / PRESENTED_SIZE),
+  );
   const parsed = new WeakMap<Document, PresentedToken>();
 
   function accept({ record, grant }: PresentedToken): Grant | undefined {
@@ -229,8 +233,11 @@ export function tokenVerifier(
         parsed.set(document, known);
       }
       const grant = accept(known);
-      if (grant) presented.set(token, known);
-      else presented.delete(token);
+      if (!grant) presented.delete(token);
+      else {
+        if (presented.size >= presentedAtMost) presented.clear();
+        presented.set(token, known);
+      }
       return grant;
     },
 

@@ -82,7 +82,7 @@ async function askAll(port: number, { inARow, alone }: Cases): Promise<WireAnswe
 
 /** Request ids that were made are another each time. */
 const withoutMadeId = ({ head, body }: WireAnswer): WireAnswer => {
-  const made = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g;
+  const made = /[\w-]{16}\.[0-9a-z]{8}/g;
   return { head: head.map((line) => line.replace(made, 'made')), body: body.replace(made, 'made') };
 };
 

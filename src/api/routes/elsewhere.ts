@@ -41,7 +41,7 @@ export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
       return refused ?? sendProblem(reply, found ? METHOD_NOT_ALLOWED : NOT_FOUND);
     },
     onResponse(request, reply, done) {
-      recorder.answered(find(request)?.path ?? NO_ROUTE, request, reply);
+      recorder.answered(find(request)?.path ?? NO_ROUTE, request, reply.statusCode, reply.elapsedTime);
       done();
     },
     handler: (_, reply) => sendProblem(reply, NOT_FOUND),
