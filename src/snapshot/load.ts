@@ -19,13 +19,21 @@ import {
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 
-/** The document as Postgres has it now; undefined when there is no such region, organization or token. */
-export async function loadContent(sql: Sql, name: DocumentName): Promise<DocumentContent | undefined> {
+/**
+ * The document as Postgres has it now; undefined when there is no such region, organization or token.
+ * @param machinesAtOnce how many machines are read at a stretch, with the event loop free in between: for whoever reads
+ *   one region after the other. All of them unless given: a round trip each is what a caller would wait for.
+ */
+export async function loadContent(
+  sql: Sql,
+  name: DocumentName,
+  machinesAtOnce?: number,
+): Promise<DocumentContent | undefined> {
   switch (name.kind) {
     case 'providers':
       return loadProviders(sql);
     case 'region':
-      return loadRegion(sql, name.regionId);
+      return loadRegion(sql, name.regionId, machinesAtOnce);
     case 'clusters':
       return loadClusters(sql, name.organizationId);
     case 'token':
@@ -64,12 +72,13 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
-/** Machines that are read, and made elements of their list, at a stretch: the event loop is free in between. */
-const MACHINES_AT_ONCE = 1000;
-
-async function loadRegion(sql: Sql, regionId: number): Promise<DocumentContent | undefined> {
+async function loadRegion(
+  sql: Sql,
+  regionId: number,
+  machinesAtOnce: number | undefined,
+): Promise<DocumentContent | undefined> {
   // What is the same for every machine stands in the first row alone: it would be most of what is read.
-  const batches = sql<
+  const query = sql<
     {
       head: (RegionHead & { readonly sources: readonly string[] }) | null;
       id: number | null;
@@ -92,7 +101,8 @@ async function loadRegion(sql: Sql, regionId: number): Promise<DocumentContent |
     join providers p on p.id = r.provider_id
     left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
     where r.id = ${regionId} and r.organization_id is null
-    order by m.price, m.id`.cursor(MACHINES_AT_ONCE);
+    order by m.price, m.id`;
+  const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
   let head: (RegionHead & { readonly sources: readonly string[] }) | undefined;
   let elementOf: ReturnType<typeof machineElements> | undefined;
   const machines: Element[] = [];

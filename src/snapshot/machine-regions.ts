@@ -39,8 +39,15 @@ export class MachineRegions {
     this.#link = options.link;
     this.#postgres = options.postgres;
     this.#now = options.now;
-    this.#known = new LRUCache({ max: entries(options.memoryLimit * 0.75, PAGE) });
-    this.#unknown = new LRUCache({ max: entries(options.memoryLimit * 0.25, UNKNOWN) });
+    // By size and not by number, for which all the room would be taken at the start.
+    this.#known = new LRUCache({
+      maxSize: room(options.memoryLimit * 0.75, PAGE),
+      sizeCalculation: () => PAGE,
+    });
+    this.#unknown = new LRUCache({
+      maxSize: room(options.memoryLimit * 0.25, UNKNOWN),
+      sizeCalculation: () => UNKNOWN,
+    });
   }
 
   /** What memory knows; undefined says nothing. */
@@ -103,4 +110,4 @@ export class MachineRegions {
   }
 }
 
-const entries = (bytes: number, each: number): number => Math.max(16, Math.floor(bytes / each));
+const room = (bytes: number, each: number): number => Math.max(16 * each, Math.floor(bytes));

@@ -50,7 +50,8 @@ export class DocumentMemory {
       sizeCalculation: (entry) => (entry.document?.size ?? 0) + ENTRY_OVERHEAD,
     });
     this.#unknownTokens = new LRUCache({
-      max: Math.max(16, Math.floor(options.unknownTokensLimit / UNKNOWN_TOKEN_SIZE)),
+      maxSize: Math.max(16 * UNKNOWN_TOKEN_SIZE, Math.floor(options.unknownTokensLimit)),
+      sizeCalculation: () => UNKNOWN_TOKEN_SIZE,
     });
   }
 

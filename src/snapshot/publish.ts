@@ -16,6 +16,8 @@ import { indexMachines, repairMachineIndex } from './machine-index.ts';
 /** Documents that are read and encoded at the same time: enough to keep Postgres and zlib busy together; more only keep
  * the event loop, and the memory, busy for longer at a stretch. */
 const CONCURRENCY = 2;
+/** Machines that are read, and made elements of their list, at a stretch. */
+const MACHINES_AT_ONCE = 1000;
 /** Dirty documents taken in one go. */
 const BATCH = 200;
 /** Headers read in one round trip while sweeping. */
@@ -154,7 +156,7 @@ export class Publisher {
 
   /** @returns the version that the cache has now, at least */
   async #publishOne(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number> {
-    const content = await loadContent(this.#sql, name);
+    const content = await loadContent(this.#sql, name, MACHINES_AT_ONCE);
     // Deleted meanwhile; nothing reads it any more.
     if (!content) return version;
     const { value } = await encodeDocument(content);
