@@ -1,4 +1,5 @@
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** Somebody who lives holds the lock. */
@@ -29,7 +30,6 @@ export function takeLock(path: string): Lock {
   if (!self) throw new Error(`cannot read this process's own start time, which ${path} needs`);
   const mine = JSON.stringify(self);
   const draft = `${path}.${process.pid}`;
-  let takenOver = false;
   writeFileSync(draft, mine, { mode: 0o600 });
   try {
     while (!linked(draft, path)) {
@@ -38,29 +38,47 @@ export function takeLock(path: string): Lock {
       const holder = parseHolder(found);
       if (holder && isAlive(holder)) throw new LockedError(path, holder.pid);
       setAside(path, found);
-      takenOver = true;
     }
   } finally {
     rmSync(draft, { force: true });
   }
   return {
-    takenOver,
+    takenOver: clearMarks(path),
     [Symbol.dispose]() {
       if (readIfThere(path) === mine) rmSync(path, { force: true });
     },
   };
 }
 
-/** Removes a dead holder's file, and puts it back when somebody else has taken it over in between. */
+/**
+ * Removes a dead holder's file, and puts it back when somebody else has taken it over in between. A mark is there before
+ * the file is gone: whoever takes the lock then, and it may be another one, learns from it that there was a dead holder.
+ */
 function setAside(path: string, stale: string): void {
   const aside = `${path}.stale.${process.pid}`;
+  const mark = `${path}${MARK}${process.pid}`;
+  writeFileSync(mark, '');
   try {
     renameSync(path, aside);
   } catch {
+    rmSync(mark, { force: true });
     return;
   }
-  if (readIfThere(aside) !== stale) linked(aside, path);
+  if (readIfThere(aside) !== stale) {
+    linked(aside, path);
+    rmSync(mark, { force: true });
+  }
   rmSync(aside, { force: true });
+}
+
+const MARK = '.left.';
+
+/** The new holder's business. @returns whether a dead holder's file was set aside since the last one took the lock */
+function clearMarks(path: string): boolean {
+  const folder = dirname(path);
+  const marks = readdirSync(folder).filter((name) => name.startsWith(basename(path) + MARK));
+  for (const mark of marks) rmSync(join(folder, mark), { force: true });
+  return marks.length > 0;
 }
 
 function linked(from: string, to: string): boolean {

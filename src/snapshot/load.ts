@@ -108,7 +108,8 @@ async function loadRegion(
   const machines: Element[] = [];
   for await (const rows of batches) {
     head ??= rows[0]?.head ?? undefined;
-    if (!head) throw new Error('unreachable: the first row of a region tells what holds for all of them');
+    // Without a row there is no region; one that has no machine has one row, without a machine.
+    if (!head) return undefined;
     elementOf ??= machineElements(head);
     for (const { id, name, ram, cpu, price, ramUnit } of rows) {
       if (id !== null)

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
@@ -64,28 +64,34 @@ interface RecordedSku {
 
 describe.skipIf(!existsSync(DATA))('what GCP has published', () => {
   const recorded = (name: string) => JSON.parse(readFileSync(new URL(name, DATA), 'utf8'));
-  const types: RecordedType[] = recorded('compute-machine-types-568.json');
-  const { skus }: { skus: RecordedSku[] } = recorded('billing-skus-7.json');
-  const listed: Record<string, number> = recorded('vm-pricing-541.json');
-
+  let types: RecordedType[] = [];
+  let skus: RecordedSku[] = [];
+  let listed: Record<string, number> = {};
   const byZone: Record<string, object[]> = {};
-  for (const { name, zones, specs } of types) {
-    const { guestCpus, memoryMb, isSharedCpu, accelerators } = specs;
-    const type = { name, guestCpus, memoryMb, isSharedCpu, accelerators: accelerators ?? undefined };
-    for (const zone of zones) byZone[zone] = [...(byZone[zone] ?? []), type];
-  }
   /** The SKUs that were recorded in rupiah, in dollars, to the nanodollar. */
-  const inDollars = structuredClone(skus);
-  for (const { pricingInfo } of inDollars) {
-    for (const { currencyConversionRate, pricingExpression } of pricingInfo) {
-      for (const { unitPrice } of pricingExpression.tieredRates) {
-        const amount = (Number(unitPrice.units) + unitPrice.nanos / 1e9) / currencyConversionRate;
-        unitPrice.units = String(Math.trunc(amount));
-        unitPrice.nanos = Math.round((amount % 1) * 1e9);
-        unitPrice.currencyCode = 'USD';
+  let inDollars: RecordedSku[] = [];
+  // Not while tests are gathered, which happens where there is nothing to read, too.
+  beforeAll(() => {
+    types = recorded('compute-machine-types-568.json');
+    ({ skus } = recorded('billing-skus-7.json'));
+    listed = recorded('vm-pricing-541.json');
+    for (const { name, zones, specs } of types) {
+      const { guestCpus, memoryMb, isSharedCpu, accelerators } = specs;
+      const type = { name, guestCpus, memoryMb, isSharedCpu, accelerators: accelerators ?? undefined };
+      for (const zone of zones) byZone[zone] = [...(byZone[zone] ?? []), type];
+    }
+    inDollars = structuredClone(skus);
+    for (const { pricingInfo } of inDollars) {
+      for (const { currencyConversionRate, pricingExpression } of pricingInfo) {
+        for (const { unitPrice } of pricingExpression.tieredRates) {
+          const amount = (Number(unitPrice.units) + unitPrice.nanos / 1e9) / currencyConversionRate;
+          unitPrice.units = String(Math.trunc(amount));
+          unitPrice.nanos = Math.round((amount % 1) * 1e9);
+          unitPrice.currencyCode = 'USD';
+        }
       }
     }
-  }
+  });
 
   it('lists the types of each zone in a page of their own kind', async () => {
     const { items } = recorded('machineTypes-us-central1-a.json');
