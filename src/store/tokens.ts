@@ -59,7 +59,7 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
   return rows.length > 0;
 }
 
-/** Instants as RFC 3339, to the second; the last use to the minute. */
+/** Instants as RFC 3339, to the second; the last use to the minute, but never before the token was made. */
 export interface TokenSummary {
   readonly id: number;
   /** The organization's slug. */
@@ -81,8 +81,11 @@ export async function listTokens(sql: Sql, organizationId: number | undefined): 
       case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
         when t.expires_at <= now() then 'expired' else 'good' end as state,
       ${instant('t.created_at')} as "createdAt", ${instant('t.expires_at')} as "expiresAt",
-      ${instant('t.revoked_at')} as "revokedAt", ${instant('t.last_used_at')} as "lastUsedAt"
+      ${instant('t.revoked_at')} as "revokedAt", ${instant('u.last_used_at')} as "lastUsedAt"
     from tokens t join organizations o on o.id = t.organization_id
+    -- Kept to the minute, which may lie before the token was made.
+    left join lateral (
+      select greatest(t.last_used_at, t.created_at) as last_used_at where t.last_used_at is not null) u on true
     where t.organization_id = ${organizationId ?? null} or ${organizationId === undefined}
     order by t.id`;
 }

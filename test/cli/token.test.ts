@@ -184,7 +184,9 @@ describe('token', { timeout: 90_000 }, () => {
       expect(await tier.tokens.verify(made.token)).toMatchObject({ tokenId: made.id });
     }
     const listed = (await json('list', '--org', 'acme')).at(-1);
-    expect(listed).toMatchObject({ id: made.id, lastUsedAt: expect.stringMatching(/:00Z$/) });
+    expect(listed.id).toBe(made.id);
+    // It is kept to the minute; nobody used the token before it was made.
+    expect(Date.parse(listed.lastUsedAt)).toBeGreaterThanOrEqual(Date.parse(listed.createdAt));
     expect(Date.now() - Date.parse(listed.lastUsedAt)).toBeLessThan(120_000);
     expect(await scene.sql`select version, published_version from tokens where id = ${made.id}`).toEqual(
       before,
