@@ -20,10 +20,21 @@ export interface WriteTier extends AsyncDisposable {
   runSource(source: SourceConfig, options?: RunOptions): Promise<SyncResult>;
 }
 
+/** Statements of a transaction follow each other at once: a writer that is silent for so long is frozen. */
+const SILENT_IN_TRANSACTION_MS = 60_000;
+
 /** Everything that `work` and the commands write with. */
 export function composeWriteTier(config: Config, logger: Logger, onPublish?: PublishObserver): WriteTier {
   const closing = new Closing();
-  const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 8 }));
+  const store = closing.use(
+    openStore({
+      url: databaseUrl(config),
+      role: 'worker',
+      connections: 8,
+      statementTimeoutMs: config.settings.WRITE_STATEMENT_TIMEOUT * 1000,
+      silentInTransactionMs: SILENT_IN_TRANSACTION_MS,
+    }),
+  );
   const cache = withFence(openLoggedRedis(cacheRedisUrl(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
   const publisher = new Publisher(store.sql, cache, onPublish);

@@ -54,7 +54,7 @@ export async function runSource(
   source: SourceConfig,
   { slot, progress, signal, state }: RunOptions,
 ): Promise<SyncResult> {
-  return recorded(store, source, slot, async (run) => {
+  return recorded(store, source, { slot, signal }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(config, store, now());
     const reading = readingOf(source, pricing);
@@ -80,7 +80,13 @@ export async function runSource(
           ...common,
           ...(state === undefined ? {} : { missingIsDeleted: true }),
           items: completed(
-            state ?? source.adapter.clusters({ http, now, ...addressOf(source) }),
+            state ??
+              source.adapter.clusters({
+                http,
+                now,
+                ...addressOf(source),
+                ...(signal === undefined ? {} : { signal }),
+              }),
             source.rules,
           ),
         });
@@ -126,7 +132,7 @@ export async function approveHeld(
   source: SourceConfig,
   batchId: number,
 ): Promise<SyncResult> {
-  const result = await recorded(store, source, undefined, async (run) => {
+  const result = await recorded(store, source, {}, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(config, store, now());
     const common = { store, run, pricing, limits: source.limits, approved: true, now };
@@ -168,7 +174,7 @@ export async function previewHeld(
 async function recorded(
   store: Store,
   source: SourceConfig,
-  slot: string | undefined,
+  { slot, signal }: Pick<RunOptions, 'slot' | 'signal'>,
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
   await registerSource(store.sql, { id: source.id, kind: source.kind, adapter: source.adapter.id });
@@ -176,10 +182,17 @@ async function recorded(
   try {
     return await work(run);
   } catch (error) {
-    const told = error instanceof SourceError ? error.message : 'an internal error, see the log';
-    await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), told);
+    await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), toldOf(error, signal));
     throw error;
   }
+}
+
+/** What an operator is told of a run that failed. */
+function toldOf(error: unknown, signal: AbortSignal | undefined): string {
+  if (error instanceof SourceError) return error.message;
+  if (!signal?.aborted) return 'an internal error, see the log';
+  const { reason } = signal;
+  return `cancelled: ${reason instanceof Error ? reason.message : String(reason)}`;
 }
 
 /**

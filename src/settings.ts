@@ -169,6 +169,11 @@ export const SETTINGS = {
     integer(1, 1_000, 'a count'),
     '16',
   ),
+  WRITE_STATEMENT_TIMEOUT: setting(
+    'seconds that PostgreSQL gives one statement of `work`, or of a command that writes; 0: no limit',
+    integer(0, 86_400, 'seconds'),
+    '900',
+  ),
   COMPARE_EVERY: setting(
     'seconds between two looks whether copies are as PostgreSQL has them; 0: never',
     integer(0, 86_400, 'seconds'),

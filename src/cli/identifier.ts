@@ -14,7 +14,12 @@ export function readId(text: string, what: string, whence: string): number {
 export async function existingOrganization(store: Store, slug: string): Promise<Organization> {
   const organization = await findOrganization(store.db, slug);
   if (organization) return organization;
-  throw new CommandFailure(
-    `there is no organization "${slug}"; \`fleetbook org list\` shows those that there are, \`fleetbook org create ${slug}\` makes it`,
+  throw noOrganization(slug);
+}
+
+/** The failure of a command that names none. */
+export function noOrganization(slug: string): CommandFailure {
+  return new CommandFailure(
+    `there is no organization "${slug}", or it was deleted; \`fleetbook org list --all\` shows both, \`fleetbook org create <slug>\` makes one, under a slug that was never taken`,
   );
 }

@@ -8,7 +8,7 @@ import {
   renameOrganization,
 } from '../store/organizations.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { existingOrganization } from './identifier.ts';
+import { existingOrganization, noOrganization } from './identifier.ts';
 import { ago, alignedTable, printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
@@ -71,7 +71,7 @@ export async function renameOrg(
   const { tier } = openWriteTier(env);
   await using _ = tier;
   const renamed = await renameOrganization(tier.store.sql, slug, name);
-  if (!renamed) throw new CommandFailure(noOrganization(slug));
+  if (!renamed) throw noOrganization(slug);
   if (options.json) return printJson(renamed);
   console.log(`organization ${slug} is called ${renamed.name} now; its slug stays`);
 }
@@ -88,7 +88,7 @@ export async function deleteOrg(
     await confirmSlug(slug, process.stdin, process.stderr);
   }
   const deleted = await deleteOrganization(tier.store.sql, slug);
-  if (!deleted) throw new CommandFailure(noOrganization(slug));
+  if (!deleted) throw noOrganization(slug);
   const published = await publishNow(tier);
   if (options.json) return printJson({ ...deleted, published });
   console.log(
@@ -96,10 +96,6 @@ export async function deleteOrg(
       published ? '' : '; the cache is away, so readers may accept its tokens for up to 10 seconds'
     }`,
   );
-}
-
-function noOrganization(slug: string): string {
-  return `there is no organization "${slug}", or it was deleted; see fleetbook org list --all`;
 }
 
 const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
@@ -30,55 +31,67 @@ export function takeLock(path: string): Lock {
   if (!self) throw new Error(`cannot read this process's own start time, which ${path} needs`);
   const mine = JSON.stringify(self);
   const draft = `${path}.${process.pid}`;
+  // One that a process of the same number left may be the very file that is linked into place.
+  rmSync(draft, { force: true });
   writeFileSync(draft, mine, { mode: 0o600 });
   try {
-    while (!linked(draft, path)) {
-      const found = readIfThere(path);
-      if (found === undefined) continue;
-      const holder = parseHolder(found);
-      if (holder && isAlive(holder)) throw new LockedError(path, holder.pid);
-      setAside(path, found);
-    }
+    const takenOver = place(draft, path);
+    clearClaims(path);
+    return {
+      takenOver,
+      [Symbol.dispose]() {
+        if (readIfThere(path) === mine) rmSync(path, { force: true });
+      },
+    };
   } finally {
     rmSync(draft, { force: true });
   }
-  return {
-    takenOver: clearMarks(path),
-    [Symbol.dispose]() {
-      if (readIfThere(path) === mine) rmSync(path, { force: true });
-    },
-  };
 }
 
 /**
- * Removes a dead holder's file, and puts it back when somebody else has taken it over in between. A mark is there before
- * the file is gone: whoever takes the lock then, and it may be another one, learns from it that there was a dead holder.
+ * A dead holder's file stays until its successor's is in its place, so that nobody finds none in between. Who that is
+ * says a claim, which one process alone can make. Claims are cleared only once the file is the successor's: a claim
+ * that was made after that, on what had been read before, is void, since the file is another one then.
+ * @returns whether it was a dead holder's
  */
-function setAside(path: string, stale: string): void {
-  const aside = `${path}.stale.${process.pid}`;
-  const mark = `${path}${MARK}${process.pid}`;
-  writeFileSync(mark, '');
-  try {
-    renameSync(path, aside);
-  } catch {
-    rmSync(mark, { force: true });
-    return;
+function place(draft: string, path: string): boolean {
+  for (;;) {
+    if (linked(draft, path)) return false;
+    const found = readIfThere(path);
+    const claim = found === undefined ? undefined : claimed(draft, path, found);
+    if (claim === undefined) continue;
+    if (readIfThere(path) === found) {
+      renameSync(draft, path);
+      return true;
+    }
+    rmSync(claim, { force: true });
   }
-  if (readIfThere(aside) !== stale) {
-    linked(aside, path);
-    rmSync(mark, { force: true });
-  }
-  rmSync(aside, { force: true });
 }
 
-const MARK = '.left.';
+const CLAIM = '.after.';
 
-/** The new holder's business. @returns whether a dead holder's file was set aside since the last one took the lock */
-function clearMarks(path: string): boolean {
+/**
+ * Claims a dead holder's place, or that of the last one who died after claiming it.
+ * @returns the claim; undefined when it is time to look anew
+ * @throws LockedError when somebody alive holds the lock or has claimed it
+ */
+function claimed(draft: string, path: string, found: string): string | undefined {
+  for (let last: string | undefined = found; last !== undefined; ) {
+    const holder = parseHolder(last);
+    if (holder && isAlive(holder)) throw new LockedError(path, holder.pid);
+    const claim = `${path}${CLAIM}${createHash('sha256').update(last).digest('hex')}`;
+    if (linked(draft, claim)) return claim;
+    last = readIfThere(claim);
+  }
+  return undefined;
+}
+
+/** The new holder's business: what is claimed of those before it is void now. */
+function clearClaims(path: string): void {
   const folder = dirname(path);
-  const marks = readdirSync(folder).filter((name) => name.startsWith(basename(path) + MARK));
-  for (const mark of marks) rmSync(join(folder, mark), { force: true });
-  return marks.length > 0;
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith(basename(path) + CLAIM)) rmSync(join(folder, name), { force: true });
+  }
 }
 
 function linked(from: string, to: string): boolean {

@@ -30,6 +30,14 @@ export function tooLarge(maxBytes: number, where: string): SourceError {
 }
 
 /**
+ * Whether something tells how long a body is: one that ends with its connection looks whole when it was cut.
+ * @param has whether the answer has this header
+ */
+export function isFramed(has: (header: string) => boolean): boolean {
+  return has('content-length') || has('transfer-encoding');
+}
+
+/**
  * The document in a body. `mayBeCut` says that nothing told how long the body would be, so that broken JSON can be
  * a cut connection as well.
  * @throws SourceError `invalid` (`retry` for what may have been cut), naming the first fields that do not fit

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { VERSION } from '../package.ts';
-import { parseJson, readBytes, tooLarge } from './body.ts';
+import { isFramed, parseJson, readBytes, tooLarge } from './body.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
 import {
@@ -125,8 +125,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     try {
       const response = await open(url, signal, options.maxBytes, request, versions?.get(versionKey(url)));
       const bytes = await readBytes(response.body ?? ReadableStream.from([]), options.maxBytes, where);
-      // A body that ends with its connection looks whole when it was cut.
-      const framed = ['content-length', 'transfer-encoding'].some((name) => response.headers.has(name));
+      const framed = isFramed((header) => response.headers.has(header));
       return { data: parseJson(bytes, schema, where, !framed), ...answered(response, url) };
     } catch (error) {
       throw meaning(error, where, deadline.aborted, ended);

@@ -222,6 +222,8 @@ export type ClusterItem<Cluster = DescribedCluster> =
 export interface ClusterContext extends SourceContext {
   /** Where the source is and its token, for an adapter whose client library makes its own requests. */
   readonly address: { readonly url: string; readonly token: string | undefined };
+  /** Ends the reading, with the signal's reason; `http` ends by it as well. */
+  readonly signal?: AbortSignal;
 }
 
 export interface WatchContext extends ClusterContext {

@@ -36,13 +36,14 @@ interface Gone {
  * @param namesMachines whether there are machines that are only named
  */
 export async function rejectStagedClusters(sql: SessionSql, namesMachines: boolean): Promise<RejectedStaged> {
-  const orphans = await sql<Gone[]>`
+  const orphans = await sql<(Gone & { deleted: boolean })[]>`
     with gone as (
       delete from staged_clusters s
       where not exists (select from organizations o where o.slug = s.organization and o.deleted_at is null)
       returning organization, source_key
     )
-    select organization, source_key as key, (count(*) over ())::int as all from gone
+    select organization, source_key as key, o.id is not null as deleted, (count(*) over ())::int as all
+    from gone left join organizations o on o.slug = organization
     order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`;
   const twice = await sql<Gone[]>`
     with twice as (
@@ -56,10 +57,12 @@ export async function rejectStagedClusters(sql: SessionSql, namesMachines: boole
   const unknown = namesMachines ? await rejectUnknownMachines(sql) : [];
   const [left] = await sql<{ usable: number }[]>`select count(*)::int as usable from staged_clusters`;
   const rejected = [
-    ...orphans.map(({ organization, key }) => ({
+    ...orphans.map(({ organization, key, deleted }) => ({
       key,
       organization,
-      reason: `organization "${organization}" does not exist; create it with: fleetbook org create ${organization}`,
+      reason: deleted
+        ? `organization "${organization}" was deleted and its slug stays taken; to show the cluster again, make another one with: fleetbook org create <slug>, and name that in its place in the source's organization or organizations`
+        : `organization "${organization}" does not exist; create it with: fleetbook org create ${organization}`,
     })),
     ...twice.map(({ organization, key }) => ({
       key,

@@ -7,19 +7,22 @@ const CHUNK = 65_536;
 
 /**
  * Copies rows into a table of the session and analyzes it. What comes are whole rows in COPY's text format, one or
- * many at a time, each with its line feed; `copyField` makes their fields.
+ * many at a time, each with its line feed; `copyField` makes their fields. That may take as long as the rows take to
+ * come, whatever time a statement has otherwise: whoever makes them has deadlines of their own.
  *
  * postgres.js 3.4 never says that a COPY failed once its end was sent: neither that the server refused a row nor that
  * the connection was lost. The statement after it does not wait for that word, and the rows are counted.
  * @throws what the lines throw, with nothing copied; Error when the server did not take every row
  */
 export async function copyLines(sql: SessionSql, table: string, lines: AsyncIterable<string>): Promise<void> {
+  await sql`set statement_timeout = 0`;
   const copy = await sql`copy ${sql(table)} from stdin`.writable();
   const failed = new Promise<never>((_, reject) => copy.on('error', reject));
   failed.catch(() => {});
   const sent = await send(copy, chunksOf(lines), failed);
   copy.end();
-  await afterCopy(() => sql`analyze ${sql(table)}`);
+  await afterCopy(() => sql`reset statement_timeout`);
+  await sql`analyze ${sql(table)}`;
   const [row] = await sql<{ taken: number }[]>`select count(*)::int as taken from ${sql(table)}`;
   if (row?.taken === sent) return;
   throw new Error(`PostgreSQL took ${row?.taken} of ${sent} rows into ${table}; its own log says why`);

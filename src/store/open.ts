@@ -26,6 +26,11 @@ export interface StoreOptions {
   readonly connections?: number;
   /** Milliseconds after which Postgres itself gives a statement up. */
   readonly statementTimeoutMs?: number;
+  /**
+   * Milliseconds of silence amid a transaction after which Postgres itself ends the connection: one whose holder is
+   * frozen would keep its rows from everybody else.
+   */
+  readonly silentInTransactionMs?: number;
   /** Shown in pg_stat_activity. */
   readonly applicationName?: string;
 }
@@ -44,6 +49,7 @@ export function openSqlStore(options: StoreOptions): SqlStore {
 
 export function clientOptions(options: StoreOptions) {
   const role = DATABASE_ROLE[options.role];
+  const { statementTimeoutMs, silentInTransactionMs } = options;
   return {
     max: options.connections ?? 4,
     connect_timeout: 5,
@@ -52,7 +58,10 @@ export function clientOptions(options: StoreOptions) {
       application_name: options.applicationName ?? `fleetbook ${options.role}`,
       TimeZone: 'UTC',
       ...(role === undefined ? {} : { role }),
-      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+      ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
+      ...(silentInTransactionMs === undefined
+        ? {}
+        : { idle_in_transaction_session_timeout: silentInTransactionMs }),
     },
   };
 }

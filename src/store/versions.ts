@@ -75,40 +75,74 @@ const regionPage: Page = (sql, after, limit) => sql<Row[]>`
   select 'region' as kind, id, null as hash, version from regions
   where id > ${after} and organization_id is null order by id limit ${limit}`;
 
-/** Records that the cache holds these versions; never takes a later record back. */
+/**
+ * Records that the cache holds these versions; never takes a later record back. It never holds a row while it waits for
+ * another one, which a sync or a second publisher may have: they would wait for each other.
+ */
 export async function markPublished(sql: Sql, documents: readonly VersionedDocument[]): Promise<void> {
-  const tokens: [string, number][] = [];
-  const organizations: [number, number][] = [];
-  const regions: [number, number][] = [];
+  const rows: Record<keyof typeof ROWS, Map<string, number>> = {
+    token: new Map(),
+    clusters: new Map(),
+    region: new Map(),
+  };
   let providers: number | undefined;
   for (const { name, version } of documents) {
-    if (name.kind === 'token') tokens.push([name.hash, version]);
-    else if (name.kind === 'clusters') organizations.push([name.organizationId, version]);
-    else if (name.kind === 'region') regions.push([name.regionId, version]);
+    if (name.kind === 'token') rows.token.set(`\\x${name.hash}`, version);
+    else if (name.kind === 'clusters') rows.clusters.set(String(name.organizationId), version);
+    else if (name.kind === 'region') rows.region.set(String(name.regionId), version);
     else providers = version;
   }
-  if (tokens.length > 0) {
-    await sql`
-      update tokens set published_version = d.version
-      from unnest(${tokens.map(([hash]) => hash)}::text[], ${tokens.map(([, v]) => v)}::bigint[]) d (hash, version)
-      where tokens.hash = decode(d.hash, 'hex') and tokens.published_version < d.version`;
-  }
-  if (organizations.length > 0) {
-    await sql`
-      update organizations set published_version = d.version
-      from unnest(${organizations.map(([id]) => id)}::int[], ${organizations.map(([, v]) => v)}::bigint[]) d (id, version)
-      where organizations.id = d.id and organizations.published_version < d.version`;
-  }
-  if (regions.length > 0) {
-    await sql`
-      update regions set published_version = d.version
-      from unnest(${regions.map(([id]) => id)}::int[], ${regions.map(([, v]) => v)}::bigint[]) d (id, version)
-      where regions.id = d.id and regions.published_version < d.version`;
+  for (const kind of ['token', 'clusters', 'region'] as const) {
+    if (rows[kind].size === 0) continue;
+    await markFree(sql, kind, rows[kind]);
+    for (const { key, version } of await unmarked(sql, kind, rows[kind]))
+      await markOne(sql, kind, key, version);
   }
   if (providers !== undefined) {
     await sql`
       update lineage set providers_published_version = ${providers} where providers_published_version < ${providers}`;
   }
+}
+
+/** Where the published version of a document stands: the table, and the column that says which document it is. */
+const ROWS = {
+  token: { table: 'tokens', column: 'hash', type: 'bytea' },
+  clusters: { table: 'organizations', column: 'id', type: 'integer' },
+  region: { table: 'regions', column: 'id', type: 'integer' },
+} as const;
+
+type Marks = ReadonlyMap<string, number>;
+
+/** Marks rows that nobody holds. */
+async function markFree(sql: Sql, kind: keyof typeof ROWS, marks: Marks): Promise<void> {
+  const { table, column } = ROWS[kind];
+  await sql`
+    with free as (
+      select t.${sql(column)} as found, d.version from ${ofMarks(sql, kind, marks)}
+      for no key update of t skip locked
+    )
+    update ${sql(table)} t set published_version = free.version from free where t.${sql(column)} = free.found`;
+}
+
+/** What somebody held while the others were marked: seldom any. */
+function unmarked(sql: Sql, kind: keyof typeof ROWS, marks: Marks) {
+  return sql<{ key: string; version: number }[]>`
+    select d.key, d.version::float8 as version from ${ofMarks(sql, kind, marks)}`;
+}
+
+/** The rows `t` that still want the mark `d`. */
+function ofMarks(sql: Sql, kind: keyof typeof ROWS, marks: Marks) {
+  const { table, column, type } = ROWS[kind];
+  return sql`
+    unnest(${[...marks.keys()]}::text[], ${[...marks.values()]}::bigint[]) d (key, version)
+    join ${sql(table)} t on t.${sql(column)} = d.key::${sql.unsafe(type)} and t.published_version < d.version`;
+}
+
+async function markOne(sql: Sql, kind: keyof typeof ROWS, key: string, version: number): Promise<void> {
+  const { table, column, type } = ROWS[kind];
+  await sql`
+    update ${sql(table)} set published_version = ${version}
+    where ${sql(column)} = ${key}::text::${sql.unsafe(type)} and published_version < ${version}`;
 }
 
 function documentOf(row: Row): VersionedDocument {

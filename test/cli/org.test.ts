@@ -2,10 +2,10 @@ import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { confirmSlug } from '../../src/cli/org.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
-import { openScene, type Scene, type TestReader } from '../snapshot/scene.ts';
-import { startTestRedis } from '../support/redis.ts';
+import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { fleetbook } from './run.ts';
+import { openCommandScene } from './scene.ts';
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 describe('org', { timeout: 90_000 }, () => {
@@ -16,9 +16,7 @@ describe('org', { timeout: 90_000 }, () => {
   let reader: TestReader;
 
   beforeAll(async () => {
-    const redis = closing.use(await startTestRedis());
-    scene = closing.use(await openScene(redis));
-    env = { DATABASE_URL: scene.db.url, REDIS_URL: redis.url };
+    ({ scene, env } = closing.use(await openCommandScene()));
   });
   afterAll(() => closing.disposeAsync());
 
@@ -143,6 +141,12 @@ describe('org', { timeout: 90_000 }, () => {
       ].map((args) => fleetbook(args, env)),
     );
     for (const result of refused) expect(result).toMatchObject({ code: 1, stdout: '' });
+    const [taken, ...unknown] = refused.map(({ stderr }) => stderr);
+    expect(taken).toContain('choose another');
+    for (const stderr of unknown) {
+      expect(stderr).toContain('or it was deleted');
+      expect(stderr).not.toContain('org create a');
+    }
     const states = (await json('token', 'list')).filter(
       (token: { organization: string }) => token.organization === 'a',
     );

@@ -4,10 +4,10 @@ import { readGrace, tokenTable } from '../../src/cli/token.ts';
 import { composeReadTier } from '../../src/compose-read.ts';
 import { readConfig } from '../../src/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
-import { openScene, type Scene, type TestReader } from '../snapshot/scene.ts';
-import { startTestRedis } from '../support/redis.ts';
+import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { fleetbook } from './run.ts';
+import { openCommandScene } from './scene.ts';
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 describe('token', { timeout: 90_000 }, () => {
@@ -17,9 +17,7 @@ describe('token', { timeout: 90_000 }, () => {
   let readers: readonly TestReader[];
 
   beforeAll(async () => {
-    const redis = closing.use(await startTestRedis());
-    scene = closing.use(await openScene(redis));
-    env = { DATABASE_URL: scene.db.url, REDIS_URL: redis.url };
+    ({ scene, env } = closing.use(await openCommandScene()));
     await fleetbook(['org', 'create', 'acme'], env);
     await fleetbook(['org', 'create', 'other'], env);
     // The second one never hears of anything: it only looks when its time has come.

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addSample, type Sample } from '../snapshot/rows.ts';
-import { openScene, type Scene, type TestReader } from '../snapshot/scene.ts';
-import { startTestRedis } from '../support/redis.ts';
+import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { fleetbook } from './run.ts';
+import { openCommandScene } from './scene.ts';
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 describe('user', { timeout: 90_000 }, () => {
@@ -14,9 +14,7 @@ describe('user', { timeout: 90_000 }, () => {
   let reader: TestReader;
 
   beforeAll(async () => {
-    const redis = closing.use(await startTestRedis());
-    scene = closing.use(await openScene(redis));
-    env = { DATABASE_URL: scene.db.url, REDIS_URL: redis.url };
+    ({ scene, env } = closing.use(await openCommandScene()));
     sample = await addSample(scene.sql);
     await scene.sql`insert into organizations (slug, name) values ('empty', 'Empty')`;
     await scene.publisher.publishDirty();

@@ -8,10 +8,8 @@ import { catalogueAdapters } from '../../src/sources/registry.ts';
 import {
   type AnyCatalogueAdapter,
   type CatalogueItem,
-  type CredentialKind,
   type RejectedRow,
   SourceError,
-  type SourceFailureKind,
 } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
 import {
@@ -22,17 +20,8 @@ import {
   type Json,
   listPointer,
 } from './catalogue-case.ts';
+import { CREDENTIALS, failure, TOKEN } from './failing.ts';
 import { changed, everyObject, reversed, without, withoutFirst } from './json-changes.ts';
-
-const TOKEN = 'conformance:token';
-
-const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp | null>> = {
-  none: { authorization: null, 'x-auth-token': null },
-  bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
-  basic: { authorization: /^Basic /, 'x-auth-token': null },
-  'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
-  aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
-};
 
 interface Catalogue {
   readonly regions: Readonly<Record<string, string>>;
@@ -85,16 +74,6 @@ function sorted(offers: readonly Offer[]): Offer[] {
 
 function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): string {
   return `${name}@${regionCode}`;
-}
-
-async function failure(reading: Promise<Catalogue>, kind: SourceFailureKind): Promise<SourceError> {
-  const error = await reading.then(
-    () => expect.unreachable('it was read as if nothing was wrong'),
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(SourceError);
-  expect(error).toMatchObject({ kind, message: expect.not.stringContaining(TOKEN) });
-  return error as SourceError;
 }
 
 /** What was offered before is offered as it was, or a new rejected row speaks for it and says `field`. */

@@ -1,5 +1,6 @@
 import { fixture } from './catalogue-case.ts';
 import type { ClusterCase } from './cluster-case.ts';
+import { contractCluster, DISK_FIELDS } from './contract-cluster.ts';
 
 export const clusterCase: ClusterCase = {
   options: { currency: 'GBP' },
@@ -30,12 +31,7 @@ export const clusterCase: ClusterCase = {
         '/0/machine/ram_unit',
         '/0/disks',
         '/0/disks/0/type',
-        '/0/disks/0/type/name',
-        '/0/disks/0/type/price',
-        '/0/disks/0/type/unit',
-        '/0/disks/0/size',
-        '/0/disks/0/unit',
-        '/0/disks/0/autoscaling',
+        ...DISK_FIELDS,
         '/0/created_at',
       ],
       optional: ['/0/machine/id', '/0/provider/id'],
@@ -44,29 +40,11 @@ export const clusterCase: ClusterCase = {
   ],
   clusters: [
     {
-      key: 'cluster-test',
-      name: 'Cluster Test',
-      slug: 'cluster-test',
+      ...contractCluster('GBP'),
       provider: 'AWS',
       region: { code: 'us-east-1', name: 'Ashburn, Virginia' },
-      status: 'Active',
-      shards: 3,
-      replicas: 1,
       user: { firstName: 'John', lastName: 'Doe' },
       machine: { cpu: 2, ram: 8, ramUnit: 'Binary' },
-      disks: [
-        {
-          type: {
-            name: 'gp2',
-            price: { amount: '0.00000000045', per: 'minute', currency: 'GBP' },
-            unit: 'Decimal',
-          },
-          size: 150,
-          unit: 'GB',
-          autoscaling: false,
-        },
-      ],
-      createdAt: '2022-02-14T10:11:26.567713',
     },
     {
       key: 'ereignisse-sued',

@@ -1,5 +1,6 @@
 import { fixture } from './catalogue-case.ts';
 import type { ClusterCase } from './cluster-case.ts';
+import { contractCluster, DISK_FIELDS } from './contract-cluster.ts';
 
 export const clusterCase: ClusterCase = {
   basePath: '/clusters.json',
@@ -22,12 +23,7 @@ export const clusterCase: ClusterCase = {
         '/0/machine/ram',
         '/0/machine/cpu',
         '/0/machine/ram_unit',
-        '/0/disks/0/type/name',
-        '/0/disks/0/type/price',
-        '/0/disks/0/type/unit',
-        '/0/disks/0/size',
-        '/0/disks/0/unit',
-        '/0/disks/0/autoscaling',
+        ...DISK_FIELDS,
         '/0/created_at',
       ],
       optional: [
@@ -48,15 +44,11 @@ export const clusterCase: ClusterCase = {
   ],
   clusters: [
     {
+      ...contractCluster('USD'),
       organization: 'acme',
       key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
-      name: 'Cluster Test',
-      slug: 'cluster-test',
       provider: 'Hetzner',
       region: { code: 'fsn1', name: 'Falkenstein' },
-      status: 'Active',
-      shards: 3,
-      replicas: 1,
       user: { firstName: 'John', lastName: 'Doe' },
       machine: { name: 'cx32', cpu: 4, ram: 8, ramUnit: 'Decimal' },
       disks: [
@@ -81,7 +73,6 @@ export const clusterCase: ClusterCase = {
           autoscaling: true,
         },
       ],
-      createdAt: '2022-02-14T10:11:26.567713',
     },
     {
       organization: 'globex',

@@ -8,25 +8,14 @@ import { clusterAdapters } from '../../src/sources/registry.ts';
 import {
   type ClusterAdapter,
   type ClusterItem,
-  type CredentialKind,
   type DocumentItem,
   type RejectedRow,
   SourceError,
-  type SourceFailureKind,
 } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
 import { type ClusterCase, type ClusterPage, clusterCaseOf } from './cluster-case.ts';
+import { CREDENTIALS, failure, TOKEN } from './failing.ts';
 import { changed, everyObject, reversed, without } from './json-changes.ts';
-
-const TOKEN = 'conformance:token';
-
-const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp | null>> = {
-  none: { authorization: null, 'x-auth-token': null },
-  bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
-  basic: { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
-  'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
-  aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
-};
 
 interface Reading {
   readonly clusters: readonly DescribedCluster[];
@@ -43,13 +32,15 @@ interface Circumstances {
   /** What each request must say of that version. */
   readonly ifNoneMatch?: string | null;
   readonly deadlineMs?: number;
+  /** Of the run that reads. */
+  readonly signal?: AbortSignal;
 }
 
 /** Reads the case's pages, some of them answered otherwise. */
 async function read(
   adapter: ClusterAdapter,
   { pages, basePath = '', options }: ClusterCase,
-  { otherwise, whole = false, stored, ifNoneMatch = null, deadlineMs = 5_000 }: Circumstances = {},
+  { otherwise, whole = false, stored, ifNoneMatch = null, deadlineMs = 5_000, signal }: Circumstances = {},
 ): Promise<Reading> {
   await using upstream = await fakeUpstream();
   for (const page of pages) {
@@ -60,6 +51,7 @@ async function read(
   }
   const url = upstream.url + basePath;
   const urls = stored === undefined ? [] : pages.map(({ path }) => upstream.url + path);
+  const ending = signal === undefined ? {} : { signal };
   const http = openSourceHttp({
     baseUrl: url,
     credentials: adapter.credentials,
@@ -67,10 +59,12 @@ async function read(
     versions: new Map(urls.map((each) => [each, { url: each, etag: stored ?? '' }])),
     deadlineMs,
     maxBytes: 1_000_000,
+    ...ending,
   });
   const now = () => new Date('2026-03-01T00:00:00Z');
   const address = { url, token: TOKEN };
-  const items: ClusterItem[] = await Array.fromAsync(adapter.clusters({ http, now, options, address }));
+  const context = { http, now, options, address, ...ending };
+  const items: ClusterItem[] = await Array.fromAsync(adapter.clusters(context));
   return {
     clusters: items
       .flatMap((item) => (item.kind === 'cluster' ? [item.cluster] : []))
@@ -83,16 +77,6 @@ async function read(
 const sorted = (clusters: readonly DescribedCluster[]) =>
   clusters.toSorted((a, b) => (a.key < b.key ? -1 : 1));
 const keysOf = (rows: readonly { key: string }[]) => rows.map(({ key }) => key).toSorted();
-
-async function failure(reading: Promise<Reading>, kind: SourceFailureKind): Promise<SourceError> {
-  const error = await reading.then(
-    () => expect.unreachable('it was read as if nothing was wrong'),
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(SourceError);
-  expect(error).toMatchObject({ kind, message: expect.not.stringContaining(TOKEN) });
-  return error as SourceError;
-}
 
 /** What was described before is described as it was, or a new rejected row speaks for it and says `field`. */
 function expectNothingLost(before: Reading, after: Reading, field: string): void {
@@ -231,9 +215,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(pages)('fails with retry when %s fails, breaks off or does not come', async ([, page]) => {
     const cutAfter = Math.floor(JSON.stringify(page.json).length / 2);
     for (const status of [500, 502, 503, 504]) await failure(reading(page, { status }), 'retry');
-    // API servers say how long an answer is, or send it in chunks.
-    const framings = ['length', 'chunked', ...(own.ownClient ? [] : (['close'] as const))] as const;
-    for (const framing of framings)
+    for (const framing of ['length', 'chunked', 'close'] as const)
       await failure(reading(page, { json: page.json, cutAfter, framing }), 'retry');
     if (own.ownClient) return;
     const never = instead(page, { after: Promise.withResolvers().promise });
@@ -252,6 +234,11 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
         await failure(reading(page, answer), 'invalid');
     },
   );
+
+  it('reads nothing for a run that is cancelled, and fails with the reason of that', async () => {
+    const reason = new Error('the worker stops');
+    await expect(read(adapter, own, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  });
 
   it('fails with gone when nothing is there any more: never an empty list', async () => {
     const gone = () => ({ status: 404, json: {} });

@@ -1,12 +1,16 @@
-import { mkdtempDisposable, readdir, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { link, mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { LockedError, takeLock } from '../../src/local/lock.ts';
 import { identify } from '../../src/local/process-identity.ts';
 import { startProgram } from '../support/program.ts';
 
 const PROGRAM = join(import.meta.dirname, 'programs/lock.ts');
+const RACER = join(import.meta.dirname, 'programs/lock-race.ts');
 
 async function place(): Promise<{ path: string } & AsyncDisposable> {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-lock-'));
@@ -72,4 +76,62 @@ it('goes to one alone of several processes that take over a stale one at the sam
   const answers = await Promise.all(takers.map((taker) => taker.answer()));
   expect(answers.filter(({ got }) => got === 1)).toEqual([{ got: 1, takenOver: 1 }]);
   expect(await readdir(dirname(here.path))).toEqual([basename(here.path)]);
+});
+
+const DEAD = JSON.stringify({ pid: 2 ** 22 + 1, started: 'long ago' });
+/** Where whoever takes over from somebody dead says so first. */
+const claimOn = (path: string, dead: string) =>
+  `${path}.after.${createHash('sha256').update(dead).digest('hex')}`;
+
+it('is taken over from one who died while taking it over, and the one after that', async () => {
+  await using here = await place();
+  const heirs = ['first', 'second'].map((started) => JSON.stringify({ pid: 2 ** 22 + 2, started }));
+  await writeFile(here.path, DEAD);
+  await writeFile(claimOn(here.path, DEAD), heirs[0] ?? '');
+  await writeFile(claimOn(here.path, heirs[0] ?? ''), heirs[1] ?? '');
+  using lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(true);
+  expect(await readdir(dirname(here.path))).toEqual([basename(here.path)]);
+  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.pid}`);
+});
+
+it('is taken over from one of the same number who died as soon as the file was in its place', async () => {
+  await using here = await place();
+  await writeFile(here.path, DEAD);
+  await link(here.path, `${here.path}.${process.pid}`);
+  using lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(true);
+});
+
+it('is not taken from under one who lives and is about to take it over', async () => {
+  await using here = await place();
+  await writeFile(here.path, DEAD);
+  await writeFile(claimOn(here.path, DEAD), JSON.stringify({ ...identify(process.ppid) }));
+  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.ppid}`);
+  expect(await readFile(here.path, 'utf8')).toBe(DEAD);
+});
+
+it('is nobody’s at no moment and two processes’ at none, however many take it over', async () => {
+  await using here = await place();
+  await writeFile(here.path, DEAD);
+  const end = String(Date.now() + 2_000);
+  await using stack = new AsyncDisposableStack();
+  const racers = await Promise.all(Array.from({ length: 4 }, () => startProgram(RACER, [here.path, end])));
+  for (const racer of racers) stack.use(racer);
+  let isOver = false;
+  const answering = Promise.all(racers.map((racer) => racer.answer())).finally(() => {
+    isOver = true;
+  });
+  let gone = 0;
+  while (!isOver) {
+    if (!existsSync(here.path)) gone += 1;
+    await setImmediate();
+  }
+  const answers = await answering;
+  expect({ gone, together: answers.map(({ together }) => together) }).toEqual({
+    gone: 0,
+    together: [0, 0, 0, 0],
+  });
+  const taken = answers.reduce((sum, answer) => sum + Number(answer.taken), 0);
+  expect(taken).toBeGreaterThan(20);
 });

@@ -9,6 +9,7 @@ import {
   readLineage,
   type VersionedDocument,
 } from '../../src/store/versions.ts';
+import { until } from '../support/until.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
@@ -53,6 +54,11 @@ const EVERYTHING = [
   'region 2 1',
   'providers 3',
 ];
+/** How many statements of this database wait for a lock. */
+const waiting = async () =>
+  (
+    await scene.sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  ).count;
 const dirty = async (limit = 100) => (await dirtyDocuments(sql, limit)).map(shown);
 
 describe('documents', () => {
@@ -98,6 +104,46 @@ describe('documents', () => {
       select (select published_version from regions where id = 1) as region,
         (select published_version from tokens) as token, providers_published_version as providers from lineage`,
     ).toEqual([{ region: '9', token: '9', providers: '9' }]);
+  });
+
+  it('are marked one by one where a sync holds some of them, so that none waits for the other', async () => {
+    await markPublished(sql, await dirtyDocuments(sql, 100));
+    const documents = [1, 2].map((organizationId) => ({
+      name: { kind: 'clusters', organizationId } as const,
+      version: 9,
+    }));
+    await using sync = scene.store.session();
+    const bump = (id: number) =>
+      sync.sql`update organizations set clusters_version = clusters_version + 8 where id = ${id}`;
+    for (const [first, other] of [
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      await scene.sql`update organizations set clusters_version = 2, published_version = 2 where id in (1, 2)`;
+      await sync.sql`begin`;
+      await bump(first);
+      const marked = markPublished(sql, documents);
+      await until(async () => (await waiting()) === 1);
+      await bump(other);
+      await sync.sql`commit`;
+      await marked;
+      const published = await scene.sql`
+        select published_version::int as version from organizations where id in (1, 2)`;
+      expect(published).toEqual([{ version: 9 }, { version: 9 }]);
+    }
+  });
+
+  it('that a sync holds are marked by their names: a token by its hash', async () => {
+    const [token] = await dirtyDocuments(sql, 1);
+    if (!token) expect.unreachable();
+    await using sync = scene.store.session();
+    await sync.sql`begin`;
+    await sync.sql`update tokens set last_used_at = now()`;
+    const marked = markPublished(sql, [token]);
+    await until(async () => (await waiting()) === 1);
+    await sync.sql`commit`;
+    await marked;
+    expect((await dirty())[0]).toBe('clusters 1 2');
   });
 
   it('are all told, published or not, in batches of any size', async () => {

@@ -33,6 +33,8 @@ interface Misdeed {
   readonly continued?: boolean;
   /** Before it is answered, or instead of an answer: the connection breaks. */
   readonly cut?: boolean;
+  /** Nothing comes at all. */
+  readonly silent?: boolean;
 }
 
 interface Stream {
@@ -251,6 +253,7 @@ export class FakeKubernetes implements AsyncDisposable {
       response.destroy();
       return;
     }
+    if (found?.silent) return;
     if (found !== undefined) {
       refuse(response, found.status, found.headers);
       return;

@@ -1,6 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/load.ts';
+import { NO_RULES } from '../../src/sources/cluster-rules.ts';
+import { completed } from '../../src/sources/complete.ts';
+import { createOrganization, deleteOrganization } from '../../src/store/organizations.ts';
 import { cluster, disk, reported } from './cluster-rows.ts';
 import { offer, openScene, region, rejected, type Scene } from './scene.ts';
 
@@ -169,13 +172,29 @@ describe('clusters', () => {
       counts: { seen: 3, added: 1, rejected: 2 },
     });
     expect(await scene.sql`select row_key, reason from quarantined_rows order by 1`).toEqual([
-      { row_key: 'deleted/one', reason: expect.stringContaining('organization "deleted" does not exist') },
+      { row_key: 'deleted/one', reason: expect.stringContaining('organization "deleted" was deleted') },
       { row_key: 'nobody/one', reason: expect.stringContaining('fleetbook org create nobody') },
     ]);
     await scene.organization('nobody');
     expect(await scene.clusters([cluster('one'), ...strangers])).toMatchObject({
       counts: { added: 1, rejected: 1 },
     });
+  });
+
+  it('of an organization that was deleted are shown again in another one, as their reason advises', async () => {
+    await deleteOrganization(scene.store.sql, 'org');
+    const items = [cluster('one')];
+    expect(await scene.clusters(items)).toMatchObject({ counts: { seen: 1, added: 0, rejected: 1 } });
+    const [row] = await scene.sql`select reason from quarantined_rows`;
+    expect(row?.reason).toMatch(/its slug stays taken.*org create <slug>.*the source's .* organizations$/);
+    expect(row?.reason).not.toContain('org create org');
+    expect(await createOrganization(scene.store.db, 'org', 'Org')).toBeUndefined();
+    await scene.organization('other');
+    const rules = { ...NO_RULES, organizations: { org: 'other' } };
+    expect(await scene.clusters(completed(items, rules))).toMatchObject({
+      counts: { seen: 1, added: 1, rejected: 0 },
+    });
+    expect(await scene.sql`select from quarantined_rows`).toEqual([]);
   });
 
   it('that are reported twice are rejected and keep their last good values', async () => {

@@ -261,6 +261,9 @@ describe('a worker that is stopped', () => {
     const began = performance.now();
     await worker[Symbol.asyncDispose]();
     expect(performance.now() - began).toBeLessThan(4000);
+    expect(
+      await store.sql`select outcome, error from sync_runs where source_id = 'linode' order by id desc limit 1`,
+    ).toEqual([{ outcome: 'failed', error: 'cancelled: the worker stops' }]);
     upstream.moods.linode = 'well';
     await start();
     await until(() => succeeded('linode'), { timeoutMs: 10_000 });

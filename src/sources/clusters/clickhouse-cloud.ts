@@ -3,12 +3,11 @@ import type { DescribedCluster } from '../../domain/cluster.ts';
 import { instant, pathSegment } from '../cluster-document.ts';
 import { count, label, quantity } from '../fields.ts';
 import { nothingListed } from '../listing.ts';
+import { pagesByToken } from '../page-tokens.ts';
 import { labelIn, readRow, rejectedRow } from '../rows.ts';
 import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const ORGANIZATIONS = '/v1/organizations';
-/** Many times what there is; an upstream that always has one more page is broken. */
-const MOST_PAGES = 1000;
 
 /** The states that the contract has a word for. `idle` is not one of them: the next query wakes the service. */
 const STATUS: ReadonlyMap<string, string> = new Map([
@@ -27,7 +26,9 @@ const Options = z.strictObject({
     ),
 });
 
-const Page = z.object({ result: z.array(z.unknown()), nextCursor: z.string().nullish() });
+const Page = z
+  .object({ result: z.array(z.unknown()), nextCursor: z.string().nullish() })
+  .transform(({ result, nextCursor }) => ({ result, nextPageToken: nextCursor }));
 const Organization = z.object({ id: pathSegment });
 
 const Service = z
@@ -104,17 +105,8 @@ async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   return found;
 }
 
-/** All rows of a list, which names its next page by a cursor where it has one. */
 async function* rowsOf(http: SourceHttp, path: string): AsyncGenerator<unknown, void> {
-  const asked = new Set<string>();
-  for (let cursor = ''; !asked.has(cursor) && asked.size < MOST_PAGES; ) {
-    asked.add(cursor);
-    const { data } = await http.json(path, Page, cursor === '' ? {} : { query: { cursor } });
-    yield* data.result;
-    cursor = data.nextCursor ?? '';
-    if (cursor === '') return;
-  }
-  throw new SourceError('invalid', `${path} repeats a page, or has more than ${MOST_PAGES} pages`);
+  for await (const { result } of pagesByToken(http, path, Page, {}, 'cursor')) yield* result;
 }
 
 function described(

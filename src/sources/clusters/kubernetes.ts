@@ -54,10 +54,10 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
 
   async *clusters(context) {
     const { server, targets } = opened(context);
-    const forever = new AbortController().signal;
+    const { signal = new AbortController().signal } = context;
     let anything = false;
     for (const target of targets) {
-      const found = await listed(server, target, TIMING.answerMs, forever);
+      const found = await listed(server, target, TIMING.answerMs, signal);
       anything ||= found !== undefined;
       for (const items of found?.objects.values() ?? []) yield* items;
     }

@@ -7,6 +7,7 @@ import { adapter } from '../../../src/sources/clusters/json.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import { fixture } from '../../conformance/catalogue-case.ts';
+import { clusterCase } from '../../conformance/clusters-json.ts';
 import { changed, without } from '../../conformance/json-changes.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 
@@ -40,63 +41,7 @@ const keysOf = (items: readonly ClusterItem[]) =>
   );
 
 describe('clusters from a JSON document', () => {
-  const expected: ClusterItem[] = [
-    {
-      kind: 'cluster',
-      cluster: {
-        organization: 'acme',
-        key: '5b0c7a0e-1f2d-4a52-9a62-3f8d2d3f9a10',
-        name: 'Cluster Test',
-        slug: 'cluster-test',
-        provider: 'Hetzner',
-        region: { code: 'fsn1', name: 'Falkenstein' },
-        status: 'Active',
-        shards: 3,
-        replicas: 1,
-        user: { firstName: 'John', lastName: 'Doe' },
-        machine: { name: 'cx32', cpu: 4, ram: 8, ramUnit: 'Decimal' },
-        disks: [
-          {
-            type: {
-              name: 'local',
-              price: { amount: '0.00000000045', per: 'minute', currency: 'USD' },
-              unit: 'Decimal',
-            },
-            size: 150,
-            unit: 'GB',
-            autoscaling: false,
-          },
-          {
-            type: {
-              name: 'volume',
-              price: { amount: '0.000001', per: 'minute', currency: 'USD' },
-              unit: 'Binary',
-            },
-            size: 1.5,
-            unit: 'TiB',
-            autoscaling: true,
-          },
-        ],
-        createdAt: '2022-02-14T10:11:26.567713',
-      },
-    },
-    {
-      kind: 'cluster',
-      cluster: {
-        organization: 'globex',
-        key: 'Ereignisse – Süd',
-        name: 'Ereignisse – Süd',
-        provider: 'Linode',
-        region: { code: 'us-east', name: 'Newark, NJ' },
-        status: 'Creating',
-        shards: 0,
-        replicas: 0,
-        machine: { cpu: 2, ram: 4, ramUnit: 'Binary' },
-        disks: [],
-        createdAt: '2025-01-01T01:30:00.123456',
-      },
-    },
-  ];
+  const expected = clusterCase.clusters.map((cluster): ClusterItem => ({ kind: 'cluster', cluster }));
 
   it('are read from a list, with every value kept exactly', async () => {
     expect(await itemsOf(both)).toEqual(expected);

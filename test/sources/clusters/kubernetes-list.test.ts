@@ -3,6 +3,7 @@ import { adapter } from '../../../src/sources/clusters/kubernetes.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import type { ClusterContext, ClusterItem } from '../../../src/sources/source.ts';
 import { FakeKubernetes, type FakeKubernetesOptions } from '../../support/fake-kubernetes.ts';
+import { until } from '../../support/until.ts';
 import { BOTH, chi, pg } from './kubernetes-objects.ts';
 
 function contextOf(
@@ -139,6 +140,21 @@ describe('reading a Kubernetes cluster once', () => {
     for (let index = 0; index < 101; index++) kube.put(pg(`db-${index}`));
     kube.misbehave({ verb: 'list', status: 0, cut: true, continued: true });
     await expect(itemsAt(kube.url, { kinds: 'cloud-native-pg' })).rejects.toMatchObject({ kind: 'retry' });
+  });
+
+  it('ends with the run that reads, also while the server is silent, and leaves no connection', async () => {
+    await using kube = await start();
+    for (let index = 0; index < 101; index++) kube.put(pg(`db-${index}`));
+    kube.misbehave({ verb: 'list', status: 0, silent: true, continued: true });
+    const run = new AbortController();
+    const context = { ...contextOf(kube.url, { kinds: 'cloud-native-pg' }), signal: run.signal };
+    const reading = Array.fromAsync(adapter.clusters(context));
+    const reason = new Error('the worker stops');
+    const ended = expect(reading).rejects.toBe(reason);
+    await until(() => kube.count('list') === 2);
+    run.abort(reason);
+    await ended;
+    await until(() => kube.connections === 0);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { type IncomingMessage, request as plain } from 'node:http';
 import { type RequestOptions, request as secure } from 'node:https';
 import type { z } from 'zod';
 import { VERSION } from '../../../package.ts';
-import { parseJson, readBytes } from '../../body.ts';
+import { isFramed, parseJson, readBytes } from '../../body.ts';
 import { failureOfConnection, failureOfStatus } from '../../failure.ts';
 import { SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
@@ -49,7 +49,8 @@ export class ApiServer {
     using deadline = new Deadline(deadlineMs);
     const { response, where } = await this.#get(request, deadline);
     try {
-      return parseJson(await readBytes(response, MOST_PAGE_BYTES, where), schema, where);
+      const bytes = await readBytes(response, MOST_PAGE_BYTES, where);
+      return parseJson(bytes, schema, where, !isFramed((header) => header in response.headers));
     } catch (error) {
       throw meaning(error, where, request.signal, deadline);
     } finally {

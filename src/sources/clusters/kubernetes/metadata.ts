@@ -1,20 +1,11 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../../domain/cluster.ts';
+import { instant } from '../../cluster-document.ts';
 import { label } from '../../fields.ts';
-import { utcMicroseconds } from '../../instant.ts';
 import { labelIn, readRow, rejectedRow } from '../../rows.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './naming.ts';
 import { Labels } from './placement.ts';
-
-const instant = z
-  .string({ error: 'must be an instant such as 2026-02-14T10:11:26Z' })
-  .transform((text, context) => {
-    const utc = utcMicroseconds(text);
-    if (utc !== undefined) return utc;
-    context.addIssue({ code: 'custom', message: 'must be an instant such as 2026-02-14T10:11:26Z' });
-    return z.NEVER;
-  });
 
 export const Metadata = z.object({
   name: label,

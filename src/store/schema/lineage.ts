@@ -1,0 +1,21 @@
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, check, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { instant } from './columns.ts';
+
+/**
+ * The identity of this database's history. It is part of every cache key, so that an old Redis never outranks a
+ * database that was created or restored since. `providers_version` is the version of the list of providers.
+ */
+export const lineage = pgTable(
+  'lineage',
+  {
+    singleton: boolean('singleton').primaryKey().default(true),
+    id: uuid('id').notNull().defaultRandom(),
+    createdAt: instant('created_at').notNull().defaultNow(),
+    /** Set by the first use: a database of the sample never takes live data, nor the other way round. */
+    content: text('content', { enum: ['sample', 'live'] }),
+    providersVersion: bigint('providers_version', { mode: 'number' }).notNull().default(1),
+    providersPublishedVersion: bigint('providers_published_version', { mode: 'number' }).notNull().default(0),
+  },
+  (t) => [check('lineage_has_one_row', sql`${t.singleton}`)],
+);

@@ -1,0 +1,121 @@
+/** Where everything comes from, and what came of each reading. */
+import { sql } from 'drizzle-orm';
+import { bigint, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { instant } from './columns.ts';
+
+/** A configured instance of an adapter. `fence` rises at every start of a run; only its holder may write. */
+export const sources = pgTable('sources', {
+  id: text('id').primaryKey(),
+  kind: text('kind', { enum: ['catalogue', 'clusters', 'rates'] }).notNull(),
+  adapter: text('adapter').notNull(),
+  fence: bigint('fence', { mode: 'number' }).notNull().default(0),
+  /** When its data was last read whole and found good; readers see it as `Fleetbook-As-Of`. */
+  verifiedAt: instant('verified_at'),
+});
+
+/**
+ * The versions of its documents that a source's stored rows come from: written with those rows and with nothing else.
+ * Under another `reading` (a hash of what turns a document into rows) they say nothing.
+ */
+export const sourceValidators = pgTable(
+  'source_validators',
+  {
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    url: text('url').notNull(),
+    etag: text('etag'),
+    lastModified: text('last_modified'),
+    reading: text('reading').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId, t.url] })],
+);
+
+export const syncRuns = pgTable(
+  'sync_runs',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    fence: bigint('fence', { mode: 'number' }).notNull(),
+    /** The schedule's slot that asked for it; null for a run by hand. */
+    slot: instant('slot'),
+    startedAt: instant('started_at').notNull().defaultNow(),
+    finishedAt: instant('finished_at'),
+    seen: integer('seen'),
+    added: integer('added'),
+    changed: integer('changed'),
+    retired: integer('retired'),
+    rejected: integer('rejected'),
+    outcome: text('outcome', { enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded'] })
+      .notNull()
+      .default('running'),
+    error: text('error'),
+  },
+  (t) => [index('sync_runs_by_source').on(t.sourceId, t.id)],
+);
+
+/** A batch that broke a guard, kept for an operator's decision. At most one is pending for each source. */
+export const heldBatches = pgTable(
+  'held_batches',
+  {
+    id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    runId: bigint('run_id', { mode: 'number' })
+      .notNull()
+      .references(() => syncRuns.id),
+    /** The guards that it broke: `[{guard, limit, found, detail}]`. */
+    broken: jsonb('broken').notNull(),
+    status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded'] })
+      .notNull()
+      .default('pending'),
+    createdAt: instant('created_at').notNull().defaultNow(),
+    decidedAt: instant('decided_at'),
+  },
+  (t) => [uniqueIndex('one_pending_batch_per_source').on(t.sourceId).where(sql`status = 'pending'`)],
+);
+
+/** What a held batch consists of: the adapter's items, one a row. Deleted with the decision. */
+export const heldItems = pgTable(
+  'held_items',
+  {
+    batchId: integer('batch_id')
+      .notNull()
+      .references(() => heldBatches.id, { onDelete: 'cascade' }),
+    position: integer('position').notNull(),
+    item: jsonb('item').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.batchId, t.position] })],
+);
+
+/** Rows that the last good run of a source could not use: current state, not a log. */
+export const quarantinedRows = pgTable(
+  'quarantined_rows',
+  {
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    rowKey: text('row_key').notNull(),
+    reason: text('reason').notNull(),
+    firstSeenAt: instant('first_seen_at').notNull().defaultNow(),
+  },
+  (t) => [primaryKey({ columns: [t.sourceId, t.rowKey] })],
+);
+
+/** One row for each slot of a schedule that some worker claimed; a slot without `enqueued_at` is picked up again. */
+export const scheduleSlots = pgTable(
+  'schedule_slots',
+  {
+    schedule: text('schedule').notNull(),
+    slot: instant('slot').notNull(),
+    claimedAt: instant('claimed_at').notNull().defaultNow(),
+    enqueuedAt: instant('enqueued_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.schedule, t.slot] }),
+    index('schedule_slots_not_enqueued').on(t.claimedAt).where(sql`enqueued_at is null`),
+  ],
+);

@@ -1,0 +1,25 @@
+import { expect } from 'vitest';
+import { type CredentialKind, SourceError, type SourceFailureKind } from '../../src/sources/source.ts';
+
+/** The token of every source; no failure may repeat it. */
+export const TOKEN = 'conformance:token';
+
+/** Headers that a request must have with it, or must not (`null`). */
+export const CREDENTIALS: Record<CredentialKind, Record<string, string | null>> = {
+  none: { authorization: null, 'x-auth-token': null },
+  bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
+  basic: { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
+  'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
+  aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
+};
+
+/** The failure of a reading that must fail with this meaning. */
+export async function failure(reading: Promise<unknown>, kind: SourceFailureKind): Promise<SourceError> {
+  const error = await reading.then(
+    () => expect.unreachable('it was read as if nothing was wrong'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toMatchObject({ kind, message: expect.not.stringContaining(TOKEN) });
+  if (error instanceof SourceError) return error;
+  throw new Error('it fails, but not with a SourceError', { cause: error });
+}
