@@ -15,7 +15,7 @@ import {
 import { encodeBody } from '../snapshot/format.ts';
 import { addressKey } from './address.ts';
 import { mendedTarget } from './bad-target.ts';
-import { limitConnections } from './connections.ts';
+import { cutWhenIdle, limitConnections } from './connections.ts';
 import { within } from './deadline.ts';
 import { drainOnClose } from './drain.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
@@ -84,7 +84,6 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     // A request that arrives while the server closes is answered: whoever sent it was not told in time.
     return503OnClosing: false,
     requestTimeout: limits.requestTimeoutMs,
-    connectionTimeout: limits.idleTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     http: {
       maxHeaderSize: limits.maxHeaderSize,
@@ -121,12 +120,15 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     return sendProblem(reply, INTERNAL_ERROR);
   });
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
     if (hasBadHost(request)) sendProblem(reply, BAD_HOST);
     else done();
   });
-  if (limits.maxEventLoopDelayMs > 0)
-    refuseUnderPressure(app, { maxEventLoopDelayMs: limits.maxEventLoopDelayMs, exempt: HEALTH_PATHS });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    reply.header('x-request-id', request.id);
+    cutWhenIdle(reply.raw, limits.idleTimeoutMs);
+    done(null, payload);
+  });
+  const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
   const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
   // Where requests are counted, all of them go the way on which they are.
   const hot = deps.hot !== false && rateLimit === undefined;
@@ -140,7 +142,15 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...clusterOperations(deps.clusters),
   ];
   for (const operation of operations)
-    addOperation(app, operation, { tokens, rateLimit, recorder: record, answerTimeoutMs, hot });
+    addOperation(app, operation, {
+      tokens,
+      rateLimit,
+      recorder: record,
+      pressure,
+      answerTimeoutMs,
+      idleTimeoutMs: limits.idleTimeoutMs,
+      hot,
+    });
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */
@@ -152,6 +162,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     app.route({
       method: ['GET', 'HEAD'],
       url: path,
+      // Whoever watches the process must not take it for dead.
+      onRequest: HEALTH_PATHS.includes(path) ? [] : [pressure],
       onResponse: (request, reply, done) => {
         record.answered(path, request, reply.statusCode, reply.elapsedTime);
         done();
@@ -171,7 +183,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...operations.map(({ path }) => ({ path, open: false })),
     ...openPaths.map((path) => ({ path, open: true })),
   ];
-  addElsewhere(app, { known, tokens, rateLimit, recorder: record });
+  addElsewhere(app, { known, tokens, rateLimit, pressure, recorder: record });
   return app;
 }
 

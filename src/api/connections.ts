@@ -1,4 +1,5 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { Logger } from 'pino';
 
 /** Refusals are told of together, at most this often (ms). */
@@ -18,4 +19,13 @@ export function limitConnections(server: Server, max: number, logger: Logger | f
     refused = 0;
     toldAt = now;
   });
+}
+
+/**
+ * Cuts the connection when it stands still for so long (ms) while this response is on its way: a client that takes
+ * nothing is waited for, but not for ever. Node itself sets the time for the next request afterwards.
+ */
+export function cutWhenIdle({ socket }: ServerResponse, idleTimeoutMs: number): void {
+  // Fastify's `inject` has something else.
+  if (socket instanceof Socket) socket.setTimeout(idleTimeoutMs);
 }

@@ -10,8 +10,16 @@
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
-import { type EncodedBody, type HeldAnswer, TEXT_AT_MOST, type TokenReader } from '../snapshot/answer.ts';
+import {
+  type EncodedBody,
+  EVERYBODY,
+  type HeldAnswer,
+  type Remembering,
+  TEXT_AT_MOST,
+  type TokenReader,
+} from '../snapshot/answer.ts';
 import { bearerToken } from './auth.ts';
+import { cutWhenIdle } from './connections.ts';
 import { accepts, allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
 import { answerHeaders, contentHeaders } from './send.ts';
 
@@ -21,21 +29,33 @@ export type Answered = (request: FastifyRequest, status: number, ms: number) => 
 export interface HotPath {
   readonly tokens: TokenReader;
   readonly scope: Scope;
+  /** Whether the answers are the same for every organization. */
+  readonly shared: boolean;
+  readonly remembering: Remembering;
   readonly answered: Answered;
+  /** Milliseconds that the client may take no byte of an answer before the connection is cut. */
+  readonly idleTimeoutMs: number;
   /** The answer to this request out of memory, if there is one; undefined says nothing. */
   held(request: FastifyRequest, grant: Grant): HeldAnswer | undefined;
 }
 
 /** A hook for the route's `onRequest`, before all others of the route. */
-export function hotPath({ tokens, scope, answered, held }: HotPath) {
+export function hotPath(path: HotPath) {
+  const { tokens, scope, shared, answered, held, idleTimeoutMs } = path;
+  const remembered = path.remembering.remembered();
+
   /** The answer, and whose it is, when all of it is at hand. */
   function find(request: FastifyRequest): HeldAnswer | undefined {
-    const { headers } = request.raw;
+    const { headers, url = '' } = request.raw;
     const token = bearerToken(headers.authorization);
     const grant = token === undefined ? undefined : tokens.held?.(token);
     if (!grant?.scopes.includes(scope) || !accepts(headers)) return undefined;
+    request.grant = grant;
+    const owner = shared ? EVERYBODY : grant.organizationId;
+    const known = remembered.get(owner, url);
+    if (known) return known;
     const answer = held(request, grant);
-    if (answer) request.grant = grant;
+    if (answer) remembered.set(owner, url, answer);
     return answer;
   }
 
@@ -49,6 +69,7 @@ export function hotPath({ tokens, scope, answered, held }: HotPath) {
     request.tier = answer.tier;
     reply.hijack();
     const status = send(request, reply, answer);
+    if (reply.raw.writableLength > 0) cutWhenIdle(reply.raw, idleTimeoutMs);
     answered(request, status, performance.now() - started);
   };
 }
@@ -59,37 +80,48 @@ function send(
   { raw: response }: FastifyReply,
   answer: HeldAnswer,
 ): number {
-  const codings = request.headers['accept-encoding'] as string | undefined;
+  const { headers } = request;
+  const codings = headers['accept-encoding'] as string | undefined;
   const prepared = preparationOf(answer).in(chooseCoding(allowedCodings(codings), answer.body));
-  const condition = request.headers['if-none-match'];
+  const condition = headers['if-none-match'];
   const matching =
     condition === undefined ? undefined : matchingTag(condition, answer.body.hash, prepared.tag);
   if (matching === undefined) {
-    response.writeHead(200, withId(prepared.headers, id));
+    response.writeHead(200, prepared.head.with(id));
     if (request.method === 'HEAD') response.end();
     else response.end(prepared.payload, 'latin1');
     return 200;
   }
-  const known = matching === prepared.tag ? prepared.notModified : notModifiedHeaders(answer, matching);
-  response.writeHead(304, withId(known, id));
+  const head = matching === prepared.tag ? prepared.headUnmodified : headUnmodified(answer, matching);
+  response.writeHead(304, head.with(id));
   response.end();
   return 304;
 }
 
-/** Header fields as name, value, name, value, of which the first is the request's id. */
-type HeaderList = string[];
+/** Header fields, of which one is the request's id. */
+class Head {
+  /** Name, value, name, value, … */
+  readonly #fields: string[];
+  readonly #idAt: number;
 
-/** The list itself: it is written out before anybody else can set another id. */
-function withId(headers: HeaderList, id: string): HeaderList {
-  headers[1] = id;
-  return headers;
+  constructor(fields: Readonly<Record<string, string>>, last: Readonly<Record<string, string>> = {}) {
+    const before = Object.entries(fields).flat();
+    this.#idAt = before.length + 1;
+    this.#fields = [...before, 'x-request-id', '', ...Object.entries(last).flat()];
+  }
+
+  /** Always the same list: it is written out before anybody else can set another id. */
+  with(id: string): string[] {
+    this.#fields[this.#idAt] = id;
+    return this.#fields;
+  }
 }
 
 /** An answer in one coding, ready to be sent. */
 interface Prepared {
   readonly tag: string;
-  readonly headers: HeaderList;
-  readonly notModified: HeaderList;
+  readonly head: Head;
+  readonly headUnmodified: Head;
   /** The bytes, or a text of which each character is one byte. */
   readonly payload: Buffer | string;
 }
@@ -125,23 +157,18 @@ function prepare(answer: HeldAnswer, coding: Coding): Prepared {
   const bytes = bytesOf(body, coding);
   return {
     tag,
-    headers: headerList({
-      ...answerHeaders(answer),
-      ...contentHeaders(tag, coding),
-      'content-length': String(bytes.length),
-    }),
-    notModified: notModifiedHeaders(answer, tag),
+    head: new Head(
+      { ...answerHeaders(answer), ...contentHeaders(tag, coding) },
+      { 'content-length': String(bytes.length) },
+    ),
+    headUnmodified: headUnmodified(answer, tag),
     // A text goes out together with the header, in one write.
     payload: bytes.length <= TEXT_AT_MOST ? bytes.toString('latin1') : bytes,
   };
 }
 
-function notModifiedHeaders(answer: HeldAnswer, tag: string): HeaderList {
-  return headerList({ ...answerHeaders(answer), etag: tag });
-}
-
-function headerList(headers: Readonly<Record<string, string>>): HeaderList {
-  return ['x-request-id', '', ...Object.entries(headers).flat()];
+function headUnmodified(answer: HeldAnswer, tag: string): Head {
+  return new Head({ ...answerHeaders(answer), etag: tag });
 }
 
 function bytesOf(body: EncodedBody, coding: Coding): Buffer {

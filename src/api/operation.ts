@@ -1,8 +1,14 @@
 /** An operation that answers from the readers, declared once: what routes it also documents it. */
-import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+  onRequestHookHandler,
+} from 'fastify';
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
-import type { Answer, HeldAnswer } from '../snapshot/answer.ts';
+import type { Answer, HeldAnswer, Remembering } from '../snapshot/answer.ts';
 import { type GuardDeps, guard } from './auth.ts';
 import { within } from './deadline.ts';
 import { type Answered, hotPath } from './hot.ts';
@@ -30,10 +36,14 @@ export interface Operation<P extends Parameters = Parameters> {
   readonly scope: Scope;
   readonly parameters: P;
   readonly doc: OperationDoc;
+  /** True where the answer is the same for every organization. */
+  readonly shared: boolean;
   /** Undefined where nothing is there. @throws Unavailable */
   read(values: Values<P>, grant: Grant): Promise<Answer | undefined>;
   /** The same out of memory; undefined says nothing. */
   held?(values: Values<P>, grant: Grant): HeldAnswer | undefined;
+  /** Keeps what `held` gives; without it nothing is answered on the hot path. */
+  readonly remembering?: Remembering | undefined;
 }
 
 /** Ties the type of `read`'s values to the parameters, then forgets it, so that operations make one list. */
@@ -49,6 +59,10 @@ export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   /** Milliseconds in which a reader has to answer. */
   readonly answerTimeoutMs: number;
+  /** See `Limits`. */
+  readonly idleTimeoutMs: number;
+  /** Refuses a request that would have to wait. */
+  readonly pressure: onRequestHookHandler;
   /** Whether what memory holds is answered on the hot path. */
   readonly hot: boolean;
 }
@@ -56,25 +70,33 @@ export interface OperationDeps extends GuardDeps {
 /** Routes GET and HEAD. The order is the contract's: who asks, then what is accepted, what is asked, what is there. */
 export function addOperation(
   app: FastifyInstance,
-  { path, scope, parameters, read, held }: Operation,
+  { path, scope, shared, parameters, read, held, remembering }: Operation,
   deps: OperationDeps,
 ) {
   const readParameters = parameterReader(parameters);
   const onlyWithToken = guard(deps, scope);
   const answered: Answered = (request, status, ms) => deps.recorder.answered(path, request, status, ms);
-  const hot = hotPath({
-    tokens: deps.tokens,
-    scope,
-    answered,
-    held(request, grant) {
-      const values = readParameters(request.params as Found, request.query as Found);
-      return values instanceof Problem ? undefined : held?.(values, grant);
-    },
-  });
+  const hot =
+    deps.hot && remembering
+      ? [
+          hotPath({
+            tokens: deps.tokens,
+            scope,
+            shared,
+            remembering,
+            answered,
+            idleTimeoutMs: deps.idleTimeoutMs,
+            held(request, grant) {
+              const values = readParameters(request.params as Found, request.query as Found);
+              return values instanceof Problem ? undefined : held?.(values, grant);
+            },
+          }),
+        ]
+      : [];
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
-    onRequest: [...(deps.hot ? [hot] : []), tellWhenDone(answered), onlyWithToken],
+    onRequest: [...hot, tellWhenDone(answered), deps.pressure, onlyWithToken],
     handler: async (request, reply) => {
       if (!accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
       const values = readParameters(request.params as Found, request.query as Found);

@@ -37,11 +37,12 @@ export interface RecorderOptions {
 }
 
 export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptions): Recorder {
+  const isLogged = sampler(logSuccesses);
   return {
     answered(route, request, status, ms) {
       const { tier, method, grant } = request;
       observe?.({ route, method, status, seconds: ms / 1000, tier });
-      if (!logger || (status < 400 && logSuccesses < 1 && Math.random() >= logSuccesses)) return;
+      if (!logger || (status < 400 && !isLogged())) return;
       const line = {
         requestId: request.id,
         method,
@@ -65,6 +66,23 @@ export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptio
     unavailable(error, request) {
       if (logger) logger.warn({ requestId: request.id, reason: error.message }, 'no fresh answer');
     },
+  };
+}
+
+/**
+ * Says yes with this probability each time, independently, as `Math.random() < share` would: but how many come until
+ * the next yes is drawn once for all of them.
+ */
+function sampler(share: number): () => boolean {
+  const draw = () => (share >= 1 ? 0 : Math.floor(Math.log(1 - Math.random()) / Math.log(1 - share)));
+  let left = share > 0 ? draw() : Number.POSITIVE_INFINITY;
+  return () => {
+    if (left > 0) {
+      left -= 1;
+      return false;
+    }
+    left = draw();
+    return true;
   };
 }
 

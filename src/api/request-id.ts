@@ -17,5 +17,5 @@ let given = 0;
 /** For what is answered before there is a request. It is no secret; drawing it anew each time would only cost time. */
 export function newRequestId(): string {
   given += 1;
-  return `${PROCESS}.${given.toString(36).padStart(8, '0')}`;
+  return `${PROCESS}.${given}`;
 }

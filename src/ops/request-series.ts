@@ -25,24 +25,32 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Upper bounds of the durations that are told apart, in seconds. */
 const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
 
+/** Statuses are below this. */
+const STATUSES = 600;
+
 class RouteSeries {
   /** Method → status → count. */
-  readonly counts = new Map<string, number[]>();
+  readonly counts = new Map<string, Float64Array>();
   /** By the index of the first bound that a duration does not exceed; the last is for those beyond all. */
   readonly durations = new Float64Array(BOUNDS.length + 1);
   seconds = 0;
 
   add(method: string, status: number, seconds: number): void {
-    let byStatus = this.counts.get(method);
-    if (!byStatus) {
-      byStatus = [];
-      this.counts.set(method, byStatus);
-    }
+    const byStatus = this.counts.get(method) ?? this.#countsOf(METHODS.has(method) ? method : 'other');
     byStatus[status] = (byStatus[status] ?? 0) + 1;
     let bound = 0;
-    while (bound < BOUNDS.length && seconds > (BOUNDS[bound] ?? 0)) bound += 1;
+    while (seconds > (BOUNDS[bound] ?? Number.POSITIVE_INFINITY)) bound += 1;
     this.durations[bound] = (this.durations[bound] ?? 0) + 1;
     this.seconds += seconds;
+  }
+
+  #countsOf(method: string): Float64Array {
+    let byStatus = this.counts.get(method);
+    if (!byStatus) {
+      byStatus = new Float64Array(STATUSES);
+      this.counts.set(method, byStatus);
+    }
+    return byStatus;
   }
 }
 
@@ -61,7 +69,7 @@ export function requestSeries(registry: Registry): (facts: RequestFacts) => void
       for (const [route, { counts }] of routes)
         for (const [method, byStatus] of counts)
           byStatus.forEach((count, status) => {
-            this.inc({ route, method, status }, count);
+            if (count > 0) this.inc({ route, method, status }, count);
           });
     },
   });
@@ -82,7 +90,7 @@ export function requestSeries(registry: Registry): (facts: RequestFacts) => void
       series = new RouteSeries();
       routes.set(route, series);
     }
-    series.add(METHODS.has(method) ? method : 'other', status, seconds);
+    series.add(method, status, seconds);
     if (tier !== undefined) tiers.set(tier, (tiers.get(tier) ?? 0) + 1);
   };
 }

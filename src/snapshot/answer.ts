@@ -51,6 +51,22 @@ export class Unavailable extends Error {
   }
 }
 
+/** Answers by the target of the request, so that it need not be taken apart again. */
+export interface RememberedAnswers {
+  /** @param owner id of the organization whose answer it is, or `EVERYBODY` */
+  get(owner: number, target: string): HeldAnswer | undefined;
+  set(owner: number, target: string, answer: HeldAnswer): void;
+}
+
+/** Owner of answers that are the same for every organization; no organization has this id. */
+export const EVERYBODY = 0;
+
+/** Somebody whose answers may be given again without being asked for. */
+export interface Remembering {
+  /** A place to keep them in, out of which each vanishes as soon as it may be no longer right. */
+  remembered(): RememberedAnswers;
+}
+
 /** What the API may ask of the machine catalogue. Every method may throw `Unavailable`. */
 export interface CatalogueReader {
   providers(): Promise<Answer>;
@@ -67,7 +83,7 @@ export interface CatalogueReader {
  * The same questions, answered without I/O and without a promise. Undefined means "ask in the ordinary way", and
  * nothing else: neither that there is no such thing, nor that there is.
  */
-export interface HeldCatalogue {
+export interface HeldCatalogue extends Remembering {
   providers(): HeldAnswer | undefined;
   machines(providerId: number, regionId: number): HeldAnswer | undefined;
   machine(id: number): HeldAnswer | undefined;
@@ -82,7 +98,7 @@ export interface ClusterReader {
 }
 
 /** As `HeldCatalogue`. */
-export interface HeldClusters {
+export interface HeldClusters extends Remembering {
   clusters(organizationId: number): HeldAnswer | undefined;
   cluster(organizationId: number, slug: string): HeldAnswer | undefined;
 }

@@ -10,6 +10,8 @@ export interface CacheLinkEvents {
   onPublished(id: string, version: number): void;
   /** Messages may have been lost: nothing that is in memory can be trusted unseen. */
   onGap(): void;
+  /** No messages arrive from now on. */
+  onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
   /** Source id → `<kind> <RFC 3339>`. */
@@ -236,6 +238,7 @@ export class CacheLink implements AsyncDisposable {
     this.#revision = undefined;
     if (!this.#linked) return;
     this.#linked = false;
+    this.#events?.onUnlinked();
     this.#logger.warn({ why }, 'the link to the cache is down; memory is checked against PostgreSQL');
   }
 

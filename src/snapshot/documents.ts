@@ -70,6 +70,7 @@ export class Documents {
   readonly #verification: Verification;
   readonly #unknownTokens: UnknownTokens;
   readonly #tokenReads: Gate;
+  readonly #remembered: { forget(): void }[] = [];
   #keys: CacheKeys | undefined;
   /** False while only the cache has named the lineage. */
   #lineageIsSure = false;
@@ -88,6 +89,7 @@ export class Documents {
       unknownTokensLimit: memoryLimit * UNKNOWN_TOKENS_SHARE,
       staleLimitMs: options.staleLimitMs,
       tokenStaleLimitMs: options.tokenStaleLimitMs,
+      onLoss: () => this.#forget(),
     });
     this.#postgres = new PostgresReads({
       sql,
@@ -116,7 +118,12 @@ export class Documents {
       now,
       memoryLimit: memoryLimit * MACHINE_REGIONS_SHARE,
     });
-    this.#verification = new Verification({ link, postgres: this.#postgres, now });
+    this.#verification = new Verification({
+      link,
+      postgres: this.#postgres,
+      now,
+      onChange: () => this.#forget(),
+    });
   }
 
   /**
@@ -151,6 +158,24 @@ export class Documents {
   /** As `regionOfMachine`, by what memory knows; undefined says nothing. */
   peekRegionOfMachine(machineId: number): number | undefined {
     return this.#machineRegions.peek(machineId);
+  }
+
+  /**
+   * Has whoever remembers what `peek` and the like said forget it, whenever any of that may be no longer right.
+   * @returns the same
+   */
+  whileRight<T extends { forget(): void }>(remembered: T): T {
+    this.#remembered.push(remembered);
+    return remembered;
+  }
+
+  #forget(): void {
+    for (const each of this.#remembered) each.forget();
+  }
+
+  /** True while the cache tells of every change: then memory needs no look at the clock. */
+  get isLinked(): boolean {
+    return this.#options.link.linked;
   }
 
   /** What is said at once about the age of documents, see `Verification`. */
@@ -298,9 +323,14 @@ export class Documents {
     for (const flight of this.#flights.values()) flight.floor = 0;
     this.#verification.forget();
     this.#machineRegions.forget();
+    this.#forget();
     this.#options.link.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
-      onGap: () => this.#machineRegions.forgetUnknown(),
+      onGap: () => {
+        this.#machineRegions.forgetUnknown();
+        this.#forget();
+      },
+      onUnlinked: () => this.#forget(),
       onLineage: () => void this.#askForLineage(),
       onVerified: (stamps) => {
         this.#verification.learn(Object.entries(stamps));

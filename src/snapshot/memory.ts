@@ -35,6 +35,8 @@ export interface DocumentMemoryOptions {
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
+  /** Called whenever a document that was current may be so no longer: replaced, outdated, or put out for want of room. */
+  readonly onLoss: () => void;
 }
 
 /** Documents as this process holds them, and for how long each may be believed. */
@@ -42,12 +44,17 @@ export class DocumentMemory {
   readonly #options: DocumentMemoryOptions;
   readonly #documents: LRUCache<string, Entry>;
   readonly #unknownTokens: LRUCache<string, Entry>;
+  /** True while an entry is only taken out to be put back. */
+  #weighing = false;
 
   constructor(options: DocumentMemoryOptions) {
     this.#options = options;
     this.#documents = new LRUCache({
       maxSize: Math.max(1, Math.floor(options.memoryLimit)),
       sizeCalculation: (entry) => (entry.document?.size ?? 0) + ENTRY_OVERHEAD,
+      dispose: () => {
+        if (!this.#weighing) options.onLoss();
+      },
     });
     this.#unknownTokens = new LRUCache({
       maxSize: Math.max(16 * UNKNOWN_TOKEN_SIZE, Math.floor(options.unknownTokensLimit)),
@@ -110,6 +117,7 @@ export class DocumentMemory {
     if (!entry || (entry.document?.version ?? 0) >= version) return;
     entry.confirmedAt = this.#confirmedAt(entry);
     entry.epoch = OUTDATED;
+    this.#options.onLoss();
   }
 
   clear(): void {
@@ -135,7 +143,9 @@ export class DocumentMemory {
   #weighAgain(id: string, document: Document): void {
     const entry = this.#documents.peek(id);
     if (entry?.document !== document) return;
+    this.#weighing = true;
     this.#documents.delete(id);
+    this.#weighing = false;
     this.#documents.set(id, entry);
   }
 }

@@ -16,6 +16,7 @@ import type { Documents, Found } from './documents.ts';
 import { type Document, encodeBody, hashOf } from './format.ts';
 import { type DocumentName, documentId } from './keys.ts';
 import { loadMachinePrices } from './load.ts';
+import { ForgettableAnswers } from './remembered.ts';
 
 const PROVIDERS = { kind: 'providers' } as const;
 const EMPTY_BYTES = Buffer.from('[]');
@@ -104,6 +105,8 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
     machine,
 
     held: {
+      remembered: () => documents.whileRight(new ForgettableAnswers()),
+
       providers: () => hold(documents, documents.peek(PROVIDERS), undefined, 'catalogue'),
 
       machines(providerId, regionId) {
@@ -157,6 +160,8 @@ export function clusterReader(documents: Documents): ClusterReader {
     },
 
     held: {
+      remembered: () => documents.whileRight(new ForgettableAnswers()),
+
       clusters: (organizationId) =>
         hold(documents, documents.peek({ kind: 'clusters', organizationId }), undefined, 'clusters'),
 
@@ -186,7 +191,11 @@ interface PresentedToken {
   readonly document: Document;
   readonly record: TokenRecord;
   readonly grant: Grant;
+  /** When it was last found that memory holds this very document, by the count of what memory has lost since. */
+  foundAt: number;
 }
+
+const NEVER = -1;
 
 /** Bytes that a presented token takes, with a document that memory may have let go. */
 const PRESENTED_SIZE = 1600;
@@ -215,6 +224,12 @@ export function tokenVerifier(
     Math.floor((documents.besideLimit * (1 - PRICES_SHARE)) / PRESENTED_SIZE),
   );
   const parsed = new WeakMap<Document, PresentedToken>();
+  let losses = 0;
+  documents.whileRight({
+    forget() {
+      losses += 1;
+    },
+  });
 
   function accept({ record, grant }: PresentedToken): Grant | undefined {
     if (record.revoked || (record.expiresAt !== null && record.expiresAt <= now())) return undefined;
@@ -222,8 +237,22 @@ export function tokenVerifier(
     return grant;
   }
 
+  function held(token: string): Grant | undefined {
+    const known = presented.get(token);
+    if (!known) return undefined;
+    if (known.foundAt !== losses || !documents.isLinked) {
+      if (documents.peek(known.name, known.id) !== known.document) return undefined;
+      known.foundAt = losses;
+    }
+    return accept(known);
+  }
+
   return {
+    held,
+
     async verify(token, address) {
+      const granted = held(token);
+      if (granted) return granted;
       const name = { kind: 'token', hash: hashToken(token) } as const;
       const { document } = await documents.get(name, address);
       if (!document) return undefined;
@@ -240,12 +269,6 @@ export function tokenVerifier(
       }
       return grant;
     },
-
-    held(token) {
-      const known = presented.get(token);
-      if (!known || documents.peek(known.name, known.id) !== known.document) return undefined;
-      return accept(known);
-    },
   };
 }
 
@@ -256,6 +279,7 @@ function presentedToken(name: DocumentName, document: Document): PresentedToken 
     id: documentId(name),
     document,
     record,
+    foundAt: NEVER,
     grant: {
       tokenId: record.id,
       organizationId: record.organizationId,

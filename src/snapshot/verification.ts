@@ -5,11 +5,20 @@ import type { PostgresReads } from './postgres-reads.ts';
 /** Milliseconds between two looks into Postgres while the cache tells nothing. */
 const READ_AGAIN_MS = 1000;
 
+export interface VerificationOptions {
+  readonly link: CacheLink;
+  readonly postgres: PostgresReads;
+  readonly now: () => number;
+  /** Called whenever anything was learned or forgotten. */
+  readonly onChange: () => void;
+}
+
 /** When each source's data was last verified, as this reader has heard: from the cache, else from Postgres. */
 export class Verification {
   readonly #link: CacheLink;
   readonly #postgres: PostgresReads;
   readonly #now: () => number;
+  readonly #onChange: () => void;
   /** Source id → `<kind> <RFC 3339>`. */
   readonly #stamps = new Map<string, string>();
   #readAt = Number.NEGATIVE_INFINITY;
@@ -18,25 +27,29 @@ export class Verification {
   #state = 1;
   #told = Promise.withResolvers<void>();
 
-  constructor(options: { link: CacheLink; postgres: PostgresReads; now: () => number }) {
+  constructor(options: VerificationOptions) {
     this.#link = options.link;
     this.#postgres = options.postgres;
     this.#now = options.now;
+    this.#onChange = options.onChange;
   }
 
   /** Verification only moves forward: a cache that was flushed takes nothing back. */
   learn(stamps: Iterable<readonly [string, string]>): void {
+    const before = this.#state;
     for (const [source, stamp] of stamps) {
       if (stamp <= (this.#stamps.get(source) ?? '')) continue;
       this.#stamps.set(source, stamp);
       this.#state += 1;
     }
+    if (this.#state !== before) this.#onChange();
     if (this.#stamps.size > 0) this.#told.resolve();
   }
 
   forget(): void {
     this.#stamps.clear();
     this.#state += 1;
+    this.#onChange();
     this.#told = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
   }

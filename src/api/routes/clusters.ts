@@ -41,7 +41,9 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         extension: false,
       },
       read: (_, { organizationId }) => clusters.clusters(organizationId),
+      shared: false,
       held: (_, { organizationId }) => clusters.held?.clusters(organizationId),
+      remembering: clusters.held,
     }),
     operation({
       path: '/v1/clusters/{slug}',
@@ -56,7 +58,9 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         extension: false,
       },
       read: ({ slug }, { organizationId }) => clusters.cluster(organizationId, slug),
+      shared: false,
       held: ({ slug }, { organizationId }) => clusters.held?.cluster(organizationId, slug),
+      remembering: clusters.held,
     }),
   ];
 }

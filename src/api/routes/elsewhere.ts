@@ -1,6 +1,6 @@
 /** What no operation answers: other methods on its path, and paths that lead nowhere. */
 import { METHODS } from 'node:http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type GuardDeps, guard } from '../auth.ts';
 import { METHOD_NOT_ALLOWED, NOT_FOUND, sendProblem } from '../problem.ts';
 import { NO_ROUTE, type Recorder } from '../record.ts';
@@ -15,6 +15,8 @@ export interface KnownPath {
 export interface ElsewhereDeps extends GuardDeps {
   readonly known: readonly KnownPath[];
   readonly recorder: Recorder;
+  /** Refuses a request that would have to wait. */
+  readonly pressure: onRequestHookHandler;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface ElsewhereDeps extends GuardDeps {
  * parse a body, and complain of it, before it is known who asks.)
  */
 export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
-  const { known, recorder } = deps;
+  const { known, pressure, recorder } = deps;
   const patterns = known.map((each) => ({ ...each, pattern: pathPattern(each.path) }));
   const find = (request: FastifyRequest) => {
     const path = pathOf(request.raw.url ?? '');
@@ -35,11 +37,14 @@ export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
   app.route({
     method: [...app.supportedMethods],
     url: '*',
-    async onRequest(request, reply) {
-      const found = find(request);
-      const refused = found?.open ? undefined : await onlyWithToken(request, reply);
-      return refused ?? sendProblem(reply, found ? METHOD_NOT_ALLOWED : NOT_FOUND);
-    },
+    onRequest: [
+      pressure,
+      async (request, reply) => {
+        const found = find(request);
+        const refused = found?.open ? undefined : await onlyWithToken(request, reply);
+        return refused ?? sendProblem(reply, found ? METHOD_NOT_ALLOWED : NOT_FOUND);
+      },
+    ],
     onResponse(request, reply, done) {
       recorder.answered(find(request)?.path ?? NO_ROUTE, request, reply.statusCode, reply.elapsedTime);
       done();

@@ -35,7 +35,9 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         extension: false,
       },
       read: ({ provider, region }) => catalogue.machines(provider, region),
+      shared: true,
       held: ({ provider, region }) => catalogue.held?.machines(provider, region),
+      remembering: catalogue.held,
     }),
     operation({
       path: '/v1/machines/{id}',
@@ -50,7 +52,9 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         extension: false,
       },
       read: ({ id }) => catalogue.machine(id),
+      shared: true,
       held: ({ id }) => catalogue.held?.machine(id),
+      remembering: catalogue.held,
     }),
     operation({
       path: '/v1/machines/{id}/prices',
@@ -68,6 +72,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         extension: true,
       },
       read: ({ id }) => catalogue.machinePrices(id),
+      shared: true,
     }),
   ];
 }

@@ -24,7 +24,9 @@ export function providerOperations(catalogue: CatalogueReader): Operation[] {
         extension: true,
       },
       read: () => catalogue.providers(),
+      shared: true,
       held: () => catalogue.held?.providers(),
+      remembering: catalogue.held,
     }),
   ];
 }
