@@ -16,13 +16,13 @@ import { encodeBody } from '../snapshot/format.ts';
 import { addressKey } from './address.ts';
 import { mendedTarget } from './bad-target.ts';
 import { cutWhenIdle, limitConnections } from './connections.ts';
-import { within } from './deadline.ts';
+import { withinTime } from './deadline.ts';
 import { drainOnClose } from './drain.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import { accepts } from './negotiate.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
-import { queryReader } from './parameters.ts';
+import { QueryString } from './parameters.ts';
 import { Overloaded, refuseUnderPressure } from './pressure.ts';
 import { INTERNAL_ERROR, NOT_ACCEPTABLE, plainProblem, sendProblem, unavailable } from './problem.ts';
 import { addRateLimit } from './rate-limit.ts';
@@ -33,7 +33,7 @@ import { addElsewhere } from './routes/elsewhere.ts';
 import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { providerOperations } from './routes/providers.ts';
-import { sendPublic } from './send.ts';
+import { answerSender, sendPublic } from './send.ts';
 import { answerOddRequests, clientErrorHandler } from './transport.ts';
 
 export interface ApiDeps {
@@ -65,12 +65,11 @@ const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header fi
 /** Builds the API; nothing listens yet. */
 export function buildApp(deps: ApiDeps): FastifyInstance {
   const limits: Limits = { ...DEFAULT_LIMITS, ...deps.limits };
-  const { answerTimeoutMs } = limits;
+  const within = withinTime(limits.answerTimeoutMs);
   const { logger, logSuccesses = 1 } = deps;
   const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
   const tokens: TokenReader = {
-    verify: (token, address) =>
-      within(answerTimeoutMs, deps.tokens.verify(token, address && addressKey(address))),
+    verify: (token, address) => within(deps.tokens.verify(token, address && addressKey(address))),
     held: (token) => deps.tokens.held?.(token),
   };
 
@@ -79,7 +78,10 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     logger: false,
     genReqId: requestIdOf,
     ...(deps.trustProxy && deps.trustProxy.length > 0 ? { trustProxy: [...deps.trustProxy] } : {}),
-    routerOptions: { maxParamLength: limits.maxHeaderSize, querystringParser: queryReader() },
+    routerOptions: {
+      maxParamLength: limits.maxHeaderSize,
+      querystringParser: (text) => ({ query: new QueryString(text) }),
+    },
     exposeHeadRoutes: false,
     // A request that arrives while the server closes is answered: whoever sent it was not told in time.
     return503OnClosing: false,
@@ -119,6 +121,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     record.failed(error, request);
     return sendProblem(reply, INTERNAL_ERROR);
   });
+  const tellToClose = drainOnClose(app, limits.drainMs);
   app.addHook('onRequest', (request, reply, done) => {
     if (hasBadHost(request)) sendProblem(reply, BAD_HOST);
     else done();
@@ -126,6 +129,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id);
     cutWhenIdle(reply.raw, limits.idleTimeoutMs);
+    tellToClose(reply.raw);
     done(null, payload);
   });
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
@@ -134,7 +138,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const hot = deps.hot !== false && rateLimit === undefined;
   answerOddRequests(app.server, record);
   limitConnections(app.server, limits.maxConnections, logger);
-  drainOnClose(app, limits.drainMs);
+  const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
 
   const operations = [
     ...providerOperations(deps.catalogue),
@@ -147,8 +151,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
       rateLimit,
       recorder: record,
       pressure,
-      answerTimeoutMs,
-      idleTimeoutMs: limits.idleTimeoutMs,
+      sendAnswer,
+      within,
       hot,
     });
 
@@ -172,7 +176,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
         accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
     });
   }
-  addHealth({ readiness: () => deps.readiness(), answerTimeoutMs, open, failed: record.failed });
+  addHealth({ readiness: () => deps.readiness(), within, open, failed: record.failed });
   let document: ReturnType<typeof encodeBody> | undefined;
   open('/openapi.json', async (request, reply) => {
     document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(operations, deps.version))));

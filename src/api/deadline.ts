@@ -1,12 +1,49 @@
 import { Unavailable } from '../snapshot/answer.ts';
 
+/** Waits for this as long as is allowed, and no longer. @throws Unavailable */
+export type WithinTime = <T>(work: Promise<T>) => Promise<T>;
+
+type Reject = (error: Unavailable) => void;
+
+/** Waits that begin within this share of their time have a timer together: it costs more than what is waited for. */
+const TOGETHER = 1 / 10;
+
 /**
- * Waits so long and no longer: readers keep deadlines of their own, and a client must not hang on one that fails to.
- * @throws Unavailable after `ms` milliseconds
+ * Readers keep deadlines of their own; a client must not hang on one that fails to.
+ * @param ms milliseconds; a tenth more at the most
  */
-export function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => reject(new Unavailable(`no answer within ${ms} ms`)), ms);
-  work.then(resolve, reject).finally(() => clearTimeout(timer));
-  return promise;
+export function withinTime(ms: number): WithinTime {
+  let open: Set<Reject> | undefined;
+
+  function waiting(): Set<Reject> {
+    if (open) return open;
+    const those = new Set<Reject>();
+    open = those;
+    setTimeout(() => {
+      open = undefined;
+    }, ms * TOGETHER).unref();
+    setTimeout(
+      () => {
+        for (const reject of those) reject(new Unavailable(`no answer within ${ms} ms`));
+      },
+      ms * (1 + TOGETHER),
+    ).unref();
+    return those;
+  }
+
+  return (work) =>
+    new Promise((resolve, reject) => {
+      const those = waiting();
+      those.add(reject);
+      work.then(
+        (value) => {
+          those.delete(reject);
+          resolve(value);
+        },
+        (error: unknown) => {
+          those.delete(reject);
+          reject(error);
+        },
+      );
+    });
 }

@@ -9,15 +9,15 @@ import type {
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
 import type { Answer, HeldAnswer, Remembering } from '../snapshot/answer.ts';
-import { type GuardDeps, guard } from './auth.ts';
-import { within } from './deadline.ts';
+import { type GuardDeps, guard, guardHook } from './auth.ts';
+import type { WithinTime } from './deadline.ts';
 import { type Answered, hotPath } from './hot.ts';
 import { accepts } from './negotiate.ts';
-import { type Found, type Parameters, parameterReader, type Values } from './parameters.ts';
+import { type Found, type Parameters, parameterReader, type QueryString, type Values } from './parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './problem.ts';
 import type { Recorder } from './record.ts';
 import type { Schema } from './schemas.ts';
-import { sendAnswer } from './send.ts';
+import type { SendAnswer } from './send.ts';
 
 export interface OperationDoc {
   readonly id: string;
@@ -57,10 +57,9 @@ export function operation<const P extends Parameters>(definition: Operation<P>):
 
 export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
-  /** Milliseconds in which a reader has to answer. */
-  readonly answerTimeoutMs: number;
-  /** See `Limits`. */
-  readonly idleTimeoutMs: number;
+  readonly sendAnswer: SendAnswer;
+  /** In which a reader has to answer. */
+  readonly within: WithinTime;
   /** Refuses a request that would have to wait. */
   readonly pressure: onRequestHookHandler;
   /** Whether what memory holds is answered on the hot path. */
@@ -74,7 +73,6 @@ export function addOperation(
   deps: OperationDeps,
 ) {
   const readParameters = parameterReader(parameters);
-  const onlyWithToken = guard(deps, scope);
   const answered: Answered = (request, status, ms) => deps.recorder.answered(path, request, status, ms);
   const hot =
     deps.hot && remembering
@@ -85,9 +83,9 @@ export function addOperation(
             shared,
             remembering,
             answered,
-            idleTimeoutMs: deps.idleTimeoutMs,
+            sendAnswer: deps.sendAnswer,
             held(request, grant) {
-              const values = readParameters(request.params as Found, request.query as Found);
+              const values = readParameters(found(request));
               return values instanceof Problem ? undefined : held?.(values, grant);
             },
           }),
@@ -96,13 +94,15 @@ export function addOperation(
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
-    onRequest: [...hot, tellWhenDone(answered), deps.pressure, onlyWithToken],
+    onRequest: [...hot, tellWhenDone(answered), deps.pressure, guardHook(guard(deps, scope))],
     handler: async (request, reply) => {
       if (!accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
-      const values = readParameters(request.params as Found, request.query as Found);
+      const values = readParameters(found(request));
       if (values instanceof Problem) return sendProblem(reply, values);
-      const answer = await within(deps.answerTimeoutMs, read(values, grantOf(request)));
-      return answer === undefined ? sendProblem(reply, NOT_FOUND) : sendAnswer(request, reply, answer);
+      const answer = await deps.within(read(values, grantOf(request)));
+      if (answer === undefined) return sendProblem(reply, NOT_FOUND);
+      deps.sendAnswer(request, reply, answer, deps.rateLimit && reply.getHeaders());
+      return reply;
     },
   });
 }
@@ -114,6 +114,10 @@ function tellWhenDone(answered: Answered) {
     raw.once('finish', () => answered(request, raw.statusCode, performance.now() - started));
     done();
   };
+}
+
+function found({ params, query }: FastifyRequest): Found {
+  return { path: params as Found['path'], query: (query as { query: QueryString }).query };
 }
 
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */

@@ -2,7 +2,7 @@
  * Parameters as text: read strictly, never coerced. The schema that the documentation shows is the one whose bounds
  * are checked here.
  */
-import { type ParsedUrlQuery, parse } from 'node:querystring';
+import { parse } from 'node:querystring';
 import { Problem } from './problem.ts';
 
 export interface Parameter<T> {
@@ -56,49 +56,47 @@ export const slugParameter: Parameter<string> = {
   read: (text) => text,
 };
 
-/** What a router found: a text, a list of them where a parameter is repeated, or nothing. */
-export type Found = Readonly<Record<string, unknown>>;
+/** What a router found. */
+export interface Found {
+  readonly path: Readonly<Record<string, unknown>>;
+  readonly query: QueryString;
+}
+
+/** A query string that is taken apart only when somebody asks for a parameter of it. */
+export class QueryString {
+  readonly #text: string;
+  #parameters: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** By name: a text, or a list of them where a parameter is repeated. */
+  get parameters(): Readonly<Record<string, unknown>> {
+    // All of them: one that comes late may be a second value of a parameter.
+    this.#parameters ??= parse(this.#text, '&', '=', { maxKeys: 0 });
+    return this.#parameters;
+  }
+}
 
 /**
  * A reader of these parameters: their values, or the 400 that names the first that does not do. Others are ignored.
  */
-export function parameterReader<P extends Parameters>(
-  parameters: P,
-): (path: Found, query: Found) => Values<P> | Problem {
+export function parameterReader<P extends Parameters>(parameters: P): (found: Found) => Values<P> | Problem {
   const wanted = Object.entries(parameters).map(([name, parameter]) => ({
     name,
     parameter,
     problem: invalidParameter(name, parameter),
   }));
-  return (path, query) => {
+  return ({ path, query }) => {
     const values: Record<string, unknown> = {};
     for (const { name, parameter, problem } of wanted) {
-      const text = parameter.in === 'path' ? path[name] : query[name];
+      const text = parameter.in === 'path' ? path[name] : query.parameters[name];
       const value = typeof text === 'string' ? parameter.read(text) : undefined;
       if (value === undefined) return problem;
       values[name] = value;
     }
     return values as Values<P>;
-  };
-}
-
-/** Query strings that are remembered, and how long they may be. */
-const QUERIES = 4096;
-const QUERY_LENGTH = 128;
-
-/** A reader of query strings that remembers some: callers ask for the same few regions over and over. */
-export function queryReader(): (text: string) => Readonly<ParsedUrlQuery> {
-  const known = new Map<string, Readonly<ParsedUrlQuery>>();
-  return (text) => {
-    const before = known.get(text);
-    if (before) return before;
-    // All of them: one that comes late may be a second value of a parameter.
-    const query = Object.freeze(parse(text, '&', '=', { maxKeys: 0 }));
-    if (text.length <= QUERY_LENGTH) {
-      if (known.size >= QUERIES) known.clear();
-      known.set(text, query);
-    }
-    return query;
   };
 }
 

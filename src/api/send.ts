@@ -1,6 +1,9 @@
-/** How a ready-made body becomes a response. */
+/** How a ready-made body becomes a response. Nothing is compressed or hashed here. */
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Answer, EncodedBody, Tier } from '../snapshot/answer.ts';
+import { type Answer, type EncodedBody, HeldAnswer, TEXT_AT_MOST, type Tier } from '../snapshot/answer.ts';
+import { cutWhenIdle } from './connections.ts';
+import type { TellToClose } from './drain.ts';
 import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
 
 declare module 'fastify' {
@@ -10,46 +13,148 @@ declare module 'fastify' {
   }
 }
 
-/** The header fields of an answer to an authenticated request, whether it is 200 or 304. */
-export function answerHeaders({ tier, asOf }: Answer): Record<string, string> {
-  return {
-    'cache-control': 'private, no-cache',
-    vary: 'Authorization, Accept-Encoding',
-    'fleetbook-tier': tier,
-    ...(asOf !== undefined && { 'fleetbook-as-of': asOf }),
+export interface SenderOptions {
+  /** Milliseconds that a client may take no byte of an answer before its connection is cut. */
+  readonly idleTimeoutMs: number;
+  readonly tellToClose: TellToClose;
+}
+
+/**
+ * Sends what a reader answered to an authenticated request: in the coding that the client likes best, or 304 when it
+ * has the content.
+ * @param also header fields to be sent with it
+ * @returns the status
+ */
+export type SendAnswer = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: Answer,
+  also?: ReturnType<FastifyReply['getHeaders']>,
+) => 200 | 304;
+
+/**
+ * Answers are written without Fastify's way of sending: what can be made once for an answer is, instead of once for
+ * each request, and a small body goes out together with its header, in one write.
+ */
+export function answerSender({ idleTimeoutMs, tellToClose }: SenderOptions): SendAnswer {
+  return (request, reply, answer, also) => {
+    request.tier = answer.tier;
+    reply.hijack();
+    const { raw } = reply;
+    tellToClose(raw);
+    if (also)
+      for (const [name, value] of Object.entries(also)) if (value !== undefined) raw.setHeader(name, value);
+    const status = write(request, raw, answer);
+    if (raw.writableLength > 0) cutWhenIdle(raw, idleTimeoutMs);
+    return status;
   };
 }
 
-/** The header fields of a body in this coding. */
-export function contentHeaders(tag: string, coding: Coding): Record<string, string> {
-  return {
-    etag: tag,
-    'content-type': 'application/json',
-    ...(coding !== 'identity' && { 'content-encoding': coding }),
-  };
+function write({ raw: request, id }: FastifyRequest, response: ServerResponse, answer: Answer): 200 | 304 {
+  const { headers } = request;
+  const codings = headers['accept-encoding'] as string | undefined;
+  const prepared = preparationOf(answer).in(chooseCoding(allowedCodings(codings), answer.body));
+  const condition = headers['if-none-match'];
+  const matching =
+    condition === undefined ? undefined : matchingTag(condition, answer.body.hash, prepared.tag);
+  if (matching === undefined) {
+    response.writeHead(200, prepared.head.with(id));
+    if (request.method === 'HEAD') response.end();
+    else response.end(prepared.payload, 'latin1');
+    return 200;
+  }
+  const head = matching === prepared.tag ? prepared.headUnmodified : headUnmodified(answer, matching);
+  response.writeHead(304, head.with(id));
+  response.end();
+  return 304;
 }
 
-/** Sends what a reader answered to an authenticated request. */
-export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
-  request.tier = answer.tier;
-  return sendBody(request, reply.headers(answerHeaders(answer)), answer.body);
+/** The header fields of an answer, of which one is the request's id. */
+class Head {
+  /** Name, value, name, value, … */
+  readonly #fields: string[];
+
+  constructor({ tier, asOf }: Answer, fields: readonly string[]) {
+    this.#fields = ['x-request-id', '', 'cache-control', 'private, no-cache'];
+    this.#fields.push('vary', 'Authorization, Accept-Encoding', 'fleetbook-tier', tier);
+    if (asOf !== undefined) this.#fields.push('fleetbook-as-of', asOf);
+    this.#fields.push(...fields);
+  }
+
+  /** Always the same list: it is written out before anybody else can set another id. */
+  with(id: string): string[] {
+    this.#fields[1] = id;
+    return this.#fields;
+  }
+}
+
+function headUnmodified(answer: Answer, tag: string): Head {
+  return new Head(answer, ['etag', tag]);
+}
+
+/** An answer in one coding, ready to be sent. */
+class Prepared {
+  readonly tag: string;
+  readonly head: Head;
+  /** The bytes, or a text of which each character is one byte. */
+  readonly payload: Buffer | string;
+  readonly #answer: Answer;
+  #headUnmodified: Head | undefined;
+
+  constructor(answer: Answer, coding: Coding) {
+    const bytes = answer.body[coding] ?? answer.body.identity;
+    this.#answer = answer;
+    this.tag = entityTag(answer.body.hash, coding);
+    const fields = ['etag', this.tag, 'content-type', 'application/json'];
+    if (coding !== 'identity') fields.push('content-encoding', coding);
+    fields.push('content-length', String(bytes.length));
+    this.head = new Head(answer, fields);
+    this.payload = bytes.length <= TEXT_AT_MOST ? bytes.toString('latin1') : bytes;
+  }
+
+  get headUnmodified(): Head {
+    this.#headUnmodified ??= headUnmodified(this.#answer, this.tag);
+    return this.#headUnmodified;
+  }
+}
+
+class Preparation {
+  readonly #answer: Answer;
+  readonly #prepared: { [K in Coding]?: Prepared } = {};
+
+  constructor(answer: Answer) {
+    this.#answer = answer;
+  }
+
+  in(coding: Coding): Prepared {
+    const known = this.#prepared[coding];
+    if (known) return known;
+    const made = new Prepared(this.#answer, coding);
+    this.#prepared[coding] = made;
+    return made;
+  }
+}
+
+/** Kept with an answer that memory holds; made for this once with any other. */
+function preparationOf(answer: Answer): Preparation {
+  if (!(answer instanceof HeldAnswer)) return new Preparation(answer);
+  const { prepared } = answer;
+  if (prepared instanceof Preparation) return prepared;
+  const made = new Preparation(answer);
+  answer.prepared = made;
+  return made;
 }
 
 /** Sends a body that is the same for everybody, so that shared caches may keep it as long as they ask each time. */
 export function sendPublic(request: FastifyRequest, reply: FastifyReply, body: EncodedBody): FastifyReply {
-  return sendBody(request, reply.header('cache-control', 'no-cache').header('vary', 'Accept-Encoding'), body);
-}
-
-/** In the coding that the client likes best, or 304 when it has the content. Nothing is compressed here. */
-function sendBody(request: FastifyRequest, reply: FastifyReply, body: EncodedBody): FastifyReply {
   const { headers } = request.raw;
   const coding = chooseCoding(allowedCodings(headers['accept-encoding'] as string | undefined), body);
   const tag = entityTag(body.hash, coding);
   const condition = headers['if-none-match'];
   const matching = condition === undefined ? undefined : matchingTag(condition, body.hash, tag);
+  reply.header('cache-control', 'no-cache').header('vary', 'Accept-Encoding');
   if (matching !== undefined) return reply.code(304).header('etag', matching).send();
-  return reply
-    .code(200)
-    .headers(contentHeaders(tag, coding))
-    .send(body[coding] ?? body.identity);
+  reply.code(200).header('etag', tag).header('content-type', 'application/json');
+  if (coding !== 'identity') reply.header('content-encoding', coding);
+  return reply.send(body[coding] ?? body.identity);
 }

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from '../api/app.ts';
 import { Closing } from '../closing.ts';
@@ -86,22 +85,8 @@ function openApi(config: Configured, closing: Closing, logger: Logger) {
     ...apiOptions(config.settings),
     observe: metrics.observe,
   });
-  tellToClose(app);
   closing.defer(() => app.close());
   return { app, registry: metrics.registry, readiness: tier.readiness };
-}
-
-/** Who waits for an answer while this process drains is told not to come again on the same connection. */
-function tellToClose(app: FastifyInstance): void {
-  let closes = false;
-  app.addHook('preClose', (done) => {
-    closes = true;
-    done();
-  });
-  app.addHook('onSend', (_, reply, payload, done) => {
-    if (closes) reply.header('connection', 'close');
-    done(null, payload);
-  });
 }
 
 /** @throws BadSetting that names the option, since whoever gave it did not set PROCESSES */

@@ -152,7 +152,7 @@ export class Documents {
 
   /** The region of a machine, undefined when no catalogue has given this id. @throws Unavailable */
   async regionOfMachine(machineId: number): Promise<number | undefined> {
-    return this.#machineRegions.of(machineId, await this.#currentKeys());
+    return this.#machineRegions.of(machineId, this.#keys ?? (await this.#currentKeys()));
   }
 
   /** As `regionOfMachine`, by what memory knows; undefined says nothing. */
@@ -226,7 +226,7 @@ export class Documents {
     last: boolean,
     address: string | undefined,
   ): Promise<Found | undefined> {
-    const keys = await this.#currentKeys();
+    const keys = this.#keys ?? (await this.#currentKeys());
     const held = this.#memory.held(id);
     // Taken before anything is read: what changes meanwhile makes the entry old at once.
     const { epoch } = this.#options.link;

@@ -30,7 +30,7 @@ export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
     const path = pathOf(request.raw.url ?? '');
     return patterns.find(({ pattern }) => pattern.test(path));
   };
-  const onlyWithToken = guard(deps, undefined);
+  const check = guard(deps, undefined);
   for (const method of METHODS) {
     if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   }
@@ -41,8 +41,8 @@ export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
       pressure,
       async (request, reply) => {
         const found = find(request);
-        const refused = found?.open ? undefined : await onlyWithToken(request, reply);
-        return refused ?? sendProblem(reply, found ? METHOD_NOT_ALLOWED : NOT_FOUND);
+        const problem = found?.open ? undefined : await check(request, reply);
+        return sendProblem(reply, problem ?? (found ? METHOD_NOT_ALLOWED : NOT_FOUND));
       },
     ],
     onResponse(request, reply, done) {

@@ -1,6 +1,6 @@
 /** For whoever keeps the process running. No token is asked for, and nothing about the data is told. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { within } from '../deadline.ts';
+import type { WithinTime } from '../deadline.ts';
 import { Problem, sendProblem } from '../problem.ts';
 
 export interface Readiness {
@@ -11,7 +11,7 @@ export interface Readiness {
 
 export interface HealthDeps {
   readiness(): Promise<Readiness>;
-  readonly answerTimeoutMs: number;
+  readonly within: WithinTime;
   open(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
   /** Hears why readiness could not be found out. */
   failed(error: unknown, request: FastifyRequest): void;
@@ -22,16 +22,14 @@ export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
 
 const ALIVE = Buffer.from('{"status":"ok"}');
 
-export function addHealth({ readiness, answerTimeoutMs, open, failed }: HealthDeps): void {
+export function addHealth({ readiness, within, open, failed }: HealthDeps): void {
   open('/healthz', async (_, reply) => sendStatus(reply, ALIVE));
 
   open('/readyz', async (request, reply) => {
-    const { ready, checks } = await within(answerTimeoutMs, readiness()).catch(
-      (error: unknown): Readiness => {
-        failed(error, request);
-        return { ready: false, checks: { readiness: 'could not be found out' } };
-      },
-    );
+    const { ready, checks } = await within(readiness()).catch((error: unknown): Readiness => {
+      failed(error, request);
+      return { ready: false, checks: { readiness: 'could not be found out' } };
+    });
     if (ready) return sendStatus(reply, Buffer.from(JSON.stringify({ status: 'ready', checks })));
     return sendProblem(reply, notReady(checks));
   });
