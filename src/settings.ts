@@ -160,7 +160,7 @@ export const SETTINGS = {
     '900',
   ),
   MEMORY_LIMIT: setting(
-    'bytes of snapshots that one reader keeps in memory',
+    'bytes by which what one reader keeps of the data may enlarge its process',
     integer(1_000_000, 9_999_999_999, 'bytes'),
     '256000000',
   ),

@@ -28,6 +28,9 @@ export interface Hot {
 /** Of what `quick` asks for. */
 const QUICK = new Set(['list', 'machine', 'unchanged']);
 
+/** How many times as long as a measurement the warming up takes. */
+const WARM_UP = 3;
+
 type Figures = Partial<Record<Server, number[]>>;
 
 interface Measured {
@@ -58,12 +61,16 @@ export async function measureHot(scene: Scene): Promise<Hot> {
       const none = (): Figures => Object.fromEntries(servers.map((server) => [server, []]));
       return { target, servers, perSecond: none(), cpu: none() };
     });
-  // Round 0 warms up: its figures are of code that is not compiled yet.
+  // Round 0 warms up, for longer than it is measured: its figures are of code that is not compiled yet.
   for (let round = 0; round <= rounds; round++) {
     say(round === 0 ? 'hot answers: warming up' : `hot answers: round ${round} of ${rounds}`);
     for (const { target, servers, perSecond, cpu } of all) {
       for (const server of inTurn(servers, round)) {
-        const load = { ...target, port: portOf(server, target) ?? 0, seconds };
+        const load = {
+          ...target,
+          port: portOf(server, target) ?? 0,
+          seconds: round === 0 ? seconds * WARM_UP : seconds,
+        };
         const pid = pidOf(server, fleetbook.pid, peers);
         const before = cpuSeconds(pid);
         const found = await runWrk(load).catch((error: unknown) => {
