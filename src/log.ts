@@ -1,8 +1,14 @@
-import { type Logger, pino } from 'pino';
+import { isatty } from 'node:tty';
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { readableLine } from './log-line.ts';
 import type { Settings } from './settings.ts';
 
-/** The process's logger: JSON lines on standard error, so that standard output stays a command's own. */
+/**
+ * The process's logger, on standard error, so that standard output stays a command's own: lines to be read where that
+ * is a terminal, else JSON lines.
+ */
 export function openLogger(settings: Pick<Settings, 'LOG_LEVEL'>, name: string): Logger {
+  const stderr = pino.destination({ dest: 2, sync: true });
   return pino(
     {
       level: settings.LOG_LEVEL,
@@ -12,8 +18,13 @@ export function openLogger(settings: Pick<Settings, 'LOG_LEVEL'>, name: string):
       redact: ['req.headers.authorization', 'headers.authorization'],
       serializers: { err: safeError },
     },
-    pino.destination({ dest: 2, sync: true }),
+    isatty(2) ? readably(stderr, settings.LOG_LEVEL) : stderr,
   );
+}
+
+function readably(terminal: DestinationStream, level: Settings['LOG_LEVEL']): DestinationStream {
+  const style = { colours: process.stderr.hasColors(), stacks: level === 'debug' || level === 'trace' };
+  return { write: (json) => terminal.write(readableLine(json, style)) };
 }
 
 /**

@@ -16,10 +16,11 @@ import {
 } from './sources/source.ts';
 import type { KnownVersions } from './sources/versions.ts';
 import type { Store } from './store/connect.ts';
-import { decide, heldItems } from './store/held.ts';
+import { heldItems } from './store/held.ts';
 import { type KnownProvider, providerNamed } from './store/providers.ts';
 import { storedRates } from './store/rates.ts';
 import { beginRun, finishRun, type Run, registerSource } from './store/runs.ts';
+import { StatementTimeout, statementTimeout } from './store/statement-timeout.ts';
 import { storedVersions } from './store/validators.ts';
 import { type Preview, previewCatalogue } from './sync/preview.ts';
 import type { Pricing, Progress } from './sync/stage.ts';
@@ -46,7 +47,8 @@ export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 /**
  * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
  * published stays marked in the database.
- * @throws SourceError when the source cannot be read; the run is recorded as failed then.
+ * @throws SourceError when the source cannot be read; StatementTimeout when PostgreSQL gave up a statement; the run is
+ * recorded as failed then.
  */
 export async function runSource(
   config: Config,
@@ -54,7 +56,7 @@ export async function runSource(
   source: SourceConfig,
   { slot, progress, signal, state }: RunOptions,
 ): Promise<SyncResult> {
-  return recorded(store, source, { slot, signal }, async (run) => {
+  return recorded(config, store, source, { slot, signal }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(config, store, now());
     const reading = readingOf(source, pricing);
@@ -124,7 +126,7 @@ function openHttp(
 
 /**
  * Stores a held batch as an operator decided: it is diffed anew against what is stored now, and the guards have had
- * their say.
+ * their say. `superseded` when a run began meanwhile, or the batch does not wait for a decision any more.
  */
 export async function approveHeld(
   config: Config,
@@ -132,10 +134,11 @@ export async function approveHeld(
   source: SourceConfig,
   batchId: number,
 ): Promise<SyncResult> {
-  const result = await recorded(store, source, {}, async (run) => {
+  return recorded(config, store, source, {}, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(config, store, now());
-    const common = { store, run, pricing, limits: source.limits, approved: true, now };
+    const { limits } = source;
+    const common = { store, run, pricing, limits, approved: true, heldBatch: batchId, now };
     // The items were written by the sync that held them, whole as they are to be stored.
     const items = heldItems(store.sql, batchId);
     return source.kind === 'catalogue'
@@ -146,9 +149,6 @@ export async function approveHeld(
         })
       : syncClusters({ ...common, items: items as AsyncIterable<ClusterItem<ReportedCluster>> });
   });
-  // A crash before this leaves the batch pending; to approve it again changes nothing.
-  if (result.outcome !== 'superseded') await decide(store.sql, batchId, 'approved');
-  return result;
 }
 
 /** What a held batch of machines would change now; undefined for other batches, which are lists of clusters. */
@@ -172,6 +172,7 @@ export async function previewHeld(
 }
 
 async function recorded(
+  config: Config,
   store: Store,
   source: SourceConfig,
   { slot, signal }: Pick<RunOptions, 'slot' | 'signal'>,
@@ -181,7 +182,8 @@ async function recorded(
   const run = await beginRun(store.sql, source.id, slot);
   try {
     return await work(run);
-  } catch (error) {
+  } catch (failure) {
+    const error = statementTimeout(failure, config.settings.WRITE_STATEMENT_TIMEOUT) ?? failure;
     await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), toldOf(error, signal));
     throw error;
   }
@@ -189,7 +191,7 @@ async function recorded(
 
 /** What an operator is told of a run that failed. */
 function toldOf(error: unknown, signal: AbortSignal | undefined): string {
-  if (error instanceof SourceError) return error.message;
+  if (error instanceof SourceError || error instanceof StatementTimeout) return error.message;
   if (!signal?.aborted) return 'an internal error, see the log';
   const { reason } = signal;
   return `cancelled: ${reason instanceof Error ? reason.message : String(reason)}`;

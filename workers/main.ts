@@ -111,7 +111,7 @@ export async function startWorker(
       // What a source said is told where it is known which one it was.
       worker.on('failed', (job, error) => {
         const told = error instanceof UnrecoverableError || error instanceof SourceError;
-        logger[told ? 'debug' : 'warn']({ queue: worker.name, job: job?.id }, `job failed: ${error.message}`);
+        logger[told ? 'debug' : 'warn']({ err: error, queue: worker.name, job: job?.id }, 'job failed');
       });
     }
     const watches = openWatches({

@@ -49,15 +49,13 @@ export async function holdDecide(
   await using _ = tier;
   const batch = await pendingBatch(tier, source);
   if (decision === 'reject') {
-    await decide(tier.store.sql, batch.id, 'rejected');
+    if (!(await decide(tier.store.sql, batch.id, 'rejected'))) throw overtaken(source);
     if (options.json) return printJson({ source, batch: batch.id, decision: 'rejected' });
     console.log(`${source}: batch ${batch.id} is rejected; readers keep the last good catalogue`);
     return;
   }
   const result = await approveHeld(config, tier.store, configured(config, source), batch.id);
-  if (result.outcome === 'superseded') {
-    throw new CommandFailure(`${source}: a run began meanwhile; look at \`fleetbook hold list\` again`);
-  }
+  if (result.outcome === 'superseded') throw overtaken(source);
   const { added, changed, retired } = result.counts;
   const published = await publishNow(tier);
   if (options.json) {
@@ -67,6 +65,11 @@ export async function holdDecide(
     `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}`,
   );
 }
+
+const overtaken = (source: string) =>
+  new CommandFailure(
+    `${source}: nothing is decided: a run began meanwhile, or somebody else has decided; look at \`fleetbook hold list\` again`,
+  );
 
 async function pendingBatch(tier: WriteTier, source: string): Promise<HeldBatch> {
   const batches = await pendingBatches(tier.store.sql);

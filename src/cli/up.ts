@@ -43,7 +43,8 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
   const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
   const config = readConfig(given);
-  const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'warn' }, 'up');
+  // Who is told that something ended is told that it runs again, too.
+  const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
   await portsAreFree(config);
 
   await using closing = new Closing();
@@ -80,7 +81,7 @@ async function start(
   const opsToken = config.settings.OPS_TOKEN ?? newOpsToken();
   const childEnv: NodeJS.ProcessEnv = {
     ...env,
-    LOG_LEVEL: logger.level,
+    LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'warn',
     DATABASE_URL: servers.databaseUrl,
     QUEUE_REDIS_URL: servers.queueRedisUrl,
     CACHE_REDIS_URL: servers.cacheRedisUrl,

@@ -1,5 +1,6 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
 import type { SessionSql } from './connect.ts';
+import { lockOrganizations } from './lock-organizations.ts';
 import type { RejectedKey } from './rejected.ts';
 
 export interface CatalogueSource {
@@ -8,14 +9,27 @@ export interface CatalogueSource {
 }
 
 /**
- * Makes the provider and its regions what the batch says. Whatever shows their names gets a new version.
- * @returns whether anything was not so already
+ * Locks the provider for the rest of the transaction, before anything is compared: of several sources of one provider
+ * each finds what the one before it has left.
  */
+export async function lockProvider(sql: SessionSql, { provider }: CatalogueSource): Promise<void> {
+  await sql`select from providers where id = ${provider.id} for no key update`;
+}
+
+/** What was not as the batch says. */
+export interface Renamed {
+  /** Anything at all of the provider and its regions. */
+  readonly changed: boolean;
+  /** Regions whose documents, and those of their clusters, show another name now: all of a renamed provider's. */
+  readonly regionIds: readonly number[];
+}
+
+/** Makes the provider and its regions what the batch says; `writeMachines` sees to the documents of clusters. */
 export async function writeRegions(
   sql: SessionSql,
   source: CatalogueSource,
   regions: ReadonlyMap<string, string>,
-): Promise<boolean> {
+): Promise<Renamed> {
   const { id: providerId, name: providerName } = source.provider;
   const codes = [...regions.keys()];
   const names = [...regions.values()];
@@ -39,30 +53,24 @@ export async function writeRegions(
     from unnest(${codes}::text[], ${names}::text[]) w (code, name)
     where r.provider_id = ${providerId} and r.code = w.code and r.organization_id is null and r.name <> w.name
     returning r.id`;
-  if (renamedProvider.count > 0) {
-    await sql`update regions set version = version + 1 where provider_id = ${providerId}`;
-    await sql`
-      update organizations set clusters_version = clusters_version + 1
-      where id in (select c.organization_id from clusters c join regions r on r.id = c.region_id
-                   where r.provider_id = ${providerId} and c.retired_at is null)`;
-  } else if (renamed.count > 0) {
-    await sql`
-      update organizations set clusters_version = clusters_version + 1
-      where id in (select organization_id from clusters
-                   where region_id = any(${renamed.map((row) => row.id)}::int[]) and retired_at is null)`;
-  }
+  const told =
+    renamedProvider.count === 0
+      ? renamed
+      : await sql<{ id: number }[]>`
+          update regions set version = version + 1 where provider_id = ${providerId} returning id`;
   const changed = renamedProvider.count + listed.count + added.count + renamed.count > 0;
-  if (changed) await sql`update lineage set providers_version = providers_version + 1`;
-  return changed;
+  return { changed, regionIds: told.map(({ id }) => id) };
 }
 
 /**
- * Applies `catalogue_diff` and `catalogue_missing`.
+ * Applies `catalogue_diff` and `catalogue_missing`. Every document that shows a difference gets a new version; those of
+ * several providers come last, so that catalogues wait for each other as briefly as can be.
  * @returns how many machines were retired now
  */
 export async function writeMachines(
   sql: SessionSql,
   source: CatalogueSource,
+  renamed: Renamed,
   now: string,
   runsUntilRetired: number,
 ): Promise<number> {
@@ -85,10 +93,27 @@ export async function writeMachines(
   if (differing) await changeMachines(sql, source, now);
   const retired = await retireMissing(sql, providerId, now, runsUntilRetired);
   await sql`update regions set version = version + 1 where id in (${touchedRegions(sql, providerId)})`;
+  if (differing || renamed.regionIds.length > 0) await tellOrganizations(sql, renamed);
+  if (renamed.changed) await sql`update lineage set providers_version = providers_version + 1`;
   return retired;
 }
 
-/** Makes machines that are there what the batch says, with their prices, and tells those whose clusters show them. */
+/** Gives the clusters that show a changed machine, region or provider a new version. */
+async function tellOrganizations(sql: SessionSql, { regionIds }: Renamed): Promise<void> {
+  const showing = sql`
+    select c.organization_id from clusters c join catalogue_diff d on d.machine_id = c.machine_id
+    where d.reshaped and c.retired_at is null
+    union all
+    select organization_id from clusters where region_id = any(${regionIds}::int[]) and retired_at is null`;
+  await lockOrganizations(sql, showing);
+  await sql`update organizations set clusters_version = clusters_version + 1 where id in (${showing})`;
+  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
+  await sql`
+    update clusters c set source_hash = ''
+    from catalogue_diff d where d.machine_id = c.machine_id and d.reshaped and c.source_hash <> ''`;
+}
+
+/** Makes machines that are there what the batch says, with their prices. */
 async function changeMachines(sql: SessionSql, source: CatalogueSource, now: string): Promise<void> {
   await sql`
     update machine_prices p set valid_to = ${now}::timestamptz
@@ -109,14 +134,6 @@ async function changeMachines(sql: SessionSql, source: CatalogueSource, now: str
         source_per = d.source_per, source_currency = d.source_currency, excluded_reason = d.excluded_reason,
         source_id = ${source.id}, missed_runs = 0, retired_at = null
     from catalogue_diff d where m.id = d.machine_id`;
-  await sql`
-    update organizations set clusters_version = clusters_version + 1
-    where id in (select c.organization_id from clusters c join catalogue_diff d on d.machine_id = c.machine_id
-                 where d.reshaped and c.retired_at is null)`;
-  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
-  await sql`
-    update clusters c set source_hash = ''
-    from catalogue_diff d where d.machine_id = c.machine_id and d.reshaped and c.source_hash <> ''`;
 }
 
 /** Counts what was not reported, and retires it when it is due. @returns how many machines that were */

@@ -1,11 +1,17 @@
 /** Writes a computed cluster diff, in the caller's transaction. */
 import type { SessionSql } from './connect.ts';
+import { lockOrganizations } from './lock-organizations.ts';
 
 /**
- * Finds, or makes, everything that the clusters refer to. New rows are found by anti-join: ids do not burn.
+ * Finds, or makes, everything that the clusters refer to, with their organizations locked for the rest of the
+ * transaction. New rows are found by anti-join: ids do not burn.
  * @returns how many clusters have another machine or region now although their source says the same as before
  */
 export async function resolveReferences(sql: SessionSql): Promise<number> {
+  await lockOrganizations(
+    sql,
+    sql`select organization_id from cluster_diff union all select organization_id from cluster_missing`,
+  );
   await resolveRegions(sql);
   await resolveMachines(sql);
   await sql`

@@ -104,6 +104,16 @@ export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unkn
   }
 }
 
+/**
+ * Whether a batch waits for a decision, which nobody else can take for the rest of the transaction: all its items were
+ * there, then, for whoever has read them before. True of no batch.
+ */
+export async function isStillHeld(sql: SessionSql, batchId: number | undefined): Promise<boolean> {
+  if (batchId === undefined) return true;
+  const held = await sql`select from held_batches where id = ${batchId} and status = 'pending' for update`;
+  return held.count > 0;
+}
+
 /** Records an operator's decision. False when the batch does not wait for one (any more). */
 export async function decide(sql: Sql, batchId: number, status: 'approved' | 'rejected'): Promise<boolean> {
   const decided = await sql`

@@ -1,8 +1,8 @@
 import type { CatalogueItem } from '../sources/source.ts';
 import { diffStaged } from '../store/catalogue-diff.ts';
-import { writeMachines, writeQuarantine, writeRegions } from '../store/catalogue-write.ts';
+import { lockProvider, writeMachines, writeQuarantine, writeRegions } from '../store/catalogue-write.ts';
 import type { Store } from '../store/connect.ts';
-import { holdStaged, supersedeHeld } from '../store/held.ts';
+import { decide, holdStaged, isStillHeld, supersedeHeld } from '../store/held.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
 import { stageStored } from '../store/validators.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
@@ -20,6 +20,8 @@ export interface CatalogueSync {
   readonly reading?: string;
   /** An operator has approved the batch: it is diffed again and stored whatever the guards say. */
   readonly approved?: boolean;
+  /** The batch that was approved: nothing is stored of one that somebody else has decided, or a sync superseded. */
+  readonly heldBatch?: number;
   readonly progress?: Progress;
   readonly now: () => Date;
 }
@@ -48,12 +50,13 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const source = { id: sync.run.sourceId, provider: sync.provider };
 
   await sql`begin`;
-  if (!(await holdsFence(sql, sync.run))) {
+  if (!(await holdsFence(sql, sync.run)) || !(await isStillHeld(sql, sync.heldBatch))) {
     await sql`rollback`;
     await finishRun(sql, sync.run, 'superseded', undefined, now);
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
+  await lockProvider(sql, source);
   const stored = await stageStored(sql, source.id, unmodifiedRegions(fetched.documents));
   const seen = fetched.seen + stored;
   const maxPrice = highestPrice(sync.limits.maxHourlyPrice, sync.pricing);
@@ -84,11 +87,12 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     return { outcome: 'held', counts, broken };
   }
   const renamed = await writeRegions(sql, source, fetched.regions);
-  const retired = await writeMachines(sql, source, now, runsUntilRetired(sync.approved));
+  const retired = await writeMachines(sql, source, renamed, now, runsUntilRetired(sync.approved));
   await writeQuarantine(sql, source.id, rejected);
   await keepVersions(sql, source.id, sync.reading, fetched.documents, rejected);
-  if (!sync.approved) await supersedeHeld(sql, source.id);
-  const outcome = renamed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
+  if (sync.heldBatch !== undefined) await decide(sql, sync.heldBatch, 'approved');
+  else if (!sync.approved) await supersedeHeld(sql, source.id);
+  const outcome = renamed.changed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);
   await sql`commit`;
   return { outcome, counts: { ...counts, retired }, broken };

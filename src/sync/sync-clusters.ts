@@ -7,7 +7,7 @@ import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '
 import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
 import { copyField, copyLines } from '../store/copy.ts';
-import { holdStagedClusters, supersedeHeld } from '../store/held.ts';
+import { decide, holdStagedClusters, isStillHeld, supersedeHeld } from '../store/held.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
 import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
@@ -26,6 +26,7 @@ export interface ClusterSync {
   /** See `CatalogueSync`. */
   readonly reading?: string;
   readonly approved?: boolean;
+  readonly heldBatch?: number;
   /** The source said itself that what is missing has been deleted: it goes at once, if the guards let it. */
   readonly missingIsDeleted?: boolean;
   readonly progress?: Progress;
@@ -58,7 +59,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const now = sync.now().toISOString();
 
   await sql`begin`;
-  if (!(await holdsFence(sql, sync.run))) {
+  if (!(await holdsFence(sql, sync.run)) || !(await isStillHeld(sql, sync.heldBatch))) {
     await sql`rollback`;
     await finishRun(sql, sync.run, 'superseded', undefined, now);
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
@@ -96,7 +97,8 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const retired = await writeClusters(sql, sync.run.sourceId, now, untilRetired);
   await writeQuarantine(sql, sync.run.sourceId, rejected);
   await keepVersions(sql, sync.run.sourceId, sync.reading, fetched.documents, rejected);
-  if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
+  if (sync.heldBatch !== undefined) await decide(sql, sync.heldBatch, 'approved');
+  else if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
   const outcome = diff.added + changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, changed, retired }, now);
   await sql`commit`;

@@ -87,6 +87,9 @@ describe('fleetbook up', () => {
           what: 'the restarted Redis to be linked again',
         },
       );
+      await until(() =>
+        /"msg":"Redis ended; it is started again"\}\n[\s\S]*"msg":"Redis runs again"\}\n/.test(up.output()),
+      );
       for (const [path, expected] of before) expect(await answer(path), path).toBe(expected);
 
       const metrics = await fetch(`${up.opsUrl}/metrics`, {

@@ -107,6 +107,7 @@ describe.each(OWNERS)('PostgreSQL from its official image, owned by %s', (_, set
     const { sql } = open('reader');
     expect(await counts(sql)).toEqual(everywhere(0));
     expect(await sql`select code from regions`).toEqual([{ code: 'shared' }]);
+    expect(await sql`select id from machines`).toEqual([]);
   });
 
   it.each([
@@ -114,17 +115,19 @@ describe.each(OWNERS)('PostgreSQL from its official image, owned by %s', (_, set
     [2, 'second'],
   ])('shows the reader organization %i and no other', async (id, slug) => {
     const { sql } = open('reader');
-    const [, names, regions] = await sql.begin('read only', (tx) => [
+    const [, names, regions, unlisted] = await sql.begin('read only', (tx) => [
       tx`select set_config('app.org_id', ${String(id)}, true)`,
       tx`select o.slug, c.name, d.size, t.name as type
          from organizations o, clusters c, disks d, disk_types t, users`,
       tx`select code, name from regions order by id`,
+      tx`select id from machines`,
     ]);
     expect(names).toEqual([{ slug, name: slug, size: 150, type: 'gp2' }]);
     expect(regions).toEqual([
       { code: 'shared', name: 'Shared' },
       { code: 'own', name: slug },
     ]);
+    expect(unlisted).toEqual([{ id }]);
     expect(await counts(sql)).toEqual(everywhere(0));
   });
 
@@ -184,12 +187,14 @@ describe.each(OWNERS)('PostgreSQL from its official image, owned by %s', (_, set
     await expect(sql`set role owner`).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('forces row-level security on every table of an organization, and lets neither role pass it', async () => {
+  it('forces row-level security on every table with rows of an organization, and lets neither role pass it', async () => {
     const { sql } = open('owner');
     const forced = await sql`
       select relname from pg_class
       where relnamespace = 'public'::regnamespace and relrowsecurity and relforcerowsecurity order by relname`;
-    expect(forced.map((row) => row.relname)).toEqual([...SCOPED, 'regions', 'tokens'].sort());
+    expect(forced.map((row) => row.relname)).toEqual(
+      [...SCOPED, 'machines', 'providers', 'regions', 'tokens'].sort(),
+    );
     const roles = await sql`
       select rolname, rolsuper, rolbypassrls, rolcanlogin from pg_roles
       where rolname in ('fleetbook_reader', 'fleetbook_worker') order by rolname`;
