@@ -6,12 +6,10 @@ import type { Closing } from '../closing.ts';
 import type { Configured } from '../connections.ts';
 import { answerParent } from '../local/parent.ts';
 import { exportMetrics } from '../ops/collect.ts';
+import { METRICS } from './questions.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
 export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
-
-/** What the metrics of a process are asked by. */
-export const METRICS = 'metrics';
 
 /** Metrics as they are shown, and as they go to the process that shows them. */
 export interface OfferedMetrics {

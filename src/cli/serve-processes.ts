@@ -12,7 +12,8 @@ import { ProcessExports } from '../ops/process-exports.ts';
 import { inPackage } from '../package.ts';
 import { CommandFailure } from './failure.ts';
 import { portIsFree } from './listen.ts';
-import { METRICS, offerOps } from './ops.ts';
+import { offerOps } from './ops.ts';
+import { METRICS } from './questions.ts';
 
 /** Requests get 10 s to end and the stores 3 s; whoever stops us waits 20 s. */
 const STOP_WITHIN_MS = 16_000;

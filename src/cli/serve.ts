@@ -8,16 +8,14 @@ import { isSharing } from '../local/cluster-run.ts';
 import { within } from '../local/deadline.ts';
 import { answerParent, reportFailure, reportReady } from '../local/parent.ts';
 import { openLogger } from '../log.ts';
-import { exportMetrics } from '../ops/collect.ts';
-import { memoryComparison } from '../ops/compare-metrics.ts';
-import { apiMetrics } from '../ops/metrics.ts';
+import type { ApiMetrics } from '../ops/metrics.ts';
 import type { ProcessExport } from '../ops/process-exports.ts';
+import { RequestCounts } from '../ops/request-counts.ts';
 import { VERSION } from '../package.ts';
 import { BadSetting, readSettings, SETTINGS } from '../settings.ts';
 import { CommandFailure } from './failure.ts';
 import { canSharePort, listen } from './listen.ts';
-import { METRICS, offerOps, ownMetrics } from './ops.ts';
-import { serveByProcesses } from './serve-processes.ts';
+import { METRICS } from './questions.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /**
@@ -31,9 +29,10 @@ export async function serve(env: Environment, options: { processes?: string } = 
   // Sources are the workers' business; to know every adapter takes longer than all else here.
   const config = { settings: readSettings(given) };
   if (isSharing()) await serveAsOneOfSeveral(config, stop);
-  else if (config.settings.PROCESSES > 1)
+  else if (config.settings.PROCESSES > 1) {
+    const { serveByProcesses } = await import('./serve-processes.ts');
     await serveByProcesses(config, given, stop, openLogger(config.settings, 'serve'));
-  else await serveAlone(config, stop);
+  } else await serveAlone(config, stop);
 }
 
 /** For so long the operators' pages wait for the catalogue to be readable. */
@@ -43,11 +42,12 @@ async function serveAlone(config: Configured, stop: Promise<string>): Promise<vo
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   await using closing = new Closing();
-  const { app, registry, readiness } = openApi(config, closing, logger);
+  const { app, metrics, readiness } = openApi(config, closing, logger);
   const port = await listen(app, settings);
-  // Who asks at once is answered before the operators' pages are loaded, which nothing can interrupt.
+  // Who asks at once is answered before what only operators need is loaded, which nothing can interrupt.
   await within(FIRST_ANSWER_MS, readiness());
-  await offerOps(config, ownMetrics(registry), [], closing, logger);
+  const { offerOps, ownMetrics } = await import('./ops.ts');
+  await offerOps(config, ownMetrics((await metrics()).registry), [], closing, logger);
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
   logger.info({ why: await stop }, 'serving stops');
@@ -58,8 +58,10 @@ async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): P
   const logger = openLogger(config.settings, 'serve');
   try {
     await using closing = new Closing();
-    const { app, registry } = openApi(config, closing, logger);
+    const { app, metrics } = openApi(config, closing, logger);
     answerParent(METRICS, async () => {
+      const { exportMetrics } = await import('../ops/collect.ts');
+      const { registry } = await metrics();
       const answer: ProcessExport = { pid: process.pid, metrics: await exportMetrics(registry) };
       return answer;
     });
@@ -73,8 +75,18 @@ async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): P
 }
 
 function openApi(config: Configured, closing: Closing, logger: Logger) {
-  const metrics = apiMetrics();
-  const tier = closing.use(composeReadTier(config, logger, memoryComparison(metrics.registry)));
+  const counts = new RequestCounts();
+  let loading: Promise<ApiMetrics> | undefined;
+  const metrics = () => {
+    loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) => apiMetrics(counts));
+    return loading;
+  };
+  const tier = closing.use(
+    composeReadTier(config, logger, {
+      compared: (verdict) => void metrics().then(({ comparison }) => comparison.compared(verdict)),
+      round: (at) => void metrics().then(({ comparison }) => comparison.round(at)),
+    }),
+  );
   const app = buildApp({
     catalogue: tier.catalogue,
     clusters: tier.clusters,
@@ -83,10 +95,10 @@ function openApi(config: Configured, closing: Closing, logger: Logger) {
     logger,
     version: VERSION,
     ...apiOptions(config.settings),
-    observe: metrics.observe,
+    observe: counts.add,
   });
   closing.defer(() => app.close());
-  return { app, registry: metrics.registry, readiness: tier.readiness };
+  return { app, metrics, readiness: tier.readiness };
 }
 
 /** @throws BadSetting that names the option, since whoever gave it did not set PROCESSES */

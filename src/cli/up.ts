@@ -26,7 +26,8 @@ import { createOrganization, firstOrganization, type Organization } from '../sto
 import { exampleRegion, sourceStatus } from '../store/status.ts';
 import { createToken, tokenWorks } from '../store/tokens.ts';
 import { CommandFailure } from './failure.ts';
-import { listenOps, METRICS, newOpsToken, OPS_BY_PARENT } from './ops.ts';
+import { listenOps, newOpsToken, OPS_BY_PARENT } from './ops.ts';
+import { METRICS } from './questions.ts';
 import { startServers } from './servers.ts';
 import { stopSignal } from './stop-signal.ts';
 

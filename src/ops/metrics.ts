@@ -2,13 +2,16 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../store/connect.ts';
 import { sourceStatus } from '../store/status.ts';
-import { cacheComparison } from './compare-metrics.ts';
-import { type RequestFacts, requestSeries } from './request-series.ts';
+import { cacheComparison, memoryComparison } from './compare-metrics.ts';
+import { RequestCounts, type RequestFacts } from './request-counts.ts';
+import { addRequestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
 
 export interface ApiMetrics {
   readonly registry: Registry;
   readonly observe: (facts: RequestFacts) => void;
+  /** Memory was compared with the cache. */
+  readonly comparison: ReturnType<typeof memoryComparison>;
 }
 
 export interface WorkerMetrics {
@@ -21,9 +24,11 @@ export interface WorkerMetrics {
   readonly comparison: ReturnType<typeof cacheComparison>;
 }
 
-export function apiMetrics(): ApiMetrics {
+/** @param counts what was counted before somebody wanted to know */
+export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
-  return { registry, observe: requestSeries(registry) };
+  addRequestSeries(registry, counts);
+  return { registry, observe: counts.add, comparison: memoryComparison(registry) };
 }
 
 /** @param sql is asked at a scrape, so that what is told of the sources is what the database knows */

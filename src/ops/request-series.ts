@@ -1,7 +1,4 @@
-/**
- * Requests, counted in plain numbers: this happens at every answer, and looking up a labelled series would cost more
- * than giving the answer does. The library's own series are made of them when somebody asks.
- */
+/** Requests as the library's own series, made of plain counts when somebody asks. */
 import {
   Counter,
   Histogram,
@@ -9,55 +6,10 @@ import {
   type MetricValueWithName,
   type Registry,
 } from 'prom-client';
+import { BOUNDS, type RequestCounts, type RouteCounts } from './request-counts.ts';
 
-/** What the API tells of a request. `route` is a pattern, never a path: no caller may make a series of his own. */
-export interface RequestFacts {
-  readonly route: string;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-  readonly tier: string | undefined;
-}
-
-/** The methods that are counted under their own names. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
-
-/** Upper bounds of the durations that are told apart, in seconds. */
-const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10];
-
-/** Statuses are below this. */
-const STATUSES = 600;
-
-class RouteSeries {
-  /** Method → status → count. */
-  readonly counts = new Map<string, Float64Array>();
-  /** By the index of the first bound that a duration does not exceed; the last is for those beyond all. */
-  readonly durations = new Float64Array(BOUNDS.length + 1);
-  seconds = 0;
-
-  add(method: string, status: number, seconds: number): void {
-    const byStatus = this.counts.get(method) ?? this.#countsOf(METHODS.has(method) ? method : 'other');
-    byStatus[status] = (byStatus[status] ?? 0) + 1;
-    let bound = 0;
-    while (seconds > (BOUNDS[bound] ?? Number.POSITIVE_INFINITY)) bound += 1;
-    this.durations[bound] = (this.durations[bound] ?? 0) + 1;
-    this.seconds += seconds;
-  }
-
-  #countsOf(method: string): Float64Array {
-    let byStatus = this.counts.get(method);
-    if (!byStatus) {
-      byStatus = new Float64Array(STATUSES);
-      this.counts.set(method, byStatus);
-    }
-    return byStatus;
-  }
-}
-
-/** Adds the series of requests to a registry. @returns what is to be told of each request */
-export function requestSeries(registry: Registry): (facts: RequestFacts) => void {
-  const routes = new Map<string, RouteSeries>();
-  const tiers = new Map<string, number>();
+/** Adds the series of requests to a registry. */
+export function addRequestSeries(registry: Registry, { routes, tiers }: RequestCounts): void {
   const registers = [registry];
   new Counter({
     name: 'fleetbook_http_requests_total',
@@ -84,15 +36,6 @@ export function requestSeries(registry: Registry): (facts: RequestFacts) => void
       for (const [tier, count] of tiers) this.inc({ tier }, count);
     },
   });
-  return ({ route, method, status, seconds, tier }) => {
-    let series = routes.get(route);
-    if (!series) {
-      series = new RouteSeries();
-      routes.set(route, series);
-    }
-    series.add(method, status, seconds);
-    if (tier !== undefined) tiers.set(tier, (tiers.get(tier) ?? 0) + 1);
-  };
 }
 
 type Durations = MetricObjectWithValues<MetricValueWithName<'route' | 'le'>>;
@@ -105,11 +48,11 @@ const DURATIONS = {
 
 /** A histogram that is told counts instead of observations. */
 class DurationHistogram extends Histogram<'route'> {
-  readonly #routes: ReadonlyMap<string, RouteSeries>;
+  readonly #routes: ReadonlyMap<string, RouteCounts>;
   /** Says what there is to say of such a metric beside its values. */
   readonly #empty = new Histogram<'route'>({ ...DURATIONS, buckets: BOUNDS, registers: [] });
 
-  constructor(routes: ReadonlyMap<string, RouteSeries>, registry: Registry) {
+  constructor(routes: ReadonlyMap<string, RouteCounts>, registry: Registry) {
     super({ ...DURATIONS, buckets: BOUNDS, registers: [registry] });
     this.#routes = routes;
   }

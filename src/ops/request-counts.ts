@@ -1,0 +1,68 @@
+/**
+ * Requests, counted in plain numbers: this happens at every answer, and looking up a labelled series would cost more
+ * than giving the answer does. What is asked for at a scrape is made of them then (request-series.ts).
+ */
+
+/** What the API tells of a request. `route` is a pattern, never a path: no caller may make a series of his own. */
+export interface RequestFacts {
+  readonly route: string;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  readonly tier: string | undefined;
+}
+
+/** The methods that are counted under their own names. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', '(none)']);
+
+/** Upper bounds of the durations that are told apart, in seconds. */
+export const BOUNDS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10,
+];
+
+/** Statuses are below this. */
+const STATUSES = 600;
+
+/** The requests of one route. */
+export class RouteCounts {
+  /** Method → status → count. */
+  readonly counts = new Map<string, Float64Array>();
+  /** By the index of the first bound that a duration does not exceed; the last is for those beyond all. */
+  readonly durations = new Float64Array(BOUNDS.length + 1);
+  seconds = 0;
+
+  add(method: string, status: number, seconds: number): void {
+    const byStatus = this.counts.get(method) ?? this.#countsOf(METHODS.has(method) ? method : 'other');
+    byStatus[status] = (byStatus[status] ?? 0) + 1;
+    let bound = 0;
+    while (seconds > (BOUNDS[bound] ?? Number.POSITIVE_INFINITY)) bound += 1;
+    this.durations[bound] = (this.durations[bound] ?? 0) + 1;
+    this.seconds += seconds;
+  }
+
+  #countsOf(method: string): Float64Array {
+    let byStatus = this.counts.get(method);
+    if (!byStatus) {
+      byStatus = new Float64Array(STATUSES);
+      this.counts.set(method, byStatus);
+    }
+    return byStatus;
+  }
+}
+
+/** All requests of a process. */
+export class RequestCounts {
+  readonly routes = new Map<string, RouteCounts>();
+  /** Tier → answers. */
+  readonly tiers = new Map<string, number>();
+
+  readonly add = ({ route, method, status, seconds, tier }: RequestFacts): void => {
+    let counts = this.routes.get(route);
+    if (!counts) {
+      counts = new RouteCounts();
+      this.routes.set(route, counts);
+    }
+    counts.add(method, status, seconds);
+    if (tier !== undefined) this.tiers.set(tier, (this.tiers.get(tier) ?? 0) + 1);
+  };
+}
