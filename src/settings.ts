@@ -210,7 +210,7 @@ export const SETTINGS = {
     '10000',
   ),
   MAX_EVENT_LOOP_DELAY: setting(
-    'milliseconds by which the event loop may be late before requests are refused with 503. 0: no limit',
+    'milliseconds by which the event loop may be late before requests are refused with 503, but for what memory answers. 0: no limit',
     integer(0, 60_000, 'milliseconds'),
     '1000',
   ),

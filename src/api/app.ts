@@ -105,6 +105,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
         app.routing(request.raw, reply.raw);
         return;
       }
+      cutWhenIdle(request.raw, limits.idleTimeoutMs);
       sendProblem(reply.header('x-request-id', request.id), BAD_TARGET);
       record.refused(request.method, BAD_TARGET.status, request.id, undefined);
     },
@@ -121,24 +122,24 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     record.failed(error, request);
     return sendProblem(reply, INTERNAL_ERROR);
   });
-  const tellToClose = drainOnClose(app, limits.drainMs);
+  const draining = drainOnClose(app, limits.drainMs);
   app.addHook('onRequest', (request, reply, done) => {
     if (hasBadHost(request)) sendProblem(reply, BAD_HOST);
     else done();
   });
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id);
-    cutWhenIdle(reply.raw, limits.idleTimeoutMs);
-    tellToClose(reply.raw);
+    cutWhenIdle(request.raw, limits.idleTimeoutMs);
+    draining.tellToClose(reply.raw);
     done(null, payload);
   });
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
   const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
   // Where requests are counted, all of them go the way on which they are.
   const hot = deps.hot !== false && rateLimit === undefined;
-  answerOddRequests(app.server, record);
+  answerOddRequests(app.server, record, limits.idleTimeoutMs);
   limitConnections(app.server, limits.maxConnections, logger);
-  const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
+  const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, draining });
 
   const operations = [
     ...providerOperations(deps.catalogue),

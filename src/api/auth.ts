@@ -91,7 +91,8 @@ export function guardHook(check: Guard): onRequestHookHandler {
       else done();
     };
     const found = check(request, reply);
-    if (found instanceof Promise) found.then(answer, done);
+    if (found instanceof Promise)
+      found.then(answer, (error: unknown) => done(error instanceof Error ? error : new Error(String(error))));
     else answer(found);
   };
 }

@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { Socket } from 'node:net';
 import type { Logger } from 'pino';
 
@@ -22,10 +22,11 @@ export function limitConnections(server: Server, max: number, logger: Logger | f
 }
 
 /**
- * Cuts the connection when it stands still for so long (ms) while this response is on its way: a client that takes
- * nothing is waited for, but not for ever. Node itself sets the time for the next request afterwards.
+ * Cuts the connection of this request when it stands still for so long (ms) while an answer is on its way: a client that
+ * takes nothing is waited for, but not for ever. Node itself sets the time for the next request afterwards. The
+ * request's connection, since an answer that waits behind another one has none yet.
  */
-export function cutWhenIdle({ socket }: ServerResponse, idleTimeoutMs: number): void {
+export function cutWhenIdle({ socket }: IncomingMessage, idleTimeoutMs: number): void {
   // Fastify's `inject` has something else.
   if (socket instanceof Socket) socket.setTimeout(idleTimeoutMs);
 }

@@ -13,15 +13,15 @@ const TOGETHER = 1 / 10;
  * @param ms milliseconds; a tenth more at the most
  */
 export function withinTime(ms: number): WithinTime {
-  let open: Set<Reject> | undefined;
+  let open = new Set<Reject>();
+  let openUntil = Number.NEGATIVE_INFINITY;
 
   function waiting(): Set<Reject> {
-    if (open) return open;
+    const now = performance.now();
+    if (now < openUntil) return open;
     const those = new Set<Reject>();
     open = those;
-    setTimeout(() => {
-      open = undefined;
-    }, ms * TOGETHER).unref();
+    openUntil = now + ms * TOGETHER;
     setTimeout(
       () => {
         for (const reject of those) reject(new Unavailable(`no answer within ${ms} ms`));

@@ -34,7 +34,7 @@ export function hotPath(path: HotPath) {
   const { tokens, scope, shared, answered, sendAnswer, held } = path;
   const remembered = path.remembering.remembered();
 
-  /** The answer, and whose it is, when all of it is at hand. */
+  /** The answer, when all that it takes is at hand. */
   function find(request: FastifyRequest): HeldAnswer | undefined {
     const { headers, url = '' } = request.raw;
     const token = bearerToken(headers.authorization);

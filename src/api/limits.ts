@@ -10,13 +10,13 @@ export interface Limits {
   readonly checkIntervalMs: number;
   /** For how long a connection may wait for its next request; longer than a load balancer keeps it. */
   readonly keepAliveTimeoutMs: number;
-  /** For how long a connection may stand still while something is under way; then it is cut. */
+  /** For how long a client may take no byte of an answer; then its connection is cut. */
   readonly idleTimeoutMs: number;
   /** For how long a reader may take, beyond its own deadlines; then: 503. */
   readonly answerTimeoutMs: number;
   /** Connections at once; one more is closed as soon as it is made. 0: no limit. */
   readonly maxConnections: number;
-  /** Milliseconds by which the event loop may be late before requests are refused, by 503. 0: no limit. */
+  /** Milliseconds by which the event loop may be late before requests are refused, by 503, but for what memory holds. 0: no limit. */
   readonly maxEventLoopDelayMs: number;
   /** Requests a minute that one token may make of this process; beyond: 429. 0: no limit. */
   readonly requestsPerMinute: number;

@@ -42,7 +42,7 @@ export class Problem {
   }
 }
 
-/** Answers with a problem. The reply's request id header is set by whoever received the request. */
+/** Answers with a problem. The request id goes into the header where all answers are sent, see app.ts. */
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   return reply.code(problem.status).headers(problem.headers).send(problem.body(reply.request.id));
 }

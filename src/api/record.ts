@@ -74,7 +74,7 @@ export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptio
  * the next yes is drawn once for all of them.
  */
 function sampler(share: number): () => boolean {
-  const draw = () => (share >= 1 ? 0 : Math.floor(Math.log(1 - Math.random()) / Math.log(1 - share)));
+  const draw = () => (share >= 1 ? 0 : Math.floor(Math.log(1 - Math.random()) / Math.log1p(-share)));
   let left = share > 0 ? draw() : Number.POSITIVE_INFINITY;
   return () => {
     if (left > 0) {

@@ -1,6 +1,7 @@
 /** Problems in what is not yet, or hardly, a request: Node would answer these itself, or not at all. */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { cutWhenIdle } from './connections.ts';
 import { METHOD_NOT_ALLOWED, type Problem, plainProblem } from './problem.ts';
 import { NO_ROUTE, type Recorder } from './record.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
@@ -43,7 +44,7 @@ export function clientErrorHandler(recorder: Recorder) {
 }
 
 /** Answers what Node leaves to listeners, on pain of an empty answer or none: expectations and CONNECT. */
-export function answerOddRequests(server: Server, recorder: Recorder): void {
+export function answerOddRequests(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const requestId = requestIdOf(request);
     const body = EXPECTATION_FAILED.body(requestId);
@@ -52,6 +53,7 @@ export function answerOddRequests(server: Server, recorder: Recorder): void {
       'content-length': body.length,
       'x-request-id': requestId,
     };
+    cutWhenIdle(request, idleTimeoutMs);
     response.writeHead(EXPECTATION_FAILED.status, headers).end(body);
     recorder.refused(request.method ?? NO_ROUTE, EXPECTATION_FAILED.status, requestId, undefined);
   });

@@ -114,10 +114,12 @@ export class DocumentMemory {
   outdate(id: string, version: number): void {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
-    if (!entry || (entry.document?.version ?? 0) >= version) return;
+    if ((entry?.document?.version ?? 0) >= version) return;
+    // Also where there is no entry any more: what was made of it may be remembered all the same.
+    this.#options.onLoss();
+    if (!entry) return;
     entry.confirmedAt = this.#confirmedAt(entry);
     entry.epoch = OUTDATED;
-    this.#options.onLoss();
   }
 
   clear(): void {
@@ -147,5 +149,7 @@ export class DocumentMemory {
     this.#documents.delete(id);
     this.#weighing = false;
     this.#documents.set(id, entry);
+    // It may have become too large for all the room there is.
+    if (!this.#documents.has(id)) this.#options.onLoss();
   }
 }

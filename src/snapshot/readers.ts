@@ -32,8 +32,11 @@ const PRICES_TTL_MS = 5000;
 
 /** Bytes that a history costs beside its own. */
 const PRICES_OVERHEAD = 600;
-/** Of the memory beside documents; the rest is for tokens as they are presented. */
-const PRICES_SHARE = 1 / 2;
+/** Of the memory beside documents: for price histories, and for the remembered answers of one of five operations. */
+const PRICES_SHARE = 1 / 4;
+const ANSWERS_SHARE = 1 / 20;
+/** The rest is for tokens as they are presented. */
+const TOKENS_SHARE = 1 - PRICES_SHARE - 5 * ANSWERS_SHARE;
 
 interface HeldPrices {
   readonly body: EncodedBody;
@@ -105,7 +108,7 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
     machine,
 
     held: {
-      remembered: () => documents.whileRight(new ForgettableAnswers()),
+      remembered: () => documents.whileRight(new ForgettableAnswers(documents.besideLimit * ANSWERS_SHARE)),
 
       providers: () => hold(documents, documents.peek(PROVIDERS), undefined, 'catalogue'),
 
@@ -160,7 +163,7 @@ export function clusterReader(documents: Documents): ClusterReader {
     },
 
     held: {
-      remembered: () => documents.whileRight(new ForgettableAnswers()),
+      remembered: () => documents.whileRight(new ForgettableAnswers(documents.besideLimit * ANSWERS_SHARE)),
 
       clusters: (organizationId) =>
         hold(documents, documents.peek({ kind: 'clusters', organizationId }), undefined, 'clusters'),
@@ -219,10 +222,7 @@ export function tokenVerifier(
   // Forgotten all at once when there are too many: to make them again costs a SHA-256 each, to keep them in order costs
   // as much as the rest of a look-up.
   const presented = new Map<string, PresentedToken>();
-  const presentedAtMost = Math.max(
-    16,
-    Math.floor((documents.besideLimit * (1 - PRICES_SHARE)) / PRESENTED_SIZE),
-  );
+  const presentedAtMost = Math.max(16, Math.floor((documents.besideLimit * TOKENS_SHARE) / PRESENTED_SIZE));
   const parsed = new WeakMap<Document, PresentedToken>();
   let losses = 0;
   documents.whileRight({

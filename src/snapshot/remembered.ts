@@ -1,7 +1,7 @@
 import type { HeldAnswer, RememberedAnswers } from './answer.ts';
 
-/** Answers that are remembered at once; with one more all are forgotten. */
-const ANSWERS = 4096;
+/** Bytes that a remembered answer takes beside its document's. */
+const ANSWER = 500;
 /** Characters of a target; a longer one is not worth its room. */
 const TARGET_LENGTH = 200;
 
@@ -12,7 +12,13 @@ const TARGET_LENGTH = 200;
 export class ForgettableAnswers implements RememberedAnswers {
   /** Owner → target → answer. */
   readonly #answers = new Map<number, Map<string, HeldAnswer>>();
+  readonly #atMost: number;
   #size = 0;
+
+  /** @param memoryLimit bytes; when there is no room for one more, all are forgotten */
+  constructor(memoryLimit: number) {
+    this.#atMost = Math.max(16, Math.floor(memoryLimit / ANSWER));
+  }
 
   get(owner: number, target: string): HeldAnswer | undefined {
     return this.#answers.get(owner)?.get(target);
@@ -20,7 +26,7 @@ export class ForgettableAnswers implements RememberedAnswers {
 
   set(owner: number, target: string, answer: HeldAnswer): void {
     if (target.length > TARGET_LENGTH) return;
-    if (this.#size >= ANSWERS) this.forget();
+    if (this.#size >= this.#atMost) this.forget();
     let own = this.#answers.get(owner);
     if (!own) {
       own = new Map();

@@ -2,6 +2,9 @@ import type { CacheLink } from './cache-link.ts';
 import { loadVerified } from './load.ts';
 import type { PostgresReads } from './postgres-reads.ts';
 
+/** Anything else in the cache is damaged, and would be given to readers as it is. */
+const STAMP = /^(?:catalogue|clusters) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
+
 /** Milliseconds between two looks into Postgres while the cache tells nothing. */
 const READ_AGAIN_MS = 1000;
 
@@ -38,7 +41,7 @@ export class Verification {
   learn(stamps: Iterable<readonly [string, string]>): void {
     const before = this.#state;
     for (const [source, stamp] of stamps) {
-      if (stamp <= (this.#stamps.get(source) ?? '')) continue;
+      if (!STAMP.test(stamp) || stamp <= (this.#stamps.get(source) ?? '')) continue;
       this.#stamps.set(source, stamp);
       this.#state += 1;
     }

@@ -295,6 +295,30 @@ describe('closing', () => {
     ]);
   });
 
+  it('lets a slow client take all of what it was answered', async () => {
+    const body = Buffer.alloc(20_000_000, 'x');
+    await using large = await testApi({
+      clusters: {
+        clusters: async () => ({
+          body: { identity: body, gzip: undefined, br: undefined, hash: 'h' },
+          tier: 'memory',
+          asOf: undefined,
+        }),
+        cluster: async () => undefined,
+      },
+    });
+    const socket = connect({ port: await listen(large.app), host: '127.0.0.1' });
+    socket.write(`GET /v1/clusters HTTP/1.1\r\n${HOST}Authorization: Bearer ${large.token}\r\n\r\n`);
+    const received: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => received.push(chunk));
+    await once(socket, 'data');
+    socket.pause();
+    const closed = large.app.close();
+    socket.resume();
+    await Promise.all([closed, once(socket, 'close')]);
+    expect(Buffer.concat(received).length).toBeGreaterThan(body.length);
+  });
+
   it('cuts what does not end in time', async () => {
     await using hanging = await testApi({
       limits: { drainMs: 100 },

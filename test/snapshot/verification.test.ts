@@ -20,6 +20,19 @@ describe('the time of verification', () => {
     expect((await linked.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T04:00:00.000Z');
   });
 
+  it('is not what a damaged cache says', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader();
+    for (const stamp of [
+      'catalogue 2099-01-01T00:00:00Z\u0001',
+      'catalogue 2099',
+      'unknown 2099-01-01T00:00:00Z',
+    ])
+      await scene.cache.hset(scene.keys.verified, 'cloud', stamp);
+    await reader.link.poll();
+    expect((await reader.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T03:04:05.678Z');
+  });
+
   it('of a document without rows is that of the oldest source of its kind, and never goes back', async () => {
     await scene.sql`insert into sources (id, kind, adapter, verified_at) values ('old', 'catalogue', 'test', '2025-06-01T00:00:00Z')`;
     await scene.publisher.publishDirty();
