@@ -122,7 +122,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     record.failed(error, request);
     return sendProblem(reply, INTERNAL_ERROR);
   });
-  const draining = drainOnClose(app, limits.drainMs);
+  const tellToClose = drainOnClose(app, limits.drainMs);
   app.addHook('onRequest', (request, reply, done) => {
     if (hasBadHost(request)) sendProblem(reply, BAD_HOST);
     else done();
@@ -130,7 +130,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id);
     cutWhenIdle(request.raw, limits.idleTimeoutMs);
-    draining.tellToClose(reply.raw);
+    tellToClose(reply.raw);
     done(null, payload);
   });
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
@@ -139,7 +139,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const hot = deps.hot !== false && rateLimit === undefined;
   answerOddRequests(app.server, record, limits.idleTimeoutMs);
   limitConnections(app.server, limits.maxConnections, logger);
-  const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, draining });
+  const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
 
   const operations = [
     ...providerOperations(deps.catalogue),

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { STATUS_CODES } from './http.ts';
 
 /**
  * `about:blank` where the status says all (RFC 9457, 4.2.1). Where a problem has members of its own it has a type of

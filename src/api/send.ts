@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, type EncodedBody, HeldAnswer, TEXT_AT_MOST, type Tier } from '../snapshot/answer.ts';
 import { cutWhenIdle } from './connections.ts';
-import type { Draining } from './drain.ts';
+import type { TellToClose } from './drain.ts';
 import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
 
 declare module 'fastify' {
@@ -16,7 +16,7 @@ declare module 'fastify' {
 export interface SenderOptions {
   /** Milliseconds that a client may take no byte of an answer before its connection is cut. */
   readonly idleTimeoutMs: number;
-  readonly draining: Draining;
+  readonly tellToClose: TellToClose;
 }
 
 /**
@@ -36,20 +36,17 @@ export type SendAnswer = (
  * Answers are written without Fastify's way of sending: what can be made once for an answer is, instead of once for
  * each request, and a small body goes out together with its header, in one write.
  */
-export function answerSender({ idleTimeoutMs, draining }: SenderOptions): SendAnswer {
+export function answerSender({ idleTimeoutMs, tellToClose }: SenderOptions): SendAnswer {
   return (request, reply, answer, also) => {
     request.tier = answer.tier;
     const { raw } = reply;
-    draining.tellToClose(raw);
+    tellToClose(raw);
     if (also)
       for (const [name, value] of Object.entries(also)) if (value !== undefined) raw.setHeader(name, value);
     const status = write(request, raw, answer);
     // Not before: what cannot be written is an error like any other.
     reply.hijack();
-    if (raw.writableLength > 0) {
-      cutWhenIdle(request.raw, idleTimeoutMs);
-      draining.waitFor(raw);
-    }
+    if (raw.writableLength > 0) cutWhenIdle(request.raw, idleTimeoutMs);
     return status;
   };
 }

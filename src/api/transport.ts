@@ -1,7 +1,8 @@
 /** Problems in what is not yet, or hardly, a request: Node would answer these itself, or not at all. */
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { cutWhenIdle } from './connections.ts';
+import { STATUS_CODES } from './http.ts';
 import { METHOD_NOT_ALLOWED, type Problem, plainProblem } from './problem.ts';
 import { NO_ROUTE, type Recorder } from './record.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';

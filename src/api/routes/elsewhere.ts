@@ -1,7 +1,7 @@
 /** What no operation answers: other methods on its path, and paths that lead nowhere. */
-import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type GuardDeps, guard } from '../auth.ts';
+import { METHODS } from '../http.ts';
 import { METHOD_NOT_ALLOWED, NOT_FOUND, sendProblem } from '../problem.ts';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 
