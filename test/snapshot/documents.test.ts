@@ -134,7 +134,7 @@ describe('a read goes through the tiers', () => {
 
   it('keeps no more in memory than it may', async () => {
     await scene.publisher.publishDirty();
-    const reader = await scene.linkedReader({ memoryLimit: 4000 });
+    const reader = await scene.linkedReader({ memoryLimit: 8800 });
     await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
     await reader.clusters.clusters(scene.sample.a);
     await reader.clusters.clusters(scene.sample.b);
