@@ -1,5 +1,5 @@
 /** How a ready-made body becomes a response. Nothing is compressed or hashed here. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, type EncodedBody, HeldAnswer, TEXT_AT_MOST, type Tier } from '../snapshot/answer.ts';
 import { cutWhenIdle } from './connections.ts';
@@ -52,12 +52,8 @@ export function answerSender({ idleTimeoutMs, tellToClose }: SenderOptions): Sen
 }
 
 function write({ raw: request, id }: FastifyRequest, response: ServerResponse, answer: Answer): 200 | 304 {
-  const { headers } = request;
-  const codings = headers['accept-encoding'] as string | undefined;
-  const prepared = preparationOf(answer).in(chooseCoding(allowedCodings(codings), answer.body));
-  const condition = headers['if-none-match'];
-  const matching =
-    condition === undefined ? undefined : matchingTag(condition, answer.body.hash, prepared.tag);
+  const prepared = preparationOf(answer).in(codingFor(request, answer.body));
+  const matching = knownTag(request, answer.body, prepared.tag);
   if (matching === undefined) {
     response.writeHead(200, prepared.head.with(id));
     if (request.method === 'HEAD') response.end();
@@ -68,6 +64,17 @@ function write({ raw: request, id }: FastifyRequest, response: ServerResponse, a
   response.writeHead(304, head.with(id));
   response.end();
   return 304;
+}
+
+/** The coding in which this body goes out. */
+function codingFor({ headers }: IncomingMessage, body: EncodedBody): Coding {
+  return chooseCoding(allowedCodings(headers['accept-encoding'] as string | undefined), body);
+}
+
+/** The tag with which 304 is answered: there is one when the client has the content. */
+function knownTag({ headers }: IncomingMessage, { hash }: EncodedBody, tag: string): string | undefined {
+  const condition = headers['if-none-match'];
+  return condition === undefined ? undefined : matchingTag(condition, hash, tag);
 }
 
 /** The header fields of an answer, of which one is the request's id. */
@@ -148,11 +155,9 @@ function preparationOf(answer: Answer): Preparation {
 
 /** Sends a body that is the same for everybody, so that shared caches may keep it as long as they ask each time. */
 export function sendPublic(request: FastifyRequest, reply: FastifyReply, body: EncodedBody): FastifyReply {
-  const { headers } = request.raw;
-  const coding = chooseCoding(allowedCodings(headers['accept-encoding'] as string | undefined), body);
+  const coding = codingFor(request.raw, body);
   const tag = entityTag(body.hash, coding);
-  const condition = headers['if-none-match'];
-  const matching = condition === undefined ? undefined : matchingTag(condition, body.hash, tag);
+  const matching = knownTag(request.raw, body, tag);
   reply.header('cache-control', 'no-cache').header('vary', 'Accept-Encoding');
   if (matching !== undefined) return reply.code(304).header('etag', matching).send();
   reply.code(200).header('etag', tag).header('content-type', 'application/json');

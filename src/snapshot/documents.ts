@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Sql } from '../store/connect.ts';
 import { readLineage } from '../store/versions.ts';
 import { type Tier, Unavailable } from './answer.ts';
+import { type MemoryBudget, memoryBudget } from './budget.ts';
 import type { CacheLink } from './cache-link.ts';
 import { type Document, decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from './format.ts';
 import { Gate } from './gate.ts';
@@ -47,16 +48,6 @@ export interface DocumentsOptions {
   readonly tokenStaleLimitMs: number;
 }
 
-/** Shares of the memory limit; documents have the rest. */
-const MACHINE_REGIONS_SHARE = 1 / 16;
-const UNKNOWN_TOKENS_SHARE = 1 / 64;
-const BESIDE_SHARE = 1 / 16;
-/**
- * What was let go stays in the process until V8 collects it, and leaves gaps that malloc does not give back: nearly as
- * much again, by docs/performance.md.
- */
-const UNCOLLECTED_SHARE = 15 / 32;
-const DOCUMENTS_SHARE = 1 - MACHINE_REGIONS_SHARE - UNKNOWN_TOKENS_SHARE - BESIDE_SHARE - UNCOLLECTED_SHARE;
 /** Of the reads from PostgreSQL at once, so many may be lookups of tokens: guessing leaves room for the rest. */
 const TOKEN_READS_SHARE = 1 / 4;
 /** How often a read is made again because what it brought was overtaken on the way. */
@@ -67,6 +58,8 @@ const READS_AT_MOST = 3;
  * answered is offered back to the cache; a version that memory holds is never followed by an older one.
  */
 export class Documents {
+  /** What whoever reads documents may keep beside them is part of it. */
+  readonly budget: MemoryBudget;
   readonly #options: DocumentsOptions;
   readonly #now: () => number;
   readonly #memory: DocumentMemory;
@@ -83,7 +76,8 @@ export class Documents {
   #openingLineage: Promise<CacheKeys> | undefined;
 
   constructor(options: DocumentsOptions) {
-    const { link, sql, logger, memoryLimit } = options;
+    const { link, sql, logger } = options;
+    this.budget = memoryBudget(options.memoryLimit);
     const postgresDeadlineMs = options.postgresDeadlineMs ?? 3000;
     const now = options.now ?? Date.now;
     this.#options = options;
@@ -91,8 +85,8 @@ export class Documents {
     this.#memory = new DocumentMemory({
       link,
       now,
-      memoryLimit: memoryLimit * DOCUMENTS_SHARE,
-      unknownTokensLimit: memoryLimit * UNKNOWN_TOKENS_SHARE,
+      memoryLimit: this.budget.documents,
+      unknownTokensLimit: this.budget.unknownTokens,
       staleLimitMs: options.staleLimitMs,
       tokenStaleLimitMs: options.tokenStaleLimitMs,
       onLoss: () => this.#forget(),
@@ -122,7 +116,7 @@ export class Documents {
       link,
       postgres: this.#postgres,
       now,
-      memoryLimit: memoryLimit * MACHINE_REGIONS_SHARE,
+      memoryLimit: this.budget.machineRegions,
     });
     this.#verification = new Verification({
       link,
@@ -197,11 +191,6 @@ export class Documents {
   /** Gives other reads, such as the price history, the same protection. @throws Unavailable */
   postgres<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#postgres.run(read);
-  }
-
-  /** Bytes that whoever reads documents may keep beside them. */
-  get besideLimit(): number {
-    return this.#options.memoryLimit * BESIDE_SHARE;
   }
 
   /** Bytes that the documents in memory take, by this reader's own count. */

@@ -32,11 +32,6 @@ const PRICES_TTL_MS = 5000;
 
 /** Bytes that a history costs beside its own. */
 const PRICES_OVERHEAD = 600;
-/** Of the memory beside documents: for price histories, and for the remembered answers of one of five operations. */
-const PRICES_SHARE = 1 / 4;
-const ANSWERS_SHARE = 1 / 20;
-/** The rest is for tokens as they are presented. */
-const TOKENS_SHARE = 1 - PRICES_SHARE - 5 * ANSWERS_SHARE;
 
 interface HeldPrices {
   readonly body: EncodedBody;
@@ -49,7 +44,7 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
 
 export function catalogueReader(documents: Documents, now: () => number = Date.now): CatalogueReader {
   const prices = new LRUCache<number, HeldPrices>({
-    maxSize: Math.max(1, Math.floor(documents.besideLimit * PRICES_SHARE)),
+    maxSize: Math.max(1, Math.floor(documents.budget.prices)),
     sizeCalculation: ({ body }) => bodySize(body) + PRICES_OVERHEAD,
   });
   const priceReads = new Map<number, Promise<EncodedBody>>();
@@ -108,7 +103,7 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
     machine,
 
     held: {
-      remembered: () => documents.whileRight(new ForgettableAnswers(documents.besideLimit * ANSWERS_SHARE)),
+      remembered: () => documents.whileRight(new ForgettableAnswers(documents.budget.answers)),
 
       providers: () => hold(documents, documents.peek(PROVIDERS), undefined, 'catalogue'),
 
@@ -163,7 +158,7 @@ export function clusterReader(documents: Documents): ClusterReader {
     },
 
     held: {
-      remembered: () => documents.whileRight(new ForgettableAnswers(documents.besideLimit * ANSWERS_SHARE)),
+      remembered: () => documents.whileRight(new ForgettableAnswers(documents.budget.answers)),
 
       clusters: (organizationId) =>
         hold(documents, documents.peek({ kind: 'clusters', organizationId }), undefined, 'clusters'),
@@ -222,7 +217,7 @@ export function tokenVerifier(
   // Forgotten all at once when there are too many: to make them again costs a SHA-256 each, to keep them in order costs
   // as much as the rest of a look-up.
   const presented = new Map<string, PresentedToken>();
-  const presentedAtMost = Math.max(16, Math.floor((documents.besideLimit * TOKENS_SHARE) / PRESENTED_SIZE));
+  const presentedAtMost = Math.max(16, Math.floor(documents.budget.presentedTokens / PRESENTED_SIZE));
   const parsed = new WeakMap<Document, PresentedToken>();
   let losses = 0;
   documents.whileRight({

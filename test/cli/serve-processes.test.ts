@@ -15,6 +15,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting.ts';
 import { fleetbook } from './run.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
@@ -186,11 +187,7 @@ describe('serve --processes', () => {
     using agent = new KeptAgent();
     const path = `/v1/machines?provider=${sample.provider}&region=${sample.region}`;
     const underWay = Array.from({ length: 16 }, () => request(serving.url + path, agent.agent));
-    await until(async () => {
-      const rows = await store.sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-      return rows.length >= 2;
-    });
+    await until(async () => (await waitingForLocks(store.sql)) >= 2);
     serving.program.child.kill('SIGTERM');
     await until(() =>
       request(`${serving.url}/healthz`).then(

@@ -10,6 +10,7 @@ import {
   type VersionedDocument,
 } from '../../src/store/versions.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
@@ -54,11 +55,6 @@ const EVERYTHING = [
   'region 2 1',
   'providers 3',
 ];
-/** How many statements of this database wait for a lock. */
-const waiting = async () =>
-  (
-    await scene.sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  ).count;
 const dirty = async (limit = 100) => (await dirtyDocuments(sql, limit)).map(shown);
 
 describe('documents', () => {
@@ -123,7 +119,7 @@ describe('documents', () => {
       await sync.sql`begin`;
       await bump(first);
       const marked = markPublished(sql, documents);
-      await until(async () => (await waiting()) === 1);
+      await until(async () => (await waitingForLocks(scene.sql)) === 1);
       await bump(other);
       await sync.sql`commit`;
       await marked;
@@ -140,7 +136,7 @@ describe('documents', () => {
     await sync.sql`begin`;
     await sync.sql`update tokens set last_used_at = now()`;
     const marked = markPublished(sql, [token]);
-    await until(async () => (await waiting()) === 1);
+    await until(async () => (await waitingForLocks(scene.sql)) === 1);
     await sync.sql`commit`;
     await marked;
     expect((await dirty())[0]).toBe('clusters 1 2');

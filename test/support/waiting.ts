@@ -1,13 +1,16 @@
 import type { Sql } from '../../src/store/connect.ts';
 import { until } from './until.ts';
 
-/** Waits until so many statements of this database wait for a lock. @param sql as who may see what others do */
+/** How many statements of this database wait for a lock. @param sql as who may see what others do */
+export async function waitingForLocks(sql: Sql): Promise<number> {
+  const waiting = await sql`
+    select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  return waiting.count;
+}
+
+/** Waits until so many statements of this database wait for a lock. @param sql as for `waitingForLocks` */
 export async function untilWaiting(sql: Sql, count: number): Promise<void> {
-  await until(
-    async () =>
-      (
-        await sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-      ).count === count,
-    { what: `${count} statements that wait for a lock` },
-  );
+  await until(async () => (await waitingForLocks(sql)) === count, {
+    what: `${count} statements that wait for a lock`,
+  });
 }

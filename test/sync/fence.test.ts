@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { beginRun } from '../../src/store/runs.ts';
-import { until } from '../support/until.ts';
+import { untilWaiting } from '../support/waiting.ts';
 import { cluster } from './cluster-rows.ts';
 import { offers, openScene, region, type Scene } from './scene.ts';
 
@@ -90,14 +90,11 @@ describe('of two runs of one source', () => {
     await blocker.sql`begin`;
     await blocker.sql`lock table machine_prices in share mode`;
     const older = scene.catalogue(OLD, { run });
-    const waiting = (count: number) => async () => {
-      const rows = await scene.sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-      return rows.length === count;
-    };
-    await until(waiting(1), { what: 'the older run waits in its transaction' });
+    // The older run, in its transaction.
+    await untilWaiting(scene.sql, 1);
     const begun = beginRun(scene.store.sql, 'acme', undefined);
-    await until(waiting(2), { what: 'the younger run waits for the fence' });
+    // The younger one, for the fence.
+    await untilWaiting(scene.sql, 2);
     await blocker.sql`commit`;
     expect(await older).toMatchObject({ outcome: 'changed' });
     expect(await begun).toMatchObject({ fence: run.fence + 1 });
