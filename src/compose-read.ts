@@ -87,10 +87,12 @@ export function composeReadTier(config: Configured, logger: Logger, onCompared?:
     clusters: clusterReader(documents),
     tokens: tokenVerifier(documents, { used: (tokenId) => tokenUse.used(tokenId) }),
     async readiness() {
-      const catalogue = await documents.get({ kind: 'providers' }).then(
-        () => 'ok',
-        (error: unknown) => (error instanceof Unavailable ? error.message : 'cannot be read'),
-      );
+      let catalogue = 'ok';
+      try {
+        await documents.get({ kind: 'providers' });
+      } catch (error) {
+        catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
+      }
       return { ready: catalogue === 'ok', checks: { catalogue, cache: link.linked ? 'ok' : 'not linked' } };
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),

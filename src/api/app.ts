@@ -12,7 +12,7 @@ import {
   type TokenReader,
   Unavailable,
 } from '../snapshot/answer.ts';
-import { encodeBody } from '../snapshot/format.ts';
+import { encodeBody } from '../snapshot/body.ts';
 import { addressKey } from './address.ts';
 import { mendedTarget } from './bad-target.ts';
 import { cutWhenIdle, limitConnections } from './connections.ts';
@@ -113,6 +113,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
 
   app.decorateRequest('grant', undefined);
   app.decorateRequest('tier', undefined);
+  app.decorateRequest('startedAt', 0);
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error instanceof Unavailable) {
       // Overload is told by its answers: a line more for each would add to it.

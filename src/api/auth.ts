@@ -77,7 +77,8 @@ export function guard({ tokens, rateLimit }: GuardDeps, scope: Scope | undefined
   return (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     if (token === undefined) return UNAUTHENTICATED;
-    const grant = rateLimit ? undefined : tokens.held?.(token);
+    // The hot path may have found it already.
+    const grant = rateLimit ? undefined : (request.grant ?? tokens.held?.(token));
     if (grant) return allow(request, grant);
     return isWellFormedToken(token) ? lookUp(token, request, reply) : INVALID_TOKEN;
   };

@@ -12,7 +12,7 @@ import type { Scope } from '../domain/token.ts';
 import { EVERYBODY, type HeldAnswer, type Remembering, type TokenReader } from '../snapshot/answer.ts';
 import { bearerToken } from './auth.ts';
 import { accepts } from './negotiate.ts';
-import type { SendAnswer } from './send.ts';
+import { canBeSent, type SendAnswer } from './send.ts';
 
 /** Hears of an answer that is out, and how many milliseconds it took. */
 export type Answered = (request: FastifyRequest, status: number, ms: number) => void;
@@ -42,11 +42,12 @@ export function hotPath(path: HotPath) {
     if (!grant?.scopes.includes(scope) || !accepts(headers)) return undefined;
     request.grant = grant;
     const owner = shared ? EVERYBODY : grant.organizationId;
-    const known = remembered.get(owner, url);
-    if (known) return known;
-    const answer = held(request, grant);
-    if (answer) remembered.set(owner, url, answer);
-    return answer;
+    let answer = remembered.get(owner, url);
+    if (!answer) {
+      answer = held(request, grant);
+      if (answer) remembered.set(owner, url, answer);
+    }
+    return answer && canBeSent(request.raw, answer) ? answer : undefined;
   }
 
   return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {

@@ -17,7 +17,14 @@ import { type Found, type Parameters, parameterReader, type QueryString, type Va
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './problem.ts';
 import type { Recorder } from './record.ts';
 import type { Schema } from './schemas.ts';
-import type { SendAnswer } from './send.ts';
+import { canBeSent, type SendAnswer } from './send.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When an operation that is not answered on the hot path began, by `performance.now()`. */
+    startedAt: number;
+  }
+}
 
 export interface OperationDoc {
   readonly id: string;
@@ -94,26 +101,33 @@ export function addOperation(
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
-    onRequest: [...hot, tellWhenDone(answered), deps.pressure, guardHook(guard(deps, scope))],
+    onRequest: [...hot, startClock, deps.pressure, guardHook(guard(deps, scope))],
+    // Problems alone come by here: answers are not sent in the framework's way.
+    onSend: (request, { statusCode }, payload, done) => {
+      answered(request, statusCode, performance.now() - request.startedAt);
+      done(null, payload);
+    },
     handler: async (request, reply) => {
       if (!accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
       const values = readParameters(found(request));
       if (values instanceof Problem) return sendProblem(reply, values);
       const answer = await deps.within(read(values, grantOf(request)));
       if (answer === undefined) return sendProblem(reply, NOT_FOUND);
-      deps.sendAnswer(request, reply, answer, deps.rateLimit && reply.getHeaders());
+      if (!canBeSent(request.raw, answer)) await deps.within(compressed(answer));
+      const status = deps.sendAnswer(request, reply, answer, deps.rateLimit && reply.getHeaders());
+      answered(request, status, performance.now() - request.startedAt);
       return reply;
     },
   });
 }
 
-/** A hook that tells of the answer when it is out. With Fastify's own, the hot path would have to listen for that, too. */
-function tellWhenDone(answered: Answered) {
-  return (request: FastifyRequest, { raw }: FastifyReply, done: HookHandlerDoneFunction): void => {
-    const started = performance.now();
-    raw.once('finish', () => answered(request, raw.statusCode, performance.now() - started));
-    done();
-  };
+function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerDoneFunction): void {
+  request.startedAt = performance.now();
+  done();
+}
+
+async function compressed({ body }: Answer): Promise<void> {
+  await body.compress?.();
 }
 
 function found({ params, query }: FastifyRequest): Found {

@@ -10,6 +10,13 @@ export interface EncodedBody {
   readonly br: Buffer | undefined;
   /** Hash of the identity bytes: the opaque part of the ETag, the same whichever tier answered. */
   readonly hash: string;
+  /**
+   * True while `gzip` and `br` are still to be made, by `compress`. Whoever wants the body plain need not wait for
+   * them; nobody else may be answered before.
+   */
+  readonly isPlainOnly?: boolean;
+  /** Makes what is still to be made. */
+  compress?(): Promise<void>;
 }
 
 export interface Answer {

@@ -34,6 +34,8 @@ const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
 /** What was read in an older epoch than so many ago counts from when it was read. */
 const EPOCHS_REMEMBERED = 10_000;
+/** Values on their way to the cache at once: making them takes longer than reading them from Postgres. */
+const WRITE_BACKS_AT_MOST = 64;
 /** Seconds that a write-back lives, unless the publisher makes it permanent. */
 const WRITE_BACK_SECONDS = 60;
 
@@ -64,6 +66,7 @@ export class CacheLink implements AsyncDisposable {
   /** Epoch → when its memory was last known to be what the cache holds, in milliseconds. */
   readonly #confirmedAt = new Map<number, number>();
   #missedPolls = 0;
+  #writingBack = 0;
   #polling: Promise<void> | undefined;
 
   constructor(options: CacheLinkOptions) {
@@ -130,8 +133,14 @@ export class CacheLink implements AsyncDisposable {
   }
 
   /** Offers what Postgres answered to the cache, fenced and for a short while; failing is no matter. */
-  writeBack(keys: CacheKeys, name: DocumentName, version: number, value: Buffer): void {
-    void this.ask((redis) => setIfNewer(redis, keys, name, version, value, WRITE_BACK_SECONDS));
+  writeBack(keys: CacheKeys, name: DocumentName, version: number, value: () => Promise<Buffer>): void {
+    if (this.#writingBack >= WRITE_BACKS_AT_MOST) return;
+    this.#writingBack += 1;
+    void this.ask(async (redis) =>
+      setIfNewer(redis, keys, name, version, await value(), WRITE_BACK_SECONDS),
+    ).finally(() => {
+      this.#writingBack -= 1;
+    });
   }
 
   /** Looks at the revision now; the timer does it every second. */

@@ -3,8 +3,9 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import type { Redis } from 'ioredis';
 import type { Sql } from '../store/connect.ts';
+import type { Document } from './document.ts';
 import type { DocumentContent } from './format.ts';
-import { type Document, decodeDocument, encodeDocument, parseHeader } from './format.ts';
+import { decodeDocument, encoding, parseHeader } from './format.ts';
 import type { CacheKeys, DocumentName } from './keys.ts';
 import { loadContent } from './load.ts';
 
@@ -88,8 +89,8 @@ function decoded(name: DocumentName, value: Buffer): Document | undefined {
 
 /** Other releases compress otherwise, and name sources that were verified since: neither makes other content. */
 async function isSame(stored: Document, value: Buffer, content: DocumentContent): Promise<boolean> {
-  const truth = await encodeDocument(content);
-  if (truth.value.equals(value)) return true;
+  const truth = encoding(content);
+  if ((await truth.value()).equals(value)) return true;
   const { identity, gzip, br, hash } = stored.body;
   if (!identity.equals(content.body) || hash !== truth.document.body.hash) return false;
   if (gzip && !(await unpacked(promisify(gunzip), gzip))?.equals(identity)) return false;

@@ -1,24 +1,16 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../store/connect.ts';
 import { readLineage } from '../store/versions.ts';
-import { type Tier, Unavailable } from './answer.ts';
+import { Unavailable } from './answer.ts';
 import { type MemoryBudget, memoryBudget } from './budget.ts';
 import type { CacheLink } from './cache-link.ts';
-import { type Document, decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from './format.ts';
-import { Gate } from './gate.ts';
+import type { Document } from './document.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from './keys.ts';
-import { loadContent, loadVersion } from './load.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory } from './memory.ts';
 import { PostgresReads } from './postgres-reads.ts';
-import { UnknownTokens } from './unknown-tokens.ts';
+import { type Found, Tiers } from './tiers.ts';
 import { Verification } from './verification.ts';
-
-/** A document, or the knowledge that there is none, and the tier that answered. */
-export interface Found {
-  readonly document: Document | undefined;
-  readonly tier: Tier;
-}
 
 interface Flight {
   readonly promise: Promise<Found>;
@@ -63,12 +55,11 @@ export class Documents {
   readonly #options: DocumentsOptions;
   readonly #now: () => number;
   readonly #memory: DocumentMemory;
+  readonly #tiers: Tiers;
   readonly #flights = new Map<string, Flight>();
   readonly #postgres: PostgresReads;
   readonly #machineRegions: MachineRegions;
   readonly #verification: Verification;
-  readonly #unknownTokens: UnknownTokens;
-  readonly #tokenReads: Gate;
   readonly #remembered: { forget(): void }[] = [];
   #keys: CacheKeys | undefined;
   /** False while only the cache has named the lineage. */
@@ -99,19 +90,17 @@ export class Documents {
       deadlineMs: postgresDeadlineMs,
       onHang: options.onHang,
     });
-    const tokenReads = Math.ceil(options.postgresReads * TOKEN_READS_SHARE);
-    this.#tokenReads = new Gate({
-      atOnce: tokenReads,
-      waitingAtMost: tokenReads * 16,
-      deadlineMs: postgresDeadlineMs,
-    });
-    this.#unknownTokens = new UnknownTokens(
-      {
+    this.#tiers = new Tiers({
+      link,
+      postgres: this.#postgres,
+      now,
+      tokenReads: Math.ceil(options.postgresReads * TOKEN_READS_SHARE),
+      tokenDeadlineMs: postgresDeadlineMs,
+      unknownTokens: {
         perSecond: options.unknownTokens ?? 100,
         perSecondAndAddress: options.unknownTokensPerAddress ?? 10,
       },
-      now,
-    );
+    });
     this.#machineRegions = new MachineRegions({
       link,
       postgres: this.#postgres,
@@ -135,11 +124,11 @@ export class Documents {
   }
 
   /**
-   * The document from the nearest tier that has it.
+   * The document from the nearest tier that has it, at once when that is memory.
    * @param address of whoever presents a token, see `UnknownTokens`
    * @throws Unavailable when no tier answers and memory holds nothing young enough, or too many guess tokens
    */
-  async get(name: DocumentName, address?: string): Promise<Found> {
+  get(name: DocumentName, address?: string): Found | Promise<Found> {
     const id = documentId(name);
     const current = this.#memory.current(id, name.kind);
     if (current) return { document: current.document, tier: 'memory' };
@@ -184,7 +173,10 @@ export class Documents {
   }
 
   /** When the oldest of these sources was verified, see `Verification`. */
-  verifiedAt(sources: readonly string[], kind: 'catalogue' | 'clusters'): Promise<string | undefined> {
+  verifiedAt(
+    sources: readonly string[],
+    kind: 'catalogue' | 'clusters',
+  ): string | undefined | Promise<string | undefined> {
     return this.#verification.oldest(sources, kind);
   }
 
@@ -203,92 +195,37 @@ export class Documents {
     return this.#options.staleLimitMs;
   }
 
+  /** What has been overtaken on the way, by a newer version or by another lineage, is read again. */
   async #read(name: DocumentName, id: string, address: string | undefined): Promise<Found> {
     try {
       for (let reads = 1; ; reads++) {
-        const found = await this.#readOnce(name, id, reads === READS_AT_MOST, address);
-        if (found) return found;
+        const isLast = reads === READS_AT_MOST;
+        const keys = this.#keys ?? (await this.#currentKeys());
+        const held = this.#memory.held(id);
+        // Taken before anything is read: what changes meanwhile makes the entry old at once.
+        const { epoch } = this.#options.link;
+        const at = this.#now();
+        let found: Found;
+        try {
+          found = await this.#tiers.read(keys, name, held, address);
+        } catch (error) {
+          if (!(error instanceof Unavailable) || keys !== this.#keys) throw error;
+          const document = this.#memory.whenAlone(id, name.kind);
+          if (!document) throw error;
+          return { document, tier: 'memory' };
+        }
+        if (keys !== this.#keys) {
+          if (isLast) throw new Unavailable('the database was replaced while it was read');
+          continue;
+        }
+        const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.floor ?? 0);
+        if (overtaken && !isLast) continue;
+        this.#memory.keep(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
+        return found;
       }
     } finally {
       this.#flights.delete(id);
     }
-  }
-
-  /** Undefined when what was read has been overtaken meanwhile, by a newer version or by another lineage. */
-  async #readOnce(
-    name: DocumentName,
-    id: string,
-    last: boolean,
-    address: string | undefined,
-  ): Promise<Found | undefined> {
-    const keys = this.#keys ?? (await this.#currentKeys());
-    const held = this.#memory.held(id);
-    // Taken before anything is read: what changes meanwhile makes the entry old at once.
-    const { epoch } = this.#options.link;
-    const at = this.#now();
-    let found: Found;
-    try {
-      found = (await this.#fromCache(keys, name, held)) ?? (await this.#fromTruth(keys, name, held, address));
-    } catch (error) {
-      if (!(error instanceof Unavailable) || keys !== this.#keys) throw error;
-      const document = this.#memory.whenAlone(id, name.kind);
-      if (!document) throw error;
-      return { document, tier: 'memory' };
-    }
-    if (keys !== this.#keys) {
-      if (last) throw new Unavailable('the database was replaced while it was read');
-      return undefined;
-    }
-    const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.floor ?? 0);
-    if (overtaken && !last) return undefined;
-    this.#memory.keep(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
-    return found;
-  }
-
-  /** From the cache: what memory has, if the cache has nothing newer, else the cached document. */
-  async #fromCache(
-    keys: CacheKeys,
-    name: DocumentName,
-    held: Document | undefined,
-  ): Promise<Found | undefined> {
-    const { link } = this.#options;
-    const key = keys.document(name);
-    if (held) {
-      const header = await link.ask((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
-      const version = header && parseHeader(header)?.version;
-      if (version === held.version) return { document: held, tier: 'memory' };
-      // An older one than was given already: the cache has lost something, and only Postgres knows what is true.
-      if (version === undefined || version < held.version) return undefined;
-    }
-    const value = await link.ask((redis) => redis.getBuffer(key));
-    const document = value ? decodeDocument(name, ownBytes(value)) : undefined;
-    if (!document || document.version < (held?.version ?? 0)) return undefined;
-    return { document, tier: 'redis' };
-  }
-
-  async #fromTruth(
-    keys: CacheKeys,
-    name: DocumentName,
-    held: Document | undefined,
-    address: string | undefined,
-  ): Promise<Found> {
-    if (held) {
-      const version = await this.#postgres.run((sql) => loadVersion(sql, name));
-      if (version === held.version) return { document: held, tier: 'memory' };
-    }
-    const load = () =>
-      this.#postgres.run(async (sql) => {
-        const content = await loadContent(sql, name);
-        return content && encodeDocument(content);
-      });
-    const encoded =
-      name.kind === 'token' && !held
-        ? await this.#unknownTokens.ask(address, () => this.#tokenReads.run(load))
-        : await load();
-    if (!encoded) return { document: undefined, tier: 'postgres' };
-    const { value, document } = encoded;
-    this.#options.link.writeBack(keys, name, document.version, value);
-    return { document, tier: 'postgres' };
   }
 
   /** Which lineage is current: Postgres says, or the cache while Postgres is away. */
@@ -349,12 +286,4 @@ export class Documents {
     if (lineage === this.#keys?.lineage) this.#lineageIsSure = true;
     else this.#follow(lineage, true);
   }
-}
-
-/** Bytes that keep nothing else alive: a reply of the cache may be a view of all that came in one packet. */
-function ownBytes(value: Buffer): Buffer {
-  if (value.buffer.byteLength <= value.length * 1.25) return value;
-  const own = Buffer.allocUnsafeSlow(value.length);
-  value.copy(own);
-  return own;
 }

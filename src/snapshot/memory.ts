@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { CacheLink } from './cache-link.ts';
-import type { Document } from './format.ts';
+import type { Document } from './document.ts';
 import type { DocumentName } from './keys.ts';
 
 type Kind = DocumentName['kind'];

@@ -159,7 +159,7 @@ export class Publisher {
     const content = await loadContent(this.#sql, name, MACHINES_AT_ONCE);
     // Deleted meanwhile; nothing reads it any more.
     if (!content) return version;
-    const { value } = await encodeDocument(content);
+    const value = await encodeDocument(content);
     await setIfNewer(this.#redis, keys, name, content.version, value);
     if (name.kind === 'region') {
       const { regionId } = name;

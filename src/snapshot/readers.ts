@@ -11,12 +11,14 @@ import type {
   TokenReader,
 } from './answer.ts';
 import { Unavailable } from './answer.ts';
+import { encodeBody, hashOf } from './body.ts';
 import { regionKey, type TokenRecord } from './build.ts';
-import type { Documents, Found } from './documents.ts';
-import { type Document, encodeBody, hashOf } from './format.ts';
+import type { Document } from './document.ts';
+import type { Documents } from './documents.ts';
 import { type DocumentName, documentId } from './keys.ts';
 import { loadMachinePrices } from './load.ts';
 import { ForgettableAnswers } from './remembered.ts';
+import type { Found } from './tiers.ts';
 
 const PROVIDERS = { kind: 'providers' } as const;
 const EMPTY_BYTES = Buffer.from('[]');
@@ -42,7 +44,17 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
   return identity.length + (gzip?.length ?? 0) + (br?.length ?? 0);
 }
 
+/** Answers with a document, or an element of it, as old as its sources say. */
+function answerer(documents: Documents, kind: 'catalogue' | 'clusters') {
+  return (body: EncodedBody, { tier, document }: Found): Answer | Promise<Answer> => {
+    const asOf = documents.verifiedAt(document?.sources ?? [], kind);
+    if (asOf instanceof Promise) return asOf.then((time) => ({ body, tier, asOf: time }));
+    return { body, tier, asOf };
+  };
+}
+
 export function catalogueReader(documents: Documents, now: () => number = Date.now): CatalogueReader {
+  const answer = answerer(documents, 'catalogue');
   const prices = new LRUCache<number, HeldPrices>({
     maxSize: Math.max(1, Math.floor(documents.budget.prices)),
     sizeCalculation: ({ body }) => bodySize(body) + PRICES_OVERHEAD,
@@ -66,17 +78,7 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
     return read;
   }
 
-  async function region(regionId: number): Promise<Found> {
-    return documents.get({ kind: 'region', regionId });
-  }
-
-  async function answer(body: EncodedBody, found: Found): Promise<Answer> {
-    return {
-      body,
-      tier: found.tier,
-      asOf: await documents.verifiedAt(found.document?.sources ?? [], 'catalogue'),
-    };
-  }
+  const region = (regionId: number) => documents.get({ kind: 'region', regionId });
 
   async function machine(id: number): Promise<Answer | undefined> {
     const regionId = await documents.regionOfMachine(id);
@@ -108,9 +110,9 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
       providers: () => hold(documents, documents.peek(PROVIDERS), undefined, 'catalogue'),
 
       machines(providerId, regionId) {
-        const listing = documents.peek(PROVIDERS);
-        if (!listing?.has(regionKey(providerId, regionId))) return undefined;
-        return hold(documents, documents.peek({ kind: 'region', regionId }), undefined, 'catalogue');
+        const document = documents.peek({ kind: 'region', regionId });
+        if (!document || !documents.peek(PROVIDERS)?.has(regionKey(providerId, regionId))) return undefined;
+        return hold(documents, document, undefined, 'catalogue');
       },
 
       machine(id) {
@@ -137,14 +139,7 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
 }
 
 export function clusterReader(documents: Documents): ClusterReader {
-  async function answer(body: EncodedBody, found: Found): Promise<Answer> {
-    return {
-      body,
-      tier: found.tier,
-      asOf: await documents.verifiedAt(found.document?.sources ?? [], 'clusters'),
-    };
-  }
-
+  const answer = answerer(documents, 'clusters');
   return {
     async clusters(organizationId) {
       const found = await documents.get({ kind: 'clusters', organizationId });

@@ -59,13 +59,17 @@ export class Verification {
 
   /**
    * When the oldest of these sources was verified, RFC 3339; undefined while one of them never was. No sources at
-   * all stands for every source of the kind.
+   * all stands for every source of the kind. At once where anything is known.
    */
-  async oldest(sources: readonly string[], kind: 'catalogue' | 'clusters'): Promise<string | undefined> {
+  oldest(
+    sources: readonly string[],
+    kind: 'catalogue' | 'clusters',
+  ): string | undefined | Promise<string | undefined> {
     if (!this.#link.linked || this.#stamps.size === 0) {
       const reading = this.#readNowAndThen();
       // Postgres may be away: with anything known, or the cache telling it meanwhile, it is not waited for.
-      if (this.#stamps.size === 0) await Promise.race([reading, this.#told.promise]);
+      if (this.#stamps.size === 0)
+        return Promise.race([reading, this.#told.promise]).then(() => this.known(sources, kind));
     }
     return this.known(sources, kind);
   }

@@ -3,13 +3,15 @@ import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { Grant, TokenVerifier } from '../../src/domain/grant.ts';
 import { newToken, SCOPES, type Scope } from '../../src/domain/token.ts';
 import type { Answer, CatalogueReader, ClusterReader, EncodedBody } from '../../src/snapshot/answer.ts';
+import { encodeBody } from '../../src/snapshot/body.ts';
 import {
   clustersContent,
   type MachineRow,
   providersContent,
   regionContent,
 } from '../../src/snapshot/build.ts';
-import { type Document, encodeBody, encodeDocument } from '../../src/snapshot/format.ts';
+import type { Document } from '../../src/snapshot/document.ts';
+import { type DocumentContent, encoding } from '../../src/snapshot/format.ts';
 
 export const AS_OF = '2026-11-20T12:00:00Z';
 
@@ -60,8 +62,10 @@ function rows(regionId: number, count: number): MachineRow[] {
   }));
 }
 
-async function document(content: Parameters<typeof encodeDocument>[0]): Promise<Document> {
-  return (await encodeDocument(content)).document;
+async function document(content: DocumentContent): Promise<Document> {
+  const { document } = encoding(content);
+  await document.body.compress();
+  return document;
 }
 
 export async function memoryCatalogue(): Promise<CatalogueReader> {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { it } from 'vitest';
-import { hashOf } from '../../src/snapshot/format.ts';
+import { hashOf } from '../../src/snapshot/body.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 

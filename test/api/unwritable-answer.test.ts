@@ -1,7 +1,7 @@
 /** What an answer cannot be written with: it is a failure that is answered, and not a silence. */
 import { expect, it } from 'vitest';
 import { HeldAnswer } from '../../src/snapshot/answer.ts';
-import { hashOf } from '../../src/snapshot/format.ts';
+import { hashOf } from '../../src/snapshot/body.ts';
 import { ForgettableAnswers } from '../../src/snapshot/remembered.ts';
 import { listen, testApi } from './harness.ts';
 import { memoryTokens } from './readers.ts';

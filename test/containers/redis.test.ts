@@ -15,7 +15,7 @@ const KEYS = new CacheKeys('00000000-0000-4000-8000-000000000000');
 
 async function document(version: number): Promise<Buffer> {
   const body = Buffer.from(JSON.stringify([{ version }]));
-  return (await encodeDocument({ name: NAME, version, body, index: new Map(), sources: [] })).value;
+  return await encodeDocument({ name: NAME, version, body, index: new Map(), sources: [] });
 }
 
 describe('Redis from its official image', () => {

@@ -35,7 +35,7 @@ async function change(price = '0.5'): Promise<number> {
 async function changeUnheard(): Promise<number> {
   const version = await reprice(scene.sql, scene.sample.small, '0.7');
   const content = (await loadContent(scene.sql, region())) ?? expect.unreachable('no content');
-  await scene.cache.set(scene.keys.document(region()), (await encodeDocument(content)).value);
+  await scene.cache.set(scene.keys.document(region()), await encodeDocument(content));
   await scene.cache.incr(scene.keys.revision);
   return version;
 }

@@ -37,7 +37,7 @@ const eachShows = (all: readonly TestReader[], version: number, name = region())
 async function publishUnheard(name: DocumentName): Promise<void> {
   const content = await loadContent(scene.sql, name);
   if (!content) throw new Error('unreachable: the sample has it');
-  await scene.cache.set(scene.keys.document(name), (await encodeDocument(content)).value);
+  await scene.cache.set(scene.keys.document(name), await encodeDocument(content));
   await scene.cache.incr(scene.keys.revision);
 }
 

@@ -35,7 +35,7 @@ describe('the bytes of a document', () => {
     for (const name of names) {
       const published = await scene.cache.getBuffer(scene.keys.document(name));
       const content = (await loadContent(reader.sql, name)) ?? expect.unreachable('no content');
-      const { value } = await encodeDocument(content);
+      const value = await encodeDocument(content);
       expect(value.equals(published ?? Buffer.alloc(0)), name.kind).toBe(true);
     }
   });

@@ -1,6 +1,8 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { EncodedBody } from '../../src/snapshot/answer.ts';
+import { encodeBody, hashOf } from '../../src/snapshot/body.ts';
 import {
   clustersContent,
   type MachineRow,
@@ -10,11 +12,10 @@ import {
 import {
   type DocumentContent,
   decodeDocument,
-  encodeBody,
   encodeDocument,
+  encoding,
   FORMAT,
   HEADER_LENGTH,
-  hashOf,
   parseHeader,
 } from '../../src/snapshot/format.ts';
 
@@ -47,9 +48,13 @@ const region = fc
     ),
   );
 
-async function encoded(content: DocumentContent) {
-  return encodeDocument(content);
-}
+const same = ({ identity, gzip, br, hash, isPlainOnly }: EncodedBody) => ({
+  identity,
+  gzip,
+  br,
+  hash,
+  isPlainOnly,
+});
 
 const sample = regionContent(
   { id: 7, version: 12, name: 'Zürich', code: 'zrh', provider: { id: 1, name: 'Höst 🚀' } },
@@ -68,10 +73,11 @@ describe('a stored document', () => {
   it('reads back as it was written', async () => {
     await fc.assert(
       fc.asyncProperty(region, async (content) => {
-        const { value, document } = await encoded(content);
+        const { document, value: make } = encoding(content);
+        const value = await make();
         const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
         expect(read.version).toBe(content.version);
-        expect(read.body).toEqual(document.body);
+        expect(same(read.body)).toEqual(same(document.body));
         expect(read.body.identity).toEqual(content.body);
         expect(read.sources).toEqual([...content.sources].sort());
         expect(read.size).toBe(value.length);
@@ -81,11 +87,30 @@ describe('a stored document', () => {
     );
   });
 
+  it('can be used before the codings of its body are made, and takes more room with them', async () => {
+    const { document, value } = encoding(sample);
+    let grown = 0;
+    document.whenGrown(() => {
+      grown += 1;
+    });
+    expect(same(document.body)).toMatchObject({ identity: sample.body, br: undefined, isPlainOnly: true });
+    const plain = document.size;
+    await Promise.all([value(), value(), document.body.compress()]);
+    const { gzip, br } = document.body;
+    expect(document.size).toBe(plain + (gzip?.length ?? 0) + (br?.length ?? 0));
+    expect(document.size).toBeGreaterThan(plain);
+    expect(grown).toBe(1);
+    expect(document.body.isPlainOnly).toBe(false);
+  });
+
   it('is the same value, byte for byte, whenever it is built from the same rows', async () => {
     await fc.assert(
       fc.asyncProperty(region, async (content) => {
-        const [first, second] = await Promise.all([encoded(content), encoded(structuredCopy(content))]);
-        expect(first.value.equals(second.value)).toBe(true);
+        const [first, second] = await Promise.all([
+          encodeDocument(content),
+          encodeDocument(structuredCopy(content)),
+        ]);
+        expect(first.equals(second)).toBe(true);
       }),
       { numRuns: 50 },
     );
@@ -94,7 +119,7 @@ describe('a stored document', () => {
   it('gives each element as a slice that is its JSON, byte for byte, whatever script its names are in', async () => {
     await fc.assert(
       fc.asyncProperty(region, async (content) => {
-        const { value } = await encoded(content);
+        const value = await encodeDocument(content);
         const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
         const list = JSON.parse(read.body.identity.toString()) as { id: number }[];
         for (const element of list) {
@@ -125,7 +150,7 @@ describe('a stored document', () => {
       created_at: '2022-02-14T10:11:26.567713',
     });
     const content = clustersContent(3, 1, [cluster('constructor'), cluster('a')], []);
-    const { value } = await encoded(content);
+    const value = await encodeDocument(content);
     const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
     expect(JSON.parse(read.slice('constructor')?.identity.toString() ?? '').slug).toBe('constructor');
     expect(read.slice('toString')).toBeUndefined();
@@ -140,7 +165,7 @@ describe('a stored document', () => {
       regions: [{ id: id * 10, name: 'r', code: 'r' }],
     }));
     const content = providersContent(1, providers, []);
-    const { document } = await encoded(content);
+    const { document } = encoding(content);
     expect(document.has('1/10')).toBe(true);
     expect(document.has('2/10')).toBe(false);
     expect(document.slice('2/20')?.identity.toString()).toBe(JSON.stringify(providers[1]));
@@ -149,7 +174,7 @@ describe('a stored document', () => {
 
 describe('a value that is not what was asked for is a miss', () => {
   it('when any byte of it is another', async () => {
-    const { value } = await encoded(sample);
+    const value = await encodeDocument(sample);
     await fc.assert(
       fc.property(fc.nat(value.length - 1), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const damaged = Buffer.from(value);
@@ -161,7 +186,7 @@ describe('a value that is not what was asked for is a miss', () => {
   });
 
   it('when it is cut short or something follows it', async () => {
-    const { value } = await encoded(sample);
+    const value = await encodeDocument(sample);
     for (const length of [0, 1, 20, HEADER_LENGTH - 1, HEADER_LENGTH, HEADER_LENGTH + 1, value.length - 1]) {
       expect(decodeDocument(sample.name, value.subarray(0, length))).toBeUndefined();
     }
@@ -182,14 +207,14 @@ describe('a value that is not what was asked for is a miss', () => {
     ['an older format', 'FB0'],
     ['a newer format', 'FB2'],
   ])('when it is in %s', async (_, format) => {
-    const { value } = await encoded(sample);
+    const value = await encodeDocument(sample);
     const other = Buffer.concat([Buffer.from(format), value.subarray(3)]);
     expect(parseHeader(other)).toBeUndefined();
     expect(decodeDocument(sample.name, other)).toBeUndefined();
   });
 
   it('when its envelope names another document, such as another organization', async () => {
-    const { value } = await encoded(clustersContent(11, 4, [], []));
+    const value = await encodeDocument(clustersContent(11, 4, [], []));
     expect(decodeDocument({ kind: 'clusters', organizationId: 11 }, value)).toBeDefined();
     expect(decodeDocument({ kind: 'clusters', organizationId: 1 }, value)).toBeUndefined();
     expect(decodeDocument({ kind: 'clusters', organizationId: 111 }, value)).toBeUndefined();

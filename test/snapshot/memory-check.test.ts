@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Document } from '../../src/snapshot/format.ts';
+import type { Document } from '../../src/snapshot/document.ts';
 import type { DocumentName } from '../../src/snapshot/keys.ts';
 import { documentId } from '../../src/snapshot/keys.ts';
 import { checkNowAndThen, MemoryCheck, type MemoryVerdict } from '../../src/snapshot/memory-check.ts';

@@ -100,7 +100,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
 
   it('is read again before anybody gets it', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await publish();
     const joined = reader.documents.get(region());
@@ -111,7 +111,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
 
   it('does not come back through the cache either', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await publish();
     await late.answer();
@@ -123,7 +123,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
 
   it('is compared again when messages may have been lost meanwhile', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     const { epoch } = reader.link;
     await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
@@ -150,7 +150,7 @@ describe('an answer of Postgres from before another lineage', () => {
 
   it('is neither given nor remembered, though its version is higher', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    const late = await hold(() => reader.documents.get(region()), 'left join machines');
+    const late = await hold(async () => reader.documents.get(region()), 'left join machines');
     await replaceDatabase();
     const { document } = await late.answer();
     expect(document?.version).toBe(1);

@@ -131,12 +131,12 @@ describe('a revocation', () => {
     await revokeToken(scene.store.db, id);
     await scene.publisher.publishDirty();
     await until(async () => (await reader.tokens.verify(token)) === undefined);
-    expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late.value, 60)).toBe(false);
+    expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(false);
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
 
     // After a flush nothing stands in its way, and the reader that knows better still does; the sweep mends the rest.
     await scene.cache.flushall();
-    expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late.value, 60)).toBe(true);
+    expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(true);
     await reader.link.poll();
     expect(await reader.tokens.verify(token)).toBeUndefined();
     await scene.publisher.sweep();

@@ -112,7 +112,7 @@ describe('the comparer', () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
     const wrong = Buffer.from('[]');
-    const { value } = await encodeDocument({ ...content, body: wrong, index: new Map() });
+    const value = await encodeDocument({ ...content, body: wrong, index: new Map() });
     await scene.cache.set(key(), value);
     const reader = await scene.linkedReader({ pollMs: 60_000 });
     const body = async () => (await reader.documents.get(region())).document?.body.identity.toString();
@@ -127,7 +127,7 @@ describe('the comparer', () => {
   it('mends a version that Postgres never had', async () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
-    const { value } = await encodeDocument({ ...content, version: content.version + 40 });
+    const value = await encodeDocument({ ...content, version: content.version + 40 });
     await setIfNewer(scene.cache, scene.keys, region(), content.version + 40, value);
     const look = looks();
     expect(await look.round()).toEqual(['ahead']);
@@ -204,7 +204,7 @@ describe('the comparer', () => {
   it('takes the same content for the same though it was compressed otherwise', async () => {
     const content = await loadContent(scene.sql, region());
     if (!content) throw new Error('unreachable: the sample has it');
-    const { value } = await encodeDocument({ ...content, sources: [...content.sources, 'verified-since'] });
+    const value = await encodeDocument({ ...content, sources: [...content.sources, 'verified-since'] });
     await scene.cache.set(key(), value);
     expect(value.subarray(HEADER_LENGTH).equals((await stored()).subarray(HEADER_LENGTH))).toBe(true);
     expect(await looks().round()).toEqual([]);

@@ -46,7 +46,7 @@ await publisher.hset(
 );
 
 async function publish(content: DocumentContent): Promise<void> {
-  await publisher.set(keys.document(content.name), (await encodeDocument(content)).value);
+  await publisher.set(keys.document(content.name), await encodeDocument(content));
 }
 
 const regionIds = Array.from({ length: COUNTS[what] ?? 1 }, (_, i) => i + 1);

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
+import type { EncodedBody } from './answer.ts';
+
+/** Below this a compressed body saves less than its header costs. */
+const SMALL = 1024;
+
+/** A body of which the codings came with it, or are made once when somebody asks for them. */
+export class Body implements EncodedBody {
+  readonly identity: Buffer;
+  readonly hash: string;
+  gzip: Buffer | undefined;
+  br: Buffer | undefined;
+  isPlainOnly: boolean;
+  #compressing: Promise<void> | undefined;
+  #onCompressed: ((bytes: number) => void) | undefined;
+
+  /** @param codings undefined where they are still to be made */
+  constructor(identity: Buffer, hash: string, codings: Pick<EncodedBody, 'gzip' | 'br'> | undefined) {
+    this.identity = identity;
+    this.hash = hash;
+    this.gzip = codings?.gzip;
+    this.br = codings?.br;
+    this.isPlainOnly = codings === undefined && identity.length >= SMALL;
+  }
+
+  compress(): Promise<void> {
+    this.#compressing ??= this.#compress();
+    return this.#compressing;
+  }
+
+  /** Has whoever keeps the body told when codings are made, and how many bytes they take. */
+  whenCompressed(listener: (bytes: number) => void): void {
+    this.#onCompressed = listener;
+  }
+
+  async #compress(): Promise<void> {
+    if (!this.isPlainOnly) return;
+    const { identity } = this;
+    const smaller = (coded: Buffer) => (coded.length < identity.length ? coded : undefined);
+    const [zipped, brotli] = await Promise.all([
+      promisify(gzip)(identity, { level: 6 }),
+      promisify(brotliCompress)(identity, {
+        params: { [zlib.BROTLI_PARAM_QUALITY]: 5, [zlib.BROTLI_PARAM_SIZE_HINT]: identity.length },
+      }),
+    ]);
+    this.gzip = smaller(zipped);
+    this.br = smaller(brotli);
+    this.isPlainOnly = false;
+    this.#onCompressed?.((this.gzip?.length ?? 0) + (this.br?.length ?? 0));
+  }
+}
+
+/** Opaque part of a strong ETag: 128 bits of the content's SHA-256. */
+export function hashOf(body: Buffer): string {
+  return createHash('sha256').update(body).digest('base64url').slice(0, 22);
+}
+
+/** Encodes a body once, for every answer that will be given from it. */
+export async function encodeBody(identity: Buffer): Promise<EncodedBody> {
+  const body = new Body(identity, hashOf(identity), undefined);
+  await body.compress();
+  return body;
+}
