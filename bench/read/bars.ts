@@ -91,7 +91,14 @@ function hotBars({ what, perSecond, cpu }: HotTarget): Bar[] {
     // Whoever has no figure at a 304 was not asked for one.
     return server === 'nginx' && perSecond.redis ? [{ ...bar, note: NGINX_MISSING }] : [];
   });
-  return [own, ...others, cpuBar(what, perSecond, cpu)];
+  return [own, ...others, ...platformBar(what, perSecond), cpuBar(what, perSecond, cpu)];
+}
+
+/** Only told: how far Node itself gets, which is about as far as anything that runs on it can. */
+function platformBar(what: string, { bare, nginx }: HotTarget['perSecond']): Bar[] {
+  return bare && nginx
+    ? [{ what: `${what}: bare node:http / nginx`, unit: '×', ...ratioOf(bare, nginx) }]
+    : [];
 }
 
 /** Only told: the same ratio as the first, of what each process used instead of what it got done. */
