@@ -27,10 +27,10 @@ export interface Misses {
 }
 
 /**
- * Room for the token, the list of providers and some two hundred regions, of a thousand that are asked for in turn: with
+ * Room for the token, the list of providers and some eighty regions, of a thousand that are asked for in turn: with
  * still less, 64 requests at once drive out what each of them needs before its own list is read.
  */
-const LITTLE_MEMORY = '4000000';
+const LITTLE_MEMORY = '2500000';
 
 interface Asked {
   readonly path: string;

@@ -21,7 +21,7 @@ import { canBeSent, type SendAnswer } from './send.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When an operation that is not answered on the hot path began, by `performance.now()`. */
+    /** When a request that is not answered on the hot path began, by `performance.now()`. */
     startedAt: number;
   }
 }

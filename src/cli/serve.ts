@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from '../api/app.ts';
 import { Closing } from '../closing.ts';
@@ -12,8 +13,9 @@ import type { ApiMetrics } from '../ops/metrics.ts';
 import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
 import { VERSION } from '../package.ts';
-import { BadSetting, readSettings, SETTINGS } from '../settings.ts';
+import { BadSetting, readSettings, SETTINGS, type Settings } from '../settings.ts';
 import { CommandFailure } from './failure.ts';
+import { FirstRequests } from './first-requests.ts';
 import { canSharePort, listen } from './listen.ts';
 import { METRICS } from './questions.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -35,22 +37,35 @@ export async function serve(env: Environment, options: { processes?: string } = 
   } else await serveAlone(config, stop);
 }
 
-/** For so long the operators' pages wait for the catalogue to be readable. */
-const FIRST_ANSWER_MS = 1000;
+/** For so long the operators' pages wait for the catalogue to be readable, and for whoever asks at once. */
+const FIRST_ANSWERS_MS = 1000;
 
 async function serveAlone(config: Configured, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   await using closing = new Closing();
   const { app, metrics, readiness } = openApi(config, closing, logger);
-  const port = await listen(app, settings);
-  // Who asks at once is answered before what only operators need is loaded, which nothing can interrupt.
-  await within(FIRST_ANSWER_MS, readiness());
+  const port = await listenAndAnswer(app, settings, readiness);
   const { offerOps, ownMetrics } = await import('./ops.ts');
   await offerOps(config, ownMetrics((await metrics()).registry), [], closing, logger);
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
   logger.info({ why: await stop }, 'serving stops');
+}
+
+/** Who asks at once is answered before what only operators need is loaded, which nothing can interrupt. */
+async function listenAndAnswer(
+  app: FastifyInstance,
+  settings: Settings,
+  readiness: () => Promise<unknown>,
+): Promise<number> {
+  using first = new FirstRequests(app.server);
+  const port = await listen(app, settings);
+  await within(
+    FIRST_ANSWERS_MS,
+    readiness().then(() => first.answered()),
+  );
+  return port;
 }
 
 /** The operators' pages are the primary's, and so is telling why it does not work. */

@@ -43,6 +43,7 @@ const BROKEN: readonly (readonly [what: string, bytes: string | Buffer, status: 
   ['nothing at all', '', 408],
   ['no Host', `GET /healthz HTTP/1.1\r\n${CLOSE}\r\n`, 400, '/healthz'],
   ['two Hosts', `GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n${CLOSE}\r\n`, 400, '/healthz'],
+  ['no Host, to an operation', `GET /v1/clusters HTTP/1.1\r\n${CLOSE}\r\n`, 400, '/v1/clusters'],
   ['an unknown expectation', `GET /healthz HTTP/1.1\r\n${HOST}Expect: wonders\r\n${CLOSE}\r\n`, 417],
   ['broken percent-encoding', `GET /v1/clusters/%zz HTTP/1.1\r\n${HOST}${CLOSE}\r\n`, 400],
   ['percent-encoding cut short', `GET /v1/clusters/%4 HTTP/1.1\r\n${HOST}${CLOSE}\r\n`, 400],
@@ -73,6 +74,8 @@ describe('a problem answers', () => {
         instance: headers['x-request-id'],
       });
       expect(api.observed.slice(before)).toEqual([expect.objectContaining({ status, route })]);
+      // Of the request, not of the process.
+      expect(api.observed.at(-1)?.seconds).toBeLessThan(0.5);
     },
   );
 
