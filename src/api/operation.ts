@@ -47,10 +47,15 @@ export interface Operation<P extends Parameters = Parameters> {
   readonly shared: boolean;
   /** Undefined where nothing is there. @throws Unavailable */
   read(values: Values<P>, grant: Grant): Promise<Answer | undefined>;
-  /** The same out of memory; undefined says nothing. */
-  held?(values: Values<P>, grant: Grant): HeldAnswer | undefined;
-  /** Keeps what `held` gives; without it nothing is answered on the hot path. */
-  readonly remembering?: Remembering | undefined;
+  /** Without it nothing is answered on the hot path. */
+  readonly memory?: OperationMemory<P> | undefined;
+}
+
+export interface OperationMemory<P extends Parameters = Parameters> {
+  /** As `Operation.read`, out of memory alone; undefined says nothing. */
+  held(values: Values<P>, grant: Grant): HeldAnswer | undefined;
+  /** Keeps what `held` gives. */
+  readonly remembering: Remembering;
 }
 
 /** Ties the type of `read`'s values to the parameters, then forgets it, so that operations make one list. */
@@ -58,7 +63,7 @@ export function operation<const P extends Parameters>(definition: Operation<P>):
   return {
     ...definition,
     read: (values, grant) => definition.read(values as Values<P>, grant),
-    held: (values, grant) => definition.held?.(values as Values<P>, grant),
+    memory: definition.memory as OperationMemory | undefined,
   };
 }
 
@@ -76,24 +81,24 @@ export interface OperationDeps extends GuardDeps {
 /** Routes GET and HEAD. The order is the contract's: who asks, then what is accepted, what is asked, what is there. */
 export function addOperation(
   app: FastifyInstance,
-  { path, scope, shared, parameters, read, held, remembering }: Operation,
+  { path, scope, shared, parameters, read, memory }: Operation,
   deps: OperationDeps,
 ) {
   const readParameters = parameterReader(parameters);
   const answered: Answered = (request, status, ms) => deps.recorder.answered(path, request, status, ms);
   const hot =
-    deps.hot && remembering
+    deps.hot && memory
       ? [
           hotPath({
             tokens: deps.tokens,
             scope,
             shared,
-            remembering,
+            remembering: memory.remembering,
             answered,
             sendAnswer: deps.sendAnswer,
             held(request, grant) {
               const values = readParameters(found(request));
-              return values instanceof Problem ? undefined : held?.(values, grant);
+              return values instanceof Problem ? undefined : memory.held(values, grant);
             },
           }),
         ]

@@ -27,6 +27,7 @@ const EXAMPLE: ClusterDocument = {
 
 /** The organization is the token's, and never anything that a request says. */
 export function clusterOperations(clusters: ClusterReader): Operation[] {
+  const { held } = clusters;
   return [
     operation({
       path: '/v1/clusters',
@@ -42,8 +43,10 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
       },
       read: (_, { organizationId }) => clusters.clusters(organizationId),
       shared: false,
-      held: (_, { organizationId }) => clusters.held?.clusters(organizationId),
-      remembering: clusters.held,
+      memory: held && {
+        held: (_, { organizationId }) => held.clusters(organizationId),
+        remembering: held,
+      },
     }),
     operation({
       path: '/v1/clusters/{slug}',
@@ -59,8 +62,10 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
       },
       read: ({ slug }, { organizationId }) => clusters.cluster(organizationId, slug),
       shared: false,
-      held: ({ slug }, { organizationId }) => clusters.held?.cluster(organizationId, slug),
-      remembering: clusters.held,
+      memory: held && {
+        held: ({ slug }, { organizationId }) => held.cluster(organizationId, slug),
+        remembering: held,
+      },
     }),
   ];
 }

@@ -17,6 +17,7 @@ const EXAMPLE: MachineDocument = {
 const machineId = idParameter('path', 'Machine id', EXAMPLE.id);
 
 export function machineOperations(catalogue: CatalogueReader): Operation[] {
+  const { held } = catalogue;
   return [
     operation({
       path: '/v1/machines',
@@ -36,8 +37,10 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       },
       read: ({ provider, region }) => catalogue.machines(provider, region),
       shared: true,
-      held: ({ provider, region }) => catalogue.held?.machines(provider, region),
-      remembering: catalogue.held,
+      memory: held && {
+        held: ({ provider, region }) => held.machines(provider, region),
+        remembering: held,
+      },
     }),
     operation({
       path: '/v1/machines/{id}',
@@ -53,8 +56,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       },
       read: ({ id }) => catalogue.machine(id),
       shared: true,
-      held: ({ id }) => catalogue.held?.machine(id),
-      remembering: catalogue.held,
+      memory: held && { held: ({ id }) => held.machine(id), remembering: held },
     }),
     operation({
       path: '/v1/machines/{id}/prices',

@@ -10,6 +10,7 @@ const EXAMPLE: ProviderListing = {
 };
 
 export function providerOperations(catalogue: CatalogueReader): Operation[] {
+  const { held } = catalogue;
   return [
     operation({
       path: '/v1/providers',
@@ -25,8 +26,7 @@ export function providerOperations(catalogue: CatalogueReader): Operation[] {
       },
       read: () => catalogue.providers(),
       shared: true,
-      held: () => catalogue.held?.providers(),
-      remembering: catalogue.held,
+      memory: held && { held: () => held.providers(), remembering: held },
     }),
   ];
 }
