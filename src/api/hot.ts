@@ -2,7 +2,7 @@
  * The hot path: what memory holds is answered within the first hook of the request's own route, without a promise.
  * Whatever is not plainly such a request goes the ordinary way, which gives the same bytes (test/api/hot.test.ts): a
  * token that has to be looked up or refused, a parameter that does not do, something that is not there, not in memory,
- * or not known to be current.
+ * not known to be current, or not yet in the coding that the client wants.
  *
  * Everything that is decided is decided by the functions that the ordinary way uses.
  */

@@ -26,7 +26,9 @@ export class Body implements EncodedBody {
   }
 
   compress(): Promise<void> {
-    this.#compressing ??= this.#compress();
+    this.#compressing ??= this.#compress().finally(() => {
+      this.#compressing = undefined;
+    });
     return this.#compressing;
   }
 

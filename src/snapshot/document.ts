@@ -1,8 +1,10 @@
 import { type EncodedBody, HeldAnswer, TEXT_AT_MOST } from './answer.ts';
 import { type Body, hashOf } from './body.ts';
 
-/** Bytes that an element takes once the index is read: its key, its place, its entry in the map. */
-const INDEXED_ELEMENT = 100;
+/** Bytes that a key takes of which it is remembered that the index names it. */
+const KNOWN_KEY = 100;
+/** There may be so many; then they are found anew. */
+const KNOWN_KEYS_AT_MOST = 4096;
 /** Bytes that a slice takes with all that is made of it: views, hash, and what its answer is sent with. */
 const SLICE = 1800;
 /** Bytes that the header fields take with which the whole is sent, in all codings. */
@@ -23,8 +25,6 @@ interface Held {
   state: number;
 }
 
-const NO_PLACES = new Uint32Array(0);
-
 /** A document as readers hold it. */
 export class Document {
   readonly version: number;
@@ -32,8 +32,7 @@ export class Document {
   readonly sources: readonly string[];
   #ownSize: number;
   readonly #indexBytes: Buffer;
-  #index: ReadonlyMap<string, number> | undefined;
-  #places = NO_PLACES;
+  #knownKeys: Set<string> | undefined;
   /** Made with the first of them: most documents have none. */
   #slices: Map<string, Slice> | undefined;
   #held: Held | undefined;
@@ -55,7 +54,7 @@ export class Document {
 
   /** Size in memory, in bytes; it grows as elements are asked for, see `whenGrown`. */
   get size(): number {
-    const elements = (this.#index?.size ?? 0) * INDEXED_ELEMENT + (this.#slices?.size ?? 0) * SLICE;
+    const elements = (this.#knownKeys?.size ?? 0) * KNOWN_KEY + (this.#slices?.size ?? 0) * SLICE;
     return this.#ownSize + elements + (this.#held ? textSize(this.body) + SENT_WITH : 0);
   }
 
@@ -66,7 +65,13 @@ export class Document {
 
   /** Whether the index names this key. */
   has(key: string): boolean {
-    return this.#elements.has(key);
+    if (this.#knownKeys?.has(key)) return true;
+    if (!this.#placeOf(key)) return false;
+    this.#knownKeys ??= new Set();
+    if (this.#knownKeys.size >= KNOWN_KEYS_AT_MOST) this.#knownKeys.clear();
+    this.#knownKeys.add(key);
+    this.#onGrowth?.();
+    return true;
   }
 
   /** One element of the list, by its key; undefined when the list has none. The bytes are shared with the list. */
@@ -103,9 +108,9 @@ export class Document {
   #slice(key: string): Slice | undefined {
     const known = this.#slices?.get(key);
     if (known) return known;
-    const element = this.#elements.get(key);
-    if (element === undefined) return undefined;
-    const identity = this.body.identity.subarray(this.#places[element * 2], this.#places[element * 2 + 1]);
+    const place = this.#placeOf(key);
+    if (!place) return undefined;
+    const identity = this.body.identity.subarray(...place);
     // A single machine or cluster is small: it goes plain.
     const body: EncodedBody = { identity, gzip: undefined, br: undefined, hash: hashOf(identity) };
     const slice: Slice = { body, held: undefined };
@@ -121,20 +126,19 @@ export class Document {
     return slice;
   }
 
-  /** Key → number of the element. */
-  get #elements(): ReadonlyMap<string, number> {
-    if (this.#index) return this.#index;
-    // Most documents are only ever asked for whole: the index is read when the first element is.
-    const entries = JSON.parse(this.#indexBytes.toString()) as [string, [number, number]][];
-    this.#places = new Uint32Array(entries.length * 2);
-    const index = new Map<string, number>();
-    for (const [i, [key, place]] of entries.entries()) {
-      this.#places.set(place, i * 2);
-      index.set(key, i);
-    }
-    this.#index = index;
-    this.#onGrowth?.();
-    return index;
+  /**
+   * Where in the body the element lies. The index is searched as the text that it is, a few microseconds for a thousand
+   * elements: to read it whole would take a hundred times as long, and as much memory again as the index itself several
+   * times over. What is searched for starts with `["`, which stands nowhere within a JSON string.
+   */
+  #placeOf(key: string): readonly [start: number, end: number] | undefined {
+    const entry = Buffer.from(`[${JSON.stringify(key)},[`);
+    const at = this.#indexBytes.indexOf(entry);
+    if (at === -1) return undefined;
+    const from = at + entry.length;
+    const place = this.#indexBytes.toString('latin1', from, this.#indexBytes.indexOf(']', from));
+    const [start, end] = place.split(',').map(Number);
+    return start === undefined || end === undefined ? undefined : [start, end];
   }
 }
 

@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { buildApp } from '../../src/api/app.ts';
+import { memoryBudget } from '../../src/snapshot/budget.ts';
 import { createToken } from '../../src/store/tokens.ts';
 import { addMachine, reprice } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
@@ -11,8 +12,8 @@ import { converse } from './wire.ts';
 
 const scene = sceneForEachTest();
 
-/** Bytes in which the region's document has room, and what is made of it when one machine is asked for has not. */
-const MEMORY_LIMIT = 102_400;
+/** Bytes that an entry of memory takes beside its document, and half of what one machine's slice takes. */
+const ROOM_BESIDE = 1300 + 900;
 
 it('a remembered answer goes with a publication, also when its document was put out because it had grown', async () => {
   for (let i = 0; i < 150; i++)
@@ -26,7 +27,12 @@ it('a remembered answer goes with a publication, also when its document was put 
     scopes: ['machines:read'],
   });
   await scene.publisher.publishDirty();
-  const reader = await scene.linkedReader({ memoryLimit: MEMORY_LIMIT, pollMs: 100 });
+  const regionName = { kind: 'region', regionId: scene.sample.region } as const;
+  const roomy = await scene.linkedReader();
+  const { document } = await roomy.documents.get(regionName);
+  // The document has room, and what is made of it when one machine is asked for has not.
+  const memoryLimit = Math.ceil(((document?.size ?? 0) + ROOM_BESIDE) / memoryBudget(1).documents);
+  const reader = await scene.linkedReader({ memoryLimit, pollMs: 100 });
   await using app = buildApp({
     catalogue: reader.catalogue,
     clusters: reader.clusters,
@@ -48,7 +54,9 @@ it('a remembered answer goes with a publication, also when its document was put 
   // Which region it is in is looked up in the ordinary way, and the list is brought back into memory.
   await ask(machine);
   await ask(`/v1/machines?provider=${provider}&region=${region}`);
+  expect(reader.documents.peek(regionName)).toBeDefined();
   expect(JSON.parse((await ask(machine)).body)).toMatchObject({ price: 0.0001 });
+  expect(reader.documents.peek(regionName)).toBeUndefined();
   const { epoch } = reader.link;
   await reprice(scene.sql, small, '0.777');
   await scene.publisher.publishDirty();

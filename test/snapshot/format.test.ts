@@ -158,6 +158,34 @@ describe('a stored document', () => {
     expect(read.slice('')).toBeUndefined();
   });
 
+  it('finds each element by its key alone, whatever keys are beside it', () => {
+    const keys = fc.uniqueArray(fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'["],\\1ä') })), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(keys, fc.string({ unit: fc.constantFrom(...'["],\\1ä') }), (there, other) => {
+        const elements = there.map((key) => Buffer.from(JSON.stringify({ key })));
+        let end = 0;
+        const index = new Map(
+          there.map((key, i) => {
+            const start = end;
+            end += elements[i]?.length ?? 0;
+            return [key, [start, end]] as const;
+          }),
+        );
+        const body = Buffer.concat(elements);
+        const { document } = encoding({ name: { kind: 'providers' }, version: 1, body, index, sources: [] });
+        for (const key of there) {
+          expect(JSON.parse(document.slice(key)?.identity.toString() ?? '')).toEqual({ key });
+          expect([document.has(key), document.has(key)]).toEqual([true, true]);
+        }
+        expect(document.has(other)).toBe(there.includes(other));
+        expect(document.slice(other) !== undefined).toBe(there.includes(other));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('leads from a provider and a region to the provider in the list of providers', async () => {
     const providers = [1, 2].map((id) => ({
       id,
