@@ -95,9 +95,7 @@ async function isSame(stored: Document, value: Buffer, content: DocumentContent)
   if (!identity.equals(content.body) || hash !== truth.document.body.hash) return false;
   if (gzip && !(await unpacked(promisify(gunzip), gzip))?.equals(identity)) return false;
   if (br && !(await unpacked(promisify(brotliDecompress), br))?.equals(identity)) return false;
-  return [...content.index].every(([key, [from, to]]) =>
-    stored.slice(key)?.identity.equals(content.body.subarray(from, to)),
-  );
+  return stored.isIndexedAs(truth.document);
 }
 
 async function unpacked(unpack: (packed: Buffer) => Promise<Buffer>, packed: Buffer) {

@@ -74,6 +74,11 @@ export class Document {
     return true;
   }
 
+  /** Whether the index names the same keys, in the same order and for the same places, as the other's. */
+  isIndexedAs(other: Document): boolean {
+    return this.#indexBytes.equals(other.#indexBytes);
+  }
+
   /** One element of the list, by its key; undefined when the list has none. The bytes are shared with the list. */
   slice(key: string): EncodedBody | undefined {
     return this.#slice(key)?.body;
