@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { pino } from 'pino';
@@ -5,7 +6,9 @@ import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
 import { type ClusterReader, Unavailable } from '../../src/snapshot/answer.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { testApi } from './harness.ts';
+import { until } from '../support/until.ts';
+import { listen, testApi } from './harness.ts';
+import { memoryClusters } from './readers.ts';
 
 /** Clusters that cannot be read, for a reason. */
 function failing(reason: () => Promise<never>): ClusterReader {
@@ -190,5 +193,32 @@ describe('what is observed', () => {
       ['/v1/clusters/{slug}', 'GET', 404, undefined],
     ]);
     for (const { seconds } of api.observed) expect(seconds).toBeGreaterThan(0);
+  });
+
+  it('counts an answer also when whoever asked has left meanwhile', async () => {
+    const clusters = await memoryClusters();
+    const asked = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    await using api = await testApi({
+      clusters: {
+        ...clusters,
+        async clusters(organizationId) {
+          asked.resolve();
+          await left.promise;
+          return clusters.clusters(organizationId);
+        },
+      },
+    });
+    const port = await listen(api.app);
+    const connections = () =>
+      new Promise<number>((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`GET /v1/clusters HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${api.token}\r\n\r\n`);
+    await asked.promise;
+    socket.destroy();
+    await until(async () => (await connections()) === 0);
+    left.resolve();
+    await until(() => api.observed.length > 0);
+    expect(api.observed).toEqual([expect.objectContaining({ route: '/v1/clusters', status: 200 })]);
   });
 });
