@@ -50,14 +50,6 @@ export function chooseCoding(allowed: readonly Coding[], body: EncodedBody): Cod
   return 'identity';
 }
 
-/**
- * False while a coding that this client likes better than a plain body is still to be made: then which one it gets is
- * not yet known.
- */
-export function isChosen(header: string | undefined, body: EncodedBody): boolean {
-  return !body.isPlainOnly || allowedCodings(header)[0] === 'identity';
-}
-
 /** The strong entity tag of a body in one coding. */
 export function entityTag(hash: string, coding: Coding): string {
   return coding === 'identity' ? `"${hash}"` : `"${hash}-${coding}"`;

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, type EncodedBody, HeldAnswer, TEXT_AT_MOST, type Tier } from '../snapshot/answer.ts';
 import { cutWhenIdle } from './connections.ts';
 import type { TellToClose } from './drain.ts';
-import { allowedCodings, type Coding, chooseCoding, entityTag, isChosen, matchingTag } from './negotiate.ts';
+import { allowedCodings, type Coding, chooseCoding, entityTag, matchingTag } from './negotiate.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -67,13 +67,17 @@ function write({ raw: request, id }: FastifyRequest, response: ServerResponse, a
 }
 
 /** The coding in which this body goes out. */
-function codingFor({ headers }: IncomingMessage, body: EncodedBody): Coding {
-  return chooseCoding(allowedCodings(headers['accept-encoding'] as string | undefined), body);
+function codingFor(request: IncomingMessage, body: EncodedBody): Coding {
+  return chooseCoding(allowedBy(request), body);
+}
+
+function allowedBy({ headers }: IncomingMessage): readonly Coding[] {
+  return allowedCodings(headers['accept-encoding'] as string | undefined);
 }
 
 /** False while the coding that this client would like best is still to be made, see `EncodedBody.isPlainOnly`. */
-export function canBeSent({ headers }: IncomingMessage, { body }: Answer): boolean {
-  return isChosen(headers['accept-encoding'] as string | undefined, body);
+export function canBeSent(request: IncomingMessage, { body }: Answer): boolean {
+  return !body.isPlainOnly || allowedBy(request)[0] === 'identity';
 }
 
 /** The tag with which 304 is answered: there is one when the client has the content. */

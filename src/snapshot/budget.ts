@@ -20,7 +20,7 @@ const PRICES = 1 / 64;
 const ANSWERS = 1 / 320;
 const PRESENTED_TOKENS = 1 / 32;
 /**
- * What was let go stays in the process until V8 collects it, and leaves gaps that malloc does not give back: nearly as
+ * What was let go stays in the process until V8 collects it, and leaves gaps that malloc does not give back: about as
  * much again as there is of documents, by docs/performance.md.
  */
 const UNCOLLECTED = 15 / 32;

@@ -18,10 +18,8 @@ export const FORMAT = 'FB1';
 const VERSION_DIGITS = 16;
 const LENGTH_DIGITS = 8;
 const CRC_DIGITS = 8;
-const VERSION_AT = FORMAT.length + 1;
-const LENGTH_AT = VERSION_AT + VERSION_DIGITS + 1;
-const CRC_AT = LENGTH_AT + LENGTH_DIGITS + 1;
-const FIRST_LINE = /^FB1 \d{16} \d{8} [0-9a-f]{8}\n$/;
+/** Bytes of the first line before its checksum. */
+const CRC_AT = FORMAT.length + 1 + VERSION_DIGITS + 1 + LENGTH_DIGITS + 1;
 /** Bytes of the first line. */
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
 
@@ -76,7 +74,7 @@ export function encoding({
       const headBytes = Buffer.from(JSON.stringify(head));
       const first = firstLine(version, headBytes.length, '0'.repeat(CRC_DIGITS));
       const value = Buffer.concat([Buffer.from(first), headBytes, ...parts]);
-      value.write(checksum(value).toString(16).padStart(CRC_DIGITS, '0'), CRC_AT, 'latin1');
+      value.write(checksum(value), CRC_AT, 'latin1');
       return value;
     },
   };
@@ -92,26 +90,24 @@ function firstLine(version: number, headLength: number, crc: string): string {
 }
 
 /** Over everything but itself. */
-function checksum(value: Buffer): number {
-  return crc32(value.subarray(HEADER_LENGTH), crc32(value.toString('latin1', 0, CRC_AT)));
+function checksum(value: Buffer): string {
+  const crc = crc32(value.subarray(HEADER_LENGTH), crc32(value.subarray(0, CRC_AT)));
+  return crc.toString(16).padStart(CRC_DIGITS, '0');
 }
 
 interface Header {
   readonly version: number;
   readonly headLength: number;
-  readonly crc: number;
+  readonly crc: string;
 }
 
 /** What the first line says; undefined for a value in a format that this release does not know. */
 export function parseHeader(value: Buffer): Header | undefined {
   if (value.length < HEADER_LENGTH) return undefined;
   const line = value.toString('latin1', 0, HEADER_LENGTH);
-  if (!FIRST_LINE.test(line)) return undefined;
-  return {
-    version: Number(line.slice(VERSION_AT, VERSION_AT + VERSION_DIGITS)),
-    headLength: Number(line.slice(LENGTH_AT, LENGTH_AT + LENGTH_DIGITS)),
-    crc: Number.parseInt(line.slice(CRC_AT, CRC_AT + CRC_DIGITS), 16),
-  };
+  const [, version, headLength, crc] = /^FB1 (\d{16}) (\d{8}) ([0-9a-f]{8})\n$/.exec(line) ?? [];
+  if (crc === undefined) return undefined;
+  return { version: Number(version), headLength: Number(headLength), crc };
 }
 
 /**

@@ -29,7 +29,7 @@ export class GatheredReads {
       const batch = this.#open ?? this.#begin();
       batch.keys.push(key);
       batch.resolvers.push(resolve);
-      if (batch.keys.length === AT_ONCE) this.#close(batch);
+      if (batch.keys.length === AT_ONCE) void this.#send(batch);
     });
   }
 
@@ -37,17 +37,13 @@ export class GatheredReads {
     const batch: Batch = { keys: [], resolvers: [] };
     this.#open = batch;
     setImmediate(() => {
-      if (this.#open === batch) this.#close(batch);
+      if (this.#open === batch) void this.#send(batch);
     });
     return batch;
   }
 
-  #close(batch: Batch): void {
-    this.#open = undefined;
-    void this.#send(batch);
-  }
-
   async #send({ keys, resolvers }: Batch): Promise<void> {
+    this.#open = undefined;
     const values = await this.#link.ask((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }

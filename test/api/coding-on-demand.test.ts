@@ -4,15 +4,13 @@ import { expect, it } from 'vitest';
 import { buildApp } from '../../src/api/app.ts';
 import { decodeDocument } from '../../src/snapshot/format.ts';
 import { createToken } from '../../src/store/tokens.ts';
-import { addMachine } from '../snapshot/rows.ts';
+import { addMachines } from '../snapshot/rows.ts';
 import { sceneForEachTest, type TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { listen } from './harness.ts';
 import { converse, header } from './wire.ts';
 
 const scene = sceneForEachTest({ redis: 'of the test' });
-
-const LARGE_BODY = 40;
 
 async function start(reader: TestReader) {
   const { token } = await createToken(scene.store.db, {
@@ -48,19 +46,10 @@ async function start(reader: TestReader) {
   };
 }
 
-async function addMachines(): Promise<void> {
-  for (let i = 0; i < LARGE_BODY; i++)
-    await addMachine(scene.sql, scene.sample.region, {
-      name: `m${i}`,
-      price: `0.${1000 + i}`,
-      source: 'cloud',
-    });
-}
-
 const regionName = () => ({ kind: 'region', regionId: scene.sample.region }) as const;
 
 it('goes plain to whoever takes it plain, and in the coding that the next one asks for, from the same memory', async () => {
-  await addMachines();
+  await addMachines(scene.sql, scene.sample.region, 40);
   const published = await scene.publisher.publishDirty().then(() => scene.linkedReader());
   await using stored = await start(published);
   const inBrotli = await stored.ask('br');
@@ -89,7 +78,7 @@ it('goes plain to whoever takes it plain, and in the coding that the next one as
 });
 
 it('is offered to the cache in every coding, also when nobody has asked for one', async () => {
-  await addMachines();
+  await addMachines(scene.sql, scene.sample.region, 40);
   await scene.publisher.publishDirty();
   const reader = await scene.linkedReader();
   await scene.cache.del(scene.keys.document(regionName()));

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { buildApp } from '../../src/api/app.ts';
 import { memoryBudget } from '../../src/snapshot/budget.ts';
 import { createToken } from '../../src/store/tokens.ts';
-import { addMachine, reprice } from '../snapshot/rows.ts';
+import { addMachines, reprice } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { listen } from './harness.ts';
@@ -16,12 +16,7 @@ const scene = sceneForEachTest();
 const ROOM_BESIDE = 1300 + 900;
 
 it('a remembered answer goes with a publication, also when its document was put out because it had grown', async () => {
-  for (let i = 0; i < 150; i++)
-    await addMachine(scene.sql, scene.sample.region, {
-      name: `m${i}`,
-      price: `0.${1000 + i}`,
-      source: 'cloud',
-    });
+  await addMachines(scene.sql, scene.sample.region, 150);
   const { token } = await createToken(scene.store.db, {
     organizationId: scene.sample.a,
     scopes: ['machines:read'],

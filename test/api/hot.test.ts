@@ -7,7 +7,7 @@ import type { RequestFacts } from '../../src/api/record.ts';
 import type { Scope } from '../../src/domain/token.ts';
 import type { HeldAnswer, RememberedAnswers } from '../../src/snapshot/answer.ts';
 import { createToken, revokeToken } from '../../src/store/tokens.ts';
-import { addMachine, reprice, setStatus, verify } from '../snapshot/rows.ts';
+import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest, TestClock, type TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { listen } from './harness.ts';
@@ -98,12 +98,7 @@ describe('the hot path', () => {
   it('gives the very bytes of the ordinary one, in every case of the contract', {
     timeout: 120_000,
   }, async () => {
-    for (let i = 0; i < 30; i++)
-      await addMachine(scene.sql, scene.sample.region, {
-        name: `m${i}`,
-        price: `0.${100 + i}`,
-        source: 'cloud',
-      });
+    await addMachines(scene.sql, scene.sample.region, 30);
     await scene.publisher.publishDirty();
     await using never = await serve(await scene.linkedReader(), { hot: false });
     const cases = await requestsOf(never.port, scene);

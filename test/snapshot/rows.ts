@@ -47,6 +47,12 @@ export async function addMachine(sql: Sql, regionId: number, fields: MachineFiel
   return idOf(row);
 }
 
+/** So many of the source `cloud`, each at a price of its own: a list that is worth compressing. */
+export async function addMachines(sql: Sql, regionId: number, count: number): Promise<void> {
+  for (let i = 0; i < count; i++)
+    await addMachine(sql, regionId, { name: `m${i}`, price: `0.${1000 + i}`, source: 'cloud' });
+}
+
 /** @returns the region's version after it */
 export async function reprice(sql: Sql, machineId: number, price: string): Promise<number> {
   const [row] = await sql<{ version: string }[]>`
