@@ -1,4 +1,4 @@
-/** A database, a cache and a publisher, and readers of them: put together as compose.ts does, with clocks of ours. */
+/** A database, a cache and a publisher, and readers of them: put together as compose-read.ts does, with clocks of ours. */
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
