@@ -27,13 +27,22 @@ export function priceChart(history: PriceHistory, currency: string): string {
   const title = `${name} @ ${region}, ${provider}, ${currency} per hour${excludedReason ? ` (not published: ${excludedReason})` : ''}`;
   if (prices.length === 0) return `${title}\nit never had a price\n`;
   const dearest = Math.max(...prices.map(({ price }) => price ?? 0));
-  const rows = prices.map(({ price, from, to, sourceAmount, sourcePer, sourceCurrency }) => {
-    const width = dearest > 0 ? Math.round(((price ?? 0) / dearest) * WIDTH) : 0;
-    const shown = price === null ? 'no rate' : String(Number((price * 60).toPrecision(5)));
-    const until = to === null ? 'now' : day(to);
-    return `${day(from)} – ${until.padEnd(16)}  ${shown.padStart(9)}  ${'█'.repeat(width).padEnd(WIDTH)}  ${sourceAmount} ${sourceCurrency}/${sourcePer}`;
+  const rows = prices.map((row) => {
+    const until = row.to === null ? 'now' : day(row.to);
+    return `${day(row.from)} – ${until.padEnd(16)}  ${shownPrice(row, dearest)}`;
   });
   return `${title}\n${rows.map((row) => `${row.trimEnd()}\n`).join('')}`;
+}
+
+const WITHDRAWN = { zero_price: 'is free of charge', no_exchange_rate: 'has no exchange rate' } as const;
+
+/** The price with its bar, or why readers saw the machine withdrawn in that time. */
+function shownPrice(row: PriceHistory['prices'][number], dearest: number): string {
+  const { price, withdrawn, sourceAmount, sourceCurrency, sourcePer } = row;
+  const source = `${sourceAmount} ${sourceCurrency}/${sourcePer}`;
+  if (withdrawn !== null) return `withdrawn  ${source} ${WITHDRAWN[withdrawn]}`;
+  const bar = '█'.repeat(Math.round(((price ?? 0) / dearest) * WIDTH)).padEnd(WIDTH);
+  return `${String(Number(((price ?? 0) * 60).toPrecision(5))).padStart(9)}  ${bar}  ${source}`;
 }
 
 function day(instant: string): string {

@@ -256,7 +256,10 @@ export async function loadVerified(sql: Sql): Promise<Map<string, string>> {
   return new Map(rows.map((row) => [row.id, row.stamp]));
 }
 
-/** The price history of one machine as the contract shows it, newest first. */
+/**
+ * The price history of one machine as the contract shows it, newest first. A time at which it was withdrawn, since it
+ * was free of charge or had no exchange rate, is a gap: readers never see a price of 0.
+ */
 export async function loadMachinePrices(
   sql: Sql,
   machineId: number,
@@ -264,6 +267,6 @@ export async function loadMachinePrices(
   const rows = await sql<{ price: string; from: string; to: string | null }[]>`
     select price, to_char(valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
            to_char(valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
-    from machine_prices where machine_id = ${machineId} and price is not null order by valid_from desc`;
+    from machine_prices where machine_id = ${machineId} and price > 0 order by valid_from desc`;
   return rows.map((row) => ({ price: Number(row.price), from: row.from, to: row.to }));
 }

@@ -1,3 +1,4 @@
+import type { ExclusionReason } from '../domain/exclusion.ts';
 import type { Sql } from './connect.ts';
 
 export interface PriceHistory {
@@ -10,6 +11,8 @@ export interface PriceHistory {
   readonly prices: readonly {
     /** Per minute, in the published currency; null for one that could not be converted. */
     readonly price: number | null;
+    /** Why the price kept the machine from readers in that time; null where it did not. */
+    readonly withdrawn: Extract<ExclusionReason, 'zero_price' | 'no_exchange_rate'> | null;
     readonly sourceAmount: string;
     readonly sourcePer: string;
     readonly sourceCurrency: string;
@@ -24,7 +27,9 @@ export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHi
   const [row] = await sql<PriceHistory[]>`
     select m.id, m.name, r.code as region, p.name as provider, m.excluded_reason as "excludedReason",
       (select coalesce(json_agg(json_build_object(
-          'price', h.price, 'sourceAmount', h.source_amount::text, 'sourcePer', h.source_per,
+          'price', h.price,
+          'withdrawn', case when h.price is null then 'no_exchange_rate' when h.price <= 0 then 'zero_price' end,
+          'sourceAmount', h.source_amount::text, 'sourcePer', h.source_per,
           'sourceCurrency', h.source_currency,
           'from', to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
           'to', to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) order by h.valid_from desc), '[]')

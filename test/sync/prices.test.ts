@@ -1,5 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { priceChart } from '../../src/cli/prices.ts';
 import { loadMachinePrices } from '../../src/snapshot/load.ts';
+import { priceHistory } from '../../src/store/prices.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';
 
 const EUR = (amount: string) => ({ price: { amount, currency: 'EUR' } });
@@ -128,6 +130,43 @@ describe('prices', () => {
       },
     );
     expect(await price()).toEqual([null, 'no_exchange_rate']);
+  });
+
+  it('of nothing are a gap for readers, and a withdrawal for an operator', async () => {
+    for (const amount of ['0.06', '0', '0.06', '0.000000000000000000001', '0.12']) {
+      await scene.catalogue([region('a'), offer('a', 'x', { amount }), offer('a', 'y')]);
+    }
+    expect(await loadMachinePrices(scene.sql, 1)).toEqual([
+      { price: 0.002, from: '2026-01-01T05:00:00.000000Z', to: null },
+      { price: 0.001, from: '2026-01-01T03:00:00.000000Z', to: '2026-01-01T04:00:00.000000Z' },
+      { price: 0.001, from: '2026-01-01T01:00:00.000000Z', to: '2026-01-01T02:00:00.000000Z' },
+    ]);
+    const told = await priceHistory(scene.sql, 1);
+    expect(told?.prices.map(({ price, withdrawn }) => [price, withdrawn])).toEqual([
+      [0.002, null],
+      [0, 'zero_price'],
+      [0.001, null],
+      [0, 'zero_price'],
+      [0.001, null],
+    ]);
+    const lines = told && priceChart(told, 'USD').split('\n');
+    expect(lines?.[2]).toMatch(
+      /^2026-01-01 04:00 – 2026-01-01 05:00 {2}withdrawn {2}0\.0+1 USD\/hour is free of charge$/,
+    );
+    expect(lines?.[4]).toMatch(/withdrawn {2}0 USD\/hour is free of charge$/);
+    expect(lines?.[3]).toContain('█');
+  });
+
+  it('of a time that had no exchange rate are a gap for readers, and told to an operator', async () => {
+    await scene.catalogue([region('a'), offer('a', 'x', { amount: '0' }), offer('a', 'y')]);
+    await scene.catalogue([region('a'), offer('a', 'x', EUR('0.06')), offer('a', 'y')]);
+    await scene.catalogue([region('a'), offer('a', 'x', { amount: '0.06' }), offer('a', 'y')]);
+    expect(await loadMachinePrices(scene.sql, 1)).toMatchObject([{ price: 0.001, to: null }]);
+    const told = await priceHistory(scene.sql, 1);
+    expect(told?.prices.map(({ withdrawn }) => withdrawn)).toEqual([null, 'no_exchange_rate', 'zero_price']);
+    expect(told && priceChart(told, 'USD').split('\n')[2]).toMatch(
+      / {2}withdrawn {2}0\.06 EUR\/hour has no exchange rate$/,
+    );
   });
 
   it.each(['1', '50', '1000'])(

@@ -65,7 +65,8 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       doc: {
         id: 'listMachinePrices',
         summary: 'Prices of a machine over time',
-        description: 'Newest first. 404 for a machine that is not in the published catalogue.',
+        description:
+          'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue.',
         answers: { type: 'array', items: priceSchema },
         example: [
           { price: EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
