@@ -28,7 +28,7 @@ export interface SourceHttpOptions extends ReadingLimits {
   /** `http:` or `https:`; for a document on this machine a `file:` URL or a path. */
   readonly baseUrl: string;
   readonly credentials: CredentialKind;
-  /** The token, or `user:password` for `basic`. Without one, requests carry no credentials. */
+  /** The token, or `user:password` for `basic` (and `basic-or-bearer`). Without one, requests carry no credentials. */
   readonly token?: string | undefined;
   readonly userAgent?: string;
   /** The versions of documents that are stored, for conditional requests. */
@@ -229,8 +229,9 @@ function readBaseUrl(text: string): URL | undefined {
 /** What stands before a token in its header. */
 const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '' } as const;
 
-function readAuthorization(kind: CredentialKind, token: string | undefined): string | undefined {
-  if (kind === 'none' || token === undefined || token === '') return undefined;
+function readAuthorization(accepted: CredentialKind, token: string | undefined): string | undefined {
+  if (accepted === 'none' || token === undefined || token === '') return undefined;
+  const kind = accepted !== 'basic-or-bearer' ? accepted : token.includes(':') ? 'basic' : 'bearer';
   if (kind === 'basic') {
     if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
     throw new SourceError('misconfigured', "the source's token must have the form user:password");

@@ -6,6 +6,7 @@ export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
   none: 'none',
   bearer: 'a bearer token',
   basic: '`user:password` (HTTP Basic)',
+  'basic-or-bearer': '`user:password` (HTTP Basic), or an API token (bearer)',
   'x-auth-token': 'a token, sent as `X-Auth-Token`',
   aivenv1: 'a token, sent as `aivenv1`',
 };

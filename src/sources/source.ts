@@ -158,9 +158,10 @@ export interface SourceContext {
 
 /**
  * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` is the
- * bare token in the header of that name.
+ * bare token in the header of that name. With `basic-or-bearer` the form of the token decides: `user:password` is sent
+ * as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
  */
-export type CredentialKind = 'none' | 'bearer' | 'basic' | 'x-auth-token' | 'aivenv1';
+export type CredentialKind = 'none' | 'bearer' | 'basic' | 'basic-or-bearer' | 'x-auth-token' | 'aivenv1';
 
 /** What the configuration says of a source besides its address, by name; the values are text. */
 export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;

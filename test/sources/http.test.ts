@@ -89,6 +89,19 @@ describe('a request', () => {
     ]);
   });
 
+  it('sends Basic credentials or a bearer token, by the form of the token, where the source takes both', async () => {
+    await using upstream = await fakeUpstream();
+    const kind = { credentials: 'basic-or-bearer' } as const;
+    const answer = { json: { names: [] } };
+    upstream.expect({ path: '/a', headers: { authorization: 'Basic dXNlcjpww6Q=' } }, answer);
+    upstream.expect({ path: '/b', headers: { authorization: 'Bearer ucat_0123' } }, answer);
+    upstream.expect({ path: '/c', headers: { authorization: null } }, answer);
+    await open(upstream.url, { ...kind, token: 'user:pä' }).json('/a', Names);
+    await open(upstream.url, { ...kind, token: 'ucat_0123' }).json('/b', Names);
+    await open(upstream.url, { ...kind, token: undefined }).json('/c', Names);
+    expect(() => open(upstream.url, { ...kind, token: 'ucat_ 0123' })).toThrow('holds a blank');
+  });
+
   it('sends the bare token in X-Auth-Token where the source wants it so, never to another origin', async () => {
     await using upstream = await fakeUpstream();
     await using other = await fakeUpstream();

@@ -1,9 +1,14 @@
 import { openSourceHttp } from '../../src/sources/http.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 
-/** Everything that an adapter yields of the source at a URL, read without credentials on 1 March 2026. */
-export async function readCatalogue(adapter: CatalogueAdapter, baseUrl: string): Promise<CatalogueItem[]> {
-  const http = openSourceHttp({ baseUrl, credentials: 'none', deadlineMs: 10_000, maxBytes: 10_000_000 });
+/** Everything that an adapter yields of the source at a URL, read on 1 March 2026; without a token, without credentials. */
+export async function readCatalogue(
+  adapter: CatalogueAdapter,
+  baseUrl: string,
+  token?: string,
+): Promise<CatalogueItem[]> {
+  const { credentials } = adapter;
+  const http = openSourceHttp({ baseUrl, credentials, token, deadlineMs: 10_000, maxBytes: 10_000_000 });
   const items: CatalogueItem[] = [];
   for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
     items.push(item);

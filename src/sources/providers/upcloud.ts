@@ -41,13 +41,16 @@ const Price = z.object({
   price: amountIn('0.01'),
 });
 
-/** Source: https://developers.upcloud.com/1.3/4-pricing/, 5-zones/ and 7-plans/. */
+/**
+ * Source: https://developers.upcloud.com/1.3/4-pricing/, 5-zones/ and 7-plans/; of the credentials, tokens such as
+ * `ucat_…` and the older user name and password, https://upcloud.com/docs/guides/getting-started-upcloud-api/.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'upcloud',
   provider: { id: 10, name: 'UpCloud' },
   baseUrl: 'https://api.upcloud.com',
   endpoints: ['/1.3/zone', '/1.3/plan', '/1.3/price'],
-  credentials: 'basic',
+  credentials: 'basic-or-bearer',
   memoryUnit: 'MiB',
   currency: 'EUR',
   schedule: '22 * * * *',

@@ -87,6 +87,21 @@ describe('a plan of UpCloud', () => {
   });
 });
 
+describe('UpCloud', () => {
+  it.each([
+    ['a name and a password', 'fleet:s3cret', `Basic ${btoa('fleet:s3cret')}`],
+    ['an API token', 'ucat_01DQE3AJDEBFEKECFM558TGH2F', 'Bearer ucat_01DQE3AJDEBFEKECFM558TGH2F'],
+  ])('is asked with %s', async (_, token, authorization) => {
+    await using upstream = await fakeUpstream();
+    const headers = { authorization };
+    const zonePrices = { name: 'fi-hel1', 'server_plan_1xCPU-1GB': { amount: 1, price: 1.488 } };
+    upstream.expect({ path: '/1.3/zone', headers }, { json: { zones: { zone: [helsinki] } } });
+    upstream.expect({ path: '/1.3/plan', headers }, { json: { plans: { plan: [small] } } });
+    upstream.expect({ path: '/1.3/price', headers }, { json: { prices: { zone: [zonePrices] } } });
+    expect(fates(await readCatalogue(adapter, upstream.url, token))).toEqual(['offered']);
+  });
+});
+
 describe('a zone of UpCloud', () => {
   const price = { amount: 1, price: 1.488 };
 
