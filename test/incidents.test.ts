@@ -150,6 +150,25 @@ it('a zone that cannot be reached keeps its machines, and the other zones move o
   }
 });
 
+it('a zone that is given up is retired as any machine is, a new one comes by itself, and many at once are held', async () => {
+  await using upstream = await fakeUpstream();
+  await using fleetbook = await openFleetbook({ SCALEWAY_URL: upstream.url });
+  scaleway(upstream);
+  await fleetbook.sync();
+  const moved = [...ZONES.slice(1), 'it-mil-1'];
+  scaleway(upstream, {}, {}, moved);
+  expect(await fleetbook.sync()).toMatchObject({ outcome: 'changed', counts: { added: 1, retired: 0 } });
+  scaleway(upstream, {}, {}, moved);
+  await fleetbook.sync();
+  scaleway(upstream, {}, {}, moved);
+  expect(await fleetbook.sync()).toMatchObject({ outcome: 'changed', counts: { retired: 1 } });
+  const shown = await fleetbook.shown();
+  expect(Object.keys(shown)).toEqual(moved.map((zone) => `${zone}/DEV1-M`).sort());
+  scaleway(upstream, {}, {}, moved.slice(4));
+  expect(await fleetbook.sync()).toMatchObject({ outcome: 'held' });
+  expect(await fleetbook.shown()).toEqual(shown);
+});
+
 it('a file with every row twice adds nothing, and a single row that is there twice keeps its last good values', async () => {
   await using upstream = await fakeUpstream();
   await using fleetbook = await openPriceList(upstream);

@@ -5,7 +5,18 @@ import { type CatalogueCase, type FixturePage, fixture } from './catalogue-case.
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
-const OTHER_ZONES = ['fr-par-2', 'fr-par-3', 'nl-ams-2', 'nl-ams-3', 'pl-waw-1', 'pl-waw-2', 'pl-waw-3'];
+const PRODUCTS = '/product-catalog/v2alpha1/public-catalog/products';
+// Milan is in no list of this project's code.
+const OTHER_ZONES = [
+  'it-mil-1',
+  'fr-par-2',
+  'fr-par-3',
+  'nl-ams-2',
+  'nl-ams-3',
+  'pl-waw-1',
+  'pl-waw-2',
+  'pl-waw-3',
+];
 
 interface Rest {
   excluded?: ExclusionReason;
@@ -57,9 +68,47 @@ function linkOf(current: 1 | 2): string {
   ).join(',');
 }
 
+/** A full page of the product catalogue, where a product is of one zone: many of one, and the last page. */
+const product = (zone: string, number: number) => ({
+  sku: `/compute/type_${number}/run_${zone}`,
+  service_category: 'Compute',
+  product: `TYPE-${number} Instance`,
+  locality: { zone },
+  price: { retail_price: { currency_code: 'EUR', units: 0, nanos: 53_200_000 } },
+  properties: { hardware: {}, instance: { range: 'Production-Optimized' } },
+  status: 'general_availability',
+});
+const products = [
+  ...['fr-par-1', 'nl-ams-1', ...OTHER_ZONES].map((zone) => product(zone, 0)),
+  ...Array.from({ length: 93 }, (_, index) => product('fr-par-1', index + 1)),
+];
+
+function productsPage(page: number, rest: Partial<FixturePage>): FixturePage {
+  const rows = products.slice((page - 1) * 100, page * 100);
+  return {
+    path: PRODUCTS,
+    query: { product_types: 'instance', page: String(page), page_size: '100' },
+    json: { products: rows, total_count: products.length },
+    list: 'products',
+    required: [],
+    prices: [],
+    ...rest,
+  };
+}
+
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
   pages: [
+    productsPage(1, {
+      required: [
+        '/products',
+        '/total_count',
+        '/products/0/sku',
+        '/products/0/locality',
+        '/products/2/locality/zone',
+      ],
+    }),
+    productsPage(2, {}),
     page('fr-par-1', SERVERS, 'fr-par-1-servers-1', 10, {
       headers: { 'x-total-count': '10', link: linkOf(1) },
       required: ['/servers/DEV1-S/ncpus', '/servers/DEV1-S/ram', '/servers/DEV1-S/end_of_service'],
@@ -81,11 +130,16 @@ export const catalogueCase: CatalogueCase = {
       page(zone, AVAILABILITY, 'other-availability', 2),
     ]),
   ],
-  empty: { [SERVERS]: { servers: {} }, [AVAILABILITY]: { servers: {} } },
+  empty: {
+    [PRODUCTS]: { products: [], total_count: 0 },
+    [SERVERS]: { servers: {} },
+    [AVAILABILITY]: { servers: {} },
+  },
   regions: {
     'fr-par-1': 'Paris 1',
     'fr-par-2': 'Paris 2',
     'fr-par-3': 'Paris 3',
+    'it-mil-1': 'Milan 1',
     'nl-ams-1': 'Amsterdam 1',
     'nl-ams-2': 'Amsterdam 2',
     'nl-ams-3': 'Amsterdam 3',

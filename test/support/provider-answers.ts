@@ -57,13 +57,25 @@ export const ZONES = [
   'pl-waw-3',
 ];
 
-/** Scaleway's answers: one type in every zone, at 0.06 an hour unless another price is given; some may be unwell. */
+/**
+ * Scaleway's answers: one type in every zone, at 0.06 an hour unless another price is given; some may be unwell. The
+ * product catalogue lists `zones`.
+ */
 export function scaleway(
   upstream: FakeUpstream,
   prices: Readonly<Record<string, number>> = {},
   unwell: Readonly<Record<string, FakeAnswer>> = {},
+  zones: readonly string[] = ZONES,
 ) {
-  for (const zone of ZONES) {
+  const products = zones.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
+  upstream.expect(
+    {
+      path: '/product-catalog/v2alpha1/public-catalog/products',
+      query: { product_types: 'instance', page: '1', page_size: '100' },
+    },
+    { json: { products, total_count: products.length } },
+  );
+  for (const zone of zones) {
     const path = `/instance/v1/zones/${zone}/products/servers`;
     const query = { page: '1', per_page: '100' };
     const headers = { 'x-total-count': '1' };

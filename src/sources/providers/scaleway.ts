@@ -5,27 +5,48 @@ import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { amount, count, countOrNone, label, quantity } from '../fields.ts';
 import { nextLink } from '../link.ts';
 import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
-import { readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow } from '../rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
-/** The largest page that the API gives; without being asked it gives 50. */
+/** The largest page that the Instance API gives; without being asked it gives 50. The catalogue gives it as well. */
 const PER_PAGE = 100;
-
-/** No endpoint lists the zones, and none tells of all of them. */
-const ZONES: ReadonlyMap<string, string> = new Map([
-  ['fr-par-1', 'Paris 1'],
-  ['fr-par-2', 'Paris 2'],
-  ['fr-par-3', 'Paris 3'],
-  ['nl-ams-1', 'Amsterdam 1'],
-  ['nl-ams-2', 'Amsterdam 2'],
-  ['nl-ams-3', 'Amsterdam 3'],
-  ['pl-waw-1', 'Warsaw 1'],
-  ['pl-waw-2', 'Warsaw 2'],
-  ['pl-waw-3', 'Warsaw 3'],
-]);
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
+const PRODUCTS = '/product-catalog/v2alpha1/public-catalog/products';
+
+/** Names alone: which zones are read, the product catalogue says. A zone of another place has its code for a name. */
+const PLACES: ReadonlyMap<string, string> = new Map([
+  ['fr-par', 'Paris'],
+  ['it-mil', 'Milan'],
+  ['nl-ams', 'Amsterdam'],
+  ['pl-waw', 'Warsaw'],
+]);
+
+/**
+ * The shape is that of `ListPublicCatalogProductsResponse` in Scaleway's own SDK,
+ * https://github.com/scaleway/scaleway-sdk-go/blob/main/api/product_catalog/v2alpha1/product_catalog_sdk.go.
+ */
+const Products = z.object({ products: z.array(z.unknown()), total_count: z.int() });
+const Product = z.object({
+  sku: label,
+  /** "Precisely one of Global, Region, Zone, Datacenter must be set." */
+  locality: z
+    .object({
+      zone: z
+        .string()
+        .regex(/^[a-z0-9]+(-[a-z0-9]+)+$/, { error: 'must be a zone such as fr-par-1' })
+        .nullish(),
+      region: z.string().nullish(),
+      datacenter: z.string().nullish(),
+      global: z.boolean().nullish(),
+    })
+    .refine((locality) => Object.values(locality).some((place) => place != null), {
+      error: 'must have one of zone, region, datacenter and global',
+    }),
+  /** Of those that it lists unasked only `retired` ones cannot be used any more. */
+  status: z.string().nullish(),
+});
 
 /** By the name of the type. */
 const Page = z.object({ servers: z.record(z.string(), z.unknown()) });
@@ -52,12 +73,18 @@ const Availability = z.object({
   }),
 });
 
-/** Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types. */
+/**
+ * Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types and
+ * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/.
+ *
+ * The Instance API does not list its zones; the product catalogue does, by naming each product's. A catalogue that
+ * cannot be read ends the run: what is stored stays as it was.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'scaleway',
   provider: { id: 8, name: 'Scaleway' },
   baseUrl: 'https://api.scaleway.com',
-  endpoints: [SERVERS, AVAILABILITY],
+  endpoints: [PRODUCTS, SERVERS, AVAILABILITY],
   credentials: 'none',
   memoryUnit: 'bytes',
   currency: 'EUR',
@@ -66,8 +93,8 @@ export const adapter: CatalogueAdapter = {
   async *catalogue({ http }) {
     let failed: unknown;
     let read = 0;
-    for (const [zone, name] of ZONES) {
-      yield { kind: 'region', code: zone, name };
+    for (const zone of yield* listZones(http)) {
+      yield { kind: 'region', code: zone, name: nameOf(zone) };
       try {
         const items: CatalogueItem[] = [];
         for await (const item of itemsOf(http, zone)) items.push(item);
@@ -83,6 +110,43 @@ export const adapter: CatalogueAdapter = {
     if (read === 0) throw failed;
   },
 };
+
+/** Every zone in which some type of instance is sold, in the order of their codes. */
+async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
+  const zones = new Set<string>();
+  const pageOf = new Map<string, number>();
+  let fetched = 0;
+  for (let page = 1, more = true; more; page++) {
+    if (page > MOST_PAGES) throw endlessPages(PRODUCTS);
+    const query = { product_types: 'instance', page, page_size: PER_PAGE };
+    const { products, total_count: advertised } = (await http.json(PRODUCTS, Products, { query })).data;
+    for (const row of products) {
+      fetched += 1;
+      const { value: product, reason } = readRow(Product, row);
+      if (product === undefined) {
+        yield rejectedRow(labelIn(row, 'sku') ?? `product ${fetched}`, reason, {});
+        continue;
+      }
+      // A page does not say its number, and one that came twice would hide another.
+      const before = pageOf.get(product.sku);
+      if (before !== undefined && before !== page)
+        throw anotherPage(PRODUCTS, page, `got ${product.sku}, which page ${before} had`);
+      pageOf.set(product.sku, page);
+      if (product.locality.zone != null && product.status !== 'retired') zones.add(product.locality.zone);
+    }
+    more = page * PER_PAGE < advertised && fetched < advertised;
+    if (!more) yield { kind: 'total', of: 'products', advertised, fetched };
+  }
+  if (zones.size === 0) throw nothingListed(`${PRODUCTS}: zones`);
+  return [...zones].sort();
+}
+
+/** `fr-par-1` → `Paris 1`, as Scaleway itself calls it. */
+function nameOf(zone: string): string {
+  const { region = '', number } = /^(?<region>.+)-(?<number>\d+)$/.exec(zone)?.groups ?? {};
+  const place = PLACES.get(region);
+  return place === undefined ? zone : `${place} ${number}`;
+}
 
 async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<CatalogueItem> {
   const types = yield* list(http, SERVERS.replace('{zone}', zone), `server types of ${zone}`);

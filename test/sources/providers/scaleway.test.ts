@@ -9,6 +9,8 @@ const ZONES = ['fr-par-1', 'fr-par-2', 'fr-par-3', 'nl-ams-1', 'nl-ams-2', 'nl-a
   'pl-waw-2',
   'pl-waw-3',
 ]);
+const CATALOGUE = '/product-catalog/v2alpha1/public-catalog/products';
+const productsOf = (page: number) => ({ product_types: 'instance', page: String(page), page_size: '100' });
 const pathOf = (zone: string) => `/instance/v1/zones/${zone}/products/servers`;
 const query = (page: number) => ({ page: String(page), per_page: '100' });
 
@@ -29,9 +31,19 @@ function page(servers: object, headers: Record<string, string> = {}): FakeAnswer
 const some = page({ 'PLAY2-NANO': { ...dev1, ncpus: 1 } });
 const stocked = page({ 'PLAY2-NANO': { availability: 'available' } });
 
+function product(zone: string, fields: object = {}): object {
+  return { sku: `/compute/play2_nano/run_${zone}`, locality: { zone }, ...fields };
+}
+
+function catalogue(products: readonly object[], total = products.length): FakeAnswer {
+  return { json: { products, total_count: total } };
+}
+
 /** Everything that comes when all zones but the first have one type each. */
 async function read(servers: FakeAnswer[], availability: FakeAnswer = stocked): Promise<CatalogueItem[]> {
   await using upstream = await fakeUpstream();
+  const zones = ZONES.map((zone) => product(zone));
+  upstream.expect({ path: CATALOGUE, query: productsOf(1) }, catalogue(zones));
   const first = pathOf('fr-par-1');
   for (const [index, answer] of servers.entries()) {
     upstream.expect({ path: first, query: query(index + 1), times: 'any' }, answer);
@@ -138,8 +150,95 @@ describe('a zone of Scaleway', () => {
 
   it('ends the run when no other can be read either', async () => {
     await using upstream = await fakeUpstream();
+    const zones = ZONES.map((zone) => product(zone));
+    upstream.expect({ path: CATALOGUE, query: productsOf(1) }, catalogue(zones));
     for (const zone of ZONES) upstream.expect({ path: pathOf(zone), query: query(1) }, { status: 502 });
     await expect(readCatalogue(adapter, upstream.url)).rejects.toMatchObject({ kind: 'retry' });
+  });
+});
+
+describe('the zones of Scaleway', () => {
+  /** What comes of these pages of the product catalogue, where each zone that is asked for has one type. */
+  async function zonesOf(pages: readonly FakeAnswer[], asked: readonly string[]) {
+    await using upstream = await fakeUpstream();
+    for (const [index, answer] of pages.entries())
+      upstream.expect({ path: CATALOGUE, query: productsOf(index + 1) }, answer);
+    for (const zone of asked) {
+      upstream.expect({ path: pathOf(zone), query: query(1) }, some);
+      upstream.expect({ path: `${pathOf(zone)}/availability`, query: query(1) }, stocked);
+    }
+    const items = await readCatalogue(adapter, upstream.url);
+    const names = items.flatMap((item) => (item.kind === 'region' ? [[item.code, item.name]] : []));
+    return { items, names: Object.fromEntries(names) };
+  }
+
+  it('are those of the product catalogue, and no other is asked for', async () => {
+    const products = ['nl-ams-1', 'it-mil-1', 'xx-abc-2'].map((zone) => product(zone));
+    const { names, items } = await zonesOf([catalogue(products)], ['nl-ams-1', 'it-mil-1', 'xx-abc-2']);
+    // The catalogue has no names: of a place that is not known yet the code stands for it.
+    expect(names).toEqual({ 'nl-ams-1': 'Amsterdam 1', 'it-mil-1': 'Milan 1', 'xx-abc-2': 'xx-abc-2' });
+    expect(fates(items)).toEqual(['offered', 'offered', 'offered']);
+    expect(items).toContainEqual({ kind: 'total', of: 'products', advertised: 3, fetched: 3 });
+  });
+
+  it('are read to the last page', async () => {
+    const first = Array.from({ length: 100 }, (_, index) => product('fr-par-1', { sku: `/${index}` }));
+    const { names } = await zonesOf(
+      [catalogue(first, 101), catalogue([product('fr-par-2')], 101)],
+      ['fr-par-1', 'fr-par-2'],
+    );
+    expect(Object.keys(names)).toEqual(['fr-par-1', 'fr-par-2']);
+  });
+
+  it('are none where a product is sold elsewhere than in a zone, or not at all any more', async () => {
+    const products = [
+      product('fr-par-1'),
+      product('nl-ams-9', { status: 'retired' }),
+      ...[{ global: true }, { region: 'pl-waw' }, { datacenter: 'DC2', zone: null }].map((locality, index) =>
+        product('', { sku: `/elsewhere/${index}`, locality }),
+      ),
+    ];
+    const { names, items } = await zonesOf([catalogue(products)], ['fr-par-1']);
+    expect(Object.keys(names)).toEqual(['fr-par-1']);
+    expect(fates(items)).toEqual(['offered']);
+  });
+
+  it.each([
+    ['says nothing of where it is sold', { locality: {} }, 'locality must have one of zone, region'],
+    ['has a zone that is none', { locality: { zone: '../../admin' } }, 'locality.zone must be a zone'],
+    ['has no locality', { locality: undefined }, 'locality'],
+  ])('are read on past a product that %s, which is told', async (_, fields, reason) => {
+    const { items } = await zonesOf([catalogue([product('odd', fields), product('fr-par-1')])], ['fr-par-1']);
+    expect(items.filter((item) => item.kind === 'rejected')).toEqual([
+      {
+        kind: 'rejected',
+        key: '/compute/play2_nano/run_odd',
+        reason: expect.stringContaining(reason),
+      },
+    ]);
+    expect(fates(items).toSorted()).toEqual(['offered', 'rejected']);
+  });
+
+  it.each<[string, FakeAnswer[], string, string]>([
+    ['cannot be read', [{ status: 503 }], 'retry', CATALOGUE],
+    ['lists nothing', [catalogue([])], 'invalid', 'lists nothing'],
+    ['has no zone', [catalogue([product('', { locality: { global: true } })])], 'invalid', 'lists nothing'],
+    [
+      'gives a page twice',
+      [1, 2].map(() =>
+        catalogue(
+          Array.from({ length: 100 }, (_, index) => product('fr-par-1', { sku: `/${index}` })),
+          200,
+        ),
+      ),
+      'invalid',
+      'asked for page 2, got /0, which page 1 had',
+    ],
+  ])('are not known when the catalogue %s, and nothing is read', async (_, pages, kind, message) => {
+    await expect(zonesOf(pages, [])).rejects.toMatchObject({
+      kind,
+      message: expect.stringContaining(message),
+    });
   });
 });
 
