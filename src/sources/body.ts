@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { failureOfJson } from './json-entries.ts';
 import { problemsOf } from './problems.ts';
 import { SourceError } from './source.ts';
 
@@ -31,32 +32,26 @@ export function tooLarge(maxBytes: number, where: string): SourceError {
 
 /**
  * Whether something tells how long a body is: one that ends with its connection looks whole when it was cut.
- * @param has whether the answer has this header
+ * @param header the value of one of the answer's headers
  */
-export function isFramed(has: (header: string) => boolean): boolean {
-  return has('content-length') || has('transfer-encoding');
+export function isFramed(header: (name: string) => string | null): boolean {
+  // RFC 9112: with any other last coding the body ends with the connection too.
+  const transferCodings = header('transfer-encoding');
+  if (transferCodings !== null) return /(^|,)\s*chunked\s*$/i.test(transferCodings);
+  return header('content-length') !== null;
 }
 
 /**
- * The document in a body. `mayBeCut` says that nothing told how long the body would be, so that broken JSON can be
- * a cut connection as well.
- * @throws SourceError `invalid` (`retry` for what may have been cut), naming the first fields that do not fit
+ * The document in a body.
+ * @throws SourceError `retry` for a document that ends too early, even where the answer says that it is whole: it was
+ *   cut on the way to who sends it; else `invalid`, naming the first fields that do not fit
  */
-export function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string, mayBeCut = false): T {
+export function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string): T {
   let document: unknown;
   try {
     document = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (cause) {
-    if (/^\s*</.test(Buffer.from(bytes.subarray(0, 100)).toString('latin1'))) {
-      throw new SourceError('invalid', `${where} answers HTML or XML where JSON is expected; check the URL`);
-    }
-    // The parser's own message quotes the body, which may hold what must not be logged.
-    if (mayBeCut) throw new SourceError('retry', `${where} answers JSON that breaks off or is broken`);
-    const problem = cause instanceof SyntaxError ? 'no valid JSON' : 'text that is no valid UTF-8';
-    throw new SourceError(
-      'invalid',
-      `${where} answers ${bytes.byteLength === 0 ? 'an empty body' : problem}`,
-    );
+  } catch {
+    throw failureOfJson(bytes, where);
   }
   const parsed = schema.safeParse(document);
   if (!parsed.success) {

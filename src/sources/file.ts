@@ -101,10 +101,21 @@ async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Prom
   return stats.size;
 }
 
-/** Opened when its first piece is asked for, closed however the reading ends. */
+/**
+ * Opened when its first piece is asked for, closed however the reading ends. One that is written meanwhile may be half
+ * of what it is to be; one that another file replaces is read as it was.
+ */
 async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   await using file = await open(path, 'r');
+  const before = await file.stat();
   yield* file.createReadStream({ signal, autoClose: false });
+  const after = await file.stat();
+  if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) {
+    throw new SourceError(
+      'retry',
+      `${path} was changed while it was read; replace a file by renaming a new one over it`,
+    );
+  }
 }
 
 function pathIn(url: URL): string {

@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { VERSION } from '../package.ts';
-import { isFramed, parseJson, readBytes, tooLarge } from './body.ts';
+import { parseJson, readBytes, tooLarge } from './body.ts';
+import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
+import { get } from './get.ts';
 import {
   type CredentialKind,
   type DocumentVersion,
@@ -46,27 +48,28 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   if (given === undefined || given.protocol === 'file:')
     return openSourceFile(given ?? options.baseUrl, options);
   const base = given;
-  const common = new Headers({
-    accept: 'application/json',
-    'user-agent': options.userAgent ?? `fleetbook/${VERSION}`,
-  });
+  const common = new Headers({ accept: 'application/json', 'accept-encoding': ACCEPTED_CODINGS });
+  if (options.userAgent !== undefined) common.set('user-agent', options.userAgent);
   const authorization = readAuthorization(options.credentials, options.token);
   if (authorization !== undefined)
     common.set(options.credentials === 'x-auth-token' ? 'x-auth-token' : 'authorization', authorization);
 
   /** Follows redirects and answers with the response of the last address, its body still unread. */
-  async function get(first: URL, signal: AbortSignal, { headers: own = {} }: JsonRequest): Promise<Response> {
+  async function follow(
+    first: URL,
+    signal: AbortSignal,
+    { headers: own = {} }: JsonRequest,
+  ): Promise<Opened> {
     const headers = new Headers(common);
     for (const [name, value] of Object.entries(own)) headers.set(name, value);
     let url = first;
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-      const response = await fetch(url, { headers, signal, redirect: 'manual' });
-      const location =
-        response.status >= 300 && response.status < 400 && response.status !== 304
-          ? response.headers.get('location')
-          : null;
-      if (location === null) return response;
-      await response.body?.cancel();
+      const response = await get(url, { headers: Object.fromEntries(headers), signal });
+      const opened = { response, status: response.statusCode ?? 0, headers: headersOf(response), url };
+      const isRedirect = opened.status >= 300 && opened.status < 400 && opened.status !== 304;
+      const location = isRedirect ? opened.headers.get('location') : null;
+      if (location === null) return opened;
+      response.destroy();
       url = redirected(url, location, authorization !== undefined);
     }
     throw new SourceError('invalid', `${shown(first)} redirects more than ${MOST_REDIRECTS} times`);
@@ -79,24 +82,20 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     maxBytes: number,
     request: JsonRequest,
     known: DocumentVersion | undefined,
-  ): Promise<Response> {
-    const headers = { ...request.headers, ...conditions(known) };
-    const response = await get(url, signal, { ...request, headers });
-    if (response.status === 304 && known !== undefined) {
-      await response.body?.cancel();
-      throw new NotModified({ unmodified: known, headers: response.headers });
+  ): Promise<Opened> {
+    const own = { ...request.headers, ...conditions(known) };
+    const opened = await follow(url, signal, { ...request, headers: own });
+    const { response, status, headers } = opened;
+    if (status === 304 && known !== undefined) {
+      response.destroy();
+      throw new NotModified({ unmodified: known, headers });
     }
-    const failure = failureOfStatus(
-      response.status,
-      response.headers,
-      shown(url),
-      options.now?.() ?? new Date(),
-    );
-    if (failure !== undefined || Number(response.headers.get('content-length')) > maxBytes) {
-      await response.body?.cancel();
+    const failure = failureOfStatus(status, headers, shown(url), options.now?.() ?? new Date());
+    if (failure !== undefined || Number(headers.get('content-length')) > maxBytes) {
+      response.destroy();
       throw failure ?? tooLarge(maxBytes, shown(url));
     }
-    return response;
+    return opened;
   }
 
   /** What a failed request fails with: the reason of a signal that ended it, else a SourceError. */
@@ -123,10 +122,9 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     const ended = endedBy(request);
     const signal = AbortSignal.any([deadline, ...ended]);
     try {
-      const response = await open(url, signal, options.maxBytes, request, versions?.get(versionKey(url)));
-      const bytes = await readBytes(response.body ?? ReadableStream.from([]), options.maxBytes, where);
-      const framed = isFramed((header) => response.headers.has(header));
-      return { data: parseJson(bytes, schema, where, !framed), ...answered(response, url) };
+      const opened = await open(url, signal, options.maxBytes, request, versions?.get(versionKey(url)));
+      const bytes = await readBytes(bodyOf(opened, where), options.maxBytes, where);
+      return { data: parseJson(bytes, schema, where), ...answered(opened, url) };
     } catch (error) {
       throw meaning(error, where, deadline.aborted, ended);
     }
@@ -142,9 +140,9 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
     try {
       const known = versions?.get(versionKey(url));
-      const response = await silence.during(open(url, signal, maxBytes, request, known));
-      const body = pieces(response.body, { silence, maxBytes, where, failed });
-      return { body, ...answered(response, url) };
+      const opened = await silence.during(open(url, signal, maxBytes, request, known));
+      const body = pieces(bodyOf(opened, where), { silence, maxBytes, where, failed });
+      return { body, ...answered(opened, url) };
     } catch (error) {
       throw failed(error);
     }
@@ -164,9 +162,34 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   };
 }
 
-function answered({ url, headers }: Response, asked: URL): Omit<StreamAnswer, 'body'> {
+/** An answer whose body is still unread. */
+interface Opened {
+  readonly response: IncomingMessage;
+  readonly status: number;
+  readonly headers: Headers;
+  /** The address that answered, after redirects. */
+  readonly url: URL;
+}
+
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+  return headers;
+}
+
+/** The body as it was before it was compressed. However its reading ends, the connection is let go. */
+async function* bodyOf({ response, headers }: Opened, where: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* decoded(response, headers.get('content-encoding') ?? undefined, where);
+  } finally {
+    response.destroy();
+  }
+}
+
+function answered({ url, headers }: Opened, asked: URL): Omit<StreamAnswer, 'body'> {
   const version = versionIn(headers, asked);
-  return { headers, url: url === '' ? asked : new URL(url), ...(version === undefined ? {} : { version }) };
+  return { headers, url, ...(version === undefined ? {} : { version }) };
 }
 
 /** The address as an operator may see it: queries can hold keys. */

@@ -64,6 +64,23 @@ export async function* entriesOf(
   tokens.end();
 }
 
+/**
+ * What is wrong with a text that JSON.parse refused, which does not tell an early end from an error in the middle.
+ * @returns SourceError `retry` when it ends too early, else `invalid`; its message quotes nothing of the text
+ */
+export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
+  const tokens = tokenizer(where);
+  try {
+    for (let at = 0; at < bytes.length; at += BYTES_AT_ONCE)
+      tokens.next(bytes.subarray(at, at + BYTES_AT_ONCE));
+    tokens.end();
+  } catch (error) {
+    if (error instanceof SourceError) return error;
+    throw error;
+  }
+  return new SourceError('invalid', `${where} answers no valid JSON`);
+}
+
 /** The parser's stages are called as functions: as the streams that they can be, they take three times as long. */
 function tokenizer(where: string) {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -74,26 +91,32 @@ function tokenizer(where: string) {
   let begun = false;
   return {
     next(bytes: Uint8Array): readonly Token[] {
-      let text = '';
+      let text: string | undefined;
       try {
         text = decoder.decode(bytes, { stream: true });
         const tokens = parse(text);
         return tokens === none ? [] : getManyValues(tokens);
       } catch {
         // The parser's own message quotes the body, which may hold what must not be logged.
-        const isMarkup = !begun && /^\s*</.test(text);
-        const problem = isMarkup ? 'HTML or XML where JSON is expected; check the URL' : 'no valid JSON';
-        throw new SourceError('invalid', `${where} answers ${problem}`);
+        throw new SourceError('invalid', `${where} answers ${problemOf(text, begun)}`);
       } finally {
-        begun ||= text.trim() !== '';
+        begun ||= text?.trim() !== '';
       }
     },
     end(): void {
       try {
         parse(none);
       } catch {
-        throw new SourceError('retry', `${where} answers JSON that breaks off`);
+        const said = begun ? 'JSON that breaks off' : 'an empty body';
+        throw new SourceError('retry', `${where} answers ${said}`);
       }
     },
   };
+}
+
+/** @param text undefined where it could not be decoded */
+function problemOf(text: string | undefined, begun: boolean): string {
+  if (text === undefined) return 'text that is no valid UTF-8';
+  if (!begun && /^\s*</.test(text)) return 'HTML or XML where JSON is expected; check the URL';
+  return 'no valid JSON';
 }

@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { CsvError, type Info, parse } from 'csv-parse';
 import { z } from 'zod';
-import { parseJson, readBytes } from './body.ts';
+import { isFramed, parseJson, readBytes } from './body.ts';
 import { nothingListed } from './listing.ts';
 import { SourceError, type SourceHttp, type StreamAnswer } from './source.ts';
 
@@ -42,12 +42,13 @@ export async function* priceRowsIn(
   columns: readonly string[],
 ): AsyncGenerator<PriceRow> {
   const where = url.protocol === 'file:' ? fileURLToPath(url) : url.origin + url.pathname;
-  const framed = ['content-length', 'transfer-encoding'].some((name) => headers.has(name));
+  const framed = isFramed((name) => headers.get(name));
   const { first, whole } = await opened(body);
+  if (first === '') throw new SourceError('retry', `${where} is empty, which is never taken for "all gone"`);
   let found = 0;
   // HTML is for the reader of JSON to name.
   const isJson = ['[', '{', '<'].includes(first);
-  const rows = isJson ? jsonRows(whole, where, !framed) : csvRows(whole, where, columns, framed);
+  const rows = isJson ? jsonRows(whole, where) : csvRows(whole, where, columns, framed);
   for await (const row of rows) {
     found += 1;
     yield row;
@@ -80,13 +81,9 @@ async function opened(
   return { first, whole: whole() };
 }
 
-async function* jsonRows(
-  body: AsyncIterable<Uint8Array>,
-  where: string,
-  mayBeCut: boolean,
-): AsyncGenerator<PriceRow> {
+async function* jsonRows(body: AsyncIterable<Uint8Array>, where: string): AsyncGenerator<PriceRow> {
   const bytes = await readBytes(body, MOST_JSON_BYTES, where);
-  const rows = parseJson(bytes, z.array(z.unknown()), where, mayBeCut);
+  const rows = parseJson(bytes, z.array(z.unknown()), where);
   for (const [index, row] of rows.entries()) yield { at: `row ${index + 1}`, row };
 }
 

@@ -35,18 +35,17 @@ export interface PiecesOptions {
 
 /** A body piece by piece, asked for only as fast as it is used. Leaving it early ends the request. */
 export async function* pieces(
-  body: ReadableStream<Uint8Array> | null,
+  body: AsyncIterable<Uint8Array>,
   { silence, maxBytes, where, failed }: PiecesOptions,
 ): AsyncGenerator<Uint8Array, void> {
-  const reader = body?.getReader();
-  if (reader === undefined) return;
+  const reader = body[Symbol.asyncIterator]();
   let length = 0;
   try {
     for (;;) {
-      const { done, value } = await silence.during(reader.read()).catch((error: unknown) => {
+      const { done, value } = await silence.during(reader.next()).catch((error: unknown) => {
         throw failed(error);
       });
-      if (done) return;
+      if (done === true) return;
       length += value.byteLength;
       if (length > maxBytes) throw tooLarge(maxBytes, where);
       yield value;
@@ -55,6 +54,6 @@ export async function* pieces(
     }
   } finally {
     // Rejects with what the body has already failed with.
-    await reader.cancel().catch(() => {});
+    await reader.return?.()?.catch(() => {});
   }
 }

@@ -230,8 +230,10 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
         await failure(reading(page, { status, json: { message: 'no' } }), 'misconfigured');
       if (!own.ownClient)
         for (const status of [404, 410]) await failure(reading(page, { status, json: {} }), 'gone');
-      for (const answer of [html, { raw: '' }, { json: 'all well' }, { json: null }, { status: 204 }])
+      for (const answer of [html, { json: 'all well' }, { json: null }, { status: 204 }])
         await failure(reading(page, answer), 'invalid');
+      // Cut before it began.
+      await failure(reading(page, { raw: '' }), 'retry');
     },
   );
 

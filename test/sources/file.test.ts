@@ -1,4 +1,4 @@
-import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtempDisposable, rename, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -35,7 +35,7 @@ it('a file has the same size cap and the same strictness as an answer', async ()
     kind: 'invalid',
     message: expect.stringContaining('1000 bytes'),
   });
-  await writeFile(path, '{"names":');
+  await writeFile(path, '{"names"}');
   await expect(open(path).json('', Names)).rejects.toMatchObject({
     kind: 'invalid',
     message: expect.stringContaining('no valid JSON'),
@@ -45,6 +45,53 @@ it('a file has the same size cap and the same strictness as an answer', async ()
     kind: 'invalid',
     message: expect.stringContaining('names[0]'),
   });
+});
+
+it('a file that is only half written is to be tried again', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.json');
+  await writeFile(path, '{"names":');
+  await expect(open(path).json('', Names)).rejects.toMatchObject({
+    kind: 'retry',
+    message: expect.stringContaining('JSON that breaks off'),
+  });
+});
+
+it.each([
+  ['grows', (path: string) => appendFile(path, 'name')],
+  ['shrinks', (path: string) => truncate(path, 100_000)],
+  ['is written anew', (path: string) => writeFile(path, 'y'.repeat(1_000_000))],
+])('a file that %s while it is read is to be tried again', async (_, change) => {
+  await using at = await folder();
+  const path = join(at.path, 'names.csv');
+  await writeFile(path, 'x'.repeat(1_000_000));
+  await utimes(path, new Date(0), new Date(0));
+  const { body } = await open(path).stream('');
+  const reading = (async () => {
+    let isFirst = true;
+    for await (const _ of body) {
+      if (isFirst) await change(path);
+      isFirst = false;
+    }
+  })();
+  await expect(reading).rejects.toMatchObject({
+    kind: 'retry',
+    message: expect.stringContaining('was changed while it was read'),
+  });
+});
+
+it('a file that another one replaces while it is read is read as it was', async () => {
+  await using at = await folder();
+  const path = join(at.path, 'names.csv');
+  await writeFile(path, 'x'.repeat(1_000_000));
+  await writeFile(`${path}.new`, 'y');
+  const { body } = await open(path).stream('');
+  let length = 0;
+  for await (const piece of body) {
+    if (length === 0) await rename(`${path}.new`, path);
+    length += piece.length;
+  }
+  expect(length).toBe(1_000_000);
 });
 
 it('a file that is not there is gone, and a folder or a device is misconfigured', async () => {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { openSourceHttp, type SourceHttpOptions } from '../../src/sources/http.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
+import { rawUpstream } from '../support/raw-upstream.ts';
 
 const Names = z.object({ names: z.array(z.string()) });
 const TOKEN = 'tok-8c1e-secret';
@@ -195,6 +196,28 @@ describe('an upstream that is unwell', () => {
     });
   });
 
+  it.each([
+    ['in a list', '{"names":["a"', 'JSON that breaks off'],
+    ['in a number', '{"names":[1.', 'JSON that breaks off'],
+    ['in a letter', Buffer.from('{"names":["ä').subarray(0, -1), 'JSON that breaks off'],
+    ['before its first letter', '', 'an empty body'],
+  ])('is to be tried again after JSON that ends %s, though its length is right', async (_, raw, says) => {
+    expect(await failure({ raw })).toMatchObject({ kind: 'retry', message: expect.stringContaining(says) });
+  });
+
+  it('is asked once more at once when it had closed the connection that was kept', async () => {
+    await using upstream = await rawUpstream();
+    const http = open(upstream.url);
+    upstream.answer = 'HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{"names":[]}';
+    upstream.keepsOpen = true;
+    await http.json('', Names);
+    await http.json('', Names);
+    expect(upstream.connections).toBe(1);
+    upstream.resetsNext = true;
+    expect((await http.json('', Names)).data).toEqual({ names: [] });
+    expect(upstream.connections).toBe(2);
+  });
+
   it('is to be tried again when it does not answer within the deadline', async () => {
     const failed = await failure({ after: new Promise(() => {}) }, { deadlineMs: 30 });
     expect(failed).toMatchObject({ kind: 'retry', message: expect.stringContaining('within 30 ms') });
@@ -231,8 +254,7 @@ describe('an answer that no repetition mends', () => {
 
   it.each([
     ['HTML', '<!doctype html><title>Sorry</title>', 'HTML'],
-    ['broken JSON', '{"names":["a"', 'no valid JSON'],
-    ['nothing', '', 'an empty body'],
+    ['broken JSON', '{"names":["a"}', 'no valid JSON'],
     ['no text', Buffer.from([0x22, 0xff, 0xfe, 0x22]), 'no valid UTF-8'],
   ])('is invalid when it is %s', async (_, raw, says) => {
     expect(await failure({ raw })).toMatchObject({ kind: 'invalid', message: expect.stringContaining(says) });

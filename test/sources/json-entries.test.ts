@@ -87,7 +87,6 @@ describe('a large document', () => {
     ['inside an entry', document.slice(0, document.indexOf('ü'))],
     ['inside what is not wanted', document.slice(0, document.indexOf('Reserved') + 14)],
     ['before its last bracket', document.slice(0, -1)],
-    ['before it begins', ''],
   ])('that breaks off %s is to be tried again', async (_, text) => {
     const reading = read(piecesOf(text));
     await expect(reading).rejects.toBeInstanceOf(SourceError);
@@ -97,13 +96,20 @@ describe('a large document', () => {
     });
   });
 
+  it('that is empty is to be tried again', async () => {
+    await expect(read(piecesOf(''))).rejects.toMatchObject({
+      kind: 'retry',
+      message: 'the file answers an empty body',
+    });
+  });
+
   it.each([
     ['is HTML', '\n<!doctype html><p>secret', 'HTML or XML where JSON is expected'],
     ['has a comma too much', '{"products":{"secret":1,,}}', 'no valid JSON'],
     ['is broken where nothing is wanted', '{"other":{"secret" 1}}', 'no valid JSON'],
     ['closes what it has not opened', '{"products":{"secret":[}]}}', 'no valid JSON'],
     ['goes on behind its end', '{} {"secret": 1}', 'no valid JSON'],
-    ['is no text', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22]), 'no valid JSON'],
+    ['is no text', Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22]), 'text that is no valid UTF-8'],
   ])('that %s is invalid, and not quoted', async (_, text, problem) => {
     const error = await read(piecesOf(text)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({

@@ -92,7 +92,6 @@ describe('a price list in CSV', () => {
       /longer than 100000 characters/,
     ],
     ['names columns and nothing else', 'name,price\n', /lists nothing/],
-    ['is empty', '', /lists nothing/],
     ['is in another encoding', Buffer.from('name,price\nGr\xf6\xdfe,1\n', 'latin1'), /is no text in UTF-8/],
   ])('that %s is invalid as a whole', async (_, raw, message) => {
     const failed = await failure({ raw }, ['name', 'price']);
@@ -110,6 +109,13 @@ describe('a price list in CSV', () => {
   });
 });
 
+it.each(['', '\n \n'])('a price list that is empty (%j) was cut, or is not written yet', async (raw) => {
+  expect(await failure({ raw })).toMatchObject({
+    kind: 'retry',
+    message: expect.stringContaining('is empty'),
+  });
+});
+
 describe('a price list in JSON', () => {
   it('is told by its first character, whatever stands before that', async () => {
     const raw = '\ufeff\n  [{"name":"a"},{"name":"b","more":1},7]';
@@ -122,7 +128,7 @@ describe('a price list in JSON', () => {
 
   it.each([
     ['is an object', '{"name":"a"}', /the document expected array/],
-    ['is broken', '[{"name"]', /no valid JSON/],
+    ['is broken', '[{"name"]}', /no valid JSON/],
     ['lists nothing', '[]', /lists nothing/],
     ['is HTML', '\n<html></html>', /HTML or XML/],
   ])('that %s is invalid', async (_, raw, message) => {
@@ -141,7 +147,7 @@ it('a price list that is not there, or is no file, says so', async () => {
   await expect(read(at.path)).rejects.toMatchObject({ kind: 'misconfigured' });
   await writeFile(path, '');
   await expect(read(path)).rejects.toMatchObject({
-    kind: 'invalid',
-    message: `${path} lists nothing; an empty answer is never taken for "all gone"`,
+    kind: 'retry',
+    message: `${path} is empty, which is never taken for "all gone"`,
   });
 });

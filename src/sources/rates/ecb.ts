@@ -40,11 +40,11 @@ export const adapter = {
 
 /** @throws SourceError as `rates` does */
 export function readRates(xml: string): ReferenceRates {
+  if (isCut(xml)) throw new SourceError('retry', 'the file of rates breaks off');
   const asOf = /<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']/.exec(xml)?.[1];
   if (asOf === undefined || Number.isNaN(Date.parse(asOf))) {
     throw new SourceError('invalid', 'the answer is no file of reference rates: it names no day');
   }
-  if (!/<\/[\w:]*Envelope>\s*$/.test(xml)) throw new SourceError('retry', 'the file of rates breaks off');
   const perEuro: Record<string, string> = {};
   for (const [, attributes = ''] of xml.matchAll(/<Cube\s+(currency=[^>]*?)\/?>/g)) {
     const attribute = (name: string) => new RegExp(`\\b${name}=["']([^"']*)["']`).exec(attributes)?.[1];
@@ -62,4 +62,10 @@ export function readRates(xml: string): ReferenceRates {
   }
   if (Object.keys(perEuro).length === 0) throw new SourceError('invalid', 'the file of rates holds no rate');
   return { asOf, perEuro };
+}
+
+/** Whether it begins as that file does, or has not even begun, and lacks its end. */
+function isCut(xml: string): boolean {
+  const isPage = /<(!doctype\s+)?html\b/i.test(xml);
+  return !isPage && /^\s*(<|$)/.test(xml) && !/<\/[\w:]*Envelope>\s*$/.test(xml);
 }

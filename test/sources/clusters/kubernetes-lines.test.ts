@@ -29,6 +29,11 @@ describe('the lines of a body', () => {
     expect(await Array.fromAsync(linesOf(of(text('{"a":1}\n\n{"b"')), 100))).toEqual(['{"a":1}']);
   });
 
+  it('are text: a character that cannot be read is never replaced by another', async () => {
+    const broken = of(Buffer.from([0x22, 0xc3, 0x22, 0x0a]));
+    await expect(Array.fromAsync(linesOf(broken, 100))).rejects.toThrow('no valid UTF-8');
+  });
+
   it('have a limit, also where no end of one ever comes', async () => {
     const endless = linesOf(of(...Array.from({ length: 50 }, () => text('0123456789'))), 100);
     await expect(Array.fromAsync(endless)).rejects.toThrow('a line of more than 100 bytes');

@@ -1,9 +1,9 @@
-import { type IncomingMessage, request as plain } from 'node:http';
-import { type RequestOptions, request as secure } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { VERSION } from '../../../package.ts';
-import { isFramed, parseJson, readBytes } from '../../body.ts';
+import { parseJson, readBytes } from '../../body.ts';
+import { decoded } from '../../content-coding.ts';
 import { failureOfConnection, failureOfStatus } from '../../failure.ts';
+import { get } from '../../get.ts';
 import { SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
@@ -49,8 +49,8 @@ export class ApiServer {
     using deadline = new Deadline(deadlineMs);
     const { response, where } = await this.#get(request, deadline);
     try {
-      const bytes = await readBytes(response, MOST_PAGE_BYTES, where);
-      return parseJson(bytes, schema, where, !isFramed((header) => header in response.headers));
+      const bytes = await readBytes(bodyOf(response, where), MOST_PAGE_BYTES, where);
+      return parseJson(bytes, schema, where);
     } catch (error) {
       throw meaning(error, where, request.signal, deadline);
     } finally {
@@ -89,7 +89,8 @@ export class ApiServer {
         const connection = await orAborted(this.#connection(), signal);
         const url = addressOf(connection.base, request);
         where = url.origin + url.pathname;
-        const response = await responseOf(url, connection.options, signal);
+        const headers = { ...connection.options.headers, accept: 'application/json' };
+        const response = await get(url, { ...connection.options, headers, signal });
         const failure = failureOf(response, where, request.right);
         if (failure === undefined) return { response, where };
         response.destroy();
@@ -122,14 +123,9 @@ function addressOf(base: URL, { path, query }: ApiRequest): URL {
   return url;
 }
 
-function responseOf(url: URL, options: RequestOptions, signal: AbortSignal): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const headers = { ...options.headers, accept: 'application/json', 'user-agent': `fleetbook/${VERSION}` };
-  const asked = (url.protocol === 'http:' ? plain : secure)(url, { ...options, headers, signal });
-  asked.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
-  // Not once: a connection that is cut after its answer has begun reports that here too.
-  asked.once('response', resolve).on('error', reject).end();
-  return promise;
+/** Nothing is asked for compressed; what stands before the server may do so all the same. */
+function bodyOf(response: IncomingMessage, where: string): AsyncIterable<Uint8Array> {
+  return decoded(response, response.headers['content-encoding'], where);
 }
 
 async function* lines(
@@ -139,7 +135,7 @@ async function* lines(
   deadline: Deadline,
 ): AsyncGenerator<unknown, void> {
   try {
-    const pieces = heard(response, () => deadline.restart());
+    const pieces = heard(bodyOf(response, where), () => deadline.restart());
     for await (const line of linesOf(pieces, MOST_LINE_BYTES)) yield parsed(line, where);
   } catch (error) {
     if (deadline.passed && !signal.aborted) return;

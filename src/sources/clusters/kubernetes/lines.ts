@@ -1,6 +1,6 @@
 /**
  * Cuts a body into its lines. What follows the last line break is no line: a connection that was cut left it behind.
- * @throws RangeError for a line of more than `maxBytes`; whatever the body fails with
+ * @throws RangeError for a line of more than `maxBytes`, or one that is no UTF-8; whatever the body fails with
  */
 export async function* linesOf(
   body: AsyncIterable<Uint8Array>,
@@ -17,9 +17,18 @@ export async function* linesOf(
       length += part.byteLength;
       if (length > maxBytes) throw new RangeError(`a line of more than ${maxBytes} bytes`);
       if (end === -1) break;
-      const line = Buffer.concat(parts, length).toString('utf8');
+      const line = decoded(Buffer.concat(parts, length));
       [parts, length, from] = [[], 0, end + 1];
       if (line.trim() !== '') yield line;
     }
+  }
+}
+
+/** Never another character in place of one that cannot be read: it may be part of a name. */
+function decoded(line: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(line);
+  } catch (cause) {
+    throw new RangeError('a line that is no valid UTF-8', { cause });
   }
 }
