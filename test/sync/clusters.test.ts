@@ -49,6 +49,8 @@ describe('clusters', () => {
           disk('gp2', '0.00000000045', { size: 150.5, unit: 'GB', autoscaling: true }),
           disk('ssd', '0.060'),
           disk('gp2', '0.00000000045', { size: 1, unit: 'TiB' }),
+          disk('ssd', '0.060', { size: 0.48828125 }),
+          disk('ssd', '0.060', { size: 0.1073741824, unit: 'GB' }),
         ],
       }),
     ]);
@@ -58,6 +60,7 @@ describe('clusters', () => {
       broken: [],
     });
     const gp2 = { name: 'gp2', price: 0.00000000045, unit: 'Binary' };
+    const ssd = { name: 'ssd', price: 0.06, unit: 'Binary' };
     expect((await published()).clusters).toEqual([
       {
         name: 'Größe 1',
@@ -71,8 +74,10 @@ describe('clusters', () => {
         machine: { id: 1, cpu: 2, ram: 4, ram_unit: 'Binary' },
         disks: [
           { type: gp2, size: 150.5, unit: 'GB', autoscaling: true },
-          { type: { name: 'ssd', price: 0.06, unit: 'Binary' }, size: 100, unit: 'GiB', autoscaling: false },
+          { type: ssd, size: 100, unit: 'GiB', autoscaling: false },
           { type: gp2, size: 1, unit: 'TiB', autoscaling: false },
+          { type: ssd, size: 0.48828125, unit: 'GiB', autoscaling: false },
+          { type: ssd, size: 0.1073741824, unit: 'GB', autoscaling: false },
         ],
         created_at: '2022-02-14T10:11:26.567713',
       },

@@ -46,9 +46,9 @@ reason, and its clusters keep what they had before.
 Whose a cluster is says its namespace, or the label that the option \`organizationLabel\` names; an object without that
 label is rejected. Machine type, region, provider and creator are read from an annotation of the object, else from a
 label of it, else (type and region) from the node label that its pods are bound to by a node selector or a required node
-affinity. Cores are rounded up to whole ones; memory and volumes to whole GiB where they are written in powers of 1024
-(\`Gi\`) or as plain bytes that are whole MiB, else to whole GB. Machine and disks are those of one instance. A storage
-class is the disk type's name; Kubernetes knows no price.
+affinity. Cores and memory are rounded up to whole ones, the size of a volume is exact (\`500Mi\` is 0.48828125 GiB). Both
+are in GiB where they are written in powers of 1024 (\`Gi\`) or as plain bytes that are whole MiB, else in GB. Machine and
+disks are those of one instance. A storage class is the disk type's name; Kubernetes knows no price.
 
 ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
 

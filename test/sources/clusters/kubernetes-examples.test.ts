@@ -25,7 +25,7 @@ const samples: readonly [string, readonly object[]][] = [
   ],
   [
     'altinity-clickhouse/04-replication-zookeeper-04-medium-AWS-persistent-volume.yaml',
-    [{ shards: 1, replicas: 2, disks: [{ type: {}, size: 1, unit: 'GiB' }] }],
+    [{ shards: 1, replicas: 2, disks: [{ type: {}, size: 0.87890625, unit: 'GiB' }] }],
   ],
   [
     'altinity-clickhouse/13-distribution-03-3x3-distribution-detailed.yaml',

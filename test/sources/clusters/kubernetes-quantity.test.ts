@@ -2,6 +2,7 @@ import Big from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  diskSize,
   parseQuantity,
   wholeCores,
   wholeGigabytes,
@@ -126,5 +127,37 @@ describe('a quantity', () => {
     ['8589934592.5', 9, 'Decimal'],
   ] as const)('%s of memory are %d %s', (text, amount, unit) => {
     expect(wholeGigabytes(parsed(text))).toEqual({ amount, unit });
+  });
+
+  it.each([
+    ['500Mi', 0.48828125, 'GiB'],
+    ['1536Mi', 1.5, 'GiB'],
+    ['0.1Gi', 0.1, 'GiB'],
+    ['1.5Ti', 1536, 'GiB'],
+    ['1Ei', 1024 ** 3, 'GiB'],
+    ['1Ki', 2 ** -20, 'GiB'],
+    ['128974848', 0.1201171875, 'GiB'],
+    ['8589934592', 8, 'GiB'],
+    ['1500M', 1.5, 'GB'],
+    ['1e12', 1000, 'GB'],
+    ['129e6', 0.129, 'GB'],
+    ['100k', 0.0001, 'GB'],
+    ['1', 1e-9, 'GB'],
+    // How Kubernetes itself writes 0.1Gi.
+    ['107374182400m', 0.1073741824, 'GB'],
+  ] as const)('a volume of %s has exactly %d %s', (text, size, unit) => {
+    expect(diskSize(parsed(text))).toEqual({ size, unit });
+  });
+
+  it('is as a volume the number that is nearest to its bytes', () => {
+    fc.assert(
+      fc.property(digits, fc.constantFrom(...Object.keys(SUFFIXES)), (number, suffix) => {
+        const found = parsed(number + suffix);
+        const { size, unit } = diskSize(found);
+        const each = unit === 'GiB' ? new Big(1024).pow(3) : new Big('1e9');
+        const difference = new Big(size).times(each).minus(found.amount).abs();
+        expect(difference.lte(new Big(found.amount).times(Number.EPSILON))).toBe(true);
+      }),
+    );
   });
 });

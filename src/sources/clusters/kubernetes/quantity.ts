@@ -27,7 +27,11 @@ const DECIMAL: Readonly<Record<string, number>> = {
   E: 18,
 };
 
-const [MIB, GIB, GB] = [1024n ** 2n, 1024n ** 3n, 10n ** 9n];
+const MIB = 1024 ** 2;
+const [GIB, GB] = [1024n ** 3n, 10n ** 9n];
+/** 2^-30, of which this is every digit. */
+const GIB_PER_BYTE = '9.31322574615478515625e-10';
+const GB_PER_BYTE = '1e-9';
 const LARGEST_INTEGER = 2_147_483_647;
 
 /** Reads `500m`, `1536Mi`, `2e3`, `1G`, `.5`, `100k` exactly; undefined for what is no quantity. */
@@ -51,18 +55,28 @@ export function wholeCores({ amount }: Quantity): number {
 }
 
 /**
- * Bytes, rounded up to whole GiB when they were written in powers of 1024, else to whole GB. Bytes without a suffix
- * count as GiB when they are whole MiB: so does a manifest that states 8 GiB as 8589934592.
+ * Whether bytes count in GiB: when they were written in powers of 1024, or without a suffix as whole MiB. So does a
+ * manifest that states 8 GiB as 8589934592.
  */
-export function wholeGigabytes({ amount, binary }: Quantity): {
-  readonly amount: number;
-  readonly unit: MemoryUnit;
-} {
+function countsInGib({ amount, binary }: Quantity): boolean {
+  return binary || new Big(amount).mod(MIB).eq(0);
+}
+
+/** Bytes, rounded up to whole GiB or GB: a machine's memory is a whole number of its unit. */
+export function wholeGigabytes(quantity: Quantity): { readonly amount: number; readonly unit: MemoryUnit } {
+  const gib = countsInGib(quantity);
   // In whole bytes, rounded up, the division is exact; Big's own is rounded.
-  const whole = BigInt(new Big(amount).round(0, Big.roundUp).toFixed());
-  const gib = binary || (whole % MIB === 0n && new Big(amount).eq(whole.toString()));
+  const whole = BigInt(new Big(quantity.amount).round(0, Big.roundUp).toFixed());
   const each = gib ? GIB : GB;
   return { amount: Number((whole + each - 1n) / each), unit: gib ? 'Binary' : 'Decimal' };
+}
+
+/** Bytes as so many GiB or GB, exactly: `500Mi` are 0.48828125 GiB, `1500M` are 1.5 GB. */
+export function diskSize(quantity: Quantity): { readonly size: number; readonly unit: 'GiB' | 'GB' } {
+  const gib = countsInGib(quantity);
+  // A product of decimals is exact; only the number at the end is rounded, to the nearest one.
+  const size = Number(new Big(quantity.amount).times(gib ? GIB_PER_BYTE : GB_PER_BYTE).toFixed());
+  return { size, unit: gib ? 'GiB' : 'GB' };
 }
 
 /** Cores that a pod asks for. */

@@ -7,7 +7,7 @@ import type { ClusterKind } from '../kind.ts';
 import { Metadata, namedBy, readObject } from '../metadata.ts';
 import type { Naming } from '../naming.ts';
 import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
-import { volumeSize, wholeGigabytes } from '../quantity.ts';
+import { diskSize, volumeSize } from '../quantity.ts';
 
 const TemplateNames = z
   .object({
@@ -206,9 +206,8 @@ function disksOf(
   return found
     .filter((claim) => claim !== undefined)
     .map(({ spec: claim }) => {
-      const { amount, unit } = wholeGigabytes(claim.resources.requests.storage);
       const type = claim.storageClassName == null ? {} : { name: claim.storageClassName };
-      return { type, size: amount, unit: unit === 'Binary' ? 'GiB' : 'GB' };
+      return { type, ...diskSize(claim.resources.requests.storage) };
     });
 }
 

@@ -6,7 +6,7 @@ import type { ClusterItem } from '../../../source.ts';
 import type { ClusterKind } from '../kind.ts';
 import { Metadata, namedBy, readObject } from '../metadata.ts';
 import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
-import { volumeSize, wholeGigabytes } from '../quantity.ts';
+import { diskSize, volumeSize } from '../quantity.ts';
 
 const Storage = z
   .object({
@@ -25,9 +25,8 @@ const Storage = z
       context.addIssue({ code: 'custom', message: 'must have a size', path: ['size'] });
       return z.NEVER;
     }
-    const { amount, unit } = wholeGigabytes(given);
     const name = storageClass ?? pvcTemplate?.storageClassName;
-    return { type: name == null ? {} : { name }, size: amount, unit: unit === 'Binary' ? 'GiB' : 'GB' };
+    return { type: name == null ? {} : { name }, ...diskSize(given) };
   });
 
 const PgCluster = z.object({
