@@ -87,6 +87,8 @@ export interface DescribedCluster {
   readonly slug?: string;
   /** As the source spells it, e.g. `aws`. */
   readonly provider?: string;
+  /** What the catalogue calls that provider, where the source's word is another: `GCP` for `google`. */
+  readonly providerName?: string;
   /** Without `name`, the code is its name. */
   readonly region?: { readonly code: string; readonly name?: string };
   readonly status: string;

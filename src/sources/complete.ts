@@ -66,7 +66,7 @@ export function complete(
     key,
     name,
     ...(described.slug === undefined ? {} : { slug: described.slug }),
-    provider: own(rules.providers, spelled) ?? spelled,
+    provider: own(rules.providers, spelled) ?? described.providerName ?? spelled,
     region: { code: region.code, name: region.name ?? region.code },
     status,
     shards,

@@ -7,7 +7,6 @@ const SERVICE = [
   'state',
   'cloud_name',
   'plan',
-  'node_count',
   'node_states/0/state',
   'create_time',
 ];
@@ -32,6 +31,7 @@ export const clusterCase: ClusterCase = {
       required: ['/services', ...SERVICE.map((field) => `/services/0/${field}`)],
       optional: [
         '/services/0/node_states',
+        '/services/0/node_count',
         '/services/0/node_states/0/shard',
         '/services/0/node_states/0/shard/name',
         '/services/0/node_cpu_count',
@@ -73,6 +73,7 @@ export const clusterCase: ClusterCase = {
       key: 'acme-prod/orders',
       name: 'orders',
       provider: 'google',
+      providerName: 'GCP',
       region: { code: 'europe-west1' },
       status: 'REBALANCING',
       shards: 1,

@@ -118,6 +118,13 @@ describe('a cluster', () => {
     });
   });
 
+  it('is at the provider that the catalogue knows, unless its source names the word otherwise', () => {
+    const said = { ...WHOLE, provider: 'google', providerName: 'GCP' };
+    expect(cluster(said, {})).toEqual({ ...WHOLE, provider: 'GCP' });
+    expect(cluster(said, { providers: { google: 'Google Cloud' } }).provider).toBe('Google Cloud');
+    expect(cluster(said, { providers: { GCP: 'never asked for' } }).provider).toBe('GCP');
+  });
+
   it('whose machine is a label takes the shape that the label stands for, or keeps its name', () => {
     const labelled = { ...BARE, machine: { name: 'plan-8' } };
     const shape = { cpu: 8, ram: 32, ram_unit: 'Binary' } as const;

@@ -18,6 +18,16 @@ const STATUS: ReadonlyMap<string, string> = new Map([
   ['POWEROFF', 'Stopped'],
 ]);
 
+/**
+ * The vendors whose catalogues are read under another name than Aiven's. The prefixes are those of Aiven's list of
+ * clouds; `aws`, `azure` and `upcloud` are known under these names, since upper and lower case are the same there.
+ */
+const PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ['google', 'GCP'],
+  ['do', 'DigitalOcean'],
+  ['avn-ovh', 'OVH'],
+]);
+
 const names = z.string().regex(/^[a-z0-9_-]+( *, *[a-z0-9_-]+)*$/i, {
   error: 'must be names separated by commas',
 });
@@ -41,18 +51,30 @@ const NodeState = z.object({
   shard: z.object({ name: label.nullish(), position: countOrNone.nullish() }).nullish(),
 });
 
-const Service = z.object({
-  service_name: label,
-  state: label,
-  cloud_name: label,
-  plan: label,
-  node_count: count,
-  node_states: z.array(NodeState).nullish(),
-  node_cpu_count: count.nullish(),
-  node_memory_mb: quantity.nullish(),
-  disk_space_mb: countOrNone.nullish(),
-  create_time: instant,
-});
+/** As in Aiven's own client (`ServiceOut` of aiven/go-client-codegen), in which all that is nullish here may be left out. */
+const Service = z
+  .object({
+    service_name: label,
+    state: label,
+    cloud_name: label,
+    plan: label,
+    node_count: count.nullish(),
+    node_states: z.array(NodeState).nullish(),
+    node_cpu_count: count.nullish(),
+    node_memory_mb: quantity.nullish(),
+    disk_space_mb: countOrNone.nullish(),
+    create_time: instant,
+  })
+  .transform(({ node_count, node_states, ...service }, context) => {
+    // A node that leaves has a successor already.
+    const staying = (node_states ?? []).filter(({ state }) => state !== 'leaving');
+    const nodes = node_count ?? staying.length;
+    if (nodes > 0) return { ...service, nodes, staying };
+    const message =
+      'is missing, and node_states names no node; one of them must say how many nodes there are';
+    context.addIssue({ code: 'custom', path: ['node_count'], message });
+    return z.NEVER;
+  });
 type Service = z.infer<typeof Service>;
 
 /** The databases that Aiven runs for its customers. */
@@ -71,9 +93,9 @@ where one must not stop the others, give each a source of its own.
 |---|---|
 | \`project/service_name\` | what identifies the cluster: Aiven gives no other id, so a service that is deleted and made again under its old name is taken for the old one |
 | \`state\` | \`RUNNING\` is \`Active\`, \`POWEROFF\` is \`Stopped\`; others, such as \`REBUILDING\` and \`REBALANCING\`, stay as they are |
-| \`cloud_name\` | \`aws-eu-west-1\` is the region \`eu-west-1\` of \`aws\`; name the others in the source's \`providers\`, such as \`google\` (GCP) and \`do\` (DigitalOcean), and in its \`regions\` where Aiven abridges a code, such as \`fra\` for \`fra1\`. A cloud of your own, \`custom-…\`, is a region by its whole name, whose provider the source's \`defaults\` have to say |
+| \`cloud_name\` | \`aws-eu-west-1\` is the region \`eu-west-1\` of \`aws\`. \`google-…\` is GCP, \`do-…\` DigitalOcean, \`avn-ovh-…\` OVH; a provider that is not known here is published under Aiven's word for it. The source's \`providers\` may name any of these words otherwise, and its \`regions\` a code that Aiven abridges or spells its own way, such as \`fra\` for \`fra1\`. A cloud of your own, \`custom-…\`, is a region by its whole name, whose provider the source's \`defaults\` have to say |
 | \`node_states[].shard\` | the shards are counted; 1 where no node is in one, as in a service that is powered off |
-| \`node_count\` | divided by the shards: the replicas |
+| \`node_count\` | divided by the shards: the replicas. Where it is missing, the nodes in \`node_states\` are counted that do not leave; a service that has neither is rejected |
 | \`plan\`, \`node_cpu_count\`, \`node_memory_mb\` | the machine's name and shape; memory in GiB of 1024 MB, rounded up to a whole one |
 | \`disk_space_mb\` | one disk of so many GiB, as Aiven counts it, of which it says no more: name, unit and price are those of \`*\` in the source's \`diskTypes\` |`,
 
@@ -133,25 +155,24 @@ function described(service: Service, project: string): DescribedCluster {
     status: STATUS.get(service.state) ?? service.state,
     shards,
     // While shards are added or taken away, the nodes do not come out even.
-    replicas: Math.ceil(service.node_count / shards),
+    replicas: Math.ceil(service.nodes / shards),
     machine: machineOf(service),
     ...disksOf(service),
     createdAt: service.create_time,
   };
 }
 
-/** A node that leaves has a successor already. */
-function shardsOf({ node_states }: Service): number {
-  const staying = (node_states ?? []).filter(({ state }) => state !== 'leaving');
+function shardsOf({ staying }: Service): number {
   const shards = staying.map(({ shard }) => shard?.name ?? shard?.position?.toString());
   return Math.max(1, new Set(shards.filter((shard) => shard !== undefined)).size);
 }
 
 /** A customer's own cloud has a name that says neither its provider nor its region there. */
-function placeOf(cloud: string): Pick<DescribedCluster, 'provider' | 'region'> {
-  const [, provider, code] = /^(?!custom-)([^-]+)-(.+)$/.exec(cloud) ?? [];
+function placeOf(cloud: string): Pick<DescribedCluster, 'provider' | 'providerName' | 'region'> {
+  const [, provider, code] = /^(?!custom-)(avn-[^-]+|[^-]+)-(.+)$/.exec(cloud) ?? [];
   if (provider === undefined || code === undefined) return { region: { code: cloud } };
-  return { provider, region: { code } };
+  const providerName = PROVIDERS.get(provider);
+  return { provider, ...(providerName === undefined ? {} : { providerName }), region: { code } };
 }
 
 function machineOf({

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/aiven.ts';
 import { readOptions } from '../../../src/sources/options.ts';
+import { catalogueAdapters } from '../../../src/sources/registry.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { onlyClusters, readClusterItems } from './read.ts';
@@ -123,20 +124,62 @@ describe('a service of Aiven', () => {
     },
   );
 
-  it.each([
+  it.each<[string, string | undefined, string, string?]>([
     ['aws-eu-west-1', 'aws', 'eu-west-1'],
     ['aws-us-gov-west-1', 'aws', 'us-gov-west-1'],
-    ['google-europe-west1', 'google', 'europe-west1'],
+    ['google-europe-west1', 'google', 'europe-west1', 'GCP'],
     ['azure-germany-westcentral', 'azure', 'germany-westcentral'],
-    ['do-fra', 'do', 'fra'],
+    ['do-fra', 'do', 'fra', 'DigitalOcean'],
+    ['avn-ovh-waw1', 'avn-ovh', 'waw1', 'OVH'],
+    ['oci-us-phoenix-1', 'oci', 'us-phoenix-1'],
     ['upcloud-de-fra', 'upcloud', 'de-fra'],
     ['custom-aws-frankfurt', undefined, 'custom-aws-frankfurt'],
     ['elsewhere', undefined, 'elsewhere'],
     ['aws-', undefined, 'aws-'],
-  ])('in the cloud %s is with %s in the region %s', async (cloud_name, provider, code) => {
+  ])('in the cloud %s is with %s in the region %s', async (cloud_name, provider, code, providerName) => {
     const cluster = await clusterOf({ cloud_name });
     expect([cluster?.provider, cluster?.region]).toEqual([provider, { code }]);
+    expect(cluster?.providerName).toBe(providerName);
   });
+
+  it.each([
+    'aws-eu-west-1',
+    'azure-westeurope',
+    'do-fra',
+    'google-us-east1',
+    'upcloud-de-fra',
+    'avn-ovh-waw1',
+  ])('in the cloud %s is with a provider that has a catalogue', async (cloud_name) => {
+    const catalogues = catalogueAdapters.map(({ provider }) => provider?.name.toLowerCase());
+    const cluster = await clusterOf({ cloud_name });
+    expect(catalogues).toContain((cluster?.providerName ?? cluster?.provider)?.toLowerCase());
+  });
+
+  it('whose node_count is missing has the nodes that its node_states name, but for one that leaves', async () => {
+    const node_states = [
+      node({ name: 's_1' }),
+      node({ name: 's_1' }),
+      node({ name: 's_2' }),
+      node({ name: 's_2' }),
+      node({ name: 's_3' }, 'leaving'),
+    ];
+    for (const node_count of [undefined, null])
+      expect(await clusterOf({ node_count, node_states })).toMatchObject({ shards: 2, replicas: 2 });
+  });
+
+  it.each([{}, { node_states: null }, { node_states: [] }, { node_states: [node(null, 'leaving')] }])(
+    'that says nowhere how many nodes it has is rejected: %j',
+    async (row) => {
+      expect(await itemsOf({ node_count: undefined, ...row })).toEqual([
+        {
+          kind: 'rejected',
+          key: 'acme/orders',
+          reason:
+            'node_count is missing, and node_states names no node; one of them must say how many nodes there are',
+        },
+      ]);
+    },
+  );
 
   it.each([
     ['node_count', 0, 'a whole number above 0'],

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import { NO_RULES } from '../../src/sources/cluster-rules.ts';
+import { complete } from '../../src/sources/complete.ts';
+import { seedProviders } from '../../src/store/providers.ts';
+import { cluster, reported } from './cluster-rows.ts';
+import { LAX, openScene } from './scene.ts';
+
+const GCP = { id: 1, name: 'GCP' } as const;
+
+it('a cluster that stood under its source’s own word for a provider moves to the known one with the next sync', async () => {
+  await using scene = await openScene();
+  const organizationId = await scene.organization('org');
+  await seedProviders(scene.store.sql, [GCP]);
+  const published = async () => {
+    const content = await loadContent(scene.sql, { kind: 'clusters', organizationId });
+    return JSON.parse(content?.body.toString() ?? '') as ClusterDocument[];
+  };
+  const place = { region: { code: 'europe-west1', name: 'europe-west1' } };
+
+  // What was stored before Aiven's word was known.
+  await scene.clusters([cluster('acme/orders', { ...place, provider: 'google' })], { limits: LAX });
+  const [before] = await published();
+  expect(before?.provider).toEqual({ id: expect.any(Number), name: 'google' });
+  expect(before?.provider.id).not.toBe(GCP.id);
+
+  const said = { ...reported('acme/orders', place), provider: 'google', providerName: 'GCP' };
+  const result = await scene.clusters([complete(said, NO_RULES)], { limits: LAX });
+  expect(result).toMatchObject({ outcome: 'changed', counts: { added: 0, changed: 1, retired: 0 } });
+  const [after] = await published();
+  expect(after).toEqual({ ...before, provider: GCP, machine: { ...before?.machine, id: after?.machine.id } });
+});
