@@ -31,6 +31,7 @@ const Page = z
   .transform(({ result, nextCursor }) => ({ result, nextPageToken: nextCursor }));
 const Organization = z.object({ id: pathSegment });
 
+/** As in the vendor's OpenAPI document, in which all that is nullish here may be left out. */
 const Service = z
   .object({
     id: label,
@@ -42,11 +43,19 @@ const Service = z
     /** In place of `numReplicas` where their number scales. */
     minReplicas: count.nullish(),
     minReplicaMemoryGb: quantity.nullish(),
+    /** In place of a range where the number of replicas scales. */
+    replicaMemoryGb: quantity.nullish(),
+    /** Of all replicas; deprecated, since the vendor calls it inaccurate where there are not three of them. */
+    minTotalMemoryGb: quantity.nullish(),
     createdAt: instant,
   })
   .transform(({ numReplicas, minReplicas, ...service }, context) => {
     const replicas = numReplicas ?? minReplicas;
-    if (replicas != null) return { ...service, replicas };
+    const { minReplicaMemoryGb, replicaMemoryGb, minTotalMemoryGb } = service;
+    if (replicas != null) {
+      const share = minTotalMemoryGb == null ? undefined : minTotalMemoryGb / replicas;
+      return { ...service, replicas, replicaMemory: minReplicaMemoryGb ?? replicaMemoryGb ?? share };
+    }
     const message = 'is missing, and so is minReplicas; one of them must be a whole number above 0';
     context.addIssue({ code: 'custom', path: ['numReplicas'], message });
     return z.NEVER;
@@ -70,7 +79,7 @@ the tenant, for the source's \`organizations\`.
 | \`state\` | \`running\` is \`Active\`, \`stopped\` is \`Stopped\`, \`provisioning\` is \`Creating\`; others, such as \`idle\` and \`degraded\`, stay as they are |
 | (nothing) | 1 shard: storage is shared, and every replica has all of the data |
 | \`numReplicas\`, else \`minReplicas\` | the replicas |
-| \`minReplicaMemoryGb\` | the machine: so many GiB, rounded up, which is what a replica always has while it scales, with one CPU for each 4 of them (option \`memoryPerCpu\`), rounded up. Its name is \`16 GiB\`, to be used in the source's \`machines\`; without the field, the source's \`defaults\` have to say the machine |
+| \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: so many GiB, rounded up, which is what a replica always has while it scales, with one CPU for each 4 of them (option \`memoryPerCpu\`), rounded up. Its name is \`16 GiB\`, to be used in the source's \`machines\`; without any of these fields, the source's \`defaults\` have to say the machine |
 | (nothing) | the disks: data lies in object storage. There are none unless the source's \`defaults\` list some |`,
 
   async *clusters({ http, options }) {
@@ -123,14 +132,14 @@ function described(
     status: STATUS.get(service.state) ?? service.state,
     shards: 1,
     replicas: service.replicas,
-    ...machineOf(service.minReplicaMemoryGb, memoryPerCpu),
+    ...machineOf(service.replicaMemory, memoryPerCpu),
     createdAt: service.createdAt,
   };
 }
 
 /** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. */
-function machineOf(gib: number | null | undefined, memoryPerCpu: number): Pick<DescribedCluster, 'machine'> {
-  if (gib == null) return {};
+function machineOf(gib: number | undefined, memoryPerCpu: number): Pick<DescribedCluster, 'machine'> {
+  if (gib === undefined) return {};
   const ram = Math.ceil(gib);
   const cpu = Math.ceil(ram / memoryPerCpu);
   return { machine: { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' } };

@@ -69,6 +69,18 @@ describe('a service of ClickHouse Cloud', () => {
     expect(cluster?.machine).toEqual(machine);
   });
 
+  it.each([
+    [{ numReplicas: 3, minTotalMemoryGb: 48 }, 16],
+    [{ numReplicas: 2, minTotalMemoryGb: 24 }, 12],
+    [{ numReplicas: 5, minTotalMemoryGb: 48 }, 10],
+    [{ numReplicas: 3, minTotalMemoryGb: 48, minReplicaMemoryGb: 8 }, 8],
+    [{ numReplicas: 3, minTotalMemoryGb: 48, minReplicaMemoryGb: null }, 16],
+    [{ numReplicas: undefined, minReplicas: 2, maxReplicas: 6, replicaMemoryGb: 32 }, 32],
+    [{ numReplicas: undefined, minReplicas: 2, replicaMemoryGb: 32, minReplicaMemoryGb: 16 }, 16],
+  ])('with %j has machines of %d GiB', async (row, ram) => {
+    expect((await clusterOf(row))?.machine).toMatchObject({ name: `${ram} GiB`, ram, ramUnit: 'Binary' });
+  });
+
   it('has disks of which nothing is known, rather than none', async () => {
     expect(await clusterOf({})).not.toHaveProperty('disks');
   });
@@ -76,6 +88,7 @@ describe('a service of ClickHouse Cloud', () => {
   it.each([
     ['numReplicas', 0, 'must be a whole number above 0; it is 0'],
     ['minReplicaMemoryGb', '8', 'must be a number above 0; it is "8"'],
+    ['minTotalMemoryGb', 0, 'must be a number above 0; it is 0'],
     ['createdAt', 1732170230, 'must be an instant such as .*; it is 1732170230'],
     ['state', null, 'must be text; it is null'],
   ])('with the %s %j is rejected with both', async (field, value, says) => {
