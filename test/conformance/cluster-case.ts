@@ -29,6 +29,8 @@ export interface ClusterCase {
   readonly basePath?: string;
   readonly options?: Readonly<Record<string, string>>;
   readonly pages: readonly ClusterPage[];
+  /** What the adapter may ask for besides, once a page was refused. */
+  readonly afterRefusal?: readonly { readonly path: string; readonly json: Json }[];
   /**
    * True where the adapter asks through a client of its own: what silence, a missing page and one that has expired mean
    * to that, its own tests say.

@@ -10,9 +10,52 @@ const METADATA = ['name', 'namespace', 'uid', 'creationTimestamp'].map(
   (field) => `/items/0/metadata/${field}`,
 );
 
+/** What an API server says that it knows of one API. */
+function discovered(apiVersion: string, name: string): { readonly path: string; readonly json: Json } {
+  const json = { kind: 'APIResourceList', groupVersion: apiVersion, resources: [{ name, namespaced: true }] };
+  return { path: `/apis/${apiVersion}`, json };
+}
+
 export const clusterCase: ClusterCase = {
   ownClient: true,
+  afterRefusal: [
+    discovered('clickhouse.com/v1alpha1', 'clickhouseclusters'),
+    discovered('clickhouse.altinity.com/v1', 'clickhouseinstallations'),
+    discovered('postgresql.cnpg.io/v1', 'clusters'),
+  ],
   pages: [
+    {
+      path: '/apis/clickhouse.com/v1alpha1/clickhouseclusters',
+      query: { limit: '100' },
+      json: list(
+        'clickhouse.com/v1alpha1',
+        'ClickHouseCluster',
+        fixture('kubernetes/click-house-cluster.json'),
+      ),
+      list: 'items',
+      maps: [
+        '/items/0/metadata/labels',
+        '/items/0/metadata/annotations',
+        '/items/0/spec/podTemplate/nodeSelector',
+      ],
+      required: [
+        '/items',
+        '/metadata/resourceVersion',
+        ...METADATA,
+        '/items/0/spec/dataVolumeClaimSpec/resources/requests/storage',
+      ],
+      optional: [
+        '/items/0/status/version',
+        '/items/0/spec/replicas',
+        '/items/0/spec/shards',
+        '/items/0/spec/podTemplate',
+        '/items/0/spec/containerTemplate',
+        '/items/0/spec/dataVolumeClaimSpec',
+        '/items/0/spec/additionalDataVolumeClaimSpecs',
+        '/items/0/metadata/labels',
+      ],
+      empty: { clusters: 2 },
+    },
     {
       path: '/apis/clickhouse.altinity.com/v1/clickhouseinstallations',
       query: { limit: '100' },
@@ -41,7 +84,7 @@ export const clusterCase: ClusterCase = {
         '/items/0/metadata/annotations',
         '/items/0/spec/configuration/clusters/0/layout',
       ],
-      empty: { clusters: 1 },
+      empty: { clusters: 2 },
     },
     {
       path: '/apis/postgresql.cnpg.io/v1/clusters',
@@ -63,11 +106,28 @@ export const clusterCase: ClusterCase = {
         '/items/0/spec/walStorage',
         '/items/0/metadata/labels',
       ],
-      empty: { clusters: 1 },
+      empty: { clusters: 2 },
     },
   ],
   secrets: ['never read'],
   clusters: [
+    {
+      tenant: 'initech',
+      key: '4d3f0a52-7c1e-4f86-b0a9-3e5c7a9d3333',
+      name: 'metrics',
+      provider: 'GCP',
+      region: { code: 'europe-west1' },
+      user: { firstName: 'Grace', lastName: 'Hopper' },
+      status: 'Active',
+      shards: 2,
+      replicas: 3,
+      machine: { name: 'n2-standard-4', cpu: 4, ram: 16, ramUnit: 'Binary' },
+      disks: [
+        { type: { name: 'pd-ssd' }, size: 200, unit: 'GiB' },
+        { type: {}, size: 0.5, unit: 'GB' },
+      ],
+      createdAt: '2026-04-02T12:30:00.000000',
+    },
     {
       tenant: 'acme',
       key: '0c5b8f0e-6f0b-4c1e-9d3a-2f6f1f0a1b11/main',

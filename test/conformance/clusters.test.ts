@@ -39,7 +39,7 @@ interface Circumstances {
 /** Reads the case's pages, some of them answered otherwise. */
 async function read(
   adapter: ClusterAdapter,
-  { pages, basePath = '', options }: ClusterCase,
+  { pages, afterRefusal = [], basePath = '', options }: ClusterCase,
   { otherwise, whole = false, stored, ifNoneMatch = null, deadlineMs = 5_000, signal }: Circumstances = {},
 ): Promise<Reading> {
   await using upstream = await fakeUpstream();
@@ -49,6 +49,7 @@ async function read(
     const answer = otherwise?.(page) ?? { json: page.json };
     upstream.expect(call, { ...answer, headers: { ...page.headers, ...answer.headers } });
   }
+  for (const { path, json } of whole ? [] : afterRefusal) upstream.expect({ path, times: 'any' }, { json });
   const url = upstream.url + basePath;
   const urls = stored === undefined ? [] : pages.map(({ path }) => upstream.url + path);
   const ending = signal === undefined ? {} : { signal };

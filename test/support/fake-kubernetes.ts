@@ -51,6 +51,11 @@ interface Change {
 export interface FakeKubernetesOptions {
   /** Plurals of the resources that are installed, by group and version: `{ 'postgresql.cnpg.io/v1': 'clusters' }`. */
   readonly installed: Readonly<Record<string, string>>;
+  /**
+   * Groups and versions whose objects the credentials may not read (403, installed or not); with `*`, not even which
+   * there are.
+   */
+  readonly forbidden?: readonly string[];
   /** Bearer token that is asked for; anybody is let in without one. */
   readonly token?: string;
   /** Makes it an https server; with `ca`, clients must show a certificate. */
@@ -236,6 +241,11 @@ export class FakeKubernetes implements AsyncDisposable {
       refuse(response, 401);
       return;
     }
+    const [, discovered] = /^\/apis\/([^/]+\/[^/]+)$/.exec(url.pathname) ?? [];
+    if (discovered !== undefined && url.search === '' && request.method === 'GET') {
+      this.#discover(discovered, response);
+      return;
+    }
     const match = /^\/apis\/([^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([a-z]+)$/.exec(url.pathname);
     const [, apiVersion = '', namespace] = match ?? [];
     const wrong = this.#problem(request, match !== null, verb, query);
@@ -258,12 +268,28 @@ export class FakeKubernetes implements AsyncDisposable {
       refuse(response, found.status, found.headers);
       return;
     }
+    // As with a real one: whether it is installed is not told to whom it is forbidden.
+    if (this.#options.forbidden?.includes(apiVersion)) {
+      refuse(response, 403);
+      return;
+    }
     if (this.#installed.get(apiVersion) !== match?.[3]) {
       refuse(response, 404);
       return;
     }
     if (verb === 'list') this.#list(apiVersion, namespace, query, response);
     else this.#watch({ path: url.pathname, response }, Number(query.resourceVersion));
+  }
+
+  #discover(apiVersion: string, response: ServerResponse): void {
+    const plural = this.#installed.get(apiVersion);
+    if (this.#options.forbidden?.includes('*')) refuse(response, 403);
+    else if (plural === undefined) refuse(response, 404);
+    else {
+      const resources = [{ name: plural, namespaced: true, verbs: ['get', 'list', 'watch'] }];
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ kind: 'APIResourceList', groupVersion: apiVersion, resources }));
+    }
   }
 
   #problem(

@@ -39,9 +39,10 @@ ${KINDS.map(
 \`\`\`
 
 A kind whose operator is not installed is left out, and looked for again every five minutes while the source is watched;
-where none is installed the source fails, and nothing is changed. Without the right to a kind an API server does not say
-whether that is installed (403): leave it out by the option \`kinds\`. An object that cannot be used is left out with its
-reason, and its clusters keep what they had before.
+where none is installed the source fails, and nothing is changed. A kind that is installed and that the credentials may
+not list (403) fails the source as well: allow it, or leave it out by the option \`kinds\`. Which kinds are installed, an
+API server tells every account unless an administrator took that right away (\`system:discovery\`). An object that cannot
+be used is left out with its reason, and its clusters keep what they had before.
 
 Whose a cluster is says its namespace, or the label that the option \`organizationLabel\` names; an object without that
 label is rejected. Machine type, region, provider and creator are read from an annotation of the object, else from a

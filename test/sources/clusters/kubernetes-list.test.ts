@@ -34,6 +34,7 @@ describe('reading a Kubernetes cluster once', () => {
     expect(keysOf(items)).toEqual(['uid-a/main', 'uid-b']);
     expect(items).toMatchObject([{ cluster: { tenant: 'acme' } }, { cluster: { tenant: 'globex' } }]);
     expect(kube.taken.map(({ path }) => path)).toEqual([
+      '/apis/clickhouse.com/v1alpha1/clickhouseclusters',
       '/apis/clickhouse.altinity.com/v1/clickhouseinstallations',
       '/apis/postgresql.cnpg.io/v1/clusters',
     ]);
@@ -103,14 +104,14 @@ describe('reading a Kubernetes cluster once', () => {
       name: 'SourceError',
       kind: 'gone',
       message: expect.stringContaining(
-        'clickhouseinstallations.clickhouse.altinity.com, clusters.postgresql.cnpg.io',
+        'clickhouseclusters.clickhouse.com, clickhouseinstallations.clickhouse.altinity.com, ' +
+          'clusters.postgresql.cnpg.io',
       ),
     });
   });
 
   it.each([
     [401, 'misconfigured', /does not accept the credentials/],
-    [403, 'misconfigured', /to list clickhouseinstallations\.clickhouse\.altinity\.com/],
     [429, 'retry', /429/],
     [500, 'retry', /500/],
     [503, 'retry', /503/],
@@ -122,6 +123,30 @@ describe('reading a Kubernetes cluster once', () => {
       name: 'SourceError',
       kind,
       message: expect.stringMatching(message),
+    });
+  });
+
+  it('fails at a 403 for a kind that is installed as misconfigured, with the right that is missing', async () => {
+    await using kube = await start({ forbidden: ['clickhouse.altinity.com/v1'] });
+    kube.put(pg('a'));
+    await expect(itemsAt(kube.url)).rejects.toMatchObject({
+      name: 'SourceError',
+      kind: 'misconfigured',
+      message: expect.stringMatching(/to list clickhouseinstallations\.clickhouse\.altinity\.com/),
+    });
+  });
+
+  it('does without a kind to which it has no right where that is not installed', async () => {
+    await using kube = await start({ forbidden: ['clickhouse.com/v1alpha1'] });
+    kube.put(pg('a'));
+    expect(keysOf(await itemsAt(kube.url))).toEqual(['uid-a']);
+  });
+
+  it('fails at a 403 where it cannot be told what is installed', async () => {
+    await using kube = await start({ forbidden: ['clickhouse.com/v1alpha1', '*'] });
+    await expect(itemsAt(kube.url)).rejects.toMatchObject({
+      kind: 'misconfigured',
+      message: expect.stringMatching(/to list clickhouseclusters\.clickhouse\.com .*option kinds/),
     });
   });
 
@@ -158,7 +183,10 @@ describe('reading a Kubernetes cluster once', () => {
   });
 
   it.each([
-    [{ kinds: 'mysql' }, /kinds must be some of click-house-installation, cloud-native-pg/],
+    [
+      { kinds: 'mysql' },
+      /kinds must be some of click-house-cluster, click-house-installation, cloud-native-pg/,
+    ],
     [{ namespaces: 'a b' }, /namespaces must be names/],
     [{ organizationLabel: 'no key' }, /organizationLabel must be the key of a label/],
   ] as const)('refuses the options %j', async (options, message) => {

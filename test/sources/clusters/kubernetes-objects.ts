@@ -9,6 +9,9 @@ import type { KubernetesObject } from '../../support/fake-kubernetes.ts';
 export const CHI = fixture('kubernetes/click-house-installation.json');
 /** A CloudNativePG cluster. */
 export const PG = fixture('kubernetes/cloud-native-pg.json');
+/** A cluster of ClickHouse's own operator. */
+export const CHC = fixture('kubernetes/click-house-cluster.json');
+export const CHC_UID = '4d3f0a52-7c1e-4f86-b0a9-3e5c7a9d3333';
 export const CHI_UID = '0c5b8f0e-6f0b-4c1e-9d3a-2f6f1f0a1b11';
 export const PG_UID = '9b1f6c64-9f6e-4b53-8c6b-5a1f8f6c2d22';
 
@@ -47,7 +50,7 @@ export function having(object: Json, pointer: string, value: Json): Json {
   }));
 }
 
-/** Both operators. */
+/** Two of the operators; the others are not installed. */
 export const BOTH = {
   'clickhouse.altinity.com/v1': 'clickhouseinstallations',
   'postgresql.cnpg.io/v1': 'clusters',

@@ -18,7 +18,8 @@ describe('watching a Kubernetes cluster', () => {
     await watching.says('a×3', 'b×1', 'c×1');
     kube.remove('uid-b');
     await watching.says('a×3', 'c×1');
-    expect(kube.count('list')).toBe(2);
+    // One of them for a kind that is not installed.
+    expect(kube.count('list')).toBe(3);
     expect(kube.count('watch')).toBe(2);
   });
 

@@ -23,6 +23,9 @@ export class NotFound extends Error {
   override readonly name = 'NotFound';
 }
 
+/** The credentials lack a right (403). Its message names it. */
+export class Forbidden extends SourceError {}
+
 export interface ApiRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -237,7 +240,7 @@ export function statusFailure(
     );
   }
   if (status === 403) {
-    return new SourceError(
+    return new Forbidden(
       'misconfigured',
       `${where} answers 403: allow the credentials to ${right} (RBAC), or leave that kind out by the option kinds`,
     );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ClusterItem, SourceError } from '../../source.ts';
-import { type ApiServer, Expired, NotFound } from './api-server.ts';
+import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
 import type { Target } from './target.ts';
 
 const PAGE_SIZE = 100;
@@ -10,6 +10,9 @@ const Page = z.object({
   metadata: z.object({ resourceVersion: z.string().min(1), continue: z.string().nullish() }),
   items: z.array(z.unknown()).nullable(),
 });
+
+/** An API's discovery document, as far as it is used. */
+const Resources = z.object({ resources: z.array(z.object({ name: z.string() })) });
 
 /** Everything of one target at one moment. */
 export interface Listed {
@@ -22,7 +25,8 @@ export interface Listed {
 /**
  * Lists a target, page by page.
  * @param deadlineMs for each page
- * @returns undefined where the cluster does not know this kind of object (404)
+ * @returns undefined where the cluster does not know this kind of object (404); where the credentials lack the right to
+ *   it (403), the API's discovery document tells that from a kind that is installed
  * @throws as ApiServer.json does, but for Expired and NotFound
  */
 export async function listed(
@@ -35,6 +39,7 @@ export async function listed(
     return await inPages(server, target, PAGE_SIZE, deadlineMs, signal);
   } catch (error) {
     if (error instanceof NotFound) return undefined;
+    if (error instanceof Forbidden && !(await isKnown(server, target, deadlineMs, signal))) return undefined;
     if (!(error instanceof Expired)) throw error;
   }
   // The server has compacted its history between two pages. Only a list that is one page cannot meet that again.
@@ -44,6 +49,32 @@ export async function listed(
     if (error instanceof Expired)
       throw new SourceError('retry', `${target.path}: ${error.message} to a list`);
     throw error;
+  }
+}
+
+/**
+ * Whether the cluster knows this kind of object, as far as that can be told: any account may read what APIs there are,
+ * unless an administrator took that right away.
+ */
+async function isKnown(
+  server: ApiServer,
+  { apiVersion, plural }: Target,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const path = `/apis/${apiVersion}`;
+  try {
+    const { resources } = await server.json(
+      { path, query: {}, right: `get ${path}`, signal },
+      Resources,
+      deadlineMs,
+    );
+    return resources.some(({ name }) => name === plural);
+  } catch (error) {
+    if (error instanceof NotFound) return false;
+    // Told by no answer at all.
+    if (!(error instanceof SourceError) || error.kind === 'retry') throw error;
+    return true;
   }
 }
 

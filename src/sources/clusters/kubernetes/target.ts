@@ -6,6 +6,10 @@ import type { Settings } from './options.ts';
 /** One kind of object in one namespace, or in all of them: what one list and one watch can cover. */
 export interface Target {
   readonly path: string;
+  /** Group and version of its API, e.g. `postgresql.cnpg.io/v1`. */
+  readonly apiVersion: string;
+  /** How that API lists it among its resources. */
+  readonly plural: string;
   /** Without its verb: `clusters.postgresql.cnpg.io`. */
   readonly resource: string;
   readonly query: Readonly<Record<string, string>>;
@@ -23,6 +27,8 @@ export function targetsOf(settings: Settings): readonly Target[] {
     const [group = ''] = kind.apiVersion.split('/');
     const inNamespace = namespace === undefined ? '' : `/namespaces/${namespace}`;
     return {
+      apiVersion: kind.apiVersion,
+      plural: kind.plural,
       path: `/apis/${kind.apiVersion}${inNamespace}/${kind.plural}`,
       resource: `${kind.plural}.${group}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
       query: labelSelector === undefined ? {} : { labelSelector },
