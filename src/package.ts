@@ -20,6 +20,13 @@ export function inPackage(...segments: string[]): string {
   return join(ROOT, ...segments);
 }
 
+const MANIFEST = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+};
+
 /** The release, as package.json has it. */
-export const VERSION = (JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as { version: string })
-  .version;
+export const VERSION = MANIFEST.version;
+
+/** On which releases of Node.js the published package runs: `>=22.22`. */
+export const NODE_RANGE = MANIFEST.engines.node;

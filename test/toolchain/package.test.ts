@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { cp, mkdtempDisposable, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,27 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
+
+/** npm puts what a package and its dependencies bring before these, on the PATH of every script of their host. */
+const THE_SYSTEMS_OWN = ['node', 'nodejs', 'npm', 'npx', 'corepack', 'yarn', 'pnpm', 'sh', 'bash', 'git'];
+
+interface Manifest {
+  readonly version: string;
+  readonly bin: { readonly fleetbook: string };
+}
+
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+
+interface Lock {
+  readonly packages: Readonly<
+    Record<string, { readonly dev?: boolean; readonly bin?: string | Readonly<Record<string, string>> }>
+  >;
+}
+
+function programsOf(path: string, bin: string | Readonly<Record<string, string>> | undefined): string[] {
+  if (typeof bin === 'string') return [path.slice(path.lastIndexOf('/') + 1)];
+  return Object.keys(bin ?? {});
+}
 
 interface Packed {
   readonly files: readonly { readonly path: string }[];
@@ -32,13 +54,37 @@ describe('the published package', () => {
     }
   });
 
-  const cli = (...args: string[]) => run(process.execPath, [join(folder, 'dist/src/cli.js'), ...args]);
+  const program = () => join(folder, manifest.bin.fleetbook);
+  const cli = (...args: string[]) => run(process.execPath, [program(), ...args]);
 
   it('has a command line that is a script of its own and knows its release', async () => {
-    const source = await readFile(join(folder, 'dist/src/cli.js'), 'utf8');
-    expect(source).toMatch(/^#!\/usr\/bin\/env node\n/);
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-    expect((await cli('--version')).stdout).toBe(`${version}\n`);
+    expect(await readFile(program(), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+    expect((await cli('--version')).stdout).toBe(`${manifest.version}\n`);
+  });
+
+  it('says which Node.js it needs where it is run by an older one', async () => {
+    const older =
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.21.9' } })";
+    const outcome = run(process.execPath, [
+      '--import',
+      `data:text/javascript,${older}`,
+      program(),
+      '--version',
+    ]);
+    await expect(outcome).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^fleetbook: needs Node\.js 22\.22 or newer, and this is v\d.*\n$/),
+    });
+  });
+
+  it('brings its host no program that a script of the host may mean', async () => {
+    const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+    const brought = Object.entries(lock.packages).flatMap(([path, entry]) =>
+      path === '' || entry.dev ? [] : programsOf(path, entry.bin),
+    );
+    expect(brought).toContain('pino');
+    expect(brought.filter((name) => THE_SYSTEMS_OWN.includes(name))).toEqual([]);
   });
 
   it('finds its parts when a command needs them', async () => {
