@@ -12,6 +12,11 @@ export const lineage = pgTable(
     singleton: boolean('singleton').primaryKey().default(true),
     id: uuid('id').notNull().defaultRandom(),
     createdAt: instant('created_at').notNull().defaultNow(),
+    /**
+     * What the function `database_identity()` said where this lineage began; null until the first publication. A restored
+     * or copied database says something else.
+     */
+    databaseIdentity: text('database_identity'),
     /** Set by the first use: a database of the sample never takes live data, nor the other way round. */
     content: text('content', { enum: ['sample', 'live'] }),
     providersVersion: bigint('providers_version', { mode: 'number' }).notNull().default(1),
