@@ -69,6 +69,14 @@ program
   });
 
 program
+  .command('restored')
+  .option('--json', 'as JSON')
+  .description('after a backup was restored: publish everything anew, and run every source again')
+  .action(async (options: { json?: boolean }) => {
+    await (await import('./cli/restored.ts')).restoredCommand(commandEnvironment(process.env), options);
+  });
+
+program
   .command('status')
   .option('--json', 'as JSON')
   .description('show every source: last run, last success, next slot, counts, held batches')

@@ -6,7 +6,7 @@ import type { Config, SourceConfig } from './config.ts';
 import { cacheRedisUrl, databaseUrl, openLoggedRedis } from './connections.ts';
 import { type RunOptions, runSource } from './run-source.ts';
 import { withFence } from './snapshot/fence.ts';
-import { Publisher, type PublishObserver } from './snapshot/publish.ts';
+import { type LineageObserver, Publisher, type PublishObserver } from './snapshot/publish.ts';
 import { catalogueAdapters } from './sources/registry.ts';
 import { openStore, type Store } from './store/connect.ts';
 import { seedProviders } from './store/providers.ts';
@@ -23,8 +23,16 @@ export interface WriteTier extends AsyncDisposable {
 /** Statements of a transaction follow each other at once: a writer that is silent for so long is frozen. */
 const SILENT_IN_TRANSACTION_MS = 60_000;
 
-/** Everything that `work` and the commands write with. */
-export function composeWriteTier(config: Config, logger: Logger, onPublish?: PublishObserver): WriteTier {
+/**
+ * Everything that `work` and the commands write with.
+ * @param onNewLineage hears that the database was found to be a restored one: every schedule's latest slot is due again
+ */
+export function composeWriteTier(
+  config: Config,
+  logger: Logger,
+  onPublish?: PublishObserver,
+  onNewLineage: LineageObserver = () => {},
+): WriteTier {
   const closing = new Closing();
   const store = closing.use(
     openStore({
@@ -37,7 +45,14 @@ export function composeWriteTier(config: Config, logger: Logger, onPublish?: Pub
   );
   const cache = withFence(openLoggedRedis(cacheRedisUrl(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
-  const publisher = new Publisher(store.sql, cache, onPublish);
+  const publisher = new Publisher(store.sql, cache, onPublish, (begun, why) => {
+    const { id, revokedAgain, forgotten } = begun;
+    logger.warn(
+      { lineage: id, revokedAgain, forgottenTokens: forgotten },
+      `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
+    );
+    onNewLineage(begun, why);
+  });
   let seeded: Promise<void> | undefined;
   const seed = () => {
     seeded ??= seedProviders(

@@ -28,7 +28,7 @@ export interface ComparerOptions {
   readonly sql: Sql;
   /** Has been through `withFence`. */
   readonly cache: Redis;
-  readonly publisher: Pick<Publisher, 'publishDirty'>;
+  readonly publisher: Pick<Publisher, 'publishDirty' | 'restored'>;
   readonly logger: Logger;
   /** Documents that a round takes by chance. */
   readonly sample: number;
@@ -46,7 +46,7 @@ const FOLLOW_EVERY_MS = 1000;
 /** The cache lacks a version that Postgres has; whose turn it is to send it, the publisher's rounds know. */
 const LAGGING: ReadonlySet<Verdict> = new Set(['pending', 'missing', 'behind']);
 /** Nothing but a new version brings these in order, and until then some readers are told what is not so. */
-const WRONG: ReadonlySet<Verdict> = new Set(['different', 'damaged', 'ahead']);
+const WRONG: ReadonlySet<Verdict> = new Set(['different', 'damaged']);
 
 /** Compares the cache with Postgres, a few documents at a time. Safe in any number of workers at once. */
 export class Comparer {
@@ -93,6 +93,11 @@ export class Comparer {
       const comparison = await compareDocument(sql, this.#options.cache, keys, document);
       observe?.compared(comparison.verdict);
       this.#note(id, document, comparison.verdict);
+      if (comparison.verdict === 'ahead') {
+        // Versions of the two say nothing about each other any more: everything is published anew, and compared next time.
+        await this.#options.publisher.restored(`the cache has a later version of ${id} than the database`);
+        break;
+      }
       if (WRONG.has(comparison.verdict)) {
         await this.#mend(keys, id, document, comparison);
         hasRaised = true;
@@ -129,7 +134,7 @@ export class Comparer {
     );
     // A version that a damaged value names is as little to be believed as the rest of it.
     if (verdict === 'damaged') await dropDamaged(cache, keys, name);
-    await raiseVersion(sql, name, version, verdict === 'ahead' ? cached : version);
+    await raiseVersion(sql, name, version);
   }
 }
 

@@ -6,10 +6,11 @@ import { composeWriteTier } from '../src/compose-write.ts';
 import type { Config } from '../src/config.ts';
 import { openLoggedRedis, queueRedisUrl } from '../src/connections.ts';
 import { BadSetting } from '../src/settings.ts';
-import type { PublishObserver } from '../src/snapshot/publish.ts';
+import { isRefusal, type PublishObserver } from '../src/snapshot/publish.ts';
 import { SourceError } from '../src/sources/source.ts';
 import { redisReady } from '../src/store/redis.ts';
 import { pruneSlots } from '../src/store/slots.ts';
+import { readLineage } from '../src/store/versions.ts';
 import { pruneRuns } from '../src/store/watch-runs.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
@@ -59,7 +60,8 @@ export async function startWorker(
 ): Promise<WorkerProcess> {
   const closing = new Closing();
   try {
-    const tier = closing.use(composeWriteTier(config, logger, published));
+    let scheduler: Scheduler | undefined;
+    const tier = closing.use(composeWriteTier(config, logger, published, () => scheduler?.catchUpSoon()));
     const url = queueRedisUrl(config);
     const producer = openLoggedRedis(url, 'producer', logger);
     closing.defer(() => producer.disconnect());
@@ -141,24 +143,25 @@ export async function startWorker(
       const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
       closing.defer(() => within(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
     }
-    const scheduler = new Scheduler({
+    const clocks = new Scheduler({
       sql: tier.store.sql,
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,
       ],
       enqueue: async ({ schedule, slot }) => {
-        const options = { jobId: jobId(schedule, slot) };
+        const options = { jobId: jobId(schedule, slot, await readLineage(tier.store.sql)) };
         if (schedule === SWEEP_SCHEDULE.name) await queues.sweep.add('sweep', {}, options);
         else await queues.sync.add('sync', { sourceId: schedule, slot }, options);
       },
       logger,
     });
-    closing.defer(() => within(LET_GO_WITHIN_MS, scheduler[Symbol.asyncDispose]()));
-    scheduler.start();
+    closing.defer(() => within(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
+    scheduler = clocks;
+    clocks.start();
     watches.start();
     // Slots that passed while the queue was away are due at once, not at the next full minute.
-    producer.on('ready', () => scheduler.catchUpSoon());
+    producer.on('ready', () => clocks.catchUpSoon());
     logger.info({ sources: config.sources.map(({ id }) => id) }, 'worker started');
     return { queues, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
   } catch (error) {
@@ -167,17 +170,20 @@ export async function startWorker(
   }
 }
 
-/** Publishes what is dirty every now and then, and everything that differs as soon as a lost cache is back. */
+/**
+ * Publishes what is dirty every now and then, and everything that differs as soon as a lost cache or database is back:
+ * the cache may have lost what it held, and the database may have gone back to an earlier state.
+ */
 function publishingRounds(tier: ReturnType<typeof composeWriteTier>, logger: Logger): AsyncDisposable {
   let under: Promise<unknown> | undefined;
-  let cacheWasLost = false;
+  let mayDiffer = true;
   const round = () => {
     if (under || tier.cache.status !== 'ready') return;
-    const sweeps = cacheWasLost;
-    cacheWasLost = false;
+    const sweeps = mayDiffer;
+    mayDiffer = false;
     under = (sweeps ? tier.publisher.sweep() : tier.publisher.publishDirty())
       .catch((error: unknown) => {
-        cacheWasLost ||= sweeps;
+        mayDiffer ||= sweeps || !isRefusal(error);
         logger.warn({ err: error }, 'publishing failed; it is tried again');
       })
       .finally(() => {
@@ -186,7 +192,7 @@ function publishingRounds(tier: ReturnType<typeof composeWriteTier>, logger: Log
   };
   const timer = setInterval(round, DIRTY_CHECK_MS);
   const onReady = () => {
-    cacheWasLost = true;
+    mayDiffer = true;
     round();
   };
   tier.cache.on('ready', onReady);

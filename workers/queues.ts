@@ -47,7 +47,10 @@ export function openQueues(producer: Redis, logger: Logger): Queues {
   return { sync, sweep, all };
 }
 
-/** Derived from the slot, so that a slot that is enqueued twice is one job. BullMQ forbids `:` in an id. */
-export function jobId(schedule: string, slot: string): string {
-  return `${schedule}-${slot.replaceAll(':', '-')}`;
+/**
+ * Derived from the slot, so that a slot that is enqueued twice is one job. A restored database claims slots again whose
+ * jobs the queue still remembers: hence the lineage. BullMQ forbids `:` in an id.
+ */
+export function jobId(schedule: string, slot: string, lineage: string): string {
+  return `${schedule}-${slot.replaceAll(':', '-')}-${lineage.slice(0, 8)}`;
 }

@@ -1,13 +1,38 @@
 import { composeWriteTier, type WriteTier } from '../compose-write.ts';
 import { type Config, type Environment, readConfig } from '../config.ts';
 import { openLogger } from '../log.ts';
+import type { LineageObserver } from '../snapshot/publish.ts';
 import { redisReady } from '../store/redis.ts';
 
-/** What a command that writes needs: the configuration, and the database and the cache opened. */
-export function openWriteTier(env: Environment): { config: Config; tier: WriteTier } {
+/**
+ * What a command that writes needs: the configuration, and the database and the cache opened.
+ * @param onNewLineage hears that the database was found to be a restored one; tells it on standard error unless given
+ */
+export function openWriteTier(
+  env: Environment,
+  onNewLineage: LineageObserver = (begun, why) => {
+    for (const line of [`${why}; it has a new lineage now`, ...toldOfTokens(begun)])
+      console.error(`fleetbook: ${line}`);
+  },
+): { config: Config; tier: WriteTier } {
   const config = readConfig(env);
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' }, 'cli');
-  return { config, tier: composeWriteTier(config, logger) };
+  return { config, tier: composeWriteTier(config, logger, undefined, onNewLineage) };
+}
+
+/** What an operator has to know of the tokens of a restored database, a line each. */
+export function toldOfTokens({ revokedAgain, forgotten }: Parameters<LineageObserver>[0]): string[] {
+  const lines: string[] = [];
+  if (revokedAgain.length > 0) {
+    const named = revokedAgain.map(({ id, organization }) => `${id} (${organization})`).join(', ');
+    lines.push(`revoked since the backup, and now revoked again: tokens ${named}`);
+  }
+  if (forgotten.length > 0) {
+    lines.push(
+      `made since the backup, and unknown now: tokens ${forgotten.join(', ')}; whoever has one needs a new one: fleetbook token create`,
+    );
+  }
+  return lines;
 }
 
 /** Publishes what a command changed. False when the cache is away: a worker's next round sends it. */

@@ -35,6 +35,11 @@ export class CacheKeys {
     this.#prefix = `fb:{${lineage}}:`;
   }
 
+  /** Pattern of every key of the lineage. */
+  get all(): string {
+    return `${this.#prefix}*`;
+  }
+
   document(name: DocumentName): string {
     return this.#prefix + documentId(name);
   }

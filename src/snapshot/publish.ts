@@ -1,5 +1,7 @@
 import { type Redis, ReplyError } from 'ioredis';
 import type { Sql } from '../store/connect.ts';
+import { ownLineage } from '../store/lineage.ts';
+import { documentVersions } from '../store/version-sample.ts';
 import {
   allVersions,
   dirtyDocuments,
@@ -8,10 +10,11 @@ import {
   type VersionedDocument,
 } from '../store/versions.ts';
 import { setIfNewer } from './fence.ts';
-import { encodeDocument, HEADER_LENGTH, parseHeader } from './format.ts';
-import { CacheKeys, LINEAGE_KEY } from './keys.ts';
+import { decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from './format.ts';
+import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from './keys.ts';
 import { loadContent, loadVerified } from './load.ts';
 import { indexMachines, repairMachineIndex } from './machine-index.ts';
+import { type NewLineage, takeNewLineage } from './new-lineage.ts';
 
 /** Documents that are read and encoded at the same time: enough to keep Postgres and zlib busy together; more only keep
  * the event loop, and the memory, busy for longer at a stretch. */
@@ -29,6 +32,8 @@ interface Outcome {
   readonly failure: unknown;
   /** Postgres or the cache is away: going on is in vain. */
   readonly isOutage: boolean;
+  /** A document of which the cache holds a version that Postgres has not. */
+  readonly ahead: DocumentName | undefined;
 }
 
 export interface PublishResult {
@@ -39,6 +44,11 @@ export interface PublishResult {
 /** Hears of every round of publishing: its outcome, the documents that it brought, and how long it took. */
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
 
+/** Hears that the database has got a new lineage, and what has shown that it was restored or copied. */
+export type LineageObserver = (begun: NewLineage, why: string) => void;
+
+const FOREIGN = 'this database is a restored backup, or a copy of another one';
+
 /**
  * Copies what Postgres holds to the cache. Any number may run at once, in any process: the fence in Redis keeps
  * the newest, and a version is only marked as published after the cache has it.
@@ -47,12 +57,19 @@ export class Publisher {
   readonly #sql: Sql;
   readonly #redis: Redis;
   readonly #observe: PublishObserver;
+  readonly #onLineage: LineageObserver;
 
   /** `sql` acts as the worker; `redis` has been through `withFence`. */
-  constructor(sql: Sql, redis: Redis, observe: PublishObserver = () => {}) {
+  constructor(
+    sql: Sql,
+    redis: Redis,
+    observe: PublishObserver = () => {},
+    onLineage: LineageObserver = () => {},
+  ) {
     this.#sql = sql;
     this.#redis = redis;
     this.#observe = observe;
+    this.#onLineage = onLineage;
   }
 
   /**
@@ -63,14 +80,25 @@ export class Publisher {
     return this.#observed(() => this.#publishDirty());
   }
 
+  /**
+   * Gives the database a new lineage, since it has gone back to an earlier state, and publishes every document under it.
+   * @returns undefined for the lineage when somebody else has just done so
+   */
+  async restored(why: string): Promise<PublishResult & { readonly lineage: NewLineage | undefined }> {
+    const lineage = await this.#newLineage(await readLineage(this.#sql), why);
+    return { ...(await this.sweep()), lineage };
+  }
+
   async #publishDirty(): Promise<PublishResult> {
-    const keys = await this.#keys();
+    const { keys, isNew } = await this.#keys();
+    if (isNew) return this.#sweepUnder(keys);
     let published = 0;
     for (;;) {
       const dirty = await dirtyDocuments(this.#sql, BATCH);
       if (dirty.length === 0) break;
       const outcome = await this.#publish(keys, dirty);
       published += outcome.published;
+      if (outcome.ahead) return this.#sweepAnew(keys, outcome.ahead);
       // One document that cannot be published comes again with every batch: as long as others do not, it goes on.
       if (outcome.failure !== undefined && (outcome.isOutage || outcome.published === 0))
         throw outcome.failure;
@@ -102,18 +130,35 @@ export class Publisher {
   }
 
   async #sweep(): Promise<PublishResult> {
-    const keys = await this.#keys();
+    return this.#sweepUnder((await this.#keys()).keys);
+  }
+
+  /** Under a new lineage: the cache has a version of this document that the database has not, or not any more. */
+  async #sweepAnew(keys: CacheKeys, ahead: DocumentName): Promise<PublishResult> {
+    await this.#newLineage(
+      keys.lineage,
+      `the cache has a later version of ${documentId(ahead)} than the database`,
+    );
+    return this.#sweep();
+  }
+
+  async #sweepUnder(keys: CacheKeys): Promise<PublishResult> {
     let published = 0;
     let failure: unknown;
     for await (const batch of allVersions(this.#sql, SWEEP_BATCH)) {
       const pipeline = this.#redis.pipeline();
       for (const { name } of batch) pipeline.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
       const headers = (await pipeline.exec()) ?? [];
-      const lost = batch.filter((entry, i) => {
+      const lost: VersionedDocument[] = [];
+      for (const [i, entry] of batch.entries()) {
         const [error, header] = headers[i] ?? [];
         if (error && !isRefusal(error)) throw error;
-        return error != null || parseHeader(header as Buffer)?.version !== entry.version;
-      });
+        const cached = error ? undefined : parseHeader(header as Buffer)?.version;
+        if (cached === entry.version) continue;
+        if (cached !== undefined && cached > entry.version && (await this.#isAhead(keys, entry.name)))
+          return this.#sweepAnew(keys, entry.name);
+        lost.push(entry);
+      }
       if (lost.length === 0) continue;
       const outcome = await this.#publish(keys, lost);
       published += outcome.published;
@@ -126,10 +171,32 @@ export class Publisher {
     return { published };
   }
 
-  async #keys(): Promise<CacheKeys> {
-    const lineage = await readLineage(this.#sql);
+  /** The current lineage's, which is made known. A database that was restored or copied gets a new one first. */
+  async #keys(): Promise<{ keys: CacheKeys; isNew: boolean }> {
+    const { id, isOwn } = await ownLineage(this.#sql);
+    if (!isOwn) await this.#newLineage(id, FOREIGN);
+    const lineage = isOwn ? id : await readLineage(this.#sql);
     await this.#redis.set(LINEAGE_KEY, lineage);
-    return new CacheKeys(lineage);
+    return { keys: new CacheKeys(lineage), isNew: !isOwn };
+  }
+
+  async #newLineage(old: string, why: string): Promise<NewLineage | undefined> {
+    const begun = await takeNewLineage(this.#sql, this.#redis, old);
+    if (begun) this.#onLineage(begun, why);
+    return begun;
+  }
+
+  /**
+   * Whether the cache holds a version that the database has not: it has gone back to an earlier state. The database is
+   * asked last, since it has each version before the cache has it.
+   */
+  async #isAhead(keys: CacheKeys, name: DocumentName): Promise<boolean> {
+    const value = await this.#redis.getBuffer(keys.document(name));
+    // A damaged value says nothing.
+    const cached = value ? decodeDocument(name, value)?.version : undefined;
+    if (cached === undefined) return false;
+    const [stored] = await documentVersions(this.#sql, [name]);
+    return stored !== undefined && stored.version < cached;
   }
 
   async #publish(keys: CacheKeys, documents: readonly VersionedDocument[]): Promise<Outcome> {
@@ -137,11 +204,14 @@ export class Publisher {
     const done: VersionedDocument[] = [];
     let failure: unknown;
     let isOutage = false;
+    let ahead: DocumentName | undefined;
     const lane = async () => {
       for (const document of queue) {
         if (isOutage) return;
         try {
-          done.push({ name: document.name, version: await this.#publishOne(keys, document) });
+          const version = await this.#publishOne(keys, document);
+          if (version === undefined) ahead = document.name;
+          else done.push({ name: document.name, version });
         } catch (error) {
           failure ??= error;
           isOutage ||= !isRefusal(error);
@@ -151,16 +221,17 @@ export class Publisher {
     await Promise.all(Array.from({ length: CONCURRENCY }, lane));
     // What arrived is marked even when another one failed; the rest stays dirty for the next sweep.
     await markPublished(this.#sql, done);
-    return { published: done.length, failure, isOutage };
+    return { published: done.length, failure, isOutage, ahead };
   }
 
-  /** @returns the version that the cache has now, at least */
-  async #publishOne(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number> {
+  /** @returns the version that the cache has now, at least; undefined when it has one that Postgres has not */
+  async #publishOne(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | undefined> {
     const content = await loadContent(this.#sql, name, MACHINES_AT_ONCE);
     // Deleted meanwhile; nothing reads it any more.
     if (!content) return version;
     const value = await encodeDocument(content);
-    await setIfNewer(this.#redis, keys, name, content.version, value);
+    const isSet = await setIfNewer(this.#redis, keys, name, content.version, value);
+    if (!isSet && (await this.#isAhead(keys, name))) return undefined;
     if (name.kind === 'region') {
       const { regionId } = name;
       await indexMachines(
@@ -180,6 +251,11 @@ export class Publisher {
 }
 
 /** Server and connection are well: it is this one document that Postgres or Redis does not take. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ReplyError || (error instanceof Error && error.name === 'PostgresError');
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof ReplyError) return true;
+  return (
+    error instanceof Error &&
+    error.name === 'PostgresError' &&
+    !('severity' in error && error.severity === 'FATAL')
+  );
 }

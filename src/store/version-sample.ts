@@ -60,16 +60,10 @@ export async function documentVersions(sql: Sql, names: readonly DocumentName[])
 }
 
 /**
- * Makes the document dirty under a version above `floor`, so that it passes the fence and every reader takes it up.
- * Nothing happens where the version is not `expected` any more: what is newer is published anyway.
+ * Makes the document dirty under the next version, so that it passes the fence and every reader takes it up. Nothing happens where the version is not `expected` any more: what is newer is published anyway.
  */
-export async function raiseVersion(
-  sql: Sql,
-  name: DocumentName,
-  expected: number,
-  floor = expected,
-): Promise<void> {
-  const next = Math.max(expected, floor) + 1;
+export async function raiseVersion(sql: Sql, name: DocumentName, expected: number): Promise<void> {
+  const next = expected + 1;
   switch (name.kind) {
     case 'token':
       await sql`update tokens set version = ${next} where hash = decode(${name.hash}, 'hex') and version = ${expected}`;

@@ -185,7 +185,7 @@ describe('with a real queue', () => {
       logger: silent,
       now: () => now,
       enqueue: async ({ schedule, slot }) => {
-        await sync.add('sync', { sourceId: schedule, slot }, { jobId: jobId(schedule, slot) });
+        await sync.add('sync', { sourceId: schedule, slot }, { jobId: jobId(schedule, slot, 'lineage') });
       },
     });
     const waiting = async () => (await sync.getWaiting()).map(({ data }) => data.slot).sort();

@@ -53,7 +53,8 @@ describe('the slots of a schedule', () => {
   });
 
   it('give each job an id of its own, of which the queue admits every character', () => {
-    expect(jobId('hetzner', '2026-03-01T10:17:00Z')).toBe('hetzner-2026-03-01T10-17-00Z');
-    expect(jobId('a-1', '2026-03-01T10:17:00Z')).not.toContain(':');
+    const lineage = '0c1d8b6e-9a6f-4a0e-8b57-3f1f6f0b7a11';
+    expect(jobId('hetzner', '2026-03-01T10:17:00Z', lineage)).toBe('hetzner-2026-03-01T10-17-00Z-0c1d8b6e');
+    expect(jobId('a-1', '2026-03-01T10:17:00Z', lineage)).not.toContain(':');
   });
 });

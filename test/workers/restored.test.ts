@@ -1,0 +1,179 @@
+/** A backup is restored under programs that run: what readers are told is what PostgreSQL holds, within seconds. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { composeReadTier, type ReadTier } from '../../src/compose-read.ts';
+import { readConfig } from '../../src/config.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/sample/upstream.ts';
+import { hashOf } from '../../src/snapshot/body.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import { openStore, type Store } from '../../src/store/connect.ts';
+import { createOrganization } from '../../src/store/organizations.ts';
+import { createToken, revokeToken } from '../../src/store/tokens.ts';
+import { dirtyDocuments, readLineage } from '../../src/store/versions.ts';
+import { startWorker, type WorkerProcess } from '../../workers/main.ts';
+import { fleetbook } from '../cli/run.ts';
+import { backUp } from '../support/backup.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { type MoodyUpstream, moodyUpstream } from './moody-upstream.ts';
+
+const silent = pino({ level: 'silent' });
+const WITHIN = { timeoutMs: 15_000 };
+
+let upstream: MoodyUpstream;
+let redis: TestRedis;
+let db: TestDatabase;
+let store: Store;
+let env: Record<string, string>;
+let opened: AsyncDisposableStack;
+
+beforeAll(async () => {
+  upstream = await moodyUpstream();
+});
+afterAll(() => upstream[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  opened = new AsyncDisposableStack();
+  redis = opened.use(await startTestRedis());
+  db = opened.use(await createDatabase());
+  store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
+  await createOrganization(store.db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
+  env = {
+    DATABASE_URL: db.url,
+    REDIS_URL: redis.url,
+    CATALOGUE_RATES: 'EUR:1.1750',
+    HETZNER_URL: upstream.urls.hetzner,
+    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+    // Its latest slot stays the same for as long as the tests run.
+    HETZNER_SCHEDULE: '0 0 1 1 *',
+    // What is compared by chance is no help here.
+    COMPARE_EVERY: '0',
+  };
+  return () => opened.disposeAsync();
+});
+
+const startReader = (): ReadTier => opened.use(composeReadTier(readConfig(env), silent));
+const start = async (): Promise<WorkerProcess> => opened.use(await startWorker(readConfig(env), silent));
+
+const newToken = () => createToken(store.db, { organizationId: 1, scopes: ['machines:read'] });
+
+const hetznerRuns = async () => {
+  const [row] = await store.sql<{ count: number }[]>`
+    select count(*)::int from sync_runs where source_id = 'hetzner' and outcome in ('changed', 'unchanged')`;
+  return row?.count ?? 0;
+};
+
+/** The region with the most machines. */
+async function region(): Promise<number> {
+  const [row] = await store.sql<{ id: number }[]>`
+    select region_id as id from machines where excluded_reason is null group by 1 order by count(*) desc limit 1`;
+  return row?.id ?? expect.unreachable('there are machines');
+}
+
+/** Another price, published under the next version. */
+async function reprice(regionId: number, price: string): Promise<void> {
+  await store.sql`update machines set price = ${price} where region_id = ${regionId} and excluded_reason is null`;
+  await store.sql`update regions set version = version + 1 where id = ${regionId}`;
+}
+
+async function answers(reader: ReadTier, regionId: number): Promise<string[]> {
+  const machines = await reader.catalogue.machines(5, regionId);
+  const providers = await reader.catalogue.providers();
+  return [machines, providers].map(({ body }) => `${body.hash} ${body.identity}`);
+}
+
+/** The same, as PostgreSQL has it. */
+async function truth(regionId: number): Promise<string[]> {
+  const names = [{ kind: 'region', regionId }, { kind: 'providers' }] as const;
+  const bodies = await Promise.all(names.map((name) => loadContent(store.sql, name)));
+  return bodies.map((content) => {
+    const body = content?.body ?? Buffer.alloc(0);
+    return `${hashOf(body)} ${body}`;
+  });
+}
+
+const published = () => until(async () => (await dirtyDocuments(store.sql, 1)).length === 0, WITHIN);
+const agrees = (reader: ReadTier, regionId: number) =>
+  until(async () => String(await answers(reader, regionId)) === String(await truth(regionId)), {
+    ...WITHIN,
+    what: 'the reader to say what PostgreSQL holds',
+  });
+
+/** A worker has synced; the reader has tokens, and later states than the backup in its memory. */
+async function changedSinceBackup(ofFiles: boolean) {
+  const worker = await start();
+  await until(async () => (await hetznerRuns()) > 0, WITHIN);
+  const kept = await newToken();
+  const revokedLater = await newToken();
+  await published();
+  const regionId = await region();
+  const reader = startReader();
+  await agrees(reader, regionId);
+  const backedUp = await answers(reader, regionId);
+  const backup = await backUp(db, { ofFiles });
+  await until(() => hetznerRuns(), WITHIN);
+  for (const price of ['0.5', '0.6', '0.7']) await reprice(regionId, price);
+  await revokeToken(store.db, revokedLater.id);
+  const madeLater = await newToken();
+  await published();
+  await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined, WITHIN);
+  await until(async () => (await reader.tokens.verify(madeLater.token)) !== undefined, WITHIN);
+  await agrees(reader, regionId);
+  expect(await answers(reader, regionId)).not.toEqual(backedUp);
+  return { worker, reader, regionId, backedUp, backup, kept, revokedLater, madeLater };
+}
+
+/** @returns whether the token that was revoked after the backup is revoked in the restored database */
+async function isRight(changed: Awaited<ReturnType<typeof changedSinceBackup>>, lineage: string) {
+  const { reader, regionId, backedUp, kept, revokedLater, madeLater } = changed;
+  await until(async () => (await readLineage(store.sql)) !== lineage, WITHIN);
+  await until(async () => String(await answers(reader, regionId)) === String(backedUp), WITHIN);
+  await agrees(reader, regionId);
+  await until(async () => (await reader.tokens.verify(kept.token)) !== undefined, WITHIN);
+  await until(async () => (await reader.tokens.verify(madeLater.token)) === undefined, WITHIN);
+  // The backup is older than the revocation.
+  await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined, WITHIN);
+  const [row] =
+    await store.sql`select revoked_at is not null as revoked from tokens where id = ${revokedLater.id}`;
+  return row?.revoked;
+}
+
+describe('after a backup was restored', () => {
+  it('the worker that runs finds it out, and has everything published and every source run again', async () => {
+    const changed = await changedSinceBackup(false);
+    const lineage = await readLineage(store.sql);
+    const calls = upstream.calls.hetzner;
+    await changed.backup.restore();
+    expect(await isRight(changed, lineage)).toBe(true);
+    await until(() => upstream.calls.hetzner > calls, WITHIN);
+  }, 60_000);
+
+  it('the sweep finds it out by what the cache holds, where the database looks like the one before', async () => {
+    const changed = await changedSinceBackup(true);
+    const lineage = await readLineage(store.sql);
+    await changed.backup.restore();
+    await until(() => readLineage(store.sql), WITHIN);
+    await changed.worker.queues.sweep.add('sweep', {});
+    expect(await isRight(changed, lineage)).toBe(true);
+  }, 60_000);
+
+  it('the command sees to all of it where no worker runs', async () => {
+    const changed = await changedSinceBackup(true);
+    await changed.worker[Symbol.asyncDispose]();
+    const lineage = await readLineage(store.sql);
+    await changed.backup.restore();
+    const { code, stdout, stderr } = await fleetbook(['restored'], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^the database has a new lineage; [1-9]\d* documents were published anew\n/);
+    expect(stdout).toContain(
+      `revoked since the backup, and now revoked again: tokens ${changed.revokedLater.id} (${SAMPLE_ORGANIZATION.slug})\n`,
+    );
+    expect(stdout).toContain(`made since the backup, and unknown now: tokens ${changed.madeLater.id};`);
+    expect(await isRight(changed, lineage)).toBe(true);
+    // The slot of the backup is due again, and is no job that the queue remembers.
+    const calls = upstream.calls.hetzner;
+    await start();
+    await until(() => upstream.calls.hetzner > calls, WITHIN);
+  }, 60_000);
+});
