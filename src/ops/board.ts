@@ -25,6 +25,11 @@ export async function addBoard(app: FastifyInstance, path: string, queues: Shown
   });
   await app.register(
     (scope, _, done) => {
+      scope.addHook('onSend', async (_request, reply, payload) =>
+        typeof payload === 'string' && String(reply.getHeader('content-type')).startsWith('text/html')
+          ? withoutForeignLinks(payload)
+          : payload,
+      );
       if (typeof queues === 'function') {
         scope.addHook('onRequest', (_request, _reply, next) => {
           board.replaceQueues(current().map(adapterOf));
@@ -36,4 +41,9 @@ export async function addBoard(app: FastifyInstance, path: string, queues: Shown
     },
     { prefix: path },
   );
+}
+
+/** Without the links to other sites that the page is delivered with: they are for its fonts, and the system has some. */
+function withoutForeignLinks(html: string): string {
+  return html.replaceAll(/^[^\S\n]*<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>\n?/gm, '');
 }
