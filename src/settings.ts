@@ -126,7 +126,7 @@ export const SETTINGS = {
   OPS_PORT: setting('port of the operators’ pages: queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
     setting(
-      'bearer token, or password of HTTP Basic, for the operators’ pages; unset: made and printed',
+      'bearer token, or password of HTTP Basic, for the operators’ pages; unset: they stay closed. `up` makes one and keeps it',
       text,
     ),
   ),

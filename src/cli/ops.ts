@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
@@ -35,13 +34,16 @@ export async function offerOps(
     answerParent(METRICS, () => offered.exported());
     return;
   }
-  const url = await listenOps(config, opsToken(config), () => offered.metrics(), queues, closing);
-  logger.info({ url }, 'operators’ pages');
+  const token = config.settings.OPS_TOKEN;
+  const url = await listenOps(config, token, () => offered.metrics(), queues, closing);
+  // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
+  if (token === undefined) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
+  else logger.info({ url }, 'operators’ pages');
 }
 
 export async function listenOps(
   { settings }: Configured,
-  token: string,
+  token: string | undefined,
   metrics: () => Promise<string>,
   queues: readonly Queue[],
   closing: Closing,
@@ -51,16 +53,4 @@ export async function listenOps(
   const ops = await buildOps({ token, metrics, queues });
   closing.defer(() => ops.close());
   return ops.listen({ host: settings.OPS_HOST, port: settings.OPS_PORT });
-}
-
-/** The configured token; else a new one, which is said once, since nobody could get in otherwise. */
-function opsToken({ settings }: Configured): string {
-  if (settings.OPS_TOKEN) return settings.OPS_TOKEN;
-  const token = newOpsToken();
-  console.error(`OPS_TOKEN is not set; until the next start it is ${token}`);
-  return token;
-}
-
-export function newOpsToken(): string {
-  return randomBytes(18).toString('base64url');
 }

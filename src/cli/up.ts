@@ -26,7 +26,7 @@ import { createOrganization, firstOrganization, type Organization } from '../sto
 import { exampleRegion, sourceStatus } from '../store/status.ts';
 import { createToken, tokenWorks } from '../store/tokens.ts';
 import { CommandFailure } from './failure.ts';
-import { listenOps, newOpsToken, OPS_BY_PARENT } from './ops.ts';
+import { listenOps, OPS_BY_PARENT } from './ops.ts';
 import { METRICS } from './questions.ts';
 import { startServers } from './servers.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -79,7 +79,7 @@ async function start(
   const { organization, token } = await organizationAndToken(store, home, content);
 
   const processes = closing.use(keepProcesses({ log: logger }));
-  const opsToken = config.settings.OPS_TOKEN ?? newOpsToken();
+  const opsToken = config.settings.OPS_TOKEN ?? home.opsToken();
   const childEnv: NodeJS.ProcessEnv = {
     ...env,
     LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'warn',

@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isWellFormedToken } from '../domain/token.ts';
 import { type Lock, LockedError, takeLock } from './lock.ts';
@@ -17,6 +18,8 @@ export interface Home extends Disposable {
   readToken(): string | undefined;
   /** Keeps a token in plain text, readable by its owner alone: it is for the user of this very machine. */
   writeToken(token: string): void;
+  /** The password of the operators' pages, which the first start makes, kept in the same way. */
+  opsToken(): string;
 }
 
 /**
@@ -29,6 +32,7 @@ export function openHome(root: string, mode: Mode): Home {
   makeFolder(resolve(root), folder);
   const lock = lockFolder(folder);
   const tokenFile = join(folder, 'token');
+  const opsTokenFile = join(folder, 'ops-token');
   return {
     folder,
     readToken() {
@@ -38,13 +42,24 @@ export function openHome(root: string, mode: Mode): Home {
         throw new Error(`${tokenFile} holds no token: remove it, and a new one is made`);
       return token;
     },
-    writeToken(token) {
-      const draft = `${tokenFile}.new`;
-      writeFileSync(draft, `${token}\n`, { mode: 0o600 });
-      renameSync(draft, tokenFile);
+    writeToken: (token) => writeSecret(tokenFile, token),
+    opsToken() {
+      const kept = existsSync(opsTokenFile) ? readFileSync(opsTokenFile, 'utf8').trim() : '';
+      if (kept !== '') return kept;
+      const token = randomBytes(18).toString('base64url');
+      writeSecret(opsTokenFile, token);
+      return token;
     },
     [Symbol.dispose]: () => lock[Symbol.dispose](),
   };
+}
+
+/** Readable by its owner alone; whole, or not there. */
+function writeSecret(file: string, secret: string): void {
+  const draft = `${file}.new`;
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${secret}\n`, { mode: 0o600 });
+  renameSync(draft, file);
 }
 
 function makeFolder(root: string, folder: string): void {

@@ -4,8 +4,8 @@ import { accessCheck, CHALLENGES, isOwnSite } from './access.ts';
 import type { ShownQueues } from './board.ts';
 
 export interface OpsDependencies {
-  /** Bearer token, or password of HTTP Basic with any user. */
-  readonly token: string;
+  /** Bearer token, or password of HTTP Basic with any user. Undefined: all but the health check stays closed. */
+  readonly token: string | undefined;
   /** Prometheus' text format, version 0.0.4. */
   metrics(): Promise<string>;
   /** The queues to show; a function is asked again at every look. None where there is no queue: nothing links to them. */
@@ -16,7 +16,7 @@ const HEALTH = '/healthz';
 /** Where the board is. */
 const BOARD = '/queues';
 
-/** Nothing is fetched from elsewhere: the board's page would ask a third party for its fonts, and wait for them. */
+/** Nothing is fetched from elsewhere. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':
@@ -24,6 +24,9 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
 };
+
+const CLOSED =
+  'The operators\u2019 pages are closed, since OPS_TOKEN is not set. Set it, e.g. to what `openssl rand -base64 18` prints, and start again.\n';
 
 const QUEUES = `
   <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed`;
@@ -45,7 +48,7 @@ const page = (hasQueues: boolean): string => `<!doctype html>
 
 /** Builds the listener; nothing listens yet. */
 export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> {
-  const isAllowed = accessCheck(deps.token);
+  const isAllowed = deps.token === undefined ? undefined : accessCheck(deps.token);
   const app = Fastify({
     logger: false,
     // The board asks again every few seconds: its connections would otherwise hold up the end.
@@ -57,6 +60,10 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
     if (request.routeOptions.url === HEALTH) return undefined;
+    if (isAllowed === undefined) {
+      // No challenge: there is no password that would do.
+      return reply.code(403).type('text/plain; charset=utf-8').send(CLOSED);
+    }
     if (!isAllowed(request.headers.authorization)) {
       return reply
         .code(401)

@@ -51,9 +51,11 @@ describe('fleetbook up', () => {
     const paths: string[] = [];
     const before = new Map<string, string>();
     let token: string;
+    let opsPassword: string;
     {
       await using up = await startUp(home.path);
       token = up.token;
+      opsPassword = up.opsPassword;
       const providers = (await up.json('/v1/providers')) as Provider[];
       expect(providers.map(({ name }) => name)).toEqual(['Hetzner', 'Linode']);
       const hetzner = providers.find(({ name }) => name === 'Hetzner');
@@ -110,6 +112,7 @@ describe('fleetbook up', () => {
     }
     await using again = await startUp(home.path);
     expect(again.token).toBe(token);
+    expect(again.opsPassword).toBe(opsPassword);
     for (const [path, expected] of before) {
       const response = await again.get(path, { 'x-request-id': 'same' });
       expect(`${response.status} ${response.headers.get('etag')} ${await response.text()}`, path).toBe(

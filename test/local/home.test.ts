@@ -52,6 +52,22 @@ it('keeps a token for the next start, readable by its owner alone, and another o
   expect(live.readToken()).toBeUndefined();
 });
 
+it('makes a password for the operators’ pages once, readable by its owner alone', async () => {
+  await using folder = await root();
+  let token: string;
+  {
+    using home = openHome(folder.path, 'sample');
+    token = home.opsToken();
+    expect(token).toMatch(/^[\w-]{24}$/);
+    expect(home.opsToken()).toBe(token);
+    expect(await mode(join(home.folder, 'ops-token'))).toBe(0o600);
+  }
+  using again = openHome(folder.path, 'sample');
+  using live = openHome(folder.path, 'live');
+  expect(again.opsToken()).toBe(token);
+  expect(live.opsToken()).not.toBe(token);
+});
+
 it('does not hand out a damaged token', async () => {
   await using folder = await root();
   using home = openHome(folder.path, 'sample');

@@ -61,6 +61,19 @@ describe('the operators’ listener', () => {
     expect((await app.inject({ url: '/metrics', headers })).body).toBe('# the metrics\n');
   });
 
+  it('is closed to everybody, but for the health check, where there is no token', async () => {
+    await using closed = await buildOps({ token: undefined, metrics: async () => 'secret', queues });
+    for (const headers of [{}, bearer, { authorization: 'Bearer ' }, { authorization: 'Bearer undefined' }]) {
+      for (const url of ['/', '/metrics', '/queues', '/queues/api/queues', '/nothing']) {
+        const response = await closed.inject({ url, headers });
+        expect([url, response.statusCode]).toEqual([url, 403]);
+        expect(response.headers['www-authenticate']).toBeUndefined();
+        expect(response.body).toMatch(/OPS_TOKEN is not set\. Set it/);
+      }
+    }
+    expect((await closed.inject({ url: '/healthz' })).statusCode).toBe(200);
+  });
+
   it('refuses to be built with an empty token', async () => {
     await expect(buildOps({ token: '', metrics: async () => '', queues: [] })).rejects.toThrow(
       'OPS_TOKEN is empty',
@@ -141,8 +154,12 @@ describe('the board', () => {
 
   it('fetches nothing from elsewhere', async () => {
     for (const url of ['/queues', '/queues/']) {
-      const { statusCode, headers } = await app.inject({ url, headers: bearer });
+      const { statusCode, headers, body } = await app.inject({ url, headers: bearer });
       expect(statusCode).toBe(200);
+      expect(body).toContain('<title>');
+      expect(
+        [...body.matchAll(/(?:src|href|action)="((?:https?:)?\/\/[^"]*)"/g)].map(([, to]) => to),
+      ).toEqual([]);
       expect(headers['content-security-policy']).toMatch(/^default-src 'self';/);
     }
   });
