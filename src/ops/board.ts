@@ -13,7 +13,10 @@ export async function addBoard(app: FastifyInstance, path: string, queues: Shown
   const current = typeof queues === 'function' ? queues : () => queues;
   const adapters = new WeakMap<Queue, BullMQAdapter>();
   const adapterOf = (queue: Queue): BullMQAdapter => {
-    const adapter = adapters.get(queue) ?? new BullMQAdapter(queue);
+    const known = adapters.get(queue);
+    if (known) return known;
+    const adapter = new BullMQAdapter(queue);
+    adapter.setFormatter('name', titleOf);
     adapters.set(queue, adapter);
     return adapter;
   };
@@ -46,4 +49,19 @@ export async function addBoard(app: FastifyInstance, path: string, queues: Shown
 /** Without the links to other sites that the page is delivered with: they are for its fonts, and the system has some. */
 function withoutForeignLinks(html: string): string {
   return html.replaceAll(/^[^\S\n]*<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>\n?/gm, '');
+}
+
+interface ShownJob {
+  readonly name: string;
+  readonly data?: { readonly sourceId?: unknown } | undefined;
+  readonly returnvalue?: { readonly outcome?: unknown } | null | undefined;
+}
+
+/** Which source a job is of, and what came of it: to the queue a run whose batch is held has simply been completed. */
+function titleOf({ name, data, returnvalue }: ShownJob): string {
+  const { sourceId } = data ?? {};
+  const title = typeof sourceId === 'string' ? `${name} ${sourceId}` : name;
+  const outcome = returnvalue?.outcome;
+  if (outcome === 'held') return `${title} – held for a decision, not stored`;
+  return typeof outcome === 'string' ? `${title} – ${outcome}` : title;
 }

@@ -1,8 +1,9 @@
-import { Queue } from 'bullmq';
+import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
 import { buildOps } from '../../src/ops/server.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
 
 const redis = await startTestRedis();
 const connection = new Redis(redis.url, { maxRetriesPerRequest: null });
@@ -132,6 +133,28 @@ describe('the board', () => {
       ['sync', 1],
       ['sweep', 0],
     ]);
+  });
+
+  it('says of a job which source it is of and, of one whose batch is held, that nothing was stored', async () => {
+    const jobs = queue('jobs');
+    const results = [{ outcome: 'held', stored: false }, { outcome: 'changed', added: 3 }, undefined];
+    for (const sourceId of ['hetzner', 'linode', 'gone']) await jobs.add('sync', { sourceId });
+    const worker = new Worker('jobs', async () => results.shift(), { connection, prefix: '{test}' });
+    await until(async () => (await jobs.getCompletedCount()) === 3);
+    await worker.close();
+    const page = await buildOps({ token: 'a-token', metrics: async () => '', queues: [jobs] });
+    const response = await page.inject({
+      url: '/queues/api/queues?activeQueue=jobs&status=completed',
+      headers: bearer,
+    });
+    const [{ jobs: shown }] = response.json().queues as [{ jobs: { name: string }[] }];
+    expect(shown.map(({ name }) => name).sort()).toEqual([
+      'sync gone',
+      'sync hetzner – held for a decision, not stored',
+      'sync linode – changed',
+    ]);
+    await page.close();
+    await jobs.close();
   });
 
   it('shows queues that came later, and not those that went', async () => {

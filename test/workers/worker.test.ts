@@ -194,6 +194,40 @@ describe('a source that fails', () => {
   });
 });
 
+describe('the result of a job', () => {
+  const resultOf = async (worker: WorkerProcess, source: string) => {
+    const job = await jobOf(worker, source);
+    await until(async () => (await stateOf(worker, source)) === 'completed', { timeoutMs: 10_000 });
+    return (await worker.queues.sync.getJob(job.id ?? ''))?.returnvalue;
+  };
+
+  it('says what was stored and published', async () => {
+    const worker = await start();
+    await settled(worker);
+    expect(await resultOf(worker, 'hetzner')).toMatchObject({ outcome: 'changed', published: true });
+  });
+
+  it('says of a batch that is held why, what to do, and of no row that it was added', async () => {
+    const worker = await start();
+    await settled(worker);
+    // As many again that the source does not list any more.
+    await store.sql`
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency)
+      select region_id, name || ' of old', cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency
+      from machines where source_id = 'hetzner'`;
+    const job = await worker.queues.sync.add('sync', { sourceId: 'hetzner', slot: '2026-01-01T00:00:00Z' });
+    await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+    const result = (await worker.queues.sync.getJob(job.id ?? ''))?.returnvalue;
+    expect(result).toEqual({
+      outcome: 'held',
+      stored: false,
+      reasons: [expect.stringMatching(/\d/)],
+      decide: 'fleetbook hold show hetzner',
+      seen: expect.any(Number),
+    });
+  });
+});
+
 describe('a cache that has lost everything', () => {
   const documents = async () => {
     const cache = openRedis(cacheRedis.url, 'publisher', () => {});

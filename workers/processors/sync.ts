@@ -7,6 +7,20 @@ import { anyNeverRan } from '../../src/store/runs.ts';
 import type { SyncResult } from '../../src/sync/sync-catalogue.ts';
 import type { SyncJob } from '../queues.ts';
 
+/** What a job leaves behind, as the queues' page shows it. */
+export type SyncJobResult =
+  | ({ readonly outcome: 'changed' | 'unchanged'; readonly published: boolean } & SyncResult['counts'])
+  | {
+      readonly outcome: 'held';
+      readonly stored: false;
+      /** What each guard that was broken says. */
+      readonly reasons: readonly string[];
+      /** What an operator does about it. */
+      readonly decide: string;
+      readonly seen: number;
+    }
+  | { readonly outcome: 'superseded'; readonly stored: false };
+
 export interface SyncDependencies {
   readonly config: Config;
   readonly tier: WriteTier;
@@ -25,7 +39,7 @@ export function syncProcessor({ config, tier, queue, logger, observe }: SyncDepe
     job: Job<SyncJob>,
     token?: string,
     signal?: AbortSignal,
-  ): Promise<SyncResult['counts'] | undefined> => {
+  ): Promise<SyncJobResult | undefined> => {
     const { sourceId, slot } = job.data;
     const source = config.sources.find(({ id }) => id === sourceId);
     if (!source) {
@@ -44,9 +58,10 @@ export function syncProcessor({ config, tier, queue, logger, observe }: SyncDepe
       logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts }, 'synced');
       if (result.outcome === 'held')
         logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
-      await publish(tier, logger);
+      const published = await publish(tier, logger);
+      if (result.outcome === 'held' || result.outcome === 'superseded') return notStored(sourceId, result);
       if (source.kind === 'catalogue' && result.counts.added > 0) await resolveAgain(config, queue, slot);
-      return result.counts;
+      return { outcome: result.outcome, published, ...result.counts };
     } catch (error) {
       if (signal?.aborted) {
         // The worker stops: the next one takes the job up, and this was no failed attempt.
@@ -61,6 +76,18 @@ export function syncProcessor({ config, tier, queue, logger, observe }: SyncDepe
       await job.moveToDelayed(Date.now() + error.retryAfterMs, token);
       throw new DelayedError();
     }
+  };
+}
+
+/** The counts of a batch that was not stored would read as if it had been. */
+function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): SyncJobResult {
+  if (outcome !== 'held') return { outcome: 'superseded', stored: false };
+  return {
+    outcome,
+    stored: false,
+    reasons: broken.map(({ detail }) => detail),
+    decide: `fleetbook hold show ${sourceId}`,
+    seen: counts.seen,
   };
 }
 
@@ -89,12 +116,17 @@ async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string)
   }
 }
 
-/** What is stored is safe: a cache that is away gets it from the next sweep. */
-export async function publish(tier: WriteTier, logger: Logger): Promise<void> {
+/**
+ * What is stored is safe: a cache that is away gets it from the next sweep.
+ * @returns whether it has it already
+ */
+export async function publish(tier: WriteTier, logger: Logger): Promise<boolean> {
   try {
     const { published } = await tier.publisher.publishDirty();
     logger.debug({ published }, 'published');
+    return true;
   } catch (error) {
     logger.warn({ err: error }, 'publishing failed; the documents stay marked and the next sweep sends them');
+    return false;
   }
 }
