@@ -22,6 +22,8 @@ export interface Fetched {
   readonly regions: ReadonlyMap<string, string>;
   /** At most one more than `REJECTED_KEPT`. */
   readonly rejected: readonly RejectedKey[];
+  /** How many of all that are rejected wait for an operator. */
+  readonly waiting: number;
   /** Offers and rejected rows. */
   readonly seen: number;
   /** Offers alone: so many rows are staged. */
@@ -75,6 +77,7 @@ export async function stageCatalogue(
   const minutePrice = minutePricer(pricing.currency, pricing.rates);
   let seen = 0;
   let offers = 0;
+  let waiting = 0;
   let told = 0;
   const turns = new Turns();
 
@@ -87,6 +90,7 @@ export async function stageCatalogue(
           break;
         case 'rejected':
           seen += 1;
+          if (item.waits) waiting += 1;
           if (rejected.length <= REJECTED_KEPT) rejected.push(item);
           break;
         case 'total':
@@ -115,7 +119,7 @@ export async function stageCatalogue(
 
   await copyLines(sql, 'staged_offers', lines());
   progress(seen);
-  return { regions, rejected, seen, offers, totals, documents };
+  return { regions, rejected, waiting, seen, offers, totals, documents };
 }
 
 function copyLine(offer: Offer, price: string | undefined): string {

@@ -71,8 +71,10 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     },
   );
   const rejectedCount = seen - usable;
-  const { totals } = fetched;
-  const broken = brokenGuards({ ...diff, seen, totals, duplicates, rejected: rejectedCount }, sync.limits);
+  // What an operator has yet to say is no sign of a broken feed: such rows wait in quarantine.
+  const { totals, waiting } = fetched;
+  const judged = { seen: seen - waiting, rejected: rejectedCount - waiting };
+  const broken = brokenGuards({ ...diff, ...judged, totals, duplicates }, sync.limits);
   const counts: RunCounts = {
     seen,
     added: diff.added,

@@ -46,6 +46,25 @@ describe('rows that cannot be used', () => {
     expect(await quarantine()).toEqual([]);
   });
 
+  it('that wait for an operator are told, and no guard counts them', async () => {
+    const waiting = Array.from({ length: 10 }, (_, index): CatalogueItem => {
+      return { kind: 'rejected', key: `w${index}`, name: `w${index}`, reason: 'wants a token', waits: true };
+    });
+    const items = [region('a'), ...offers('a', 4), ...waiting];
+    for (const outcome of ['changed', 'unchanged'])
+      expect(await scene.catalogue(items)).toMatchObject({ outcome, counts: { seen: 14, rejected: 10 } });
+    expect(await quarantine()).toHaveLength(10);
+    const broken = Array.from({ length: 3 }, (_, index) => rejected(`b${index}`, { name: `b${index}` }));
+    expect(await scene.catalogue([...items, ...broken])).toMatchObject({
+      outcome: 'held',
+      broken: [{ guard: 'rejected', detail: '3 of 7 rows cannot be used' }],
+    });
+    expect(await scene.catalogue([region('a'), ...waiting])).toMatchObject({
+      outcome: 'held',
+      broken: [{ guard: 'empty' }, { guard: 'removed' }],
+    });
+  });
+
   it('of two sources are kept apart', async () => {
     await scene.catalogue([region('a'), offer('a', 'x'), rejected('p')]);
     const other = { source: 'other', provider: { id: 78, name: 'Other' } };
