@@ -74,7 +74,8 @@ export function liveEnvironment(env: Environment): Record<string, string> {
   const added: Record<string, string> = {};
   for (const adapter of catalogueAdapters) {
     const key = environmentKey(adapter.id, 'url');
-    if (!adapter.provider || adapter.credentials !== 'none' || adapter.large || env[key]) continue;
+    const isOpen = adapter.credentials === 'none' || adapter.credentials === 'optional-bearer';
+    if (!adapter.provider || !isOpen || adapter.large || env[key]) continue;
     added[key] = adapter.baseUrl;
   }
   return added;

@@ -55,8 +55,9 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
     return { signal: AbortSignal.any([deadline, ...ended]), failed };
   }
 
-  const source: Pick<SourceHttp, 'base' | 'at' | 'json' | 'stream'> = {
+  const source: Pick<SourceHttp, 'base' | 'hasCredentials' | 'at' | 'json' | 'stream'> = {
     base: url,
+    hasCredentials: false,
     at() {
       throw noAddress();
     },

@@ -150,6 +150,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
 
   return {
     base,
+    hasCredentials: authorization !== undefined,
     json: (path, schema, request = {}) => json(path, schema, request),
     stream: (path, request = {}) => stream(path, request),
     jsonIfModified: (path, schema, request = {}) =>
@@ -249,12 +250,19 @@ function readBaseUrl(text: string): URL | undefined {
   return url;
 }
 
+/** How a token is sent to a source that takes several kinds of credentials. */
+function sentAs(accepted: Exclude<CredentialKind, 'none'>, token: string): 'basic' | keyof typeof SCHEMES {
+  if (accepted === 'optional-bearer') return 'bearer';
+  if (accepted === 'basic-or-bearer') return token.includes(':') ? 'basic' : 'bearer';
+  return accepted;
+}
+
 /** What stands before a token in its header. */
 const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '' } as const;
 
 function readAuthorization(accepted: CredentialKind, token: string | undefined): string | undefined {
   if (accepted === 'none' || token === undefined || token === '') return undefined;
-  const kind = accepted !== 'basic-or-bearer' ? accepted : token.includes(':') ? 'basic' : 'bearer';
+  const kind = sentAs(accepted, token);
   if (kind === 'basic') {
     if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
     throw new SourceError('misconfigured', "the source's token must have the form user:password");

@@ -5,6 +5,7 @@ import type { CredentialKind, SourceOptions } from './source.ts';
 export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
   none: 'none',
   bearer: 'a bearer token',
+  'optional-bearer': 'none, or a bearer token',
   basic: '`user:password` (HTTP Basic)',
   'basic-or-bearer': '`user:password` (HTTP Basic), or an API token (bearer)',
   'x-auth-token': 'a token, sent as `X-Auth-Token`',

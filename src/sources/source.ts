@@ -122,6 +122,8 @@ export interface StreamAnswer {
 export interface SourceHttp {
   /** The source's URL. */
   readonly base: URL;
+  /** Whether requests carry credentials. */
+  readonly hasCredentials: boolean;
   /**
    * GETs a document. `path` is joined to the source's base path (`''` is the base itself), or is an absolute URL of
    * the same origin, as `Link` headers have it.
@@ -159,9 +161,17 @@ export interface SourceContext {
 /**
  * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` is the
  * bare token in the header of that name. With `basic-or-bearer` the form of the token decides: `user:password` is sent
- * as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
+ * as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750). `optional-bearer`
+ * tells more to who has a token, and something to everybody.
  */
-export type CredentialKind = 'none' | 'bearer' | 'basic' | 'basic-or-bearer' | 'x-auth-token' | 'aivenv1';
+export type CredentialKind =
+  | 'none'
+  | 'bearer'
+  | 'optional-bearer'
+  | 'basic'
+  | 'basic-or-bearer'
+  | 'x-auth-token'
+  | 'aivenv1';
 
 /** What the configuration says of a source besides its address, by name; the values are text. */
 export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;
@@ -189,7 +199,7 @@ export interface CatalogueAdapter extends CatalogueReading {
   readonly provider: { readonly id: number; readonly name: string };
   /** True where one reading is too much to be begun unasked: `--live` leaves it out. */
   readonly large?: boolean;
-  /** The public address, used with `--live` when the adapter needs no credentials. */
+  /** The public address, used with `--live` when the adapter can be read without credentials. */
   readonly baseUrl: string;
   /** The unit in which the source states memory, see domain/memory.ts. */
   readonly memoryUnit: SourceMemoryUnit;

@@ -8,6 +8,7 @@ export const TOKEN = 'conformance:token';
 export const CREDENTIALS: Record<CredentialKind, Record<string, string | null>> = {
   none: { authorization: null, 'x-auth-token': null },
   bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
+  'optional-bearer': { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
   basic: { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
   'basic-or-bearer': { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
   'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },

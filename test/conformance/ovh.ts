@@ -16,6 +16,7 @@ function offer(
 }
 
 const CATALOG = '/v1/order/catalog/public/cloud';
+const AVAILABILITY = '/v1/cloud/order/rule/availability';
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),
@@ -46,16 +47,37 @@ export const catalogueCase: CatalogueCase = {
       ],
       prices: ['/addons/0/pricings/0/price', '/addons/2/pricings/0/price'],
     },
+    {
+      path: AVAILABILITY,
+      query: { ovhSubsidiary: 'IE' },
+      json: fixture('ovh/availability.json'),
+      list: 'plans',
+      required: ['/plans', '/plans/0/code', '/plans/0/regions'],
+      prices: [],
+    },
   ],
-  empty: { [CATALOG]: { locale: { currencyCode: 'EUR' }, addons: [] } },
-  uncounted: [CATALOG],
-  regions: { BHS5: 'BHS5', GRA9: 'GRA9', 'EU-WEST-PAR': 'EU-WEST-PAR' },
+  empty: {
+    [CATALOG]: { locale: { currencyCode: 'EUR' }, addons: [] },
+    [AVAILABILITY]: { plans: [], products: [] },
+  },
+  uncounted: [CATALOG, AVAILABILITY],
+  regions: {
+    BHS5: 'BHS5',
+    GRA9: 'GRA9',
+    'EU-WEST-PAR': 'EU-WEST-PAR',
+    'EU-WEST-LZ-BRU-A': 'EU-WEST-LZ-BRU-A',
+    'EU-SOUTH-MIL': 'EU-SOUTH-MIL',
+  },
   offers: [
     // Regions stand in the addon of the month, prices are units of 10^-8.
     offer('b3-8', 'BHS5', 2, 8, '0.0508'),
     offer('b3-8', 'GRA9', 2, 8, '0.0508'),
     // A region of three zones has a price of its own.
     offer('b3-8', 'EU-WEST-PAR', 2, 8, '0.061'),
+    // No addon says where these two are sold: the rules of availability do.
+    offer('b3-8', 'EU-WEST-LZ-BRU-A', 2, 8, '0.093'),
+    offer('c3-8', 'GRA9', 4, 8, '0.0907'),
+    offer('c3-8', 'EU-SOUTH-MIL', 4, 8, '0.0997'),
     offer('win-b3-8', 'GRA9', 2, 8, '0.1096', 'licensed'),
     offer('l4-90', 'GRA9', 22, 90, '0.75', 'accelerated'),
     offer('b2-7', 'GRA9', 2, 7, '0.0681', 'deprecated'),
@@ -63,7 +85,8 @@ export const catalogueCase: CatalogueCase = {
     offer('d2-2', 'BHS5', 1, 2, '0', 'zero_price'),
   ],
   rejected: [
-    { key: 'c3-4.consumption', reason: /^configurations of no addon say in which regions it is sold/ },
+    { key: 'c3-4.consumption', reason: /^is sold in no region: .* lists it for none/ },
+    { key: 'addons without a description', reason: /^blobs is null .* vps-ssd-1\.consumption$/ },
     {
       key: 'i1-45.consumption',
       reason: /^blobs\.technical\.cpu\.cores must be a whole number above 0; it is 0$/,

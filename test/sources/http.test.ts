@@ -103,6 +103,14 @@ describe('a request', () => {
     expect(() => open(upstream.url, { ...kind, token: 'ucat_ 0123' })).toThrow('holds a blank');
   });
 
+  it('says whether it has credentials to send', () => {
+    const has = (options: object) => open('http://upstream', options).hasCredentials;
+    expect(has({ credentials: 'optional-bearer' })).toBe(true);
+    expect(has({ credentials: 'optional-bearer', token: undefined })).toBe(false);
+    expect(has({ credentials: 'none' })).toBe(false);
+    expect(open('http://upstream').at('http://other', 'none').hasCredentials).toBe(false);
+  });
+
   it('sends the bare token in X-Auth-Token where the source wants it so, never to another origin', async () => {
     await using upstream = await fakeUpstream();
     await using other = await fakeUpstream();

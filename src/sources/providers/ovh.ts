@@ -5,14 +5,27 @@ import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { amountIn, count, currencyCode, label, quantity } from '../fields.ts';
 import { nothingListed } from '../listing.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
-import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
+import {
+  type CatalogueAdapter,
+  type CatalogueItem,
+  type RejectedRow,
+  SourceError,
+  type SourceHttp,
+} from '../source.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
+const AVAILABILITY = '/v1/cloud/order/rule/availability';
 
 /** Whose prices are read (Ireland's, in EUR), unless the source's URL names another: `?ovhSubsidiary=US`. */
 const SUBSIDIARY = 'IE';
 
-/** `b3-8.consumption`, `b3-8.monthly.postpaid`, `b3-8.consumption.3AZ`: the type, how it is paid and the kind of place. */
+/** So many plans are named in one reason. */
+const MOST_NAMED = 20;
+
+/**
+ * `b3-8.consumption`, `b2-7.monthly.postpaid`, `b3-8.consumption.3AZ`, `b3-8.consumption.LZ.EUROZONE`: the type, how it
+ * is paid and the kind of place. Types of the third generation have no plan by the month.
+ */
 const PLAN_CODE = /^(?<type>.+?)\.(?<paid>consumption|monthly\.postpaid|monthly)(?<place>\..+)?$/;
 
 /** The document has 8 MB; other products' addons are most of it. */
@@ -23,9 +36,16 @@ const Catalog = z.object({
 
 const Addon = z.object({ planCode: label, product: label });
 
+/**
+ * `cloud.order.rule.Availability` of the API's own schema, https://eu.api.ovh.com/v1/cloud.json. Its `products` are of
+ * no use here: they do not tell one type from another.
+ */
+const Rules = z.object({ plans: z.array(z.unknown()) });
+const Rule = z.object({ code: label, regions: z.array(label) });
+
 /** Many of the addons that are paid by the hour name no region; that of the same machine by the month may. */
 const Configured = z.object({
-  configurations: z.array(z.object({ name: z.string(), values: z.array(label).nullish() })).nullish(),
+  configurations: z.array(z.object({ name: z.string(), values: z.array(label).nullish() })).nullable(),
 });
 
 const Pricing = z.object({
@@ -53,44 +73,76 @@ type Machine = z.infer<typeof Machine>;
 /** One type in one kind of place (ordinary regions, those of three zones, local zones): a price for all of them. */
 interface Plan {
   readonly type: string;
-  /** Empty for ordinary regions. */
-  readonly place: string;
-  readonly regions: Set<string>;
+  /** Where its addons say that it is sold. */
+  readonly configured: Set<string>;
   /** What is paid by the hour. More than one is the same machine twice, which the sync refuses. */
   readonly machines: { readonly planCode: string; readonly row: Row<Machine> }[];
 }
 
-/** Source: https://eu.api.ovh.com/console/?section=%2Forder&branch=v1#get-/order/catalog/public/cloud. */
+interface Catalogue {
+  readonly plans: Map<string, Plan>;
+  /** Codes of plans that are paid by the hour, kept for those who have them, without a word on what they are. */
+  readonly undescribed: string[];
+}
+
+/** Where plans are sold, by their code; or why who asks is not told. */
+type Availability =
+  | { readonly regions: ReadonlyMap<string, readonly string[]>; readonly closed?: never }
+  | { readonly regions?: never; readonly closed: string };
+
+/**
+ * Source: https://eu.api.ovh.com/console/?section=%2Forder&branch=v1#get-/order/catalog/public/cloud and
+ * https://eu.api.ovh.com/console/?section=%2Fcloud&branch=v1#get-/cloud/order/rule/availability; of the token,
+ * https://docs.ovhcloud.com/en/guides/manage-and-operate/api/manage-service-account.
+ */
 export const adapter: CatalogueAdapter = {
   id: 'ovh',
   provider: { id: 4, name: 'OVH' },
   baseUrl: 'https://eu.api.ovh.com',
-  endpoints: [CATALOG],
-  credentials: 'none',
+  endpoints: [CATALOG, AVAILABILITY],
+  credentials: 'optional-bearer',
   memoryUnit: 'GB',
   currency: 'EUR',
   schedule: '42 */6 * * *',
+  notes:
+    'The catalogue is public, and names the regions of older types alone; where the others are sold, the rules of ' +
+    'availability say. Where OVH tells those only to customers, the token is an OAuth 2.0 access token of a service ' +
+    'account that may `GET /cloud/order/rule/availability`; it lives for an hour. Without it such plans wait in ' +
+    'quarantine, the others are read all the same.',
 
   async *catalogue({ http }) {
     const query = http.base.searchParams.has('ovhSubsidiary') ? {} : { ovhSubsidiary: SUBSIDIARY };
     const { addons, locale } = (await http.json(CATALOG, Catalog, { query })).data;
-    const byCode = new Map<string, Plan>();
-    for (const [index, row] of addons.entries()) yield* readAddon(row, `addon ${index + 1}`, byCode);
-    const plans = [...byCode.values()];
+    const read: Catalogue = { plans: new Map(), undescribed: [] };
+    for (const [index, row] of addons.entries()) yield* readAddon(row, `addon ${index + 1}`, read);
+    const plans = [...read.plans.values()];
     if (plans.every((plan) => plan.machines.length === 0)) throw nothingListed(CATALOG);
+    const availability = yield* readAvailability(http, query);
 
-    for (const code of new Set(plans.flatMap((plan) => [...plan.regions]))) {
+    const sold = plans.flatMap((plan) =>
+      plan.machines.map(({ planCode, row }) => {
+        const regions = availability.regions?.get(planCode) ?? [...plan.configured];
+        return { name: plan.type, planCode, row, regions: new Set(regions) };
+      }),
+    );
+    for (const code of new Set(sold.flatMap(({ regions }) => [...regions]))) {
       yield { kind: 'region', code, name: code };
     }
-    const told = new Set(
-      plans.filter(({ place, regions }) => place === '' || regions.size > 0).map(({ type }) => type),
-    );
-    for (const plan of plans) yield* offers(plan, locale.currencyCode, told);
+    const located = new Set(sold.flatMap(({ name, regions }) => (regions.size > 0 ? [name] : [])));
+    for (const plan of sold) {
+      if (plan.regions.size > 0) yield* offers(plan, locale.currencyCode);
+      else yield nowhere(plan, availability, located);
+    }
+    if (read.undescribed.length > 0) yield undescribed(read.undescribed);
   },
 };
 
 /** Puts an addon that is a machine, or that says where one is sold, with those of the same type and kind of place. */
-function* readAddon(row: unknown, unnamed: string, plans: Map<string, Plan>): Generator<CatalogueItem> {
+function* readAddon(
+  row: unknown,
+  unnamed: string,
+  { plans, undescribed: unknown }: Catalogue,
+): Generator<CatalogueItem> {
   const code = labelIn(row, 'planCode');
   const { type, paid, place = '' } = PLAN_CODE.exec(code ?? '')?.groups ?? {};
   const { value: addon, reason } = readRow(Addon, row);
@@ -98,59 +150,125 @@ function* readAddon(row: unknown, unnamed: string, plans: Map<string, Plan>): Ge
     yield rejectedRow(code ?? unnamed, reason, { name: type });
     return;
   }
-  // Other ways to pay (savings plans) are not on demand; storage, networks and the like are no machines.
-  if (addon.product !== 'publiccloud-instance' || type === undefined) return;
+  const { planCode } = addon;
+  // Storage, networks and the like are no machines.
+  if (addon.product !== 'publiccloud-instance') return;
+  if (type === undefined) {
+    // Other ways to pay (savings plans) are not on demand.
+    if (isPaidByHour(row))
+      yield forItself(planCode, 'planCode must be that of a type, such as b3-8.consumption');
+    return;
+  }
   const { value: configured, reason: unusable } = readRow(Configured, row);
   if (configured === undefined) {
-    yield rejectedRow(addon.planCode, unusable, { name: type });
+    yield rejectedRow(planCode, unusable, { name: type });
     return;
   }
   const key = JSON.stringify([type, place]);
-  const plan = plans.get(key) ?? { type, place, regions: new Set(), machines: [] };
+  const plan = plans.get(key) ?? { type, configured: new Set(), machines: [] };
   plans.set(key, plan);
   for (const { name, values } of configured.configurations ?? []) {
-    if (name === 'region') for (const region of values ?? []) plan.regions.add(region);
+    if (name === 'region') for (const region of values ?? []) plan.configured.add(region);
   }
-  if (paid === 'consumption' && !isUndescribed(row)) {
-    plan.machines.push({ planCode: addon.planCode, row: readRow(Machine, row) });
+  if (paid !== 'consumption') return;
+  if (z.object({ blobs: z.null() }).safeParse(row).success) unknown.push(planCode);
+  else plan.machines.push({ planCode, row: readRow(Machine, row) });
+}
+
+/**
+ * Reads which regions sell a plan. Where OVH tells that only to who has a token, and the source has none, it is not
+ * known; with a token that is refused, or any other failure, the run ends.
+ */
+async function* readAvailability(
+  http: SourceHttp,
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<RejectedRow, Availability> {
+  const answer = await http.json(AVAILABILITY, Rules, { query }).catch((error: unknown) => {
+    if (error instanceof SourceError && error.kind === 'misconfigured' && !http.hasCredentials) return error;
+    throw error;
+  });
+  if (answer instanceof SourceError) return { closed: answer.message };
+  const { plans } = answer.data;
+  if (plans.length === 0) throw nothingListed(AVAILABILITY);
+  const regions = new Map<string, readonly string[]>();
+  for (const [index, row] of plans.entries()) {
+    const { value: rule, reason } = readRow(Rule, row, ['plans', index]);
+    const code = labelIn(row, 'code');
+    if (rule !== undefined) regions.set(rule.code, rule.regions);
+    // Of storage and the like too: what cannot be read of those holds no machine.
+    else
+      yield rejectedRow(`rule ${code === undefined ? index + 1 : `of ${code}`}`, reason, {
+        name: code?.replace(PLAN_CODE, '$<type>'),
+      });
+  }
+  return { regions };
+}
+
+interface SoldPlan {
+  readonly name: string;
+  readonly planCode: string;
+  readonly row: Row<Machine>;
+  readonly regions: ReadonlySet<string>;
+}
+
+function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): Generator<CatalogueItem> {
+  const { value: machine, reason } = row;
+  const { price, reason: unpriced } = machine === undefined ? { reason } : hourlyPrice(machine, currency);
+  if (machine === undefined || price === undefined) {
+    yield rejectedRow(planCode, reason ?? unpriced ?? '', { name });
+    return;
+  }
+  const { technical } = machine.blobs;
+  const { ram, unit: ramUnit } = memory(technical.memory.size, adapter.memoryUnit);
+  const excluded = exclusion(name, machine, price);
+  for (const regionCode of regions) {
+    const offer = { regionCode, name, cpu: technical.cpu.cores, ram, ramUnit, price };
+    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
   }
 }
 
-/** `blobs` is null in addons that are kept for those who have them, without a word on what they are. */
-function isUndescribed(row: unknown): boolean {
-  return z.object({ blobs: z.null() }).safeParse(row).success;
+/**
+ * A plan without a region. Where the rules were read it is sold nowhere: what is stored of it is missing as anything
+ * else. Else it may be sold as before, and a type of which nothing is known keeps what is stored; of a type that some
+ * other plan places, the stored machines are those of that plan.
+ */
+function nowhere(
+  { name, planCode }: SoldPlan,
+  { closed }: Availability,
+  located: ReadonlySet<string>,
+): RejectedRow {
+  const reason =
+    closed === undefined
+      ? `is sold in no region: no configuration names one, and ${AVAILABILITY} lists it for none`
+      : `no configuration says in which regions it is sold, and ${closed}`;
+  const row = forItself(planCode, reason);
+  return { ...row, waits: true, ...(closed === undefined || located.has(name) ? {} : { name }) };
 }
 
-/** `told` are the types of which something is said without the plans of other kinds of place. */
-function* offers(plan: Plan, currency: string, told: ReadonlySet<string>): Generator<CatalogueItem> {
-  const { type: name, regions } = plan;
-  for (const { planCode, row } of plan.machines) {
-    const { value: machine, reason } = row;
-    const { price, reason: unpriced } = machine === undefined ? { reason } : hourlyPrice(machine, currency);
-    if (machine === undefined || price === undefined) {
-      yield rejectedRow(planCode, reason ?? unpriced ?? '', { name });
-      continue;
-    }
-    const { technical } = machine.blobs;
-    const { ram, unit: ramUnit } = memory(technical.memory.size, adapter.memoryUnit);
-    const excluded = exclusion(name, machine, price);
-    for (const regionCode of regions) {
-      const offer = { regionCode, name, cpu: technical.cpu.cores, ram, ramUnit, price };
-      yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
-    }
-    const nowhere = regions.size === 0 && (plan.place === '' || !told.has(name));
-    if (nowhere && excluded === undefined) {
-      const problem =
-        'configurations of no addon say in which regions it is sold; where that is is not guessed';
-      yield rejectedRow(planCode, problem, { name });
-    }
-  }
+/** One row for all of them: they are many, and there is nothing to say of each. */
+function undescribed(codes: readonly string[]): RejectedRow {
+  const named = codes.toSorted().slice(0, MOST_NAMED).join(', ');
+  const more = codes.length > MOST_NAMED ? ` and ${codes.length - MOST_NAMED} more` : '';
+  const reason = `blobs is null in ${codes.length} addons that are paid by the hour: ${named}${more}`;
+  return { ...forItself('addons without a description', reason), waits: true };
+}
+
+/** A row that stands for no stored machine: under its own name, which none has, it keeps none from being missing. */
+function forItself(key: string, reason: string): RejectedRow {
+  return rejectedRow(key, reason, { name: key });
+}
+
+function isPaidByHour(row: unknown): boolean {
+  const { data } = z.object({ pricings: z.array(z.unknown()) }).safeParse(row);
+  return (data?.pricings ?? []).some((pricing) => isHourly(Pricing.safeParse(pricing).data));
+}
+
+function isHourly(pricing: z.infer<typeof Pricing> | undefined): boolean {
+  return pricing?.intervalUnit === 'hour' && pricing.capacities.includes('consumption');
 }
 
 function hourlyPrice(machine: Machine, currency: string): { price?: SourcePrice; reason?: string } {
-  const hourly = machine.pricings.filter(
-    ({ intervalUnit, capacities }) => intervalUnit === 'hour' && capacities.includes('consumption'),
-  );
+  const hourly = machine.pricings.filter(isHourly);
   const [amount, ...others] = new Set(hourly.map((pricing) => pricing.price));
   if (amount !== undefined && others.length === 0) return { price: { amount, per: 'hour', currency } };
   return { reason: `pricings must have one price for an hour of consumption; it has ${hourly.length}` };

@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/ovh.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
-import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 import { fates, readCatalogue } from '../../support/read-catalogue.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
+const AVAILABILITY = '/v1/cloud/order/rule/availability';
+/** What who has no token may be told of the rules of availability. */
+const CLOSED: FakeAnswer = {
+  status: 401,
+  json: { class: 'Client::Unauthorized', message: 'You must login first' },
+};
+const rules = (plans: Readonly<Record<string, readonly unknown[]>>): FakeAnswer => ({
+  json: { plans: Object.entries(plans).map(([code, regions]) => ({ code, regions })), products: [] },
+});
 const hour = (price: unknown) => ({ price, intervalUnit: 'hour', capacities: ['consumption'] });
 const region = (...values: string[]) => [{ name: 'region', values }];
 
@@ -20,14 +29,25 @@ function addon(planCode: string, fields: object = {}, blobs: object = {}): objec
   };
 }
 
-async function itemsOf(addons: object[], currencyCode = 'EUR', base = '', ovhSubsidiary = 'IE') {
+async function itemsOf(addons: object[], answers: Partial<Answers> = {}) {
+  const { availability = CLOSED, currencyCode = 'EUR', base = '', ovhSubsidiary = 'IE', token } = answers;
   await using upstream = await fakeUpstream();
-  upstream.expect(
-    { path: CATALOG, query: { ovhSubsidiary } },
-    { json: { locale: { currencyCode }, addons } },
-  );
-  return await readCatalogue(adapter, upstream.url + base);
+  const query = { ovhSubsidiary };
+  upstream.expect({ path: CATALOG, query }, { json: { locale: { currencyCode }, addons } });
+  const headers = { authorization: token === undefined ? null : `Bearer ${token}` };
+  if (availability !== 'not asked') upstream.expect({ path: AVAILABILITY, query, headers }, availability);
+  return await readCatalogue(adapter, upstream.url + base, token);
 }
+
+interface Answers {
+  readonly availability: FakeAnswer | 'not asked';
+  readonly currencyCode: string;
+  readonly base: string;
+  readonly ovhSubsidiary: string;
+  readonly token: string;
+}
+
+const rejected = (items: readonly CatalogueItem[]) => items.filter((item) => item.kind === 'rejected');
 
 const machines = (items: readonly CatalogueItem[]) =>
   items
@@ -84,17 +104,26 @@ describe('an instance of OVH', () => {
       ['rejected'],
     ],
     [
-      'is not asked where it is sold when it is not published',
+      'is rejected where nothing says where it is sold, published or not',
       addon('win-c3-4.consumption', { configurations: [] }),
-      [],
+      ['rejected'],
     ],
-    ['is none when nothing describes it any more', addon('vps-ssd-1.consumption', { blobs: null }), []],
+    [
+      'is told when nothing describes it any more',
+      addon('vps-ssd-1.consumption', { blobs: null }),
+      ['rejected'],
+    ],
     [
       'is none when it is another product',
       addon('volume.consumption', { product: 'publiccloud-volume' }),
       [],
     ],
-    ['is none when it is paid otherwise', addon('b3-8.savings-plan'), []],
+    [
+      'is none when it is paid otherwise',
+      addon('b3-8.savings-plan', { pricings: [{ ...hour(1), intervalUnit: 'month' }] }),
+      [],
+    ],
+    ['is rejected when it is paid by the hour under another code', addon('b3-8.consumed'), ['rejected']],
   ])('%s', async (_, row, expected) => {
     // Beside a machine that is always there: a catalogue without any would be none.
     const items = await itemsOf([addon('x1-8.consumption', { configurations: region('SBG5') }), row]);
@@ -145,7 +174,101 @@ describe('an instance of OVH', () => {
         }),
       }),
     );
-    expect(fates(items)).not.toContain('rejected');
+    // It is told of a kind of place that it is sold there, not where that is; no stored machine is meant by it.
+    expect(rejected(items)).toEqual([
+      {
+        kind: 'rejected',
+        key: 'metal.b3-8.consumption.LZ.EU',
+        name: 'metal.b3-8.consumption.LZ.EU',
+        reason: expect.stringMatching(
+          /^no configuration says in which regions it is sold, and .* answers 401/,
+        ),
+        waits: true,
+      },
+    ]);
+  });
+
+  it('is sold where the rules of availability say, in whatever kind of place', async () => {
+    const addons = ['', '.3AZ', '.LZ', '.LZ.AF', '.LZ.EUROZONE'].map((place, index) =>
+      addon(`b3-8.consumption${place}`, { configurations: [], pricings: [hour(5_000_000 + index)] }),
+    );
+    const availability = rules({
+      'b3-8.consumption': ['BHS5', 'GRA9'],
+      'b3-8.consumption.3AZ': ['EU-WEST-PAR'],
+      'b3-8.consumption.LZ.AF': ['AF-NORTH-LZ-RBA-A'],
+      'b3-8.consumption.LZ.EUROZONE': ['EU-WEST-LZ-MRS-A'],
+      'b3-8.monthly.postpaid': ['UK1'],
+    });
+    const items = await itemsOf(addons, { availability });
+    expect(machines(items)).toEqual(
+      ['AF-NORTH-LZ-RBA-A', 'BHS5', 'EU-WEST-LZ-MRS-A', 'EU-WEST-PAR', 'GRA9'].map((code) => `b3-8@${code}`),
+    );
+    expect(items.flatMap((item) => (item.kind === 'region' ? [item.code] : []))).toEqual(
+      expect.arrayContaining(['GRA9', 'EU-WEST-PAR', 'AF-NORTH-LZ-RBA-A']),
+    );
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        offer: expect.objectContaining({
+          regionCode: 'EU-WEST-LZ-MRS-A',
+          price: { amount: '0.05000004', per: 'hour', currency: 'EUR' },
+        }),
+      }),
+    );
+    expect(rejected(items)).toEqual([
+      {
+        kind: 'rejected',
+        key: 'b3-8.consumption.LZ',
+        name: 'b3-8.consumption.LZ',
+        reason: `is sold in no region: no configuration names one, and ${AVAILABILITY} lists it for none`,
+        waits: true,
+      },
+    ]);
+  });
+
+  it('is sold where its configurations say only as long as the rules of availability do not list it', async () => {
+    const addons = ['b3-8', 'b2-7', 'c3-4'].map((type) => addon(`${type}.consumption`));
+    const availability = rules({ 'b3-8.consumption': ['SBG5'], 'c3-4.consumption': [] });
+    const items = await itemsOf(addons, { availability });
+    expect(machines(items)).toEqual(['b2-7@GRA9', 'b3-8@SBG5']);
+    expect(rejected(items)).toMatchObject([{ key: 'c3-4.consumption' }]);
+  });
+
+  it('is held in all regions when its rule of availability cannot be read, and all when a rule has no name', async () => {
+    const availability = rules({ 'b3-8.consumption': [17], 'c3-4.consumption': ['GRA9'] });
+    const items = await itemsOf([addon('b3-8.consumption'), addon('c3-4.consumption')], { availability });
+    expect(rejected(items)).toMatchObject([
+      {
+        key: 'rule of b3-8.consumption',
+        name: 'b3-8',
+        reason: expect.stringContaining('plans[0].regions[0]'),
+      },
+    ]);
+    const nameless: FakeAnswer = { json: { plans: [{ regions: ['GRA9'] }] } };
+    expect(rejected(await itemsOf([addon('b3-8.consumption')], { availability: nameless }))).toEqual([
+      { kind: 'rejected', key: 'rule 1', reason: expect.stringContaining('plans[0].code') },
+    ]);
+  });
+
+  it('whose place is not known to who has no token keeps its stored machines', async () => {
+    const items = await itemsOf([
+      addon('x1-8.consumption'),
+      addon('c3-4.consumption', { configurations: [] }),
+    ]);
+    expect(rejected(items)).toMatchObject([{ key: 'c3-4.consumption', name: 'c3-4', waits: true }]);
+  });
+
+  it('is told in one row with all others that nothing describes', async () => {
+    const undescribed = ['vps-ssd-1', 'eg-7'].map((type) => addon(`${type}.consumption`, { blobs: null }));
+    expect(rejected(await itemsOf([addon('b3-8.consumption'), ...undescribed]))).toEqual([
+      {
+        kind: 'rejected',
+        key: 'addons without a description',
+        name: 'addons without a description',
+        reason:
+          'blobs is null in 2 addons that are paid by the hour: eg-7.consumption, vps-ssd-1.consumption',
+        waits: true,
+      },
+    ]);
   });
 
   it('is rejected by its name when the regions of its month cannot be read', async () => {
@@ -167,7 +290,11 @@ describe('an instance of OVH', () => {
 
 describe('the catalogue of OVH', () => {
   it('is that of the subsidiary which the URL names, in that one’s currency', async () => {
-    const items = await itemsOf([addon('b3-8.consumption')], 'USD', '/?ovhSubsidiary=US', 'US');
+    const items = await itemsOf([addon('b3-8.consumption')], {
+      currencyCode: 'USD',
+      base: '/?ovhSubsidiary=US',
+      ovhSubsidiary: 'US',
+    });
     expect(items).toContainEqual(
       expect.objectContaining({
         offer: expect.objectContaining({ price: { amount: '0.0508', per: 'hour', currency: 'USD' } }),
@@ -176,11 +303,35 @@ describe('the catalogue of OVH', () => {
   });
 
   it('is refused when nothing in it is paid by the hour', async () => {
-    await expect(
-      itemsOf([addon('b3-8.monthly'), addon('volume.classic', { product: 'volume' })]),
-    ).rejects.toMatchObject({
+    const addons = [addon('b3-8.monthly'), addon('volume.classic', { product: 'volume' })];
+    await expect(itemsOf(addons, { availability: 'not asked' })).rejects.toMatchObject({
       kind: 'invalid',
       message: `${CATALOG} lists nothing; an empty answer is never taken for "all gone"`,
+    });
+  });
+});
+
+describe('the rules of availability of OVH', () => {
+  const sold = [addon('b3-8.consumption', { configurations: [] })];
+
+  it('are asked for with the source’s token', async () => {
+    const items = await itemsOf(sold, {
+      token: 'eyJhbGciOi',
+      availability: rules({ 'b3-8.consumption': ['GRA9'] }),
+    });
+    expect(machines(items)).toEqual(['b3-8@GRA9']);
+  });
+
+  it.each<[string, FakeAnswer, string | undefined, string]>([
+    ['refuse the token', CLOSED, 'expired', 'misconfigured'],
+    ['are out of order', { status: 503 }, undefined, 'retry'],
+    ['are gone', { status: 404 }, undefined, 'gone'],
+    ['list nothing', rules({}), undefined, 'invalid'],
+  ])('end the run when they %s', async (_, availability, token, kind) => {
+    const answers = token === undefined ? { availability } : { availability, token };
+    await expect(itemsOf(sold, answers)).rejects.toMatchObject({
+      kind,
+      message: expect.stringContaining(AVAILABILITY),
     });
   });
 });
