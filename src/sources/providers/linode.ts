@@ -27,7 +27,7 @@ const Region = z.object({
   label,
   capabilities: z.array(z.string()),
   status: z.string(),
-  site_type: z.string().optional(),
+  site_type: z.enum(['core', 'distributed'], { error: 'must be core or distributed' }).optional(),
 });
 type Region = z.infer<typeof Region>;
 
@@ -130,7 +130,7 @@ function* offers(
 
 /** Distributed sites sell plans of their own, which the public list of types does not hold. */
 function sells(region: Region, type: Type): boolean {
-  if (region.site_type !== undefined && region.site_type !== 'core') return false;
+  if (region.site_type === 'distributed') return false;
   return region.capabilities.includes(CAPABILITY.get(type.class) ?? '');
 }
 

@@ -57,6 +57,15 @@ it.each([
   expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
 });
 
+it('a Linode region of a kind that is not known is rejected, and not left without machines', async () => {
+  expect(await itemsOf({ region: { site_type: 'orbital' } })).toContainEqual({
+    kind: 'rejected',
+    key: 'us-east',
+    regionCode: 'us-east',
+    reason: 'site_type must be core or distributed; it is "orbital"',
+  });
+});
+
 it('a Linode type that no region can sell is rejected, not taken for gone', async () => {
   for (const region of [{ capabilities: ['Compute'] }, { site_type: 'distributed' }]) {
     expect(await itemsOf({ region })).toEqual([
