@@ -6,9 +6,11 @@ import type { ReferenceRates } from '../domain/rates.ts';
 
 /**
  * The few meanings a failure can have; the worker decides by them what to do next.
- * - `retry`: the upstream is unwell (timeout, 5xx, cut connection, rate limit); try again, not before `retryAfter`.
- * - `invalid`: the upstream answered something that this adapter does not understand.
- * - `misconfigured`: an operator must change a setting (401, 403, unknown host, missing rate).
+ * - `retry`: the upstream or the network is unwell (timeout, 5xx, cut answer, no such name, rate limit); try again, not
+ *   before `retryAfter`.
+ * - `invalid`: the upstream answered something that this adapter does not understand; it may be a page that says so, so
+ *   it is tried again too, but seldom.
+ * - `misconfigured`: an operator must change a setting (401, 403, untrusted certificate, missing rate).
  * - `gone`: the endpoint does not exist any more (404, 410). Never an empty catalogue.
  */
 export type SourceFailureKind = 'retry' | 'invalid' | 'misconfigured' | 'gone';
