@@ -105,7 +105,10 @@ export const quarantinedRows = pgTable(
   (t) => [primaryKey({ columns: [t.sourceId, t.rowKey] })],
 );
 
-/** One row for each slot of a schedule that some worker claimed; a slot without `enqueued_at` is picked up again. */
+/**
+ * One row for each slot of a schedule that some worker claimed. A slot without `enqueued_at` is picked up again, and so
+ * is one that was due a while ago and whose job the queue has lost.
+ */
 export const scheduleSlots = pgTable(
   'schedule_slots',
   {
@@ -113,9 +116,12 @@ export const scheduleSlots = pgTable(
     slot: instant('slot').notNull(),
     claimedAt: instant('claimed_at').notNull().defaultNow(),
     enqueuedAt: instant('enqueued_at'),
+    /** When its job, or the job's next attempt, is to run; null once the slot is done with. */
+    dueAt: instant('due_at'),
   },
   (t) => [
     primaryKey({ columns: [t.schedule, t.slot] }),
     index('schedule_slots_not_enqueued').on(t.claimedAt).where(sql`enqueued_at is null`),
+    index('schedule_slots_due').on(t.dueAt).where(sql`due_at is not null`),
   ],
 );
