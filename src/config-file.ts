@@ -1,79 +1,53 @@
-/** The file that FLEETBOOK_CONFIG names: sources beyond those of the environment. */
+/** The file that FLEETBOOK_CONFIG names: sources beyond those of the environment, or in the place of some of them. */
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { type ClusterEntry, fileShape, type SourceEntry, type SourcesFile } from './config-file-shape.ts';
 import type { Environment, SourceBase, SourceConfig } from './source-config.ts';
-import { type ClusterRules, contradictionIn, RULES } from './sources/cluster-rules.ts';
+import { type ClusterRules, contradictionIn } from './sources/cluster-rules.ts';
+import { openCredentials } from './sources/credentials/open.ts';
 import { type ReadOptions, readOptions } from './sources/options.ts';
 import { problemText } from './sources/problems.ts';
 import { catalogueAdapters, clusterAdapters } from './sources/registry.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter } from './sources/source.ts';
 import { DEFAULT_LIMITS } from './sync/guard.ts';
 
-const share = z.number().min(0);
-const limitsShape = z
-  .strictObject({
-    removedShare: share,
-    addedShare: share,
-    repricedShare: share,
-    priceRatio: z.number().min(1),
-    reshapedShare: share,
-    duplicateShare: share,
-    incompleteShare: share,
-    rejectedShare: share,
-    smallCount: z.int().min(0),
-    maxHourlyPrice: z.number().positive(),
-  })
-  .partial();
-
-const sourceShape = z.strictObject({
-  id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes'),
-  adapter: z.string(),
-  url: z.string().optional(),
-  tokenEnv: z.string().optional(),
-  schedule: z.string().optional(),
-  options: z.record(z.string(), z.unknown()).optional(),
-  limits: limitsShape.optional(),
-});
-
-type SourceEntry = z.infer<typeof sourceShape>;
-
-const clusterShape = sourceShape.extend(RULES);
-
-/** Tokens are named, never written there: `tokenEnv` is the variable that has it. */
-const fileShape = z.strictObject({
-  catalogues: z.array(sourceShape).default([]),
-  clusters: z.array(clusterShape).default([]),
-});
-
-/** The sources of the file; everything that is wrong with it is added to `problems`, a line each. */
-export function sourcesOfFile(path: string, env: Environment, problems: string[]): SourceConfig[] {
+/** The file as it stands; everything that is wrong with its form is added to `problems`, a line each. */
+export function readSourcesFile(path: string, problems: string[]): SourcesFile {
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     problems.push(`FLEETBOOK_CONFIG must name a readable JSON file; ${path}: ${(error as Error).message}`);
-    return [];
+    return { catalogues: [], clusters: [] };
   }
   const parsed = fileShape.safeParse(content);
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
-      const unknown = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => `"${key}"`) : [];
-      const problem =
-        unknown.length > 0
-          ? `has no setting ${unknown.join(', ')}; leave it out`
-          : problemText(issue.message);
-      problems.push(`${path}: ${issue.path.join('.') || 'the file'}: ${problem}`);
-    }
-    return [];
-  }
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues) problems.push(`${path}: ${problemOf(issue)}`);
+  return { catalogues: [], clusters: [] };
+}
+
+function problemOf(issue: z.core.$ZodIssue): string {
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => `"${key}"`) : [];
+  const problem =
+    unknown.length > 0 ? `has no setting ${unknown.join(', ')}; leave it out` : problemText(issue.message);
+  return `${issue.path.join('.') || 'the file'}: ${problem}`;
+}
+
+/** The sources of the file; everything that is wrong with them is added to `problems`, a line each. */
+export function sourcesOfFile(
+  path: string,
+  file: SourcesFile,
+  env: Environment,
+  problems: string[],
+): SourceConfig[] {
   const found: SourceConfig[] = [];
-  for (const entry of parsed.data.catalogues) {
+  for (const entry of file.catalogues) {
     const tell = teller(path, entry, problems);
     const adapter = adapterOf(entry, catalogueAdapters, tell);
     const common = adapter && commonOf(entry, adapter, adapter.provider && adapter.baseUrl, env, tell);
     if (adapter && common) found.push({ kind: 'catalogue', adapter, ...common });
   }
-  for (const entry of parsed.data.clusters) {
+  for (const entry of file.clusters) {
     const tell = teller(path, entry, problems);
     const adapter = adapterOf(entry, clusterAdapters, tell);
     const common = adapter && commonOf(entry, adapter, adapter.baseUrl, env, tell);
@@ -121,8 +95,8 @@ function commonOf(
   env: Environment,
   tell: Tell,
 ): Common | undefined {
-  const token = entry.tokenEnv === undefined ? undefined : env[entry.tokenEnv];
-  if (entry.tokenEnv !== undefined && !token) tell(`tokenEnv names ${entry.tokenEnv}, which is not set`);
+  const credentials = openCredentials(entry, adapter, env, tell);
+  const apiKey = apiKeyOf(entry, adapter, env, tell);
   const url = entry.url ?? baseUrl;
   if (url === undefined) {
     tell('url is missing; give the address or the file to read');
@@ -138,14 +112,29 @@ function commonOf(
   return {
     id: entry.id,
     url,
-    token,
+    credentials,
+    ...(apiKey === undefined ? {} : { apiKey }),
     schedule: entry.schedule ?? adapter.schedule,
     limits: { ...DEFAULT_LIMITS, ...definedOnly(entry.limits ?? {}) },
     ...(read === undefined ? {} : { options: read.options }),
   };
 }
 
-function rulesIn(entry: z.infer<typeof clusterShape>): ClusterRules {
+function apiKeyOf(
+  { apiKeyEnv }: SourceEntry,
+  adapter: AnyCatalogueAdapter | ClusterAdapter,
+  env: Environment,
+  tell: Tell,
+): string | undefined {
+  if (apiKeyEnv === undefined) return undefined;
+  if (!('apiKey' in adapter))
+    tell(`apiKeyEnv must be left out; the adapter ${adapter.id} has no use for a key`);
+  const key = env[apiKeyEnv] || undefined;
+  if (key === undefined) tell(`apiKeyEnv names ${apiKeyEnv}, which is not set`);
+  return key;
+}
+
+function rulesIn(entry: ClusterEntry): ClusterRules {
   const { organization, organizations, tenantIsOrganization, defaults } = entry;
   const { providers, regions, machines, diskTypes } = entry;
   const whose = { organization, organizations, tenantIsOrganization };

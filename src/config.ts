@@ -1,13 +1,14 @@
 import { CronExpressionParser } from 'cron-parser';
-import { isHttpUrl, sourcesOfFile } from './config-file.ts';
+import { sourcesOfEnvironment } from './config-environment.ts';
+import { readSourcesFile, sourcesOfFile } from './config-file.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
-import { type ClusterRules, NO_RULES } from './sources/cluster-rules.ts';
-import { environmentKey, optionsInEnvironment, readOptions } from './sources/options.ts';
+import type { ClusterRules } from './sources/cluster-rules.ts';
+import { NO_CREDENTIALS } from './sources/credentials/provider.ts';
 import { adapter as ecb } from './sources/rates/ecb.ts';
-import { catalogueAdapters, clusterAdapters } from './sources/registry.ts';
 import { DEFAULT_LIMITS } from './sync/guard.ts';
 
+export { liveEnvironment, namesASource } from './config-environment.ts';
 export type { Environment, SourceConfig } from './source-config.ts';
 
 export interface Config {
@@ -25,9 +26,12 @@ const RATES_SOURCE = 'exchange-rates';
 export function readConfig(env: Environment): Config {
   const settings = readSettings(env);
   const problems: string[] = [];
-  const sources: SourceConfig[] = [...sourcesOfEnvironment(env, problems)];
-  if (settings.FLEETBOOK_CONFIG !== undefined)
-    sources.push(...sourcesOfFile(settings.FLEETBOOK_CONFIG, env, problems));
+  const path = settings.FLEETBOOK_CONFIG;
+  const file = path === undefined ? { catalogues: [], clusters: [] } : readSourcesFile(path, problems);
+  const sources: SourceConfig[] = [
+    ...sourcesOfEnvironment(env, problems),
+    ...sourcesOfFile(path ?? '', file, env, problems),
+  ];
   sources.push(...ratesSource(env, settings, sources));
   const ids = new Set<string>();
   for (const { id, schedule } of sources) {
@@ -58,7 +62,7 @@ function ratesSource(env: Environment, settings: Settings, sources: readonly Sou
       id: RATES_SOURCE,
       adapter: ecb,
       url,
-      token: undefined,
+      credentials: NO_CREDENTIALS,
       schedule,
       limits: DEFAULT_LIMITS,
     },
@@ -67,69 +71,6 @@ function ratesSource(env: Environment, settings: Settings, sources: readonly Sou
 
 function currenciesOf({ diskTypes }: ClusterRules): string[] {
   return Object.values(diskTypes).flatMap(({ price }) => price?.currency ?? []);
-}
-
-/** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */
-export function liveEnvironment(env: Environment): Record<string, string> {
-  const added: Record<string, string> = {};
-  for (const adapter of catalogueAdapters) {
-    const key = environmentKey(adapter.id, 'url');
-    const isOpen = adapter.credentials === 'none' || adapter.credentials === 'optional-bearer';
-    if (!adapter.provider || !isOpen || adapter.large || env[key]) continue;
-    added[key] = adapter.baseUrl;
-  }
-  return added;
-}
-
-/** True when somebody has said where data is to come from: then the sample stays away. */
-export function namesASource(env: Environment): boolean {
-  const keys = catalogueAdapters.flatMap(({ id }) => [
-    environmentKey(id, 'url'),
-    environmentKey(id, 'token'),
-  ]);
-  return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
-}
-
-function sourcesOfEnvironment(env: Environment, problems: string[]): SourceConfig[] {
-  const found: SourceConfig[] = [];
-  for (const adapter of catalogueAdapters) {
-    const key = (name: string) => environmentKey(adapter.id, name);
-    const given = env[key('url')];
-    const token = env[key('token')] || undefined;
-    if (!given && token === undefined) continue;
-    const url = given || (adapter.provider ? adapter.baseUrl : '');
-    const orPath = !adapter.provider && adapter.readsFiles;
-    if (!isHttpUrl(url) && !(orPath && url !== ''))
-      problems.push(
-        `${key('url')} must be a URL that starts with http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(url)}`,
-      );
-    const schedule = env[key('schedule')] || adapter.schedule;
-    const source = {
-      kind: 'catalogue',
-      id: adapter.id,
-      url,
-      token,
-      schedule,
-      limits: DEFAULT_LIMITS,
-    } as const;
-    if (adapter.provider) {
-      found.push({ ...source, adapter });
-    } else {
-      const own = optionsInEnvironment(adapter.id, adapter.options, env);
-      const { options, problems: wrong } = readOptions(adapter.options, own, key);
-      problems.push(...wrong);
-      found.push({ ...source, adapter, options });
-    }
-  }
-  const url = env.CLUSTERS_URL;
-  const adapter = clusterAdapters.find(({ id }) => id === 'json');
-  if (url && adapter) {
-    const token = env.CLUSTERS_TOKEN || undefined;
-    const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
-    const source = { kind: 'clusters', id: 'clusters', adapter, url, token, schedule } as const;
-    found.push({ ...source, limits: DEFAULT_LIMITS, rules: NO_RULES });
-  }
-  return found;
 }
 
 function scheduleProblem(schedule: string): string | undefined {

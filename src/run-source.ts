@@ -6,7 +6,7 @@ import type { ExchangeRates } from './domain/price.ts';
 import { exchangeRates } from './domain/rates.ts';
 import { VERSION } from './package.ts';
 import { completed } from './sources/complete.ts';
-import { openSourceHttp } from './sources/http.ts';
+import { openSourceHttp, type SourceHttpOptions } from './sources/http.ts';
 import {
   type CatalogueItem,
   type ClusterItem,
@@ -104,8 +104,8 @@ export function watchContext(source: ClustersConfig, signal: AbortSignal): Watch
   return { http, now: () => new Date(), ...addressOf(source), signal };
 }
 
-function addressOf({ url, token, options }: ClustersConfig): Pick<WatchContext, 'address' | 'options'> {
-  return { address: { url, token }, ...(options === undefined ? {} : { options }) };
+function addressOf({ url, credentials, options }: ClustersConfig): Pick<WatchContext, 'address' | 'options'> {
+  return { address: { url, credentials }, ...(options === undefined ? {} : { options }) };
 }
 
 function openHttp(
@@ -117,11 +117,18 @@ function openHttp(
     versions,
     baseUrl: source.url,
     credentials: source.adapter.credentials,
-    token: source.token,
+    token: source.credentials,
+    ...apiKeyOf(source),
     deadlineMs: SOURCE_DEADLINE_MS,
     maxBytes: SOURCE_MAX_BYTES,
     ...(signal === undefined ? {} : { signal }),
   });
+}
+
+function apiKeyOf(source: SourceConfig): Pick<SourceHttpOptions, 'apiKey'> {
+  const { adapter, apiKey: token } = source;
+  if (token === undefined || !('apiKey' in adapter) || adapter.apiKey === undefined) return {};
+  return { apiKey: { credentials: adapter.apiKey.credentials, token } };
 }
 
 /**

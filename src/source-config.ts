@@ -1,5 +1,6 @@
 /** What the configuration says of one source. */
 import type { ClusterRules } from './sources/cluster-rules.ts';
+import type { CredentialProvider } from './sources/credentials/provider.ts';
 import type { ReadOptions } from './sources/options.ts';
 import type { adapter as ecb } from './sources/rates/ecb.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter } from './sources/source.ts';
@@ -11,7 +12,9 @@ export interface SourceBase {
   /** Names the source in the database, in logs and on the command line. */
   readonly id: string;
   readonly url: string;
-  readonly token: string | undefined;
+  readonly credentials: CredentialProvider;
+  /** Of an adapter that has a use for one besides its credentials. */
+  readonly apiKey?: string;
   /** Five cron fields, UTC. */
   readonly schedule: string;
   readonly limits: GuardLimits;

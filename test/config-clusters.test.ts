@@ -66,13 +66,13 @@ describe('a source of clusters', () => {
     });
   });
 
-  it('has options where its adapter has some, a token by name, and an address unless there is one for everybody', () => {
+  it('has options where its adapter has some, a token by name, and an address unless there is one for everybody', async () => {
     const { sources } = read({ id: 'a', adapter: 'aiven', tokenEnv: 'TOKEN', options: { projects: 'one' } });
     expect(sources[0]).toMatchObject({
       url: 'https://api.aiven.io',
-      token: 'secret',
       options: { projects: 'one' },
     });
+    expect(await sources[0]?.credentials.token()).toBe('secret');
     expect(problems({ ...FEED, options: { a: 'b' } })).toEqual([
       'sources.json: source "feed": options must be left out; the adapter json has none',
     ]);

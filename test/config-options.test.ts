@@ -36,16 +36,16 @@ const OPENSTACK = {
 };
 
 describe('a source of the environment whose adapter has options', () => {
-  it('gets them from the variables of its adapter', () => {
+  it('gets them from the variables of its adapter', async () => {
     const { sources } = readConfig({ ...OPENSTACK, CATALOGUE_RATES: 'EUR:1.08' });
     expect(sources[0]).toMatchObject({
       kind: 'catalogue',
       id: 'openstack',
       url: 'https://cloud.example.com/compute',
-      token: 'secret-token',
       schedule: '22 * * * *',
       options: { provider: 'Acme', region: 'dc1', prices: './prices.csv' },
     });
+    expect(await sources[0]?.credentials.token()).toBe('secret-token');
   });
 
   it('stops the start when one is missing, naming the variable and what it means', () => {

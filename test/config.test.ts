@@ -34,9 +34,10 @@ describe('the configuration', () => {
     expect(namesASource({ FLEETBOOK_CONFIG: 'x' })).toBe(true);
   });
 
-  it('takes a token alone for the provider’s public address', () => {
+  it('takes a token alone for the provider’s public address', async () => {
     const [source] = readConfig({ HETZNER_TOKEN: 'secret', CATALOGUE_RATES: 'EUR:1.1' }).sources;
-    expect(source).toMatchObject({ id: 'hetzner', url: 'https://api.hetzner.cloud', token: 'secret' });
+    expect(source).toMatchObject({ id: 'hetzner', url: 'https://api.hetzner.cloud' });
+    expect(await source?.credentials.token()).toBe('secret');
   });
 
   it('reads with --live whoever needs no credentials and is not too large to be read unasked', () => {
@@ -68,7 +69,7 @@ describe('the configuration', () => {
     expect(problems({ CATALOGUE_CURRENCY: 'usd' })[0]).toContain('three-letter');
   });
 
-  it('lists sources in a file, with tokens by the name of their variable and limits of their own', () => {
+  it('lists sources in a file, with tokens by the name of their variable and limits of their own', async () => {
     const path = file({
       catalogues: [
         { id: 'one', adapter: 'linode', limits: { removedShare: 0.5 } },
@@ -76,10 +77,16 @@ describe('the configuration', () => {
       ],
       clusters: [{ id: 'platform', adapter: 'json', url: 'https://platform.example/clusters.json' }],
     });
-    expect(readConfig({ FLEETBOOK_CONFIG: path, MINE: 'secret' }).sources).toMatchObject([
-      { id: 'one', kind: 'catalogue', limits: { ...DEFAULT_LIMITS, removedShare: 0.5 }, token: undefined },
-      { id: 'two', token: 'secret', schedule: '5 4 * * *', limits: DEFAULT_LIMITS },
+    const { sources } = readConfig({ FLEETBOOK_CONFIG: path, MINE: 'secret' });
+    expect(sources).toMatchObject([
+      { id: 'one', kind: 'catalogue', limits: { ...DEFAULT_LIMITS, removedShare: 0.5 } },
+      { id: 'two', schedule: '5 4 * * *', limits: DEFAULT_LIMITS },
       { id: 'platform', kind: 'clusters', url: 'https://platform.example/clusters.json' },
+    ]);
+    expect(await Promise.all(sources.map(({ credentials }) => credentials.token()))).toEqual([
+      undefined,
+      'secret',
+      undefined,
     ]);
   });
 

@@ -11,6 +11,7 @@ import type { Config, SourceConfig } from '../../src/config.ts';
 import { openLoggedRedis } from '../../src/connections.ts';
 import { readSettings } from '../../src/settings.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
+import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { redisReady } from '../../src/store/redis.ts';
 import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
 import { syncProcessor } from '../../workers/processors/sync.ts';
@@ -76,7 +77,7 @@ async function measure(task: Task): Promise<Measured> {
 function sourceOf(shape: Task['shape']): SourceConfig {
   const common = {
     url: 'http://127.0.0.1:1',
-    token: undefined,
+    credentials: NO_CREDENTIALS,
     schedule: '0 * * * *',
     limits: DEFAULT_LIMITS,
   };

@@ -10,12 +10,12 @@ export interface TwoHosts {
   readonly first: RegExp;
   /** The address of the provider's second host. */
   readonly second: string;
-  readonly credentials: 'same' | 'none';
+  readonly credentials: 'same' | 'key' | 'none';
 }
 
 /**
  * The second host of a source. Behind an address that is not the provider's own — a gateway, a replay — both hosts are
- * asked for at that address, with the source's own credentials.
+ * asked for at that address, with the source's credentials.
  * @throws SourceError `misconfigured` when the source's URL is not what it has to look like
  */
 export function beside(http: SourceHttp, hosts: TwoHosts): SourceHttp {
@@ -24,5 +24,5 @@ export function beside(http: SourceHttp, hosts: TwoHosts): SourceHttp {
   if (before === undefined)
     throw new SourceError('misconfigured', `the source's URL must look like ${hosts.example}`);
   if (hosts.first.test(hostname)) return http.at(hosts.second, hosts.credentials);
-  return http.at(origin + before, 'same');
+  return http.at(origin + before, hosts.credentials === 'none' ? 'same' : hosts.credentials);
 }

@@ -1,5 +1,6 @@
 import type { SourceMemoryUnit } from '../domain/memory.ts';
 import { clusterSections } from './describe-clusters.ts';
+import { credentialRows, credentialSections } from './describe-credentials.ts';
 import { CREDENTIALS, optionRows, row, table } from './markdown.ts';
 import { environmentKey } from './options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter, GenericCatalogueAdapter } from './source.ts';
@@ -41,10 +42,11 @@ limits for their guards, go into the JSON file that \`FLEETBOOK_CONFIG\` names:
 }
 \`\`\`
 
-Schedules are five cron fields, UTC. Tokens are never written into that file: \`tokenEnv\` names the variable that has
-one. A provider that a source's options name gets an id from 1000 up when it is new; sources that name the same one
-fill it together, each its own regions. Upper and lower case do not tell two providers apart, the first spelling stays.
-Another name is another provider: the machines of the old one are retired as missing.`;
+Schedules are five cron fields, UTC. Tokens are never written into that file, see [credentials](#credentials).
+
+A provider that a source's options name gets an id from 1000 up when it is new; sources that name the same one fill it
+together, each its own regions. Upper and lower case do not tell two providers apart, the first spelling stays. Another
+name is another provider: the machines of the old one are retired as missing.`;
 
 /** The page of the documentation that tells of every adapter, from what they say of themselves. Pure. */
 export function adapterPage(
@@ -53,6 +55,7 @@ export function adapterPage(
 ): string {
   return `${[
     INTRODUCTION,
+    ...credentialSections(catalogues),
     '## Machines',
     overview(catalogues),
     ...catalogues.map(section),
@@ -78,9 +81,7 @@ function overview(catalogues: readonly AnyCatalogueAdapter[]): string {
 function section(adapter: AnyCatalogueAdapter): string {
   const variables = [
     row([`\`${environmentKey(adapter.id, 'url')}\``, ...addressOf(adapter)]),
-    ...(adapter.credentials === 'none'
-      ? []
-      : [row([`\`${environmentKey(adapter.id, 'token')}\``, CREDENTIALS[adapter.credentials], ''])]),
+    ...credentialRows(adapter),
     row([`\`${environmentKey(adapter.id, 'schedule')}\``, 'when it is read', `\`${adapter.schedule}\``]),
     ...(adapter.provider ? [] : catalogueOptions(adapter)),
   ];

@@ -126,8 +126,8 @@ function retryAfter(value: string | null, now: Date): number | undefined {
   return Math.min(Math.max(until - now.getTime(), 0), LONGEST_WAIT_MS);
 }
 
-/** What a request that got no whole answer failed of. */
-export function failureOfConnection(error: unknown, where: string): SourceError {
+/** What a request that got no whole answer failed of; `advice` takes the place of advice on the source's URL. */
+export function failureOfConnection(error: unknown, where: string, advice?: string): SourceError {
   const failed = failedConnection(error);
   const { code } = failed;
   const known = CONNECTION_FAILURES.find(({ codes }) => code !== undefined && codes.test(code));
@@ -136,7 +136,7 @@ export function failureOfConnection(error: unknown, where: string): SourceError 
     return new SourceError('retry', `${where} gave no whole answer (${reason})`, { cause: error });
   }
   const [problem, remedy] = known.says(failed);
-  const message = `${where} cannot be reached: ${problem} (${code}); ${remedy}`;
+  const message = `${where} cannot be reached: ${problem} (${code}); ${advice ?? remedy}`;
   return new SourceError(known.kind, message, { cause: error });
 }
 

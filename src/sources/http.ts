@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { parseJson, readBytes, tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
+import { type CredentialProvider, fixedCredentials } from './credentials/provider.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
 import { get } from './get.ts';
@@ -30,8 +31,13 @@ export interface SourceHttpOptions extends ReadingLimits {
   /** `http:` or `https:`; for a document on this machine a `file:` URL or a path. */
   readonly baseUrl: string;
   readonly credentials: CredentialKind;
-  /** The token, or `user:password` for `basic` (and `basic-or-bearer`). Without one, requests carry no credentials. */
-  readonly token?: string | undefined;
+  /**
+   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or who is asked for it. Without one, requests
+   * carry no credentials.
+   */
+  readonly token?: string | CredentialProvider | undefined;
+  /** What `at` calls the source's key. */
+  readonly apiKey?: { readonly credentials: CredentialKind; readonly token: string };
   readonly userAgent?: string;
   /** The versions of documents that are stored, for conditional requests. */
   readonly versions?: KnownVersions;
@@ -50,17 +56,31 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const base = given;
   const common = new Headers({ accept: 'application/json', 'accept-encoding': ACCEPTED_CODINGS });
   if (options.userAgent !== undefined) common.set('user-agent', options.userAgent);
-  const authorization = readAuthorization(options.credentials, options.token);
-  if (authorization !== undefined)
-    common.set(options.credentials === 'x-auth-token' ? 'x-auth-token' : 'authorization', authorization);
+  const { token } = options;
+  // What is known now is checked now.
+  if (typeof token === 'string') readAuthorization(options.credentials, token);
+  const provider = typeof token === 'object' ? token : fixedCredentials(token);
+
+  /** As `follow`; asks once more with renewed credentials where the first ones are refused. */
+  async function ask(first: URL, signal: AbortSignal, request: JsonRequest): Promise<Opened> {
+    if (options.credentials === 'none') return follow(first, signal, request, undefined);
+    const current = await provider.token(signal);
+    const opened = await follow(first, signal, request, current);
+    if (opened.status !== 401 || current === undefined || !provider.refused(current)) return opened;
+    opened.response.destroy();
+    return follow(first, signal, request, await provider.token(signal));
+  }
 
   /** Follows redirects and answers with the response of the last address, its body still unread. */
   async function follow(
     first: URL,
     signal: AbortSignal,
     { headers: own = {} }: JsonRequest,
+    credential: string | undefined,
   ): Promise<Opened> {
     const headers = new Headers(common);
+    const authorization = readAuthorization(options.credentials, credential);
+    if (authorization !== undefined) headers.set(headerOf(options.credentials), authorization);
     for (const [name, value] of Object.entries(own)) headers.set(name, value);
     let url = first;
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
@@ -84,7 +104,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     known: DocumentVersion | undefined,
   ): Promise<Opened> {
     const own = { ...request.headers, ...conditions(known) };
-    const opened = await follow(url, signal, { ...request, headers: own });
+    const opened = await ask(url, signal, { ...request, headers: own });
     const { response, status, headers } = opened;
     if (status === 304 && known !== undefined) {
       response.destroy();
@@ -150,15 +170,16 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
 
   return {
     base,
-    hasCredentials: authorization !== undefined,
+    hasCredentials: options.credentials !== 'none' && provider.exists,
     json: (path, schema, request = {}) => json(path, schema, request),
     stream: (path, request = {}) => stream(path, request),
     jsonIfModified: (path, schema, request = {}) =>
       json(path, schema, request, options.versions).catch(orUnmodified),
     streamIfModified: (path, request = {}) => stream(path, request, options.versions).catch(orUnmodified),
     at(url, credentials) {
-      const token = credentials === 'same' ? options.token : undefined;
-      return openSourceHttp({ ...options, baseUrl: url, token });
+      const { apiKey } = options;
+      if (credentials === 'key' && apiKey) return openSourceHttp({ ...options, baseUrl: url, ...apiKey });
+      return openSourceHttp({ ...options, baseUrl: url, token: credentials === 'none' ? undefined : token });
     },
   };
 }
@@ -258,7 +279,11 @@ function sentAs(accepted: Exclude<CredentialKind, 'none'>, token: string): 'basi
 }
 
 /** What stands before a token in its header. */
-const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '' } as const;
+const SCHEMES = { bearer: 'Bearer ', aivenv1: 'aivenv1 ', 'x-auth-token': '', 'x-goog-api-key': '' } as const;
+
+function headerOf(kind: CredentialKind): string {
+  return kind.startsWith('x-') ? kind : 'authorization';
+}
 
 function readAuthorization(accepted: CredentialKind, token: string | undefined): string | undefined {
   if (accepted === 'none' || token === undefined || token === '') return undefined;

@@ -10,6 +10,7 @@ export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
   'basic-or-bearer': '`user:password` (HTTP Basic), or an API token (bearer)',
   'x-auth-token': 'a token, sent as `X-Auth-Token`',
   aivenv1: 'a token, sent as `aivenv1`',
+  'x-goog-api-key': 'an API key, sent as `X-Goog-Api-Key`',
 };
 
 /** A row for each option: how it is called, what it means (behind a word or two), and whether it must be given. */

@@ -3,6 +3,8 @@ import type { DescribedCluster } from '../domain/cluster.ts';
 import type { Offer } from '../domain/machine.ts';
 import type { SourceMemoryUnit } from '../domain/memory.ts';
 import type { ReferenceRates } from '../domain/rates.ts';
+import type { CredentialProvider } from './credentials/provider.ts';
+import type { TokenIssuers } from './credentials/types.ts';
 
 /**
  * The few meanings a failure can have; the worker decides by them what to do next.
@@ -21,7 +23,10 @@ export class SourceError extends Error {
   readonly kind: SourceFailureKind;
   /** Milliseconds that the upstream asked to be left alone (Retry-After). */
   readonly retryAfterMs: number | undefined;
-  /** The upstream limits whoever asks (429), whatever is asked for: no other region of it is to be asked either. */
+  /**
+   * It concerns whatever is asked for: the upstream limits whoever asks (429), or no credentials are to be had. No other
+   * region of it is to be asked either.
+   */
   readonly limitsAll: boolean;
 
   constructor(
@@ -146,10 +151,10 @@ export interface SourceHttp {
   /** As `stream`, on the same condition. */
   streamIfModified(path: string, request?: JsonRequest): Promise<StreamAnswer | Unmodified>;
   /**
-   * The same limits at another address of the same provider. `same` credentials only for an address that the provider
-   * itself names.
+   * The same limits at another address of the same provider. Credentials only for an address that the provider itself
+   * names: the `same`, or the source's API `key`, and the same where it has none.
    */
-  at(url: string, credentials: 'same' | 'none'): SourceHttp;
+  at(url: string, credentials: 'same' | 'key' | 'none'): SourceHttp;
 }
 
 export interface SourceContext {
@@ -161,10 +166,11 @@ export interface SourceContext {
 }
 
 /**
- * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` is the
- * bare token in the header of that name. With `basic-or-bearer` the form of the token decides: `user:password` is sent
- * as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750). `optional-bearer`
- * tells more to who has a token, and something to everybody.
+/**
+ * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` and
+ * `x-goog-api-key` are the bare token in the header of that name. With `basic-or-bearer` the form of the token decides:
+ * `user:password` is sent as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
+ * `optional-bearer` tells more to who has a token, and something to everybody.
  */
 export type CredentialKind =
   | 'none'
@@ -173,6 +179,7 @@ export type CredentialKind =
   | 'basic'
   | 'basic-or-bearer'
   | 'x-auth-token'
+  | 'x-goog-api-key'
   | 'aivenv1';
 
 /** What the configuration says of a source besides its address, by name; the values are text. */
@@ -184,6 +191,10 @@ interface CatalogueReading {
   /** Paths below the source's URL; in braces stands what differs from request to request, or an option that is a URL. */
   readonly endpoints: readonly string[];
   readonly credentials: CredentialKind;
+  /** How the provider hands out tokens that live for a while. */
+  readonly tokenIssuers?: TokenIssuers;
+  /** For what its sources may have an API key besides: how it is sent, and what for. */
+  readonly apiKey?: { readonly credentials: CredentialKind; readonly describe: string };
   /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
   /** What an operator has to know besides, as Markdown: it becomes part of docs/adapters.md. */
@@ -233,8 +244,8 @@ export type ClusterItem<Cluster = DescribedCluster> =
   | RejectedRow;
 
 export interface ClusterContext extends SourceContext {
-  /** Where the source is and its token, for an adapter whose client library makes its own requests. */
-  readonly address: { readonly url: string; readonly token: string | undefined };
+  /** Where the source is and its credentials, for an adapter whose client library makes its own requests. */
+  readonly address: { readonly url: string; readonly credentials: CredentialProvider };
   /** Ends the reading, with the signal's reason; `http` ends by it as well. */
   readonly signal?: AbortSignal;
 }

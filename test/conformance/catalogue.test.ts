@@ -151,7 +151,8 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       for (const [name, option] of Object.entries(adapter.options.shape)) {
         expect(descriptionOf(option), `the option ${name} needs a description`).not.toBe('');
         // Those stand for other things in the environment; see also the settings that begin with FLEETBOOK_.
-        expect(['url', 'token', 'schedule']).not.toContain(name);
+        const credentials = ['token', 'tokenCommand', 'credentialType', 'apiKey', 'clientId', 'clientSecret'];
+        expect(['url', 'schedule', ...credentials, 'tokenUrl', 'scope', 'tenantId']).not.toContain(name);
         expect(Object.keys(SETTINGS)).not.toContain(environmentKey(adapter.id, name));
       }
     }

@@ -2,6 +2,7 @@ import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import { SETTINGS } from '../../src/settings.ts';
+import { fixedCredentials } from '../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../src/sources/http.ts';
 import { descriptionOf, environmentKey, readOptions } from '../../src/sources/options.ts';
 import { clusterAdapters } from '../../src/sources/registry.ts';
@@ -63,7 +64,7 @@ async function read(
     ...ending,
   });
   const now = () => new Date('2026-03-01T00:00:00Z');
-  const address = { url, token: TOKEN };
+  const address = { url, credentials: fixedCredentials(TOKEN) };
   const context = { http, now, options, address, ...ending };
   const items: ClusterItem[] = await Array.fromAsync(adapter.clusters(context));
   return {

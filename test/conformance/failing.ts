@@ -13,6 +13,7 @@ export const CREDENTIALS: Record<CredentialKind, Record<string, string | null>> 
   'basic-or-bearer': { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
   'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
   aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
+  'x-goog-api-key': { authorization: null, 'x-goog-api-key': TOKEN },
 };
 
 /** The failure of a reading that must fail with this meaning. */

@@ -6,6 +6,7 @@ import clusters from '../../src/sample/clusters.json' with { type: 'json' };
 import { SAMPLE_RATES } from '../../src/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION, startSampleUpstream } from '../../src/sample/upstream.ts';
 import { adapter as json } from '../../src/sources/clusters/json.ts';
+import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../src/sources/http.ts';
 import { adapter as hetzner } from '../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
@@ -103,7 +104,7 @@ describe('the sample clusters', () => {
       maxBytes: 1_000_000,
     });
     const created: string[] = [];
-    const address = { url: upstream.clustersUrl, token: undefined };
+    const address = { url: upstream.clustersUrl, credentials: NO_CREDENTIALS };
     for await (const item of json.clusters({ http, now: () => NOW, address })) {
       if (item.kind !== 'cluster') return expect.fail(JSON.stringify(item));
       expect(item.cluster.organization).toBe(SAMPLE_ORGANIZATION.slug);

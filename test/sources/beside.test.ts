@@ -12,9 +12,9 @@ const hosts: TwoHosts = {
 };
 
 /** Where the second host of a source at `baseUrl` is asked for, and with which credentials. */
-function askedAt(baseUrl: string): [string, 'same' | 'none'] {
+function askedAt(baseUrl: string): [string, 'same' | 'key' | 'none'] {
   const http = openSourceHttp({ baseUrl, credentials: 'bearer', deadlineMs: 1_000, maxBytes: 1_000 });
-  const asked: [string, 'same' | 'none'][] = [];
+  const asked: [string, 'same' | 'key' | 'none'][] = [];
   const noting: SourceHttp = {
     ...http,
     at(url, credentials) {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import type { ClustersConfig } from '../../src/run-source.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
+import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';
 import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
 import { reported } from '../sync/cluster-rows.ts';
@@ -119,7 +120,7 @@ export function planeSource(url: string, change: Partial<ClustersConfig> = {}): 
     id: 'plane',
     adapter: planeAdapter,
     url,
-    token: undefined,
+    credentials: NO_CREDENTIALS,
     schedule: planeAdapter.schedule,
     limits: DEFAULT_LIMITS,
     rules: NO_RULES,

@@ -1,6 +1,6 @@
 import type { ClusterAdapter, ClusterContext, ClusterItem } from '../source.ts';
 import { ApiServer } from './kubernetes/api-server.ts';
-import { connectionTo } from './kubernetes/connect.ts';
+import { type Connection, connectionTo } from './kubernetes/connect.ts';
 import { KINDS } from './kubernetes/kinds.ts';
 import { listed, nothingInstalled } from './kubernetes/list.ts';
 import { Options, readSettings } from './kubernetes/options.ts';
@@ -74,8 +74,14 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
 function opened({ address, options }: ClusterContext): { server: ApiServer; targets: readonly Target[] } {
   const settings = readSettings(options);
   const { context, caFile } = settings;
+  const { url, credentials } = address;
+  let used: string | undefined;
+  async function connect(): Promise<Connection> {
+    used = await credentials.token();
+    return connectionTo({ url, token: used, context, caFile });
+  }
   return {
-    server: new ApiServer(() => connectionTo({ ...address, context, caFile })),
+    server: new ApiServer(connect, () => used !== undefined && credentials.refused(used)),
     targets: targetsOf(settings),
   };
 }

@@ -73,15 +73,23 @@ export const adapter: CatalogueAdapter = {
   baseUrl: 'https://management.azure.com',
   endpoints: [PRICES, `/subscriptions/{subscription}${SKUS}`],
   credentials: 'bearer',
+  tokenIssuers: {
+    'client-credentials': {
+      tokenUrl: 'https://login.microsoftonline.com/{tenantId}/oauth2/v2.0/token',
+      scope: 'https://management.azure.com/.default',
+    },
+    'managed-identity': { resource: 'https://management.azure.com/' },
+  },
   memoryUnit: 'GiB',
   currency: 'USD',
   schedule: '7 */6 * * *',
   notes:
-    `The URL names the subscription that asks: \`${SUBSCRIPTION}\`. The token is a Microsoft Entra access token for ` +
-    '`https://management.azure.com/` with the role Reader; it lives for about an hour, so a lasting source has the URL ' +
-    'of a gateway that adds its own. What the subscription may not deploy in a region is `unavailable` there. Prices ' +
-    'are read from `https://prices.azure.com` without credentials. Behind a URL that is not Microsoft’s, both are ' +
-    `asked for there: prices at \`${PRICES}\` below what stands before \`/subscriptions/\`.`,
+    `The URL names the subscription that asks: \`${SUBSCRIPTION}\`. The credentials are those of an application or of a ` +
+    'managed identity that has the role Reader in it. An access token for `https://management.azure.com/` (`AZURE_TOKEN`) ' +
+    'lives for about an hour, so a source that is to last has [credentials that renew themselves](#credentials). What the ' +
+    'subscription may not deploy in a region is `unavailable` there. Prices are read from `https://prices.azure.com` ' +
+    'without credentials. Behind a URL that is not Microsoft’s, both are asked for there: prices at ' +
+    `\`${PRICES}\` below what stands before \`/subscriptions/\`.`,
 
   async *catalogue({ http, now }) {
     const prices = beside(http, {

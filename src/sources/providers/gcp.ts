@@ -11,6 +11,9 @@ import { labelIn, readRow, rejectedRow } from '../rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
 
 const TYPES = '/aggregated/machineTypes';
+const AUTH = 'https://www.googleapis.com/auth';
+/** Machine types by the first, prices by the second. */
+const SCOPE = `${AUTH}/compute.readonly ${AUTH}/cloud-billing.readonly`;
 const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
 
 const TypePage = z.object({
@@ -57,14 +60,21 @@ export const adapter: CatalogueAdapter = {
   baseUrl: 'https://compute.googleapis.com',
   endpoints: [`/compute/v1/projects/{project}${TYPES}`, SKUS],
   credentials: 'bearer',
+  tokenIssuers: { 'service-account': { scope: SCOPE }, 'metadata-server': { scope: SCOPE } },
+  apiKey: {
+    credentials: 'x-goog-api-key',
+    describe:
+      'API key with which prices are read in place of the token; machine types need a token all the same',
+  },
   memoryUnit: 'MiB',
   currency: 'USD',
   schedule: '47 */6 * * *',
   notes:
-    `The URL names the project that asks: \`${PROJECT}\`. The token is an OAuth 2.0 access token with the scope ` +
-    '`cloud-platform.read-only`; Google lets one live for an hour, so a lasting source has the URL of a gateway that ' +
-    'adds its own. Prices are read with the same token from `https://cloudbilling.googleapis.com`. Behind a URL that ' +
-    `is not Google's, both are asked for there: prices at \`${SKUS}\` below what stands before \`/compute/v1/\`.`,
+    `The URL names the project that asks: \`${PROJECT}\`. The credentials are those of a service account with the role ` +
+    'Compute Viewer in it; the project has the Compute Engine API and the Cloud Billing API enabled. An access token ' +
+    '(`GCP_TOKEN`) lives for an hour, so a source that is to last has [credentials that renew themselves](#credentials). ' +
+    'Prices are read from `https://cloudbilling.googleapis.com`, with the same token or with an API key. Behind a URL ' +
+    `that is not Google's, both are asked for there: prices at \`${SKUS}\` below what stands before \`/compute/v1/\`.`,
 
   async *catalogue({ http }) {
     const billing = beside(http, {
@@ -72,7 +82,7 @@ export const adapter: CatalogueAdapter = {
       example: PROJECT,
       first: /\.googleapis\.com$/,
       second: 'https://cloudbilling.googleapis.com',
-      credentials: 'same',
+      credentials: 'key',
     });
     const regions: TypesByRegion = new Map();
     const unread: RejectedRow[] = [];

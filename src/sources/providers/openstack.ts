@@ -73,8 +73,8 @@ export const adapter: GenericCatalogueAdapter = {
   currencyFrom: 'as each row of the price list says',
   schedule: '22 * * * *',
   notes: `The URL is that of the compute service, with or without its \`/v2.1\`; a region is a source of its own. Nova has to
-know microversion 2.61 (Rocky, 2018). A Keystone token ends after hours: whatever renews it has to renew the
-environment too. OpenStack has no prices: they come from a list as [price-list](#price-list) reads it, in CSV or JSON,
+know microversion 2.61 (Rocky, 2018). A Keystone token ends after hours: let a [command](#credentials) print one, such as
+\`openstack token issue -f value -c id\`. OpenStack has no prices: they come from a list as [price-list](#price-list) reads it, in CSV or JSON,
 by the name of the flavor. The shape of a machine comes from Nova; columns that tell of it are ignored.
 
 ${columnTable(FlavorPrice)}

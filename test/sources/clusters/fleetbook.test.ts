@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/fleetbook.ts';
+import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import type { ClusterItem, DocumentVersion } from '../../../src/sources/source.ts';
 import { listen, testApi } from '../../api/harness.ts';
@@ -22,7 +23,9 @@ async function itemsOf(
     maxBytes: 1_000_000,
   });
   const now = () => new Date('2026-03-01T00:00:00Z');
-  return await Array.fromAsync(adapter.clusters({ http, now, address: { url, token } }));
+  return await Array.fromAsync(
+    adapter.clusters({ http, now, address: { url, credentials: fixedCredentials(token) } }),
+  );
 }
 
 const clustersIn = (items: readonly ClusterItem[]) =>

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/json.ts';
+import { fixedCredentials, NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import { fixture } from '../../conformance/catalogue-case.ts';
@@ -24,7 +25,11 @@ async function itemsAt(baseUrl: string, token?: string): Promise<ClusterItem[]> 
   });
   const items: ClusterItem[] = [];
   const now = () => new Date('2026-03-01T00:00:00Z');
-  for await (const item of adapter.clusters({ http, now, address: { url: baseUrl, token } }))
+  for await (const item of adapter.clusters({
+    http,
+    now,
+    address: { url: baseUrl, credentials: fixedCredentials(token) },
+  }))
     items.push(item);
   return items;
 }
@@ -242,7 +247,7 @@ describe('pages of clusters', () => {
       deadlineMs: 5_000,
       maxBytes: 100_000,
     });
-    const address = { url: upstream.url, token: undefined };
+    const address = { url: upstream.url, credentials: NO_CREDENTIALS };
     const first = adapter
       .clusters({ http, now: () => new Date(), address })
       [Symbol.asyncIterator]()
@@ -273,7 +278,7 @@ describe('a list of clusters that is asked for by its version', () => {
     const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
     const http = openSourceHttp({ baseUrl: url, credentials: 'none', versions, ...limits });
     const kinds: string[] = [];
-    const address = { url, token: undefined };
+    const address = { url, credentials: NO_CREDENTIALS };
     for await (const { kind } of adapter.clusters({ http, now: () => new Date(), address })) kinds.push(kind);
     return kinds;
   };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/kubernetes.ts';
+import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import type { ClusterContext, ClusterItem } from '../../../src/sources/source.ts';
 import { FakeKubernetes, type FakeKubernetesOptions } from '../../support/fake-kubernetes.ts';
@@ -12,7 +13,7 @@ function contextOf(
   token?: string,
 ): ClusterContext {
   const http = openSourceHttp({ baseUrl: url, credentials: 'none', deadlineMs: 5_000, maxBytes: 1_000_000 });
-  return { http, now: () => new Date(), address: { url, token }, options };
+  return { http, now: () => new Date(), address: { url, credentials: fixedCredentials(token) }, options };
 }
 
 async function itemsAt(...context: Parameters<typeof contextOf>): Promise<readonly ClusterItem[]> {

@@ -1,4 +1,5 @@
 import type { DescribedCluster } from '../../../src/domain/cluster.ts';
+import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import type { ClusterAdapter, ClusterItem } from '../../../src/sources/source.ts';
 
@@ -19,7 +20,9 @@ export async function readClusterItems(
     maxBytes: 1_000_000,
   });
   const now = () => new Date('2026-03-01T00:00:00Z');
-  return await Array.fromAsync(adapter.clusters({ http, now, options, address: { url, token } }));
+  return await Array.fromAsync(
+    adapter.clusters({ http, now, options, address: { url, credentials: fixedCredentials(token) } }),
+  );
 }
 
 /** The clusters of a reading in which nothing was rejected. */

@@ -4,6 +4,7 @@ import { parseJson, readBytes } from '../../body.ts';
 import { decoded } from '../../content-coding.ts';
 import { failureOfConnection, failureOfStatus } from '../../failure.ts';
 import { get } from '../../get.ts';
+import { orAborted } from '../../or-aborted.ts';
 import { SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
@@ -37,10 +38,13 @@ export interface ApiRequest {
 /** What asks an API server; each request is made over a connection of its own, which ends with it. */
 export class ApiServer {
   readonly #connect: () => Promise<Connection>;
+  readonly #refused: () => boolean;
   #known: { readonly connection: Promise<Connection>; readonly until: number } | undefined;
 
-  constructor(connect: () => Promise<Connection>) {
+  /** @param refused is told that the credentials of the last connection were (401): whether others may be had */
+  constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false) {
     this.#connect = connect;
+    this.#refused = refused;
   }
 
   /**
@@ -87,8 +91,9 @@ export class ApiServer {
     signal.throwIfAborted();
     let where = 'the API server';
     try {
-      for (;;) {
+      for (let renewed = false; ; renewed = true) {
         const known = this.#known !== undefined && performance.now() < this.#known.until;
+        // A plugin that hangs is not waited for longer than an answer would be.
         const connection = await orAborted(this.#connection(), signal);
         const url = addressOf(connection.base, request);
         where = url.origin + url.pathname;
@@ -97,9 +102,11 @@ export class ApiServer {
         const failure = failureOf(response, where, request.right);
         if (failure === undefined) return { response, where };
         response.destroy();
-        if (response.statusCode === 401) this.#known = undefined;
-        // The credentials may have been replaced since they were read.
-        if (response.statusCode !== 401 || !known) throw failure;
+        if (response.statusCode !== 401) throw failure;
+        this.#known = undefined;
+        // The credentials may have been replaced since they were read, or can be renewed.
+        const others = this.#refused() || known;
+        if (renewed || !others) throw failure;
       }
     } catch (error) {
       throw meaning(error, where, request.signal, deadline);
@@ -180,18 +187,6 @@ class Deadline implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-  }
-}
-
-/** A plugin that hangs is not waited for longer than an answer would be. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -1,0 +1,68 @@
+/** The forms in which a token is handed out. */
+import { z } from 'zod';
+import { problemsOf } from '../problems.ts';
+import type { IssuedToken } from './provider.ts';
+
+const token = z.string().min(1).max(16_384);
+/** Some issuers write numbers as text. */
+const seconds = z.union([z.number(), z.string().regex(/^\d{1,12}$/)]).transform(Number);
+const instant = z.union([z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))]);
+
+/** RFC 6749, section 5.1, and what Azure's and Google's metadata services answer. */
+const OAuthAnswer = z
+  .object({ access_token: token, expires_in: seconds.nullish() })
+  .transform(({ access_token, expires_in }) => ({ token: access_token, lifetime: expires_in }));
+
+/** What a credential command may print besides the bare token. */
+const CommandAnswer = z.union(
+  [
+    z.object({ token, expiry: instant.nullish() }).transform((each) => ({ ...each, lifetime: undefined })),
+    // kubectl's ExecCredential.
+    z
+      .object({ status: z.object({ token, expirationTimestamp: instant.nullish() }) })
+      .transform(({ status }) => ({ token: status.token, expiry: status.expirationTimestamp })),
+    OAuthAnswer,
+    // `az account get-access-token`; its `expiresOn` is local time without a zone.
+    z
+      .object({ accessToken: token, expires_on: seconds.nullish() })
+      .transform(({ accessToken, expires_on }) => ({
+        token: accessToken,
+        expiry: expires_on == null ? undefined : expires_on * 1000,
+      })),
+  ],
+  { error: 'has no token' },
+);
+
+/**
+ * The token in what an authorization server answered.
+ * @returns its problem instead, which repeats nothing of it
+ */
+export function tokenInAnswer(document: unknown): IssuedToken | { readonly problem: string } {
+  const parsed = OAuthAnswer.safeParse(document);
+  if (!parsed.success) return { problem: problemsOf(parsed.error) };
+  const { token: issued, lifetime } = parsed.data;
+  return { token: issued, lifetimeMs: lifetime == null ? undefined : lifetime * 1000 };
+}
+
+/** The token in what a command printed: the text itself, or JSON of one of the known forms; undefined for anything else. */
+export function tokenInOutput(output: string, now: number): IssuedToken | undefined {
+  const text = output.trim();
+  if (!text.startsWith('{'))
+    return /^[^\s]+$/.test(text) ? { token: text, lifetimeMs: undefined } : undefined;
+  const parsed = CommandAnswer.safeParse(jsonIn(text));
+  if (!parsed.success) return undefined;
+  const found: { token: string; lifetime?: number | null | undefined; expiry?: number | null | undefined } =
+    parsed.data;
+  if (found.lifetime != null) return { token: found.token, lifetimeMs: found.lifetime * 1000 };
+  // One that has expired already is no use, but its upstream is to say so.
+  const lifetimeMs = found.expiry == null ? undefined : Math.max(found.expiry - now, 0);
+  return { token: found.token, lifetimeMs };
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

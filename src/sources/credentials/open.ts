@@ -1,0 +1,200 @@
+/** From what the configuration says of a source's credentials to whom its requests ask for them. */
+import { environmentKey, optionsInEnvironment, readOptions } from '../options.ts';
+import type { CredentialKind } from '../source.ts';
+import { tokenOfCommand } from './command.ts';
+import {
+  type NameOf,
+  tokenOfClient,
+  tokenOfManagedIdentity,
+  tokenOfMetadataServer,
+  tokenOfServiceAccount,
+} from './issuers.ts';
+import {
+  type CredentialProvider,
+  fixedCredentials,
+  NO_CREDENTIALS,
+  renewingCredentials,
+} from './provider.ts';
+import {
+  CREDENTIAL_TYPE_NAMES,
+  CREDENTIAL_TYPES,
+  type CredentialType,
+  type TokenIssuers,
+  type TypedCredentials,
+} from './types.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Tell = (problem: string) => void;
+
+/** What an adapter says of its credentials. */
+export interface CredentialNeeds {
+  readonly id: string;
+  readonly credentials: CredentialKind;
+  readonly tokenIssuers?: TokenIssuers;
+}
+
+/** What a source is told of its credentials: one of them, or none. */
+export interface CredentialEntry {
+  readonly tokenEnv?: string | undefined;
+  readonly tokenCommand?: readonly string[] | undefined;
+  readonly credentials?: TypedCredentials | undefined;
+  /** Of the variables that say it, where the environment does and not the file. */
+  readonly prefix?: string | undefined;
+}
+
+/** The types of credentials that a source of this adapter can have. */
+export function typesOf({ credentials, tokenIssuers = {} }: CredentialNeeds): CredentialType[] {
+  return CREDENTIAL_TYPE_NAMES.filter(
+    (type) => tokenIssuers[type] !== undefined || (type === 'client-credentials' && credentials === 'bearer'),
+  );
+}
+
+/**
+ * The credentials of a source; everything that is wrong with what it is told goes to `tell`. Nothing is asked for yet.
+ */
+export function openCredentials(
+  entry: CredentialEntry,
+  adapter: CredentialNeeds,
+  env: Environment,
+  tell: Tell,
+): CredentialProvider {
+  const { prefix } = entry;
+  const nameOf: NameOf = (field) =>
+    prefix === undefined ? fieldName(field) : credentialVariable(prefix, field);
+  const given = (['tokenEnv', 'tokenCommand', 'credentials'] as const).filter(
+    (field) => entry[field] !== undefined,
+  );
+  if (given.length > 1) {
+    tell(`${given.map(nameOf).join(' and ')} contradict each other; keep one of them`);
+    return NO_CREDENTIALS;
+  }
+  const { tokenEnv, tokenCommand, credentials } = entry;
+  if (tokenEnv !== undefined) {
+    const token = env[tokenEnv] || undefined;
+    if (token === undefined) tell(`tokenEnv names ${tokenEnv}, which is not set`);
+    return fixedCredentials(token);
+  }
+  if (tokenCommand !== undefined) {
+    const setting = nameOf('tokenCommand');
+    if (adapter.credentials === 'none')
+      tell(`${setting} must be left out; the adapter ${adapter.id} needs no credentials`);
+    return renewingCredentials(() => tokenOfCommand({ command: tokenCommand, setting }));
+  }
+  return credentials === undefined ? NO_CREDENTIALS : issuedTo(credentials, adapter, env, nameOf, tell);
+}
+
+function issuedTo(
+  credentials: TypedCredentials,
+  adapter: CredentialNeeds,
+  env: Environment,
+  nameOf: NameOf,
+  tell: Tell,
+): CredentialProvider {
+  const { tokenIssuers = {} } = adapter;
+  const types = typesOf(adapter);
+  if (!types.includes(credentials.type)) {
+    const others =
+      adapter.credentials === 'none'
+        ? 'it needs none'
+        : `use ${[...types, nameOf('tokenCommand')].join(' or ')} in its place`;
+    tell(`${nameOf('type')} ${credentials.type} does not exist for the adapter ${adapter.id}; ${others}`);
+    return NO_CREDENTIALS;
+  }
+  switch (credentials.type) {
+    case 'client-credentials': {
+      const { tenantId, clientSecretEnv } = credentials;
+      const issuer = tokenIssuers['client-credentials'];
+      const template = credentials.tokenUrl ?? issuer?.tokenUrl;
+      const scope = credentials.scope ?? issuer?.scope;
+      const secret = env[clientSecretEnv] || undefined;
+      if (template === undefined) tell(`${nameOf('tokenUrl')} is missing; it must be the token endpoint`);
+      if (template?.includes('{tenantId}') && tenantId === undefined)
+        tell(`${nameOf('tenantId')} is missing; it must be the id of the Microsoft Entra tenant`);
+      if (secret === undefined)
+        tell(`${nameOf('clientSecretEnv')} names ${clientSecretEnv}, which is not set`);
+      if (template === undefined || secret === undefined) return NO_CREDENTIALS;
+      const tokenUrl = template.replace('{tenantId}', encodeURIComponent(tenantId ?? ''));
+      return renewingCredentials(() => tokenOfClient(credentials, { tokenUrl, scope, secret }, nameOf));
+    }
+    case 'managed-identity': {
+      const { resource = '' } = tokenIssuers['managed-identity'] ?? {};
+      return renewingCredentials(() => tokenOfManagedIdentity(credentials, resource, nameOf));
+    }
+    case 'service-account': {
+      const scope = credentials.scope ?? tokenIssuers['service-account']?.scope ?? '';
+      return renewingCredentials(() => tokenOfServiceAccount(credentials, scope, nameOf, Date.now));
+    }
+    case 'metadata-server': {
+      const { scope = '' } = tokenIssuers['metadata-server'] ?? {};
+      return renewingCredentials(() => tokenOfMetadataServer(credentials, scope, nameOf));
+    }
+  }
+}
+
+/**
+ * What the environment says of the credentials of an adapter's default source: `<ID>_TOKEN`, `<ID>_TOKEN_COMMAND`, or
+ * `<ID>_CREDENTIAL_TYPE` with the fields of that type. Without a type no variable of a vendor is read.
+ */
+export function credentialsInEnvironment(id: string, env: Environment, tell: Tell): CredentialEntry {
+  const key = (name: string) => environmentKey(id, name);
+  const command = env[key('tokenCommand')];
+  const type = env[key('credentialType')];
+  return {
+    ...(env[key('token')] ? { tokenEnv: key('token') } : {}),
+    ...(command ? { tokenCommand: commandIn(command, key('tokenCommand'), tell) } : {}),
+    ...(type ? { credentials: typedInEnvironment(id, type, env, tell) } : {}),
+  };
+}
+
+/** How the file calls a field of `CredentialEntry` or of one of its types. */
+function fieldName(field: string): string {
+  return ['tokenEnv', 'tokenCommand', 'credentials'].includes(field) ? field : `credentials.${field}`;
+}
+
+/** How the environment calls it. */
+export function credentialVariable(id: string, field: string): string {
+  const names: Readonly<Record<string, string>> = { type: 'credentialType', credentials: 'credentialType' };
+  return environmentKey(id, names[field] ?? field.replace(/Env$/, ''));
+}
+
+function typedInEnvironment(
+  id: string,
+  type: string,
+  env: Environment,
+  tell: Tell,
+): TypedCredentials | undefined {
+  const shape = Object.entries(CREDENTIAL_TYPES).find(([name]) => name === type)?.[1];
+  if (shape === undefined) {
+    tell(`${credentialVariable(id, 'type')} must be one of ${CREDENTIAL_TYPE_NAMES.join(', ')}`);
+    return undefined;
+  }
+  const given: Record<string, string> = { ...optionsInEnvironment(id, shape, env), type };
+  const secret = credentialVariable(id, 'clientSecretEnv');
+  if ('clientSecretEnv' in shape.shape && env[secret]) given.clientSecretEnv = secret;
+  const { options, problems } = readOptions(shape, given, (field) => credentialVariable(id, field));
+  for (const problem of problems) tell(problem);
+  return problems.length > 0 ? undefined : (options as TypedCredentials);
+}
+
+/** A JSON list, or words without quotation marks: no shell is there to read any. */
+function commandIn(text: string, name: string, tell: Tell): readonly string[] | undefined {
+  const words = text.trim().startsWith('[') ? listIn(text) : text.trim().split(/\s+/);
+  const plain = text.trim().startsWith('[') || !/["'`$|&;<>\\]/.test(text);
+  if (words !== undefined && plain) return words;
+  // The value may hold a secret.
+  tell(
+    `${name} must be a program and its arguments, as a JSON list such as ["gcloud","auth"] or plain words`,
+  );
+  return undefined;
+}
+
+function listIn(text: string): string[] | undefined {
+  try {
+    const list: unknown = JSON.parse(text);
+    const isCommand =
+      Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string');
+    return isCommand && list[0] !== '' ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}

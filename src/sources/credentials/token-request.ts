@@ -1,0 +1,98 @@
+/** One request for a token, to an authorization server or to a metadata service. */
+import { z } from 'zod';
+import { readBytes } from '../body.ts';
+import { failureOfConnection, failureOfStatus } from '../failure.ts';
+import { SourceError } from '../source.ts';
+import { tokenInAnswer } from './issued-token.ts';
+import type { IssuedToken } from './provider.ts';
+
+const TOKEN_MS = 20_000;
+const MOST_ANSWER_BYTES = 256 * 1024;
+/** Errors of an authorization server that pass by themselves. */
+const PASSING = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+
+const OAuthError = z.object({
+  error: z.string().regex(/^[a-z_]{1,60}$/i),
+  error_description: z.string().optional().catch(undefined),
+});
+
+export interface TokenRequest {
+  readonly url: URL;
+  /** POSTed as a form; GET without it. */
+  readonly form?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What an operator is to look at when the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
+  readonly whenRefused: string;
+  /** The same when there is no answer. */
+  readonly whenUnreachable: string;
+  readonly deadlineMs?: number;
+}
+
+/**
+ * Asks for a token. Neither what was sent nor what was answered is repeated by a failure, apart from error codes.
+ * @throws SourceError `misconfigured` when the request is refused, `retry` when there is no answer or one of the server's
+ * own trouble, `invalid` when the answer holds no token
+ */
+export async function requestToken(request: TokenRequest): Promise<IssuedToken> {
+  const { url, form, deadlineMs = TOKEN_MS } = request;
+  const where = url.origin + url.pathname;
+  const signal = AbortSignal.timeout(deadlineMs);
+  try {
+    const response = await fetch(url, {
+      method: form === undefined ? 'GET' : 'POST',
+      headers: { accept: 'application/json', ...request.headers },
+      ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
+      // Nobody but the server that was named is to see the credentials.
+      redirect: 'manual',
+      signal,
+    });
+    const body = await readBytes(response.body ?? ReadableStream.from([]), MOST_ANSWER_BYTES, where);
+    if (response.status !== 200) throw refusal(response, body, where, request.whenRefused);
+    const issued = tokenInAnswer(jsonIn(body));
+    if ('token' in issued) return issued;
+    throw new SourceError('invalid', `${where} answers no token: ${issued.problem}`);
+  } catch (error) {
+    throw concerningAll(meaning(error, where, signal.aborted, request));
+  }
+}
+
+function meaning(error: unknown, where: string, late: boolean, request: TokenRequest): SourceError {
+  if (error instanceof SourceError) return error;
+  if (late) {
+    const problem = `${where} gave no token within ${request.deadlineMs ?? TOKEN_MS} ms`;
+    return new SourceError('retry', `${problem}; ${request.whenUnreachable}`);
+  }
+  return failureOfConnection(error, where, request.whenUnreachable);
+}
+
+function refusal(response: Response, body: Uint8Array, where: string, remedy: string): SourceError {
+  const { status, headers } = response;
+  const { error, error_description: told = '' } = OAuthError.safeParse(jsonIn(body)).data ?? {};
+  // Of a description, which may repeat what was sent, only Microsoft's code is told.
+  const codes = [error, /\bAADSTS\d{4,8}\b/.exec(told)?.[0]].filter((code) => code !== undefined);
+  const said = `${where} answers ${status}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
+  const passing = failureOfStatus(status, headers, where, new Date());
+  // Azure's metadata service says 410 while it is updated.
+  if (passing?.kind === 'retry' || status === 410 || PASSING.has(error ?? '')) {
+    const { retryAfterMs } = passing ?? {};
+    return new SourceError('retry', said, retryAfterMs === undefined ? {} : { retryAfterMs });
+  }
+  return new SourceError('misconfigured', `${said} and gives no token; ${remedy}`);
+}
+
+/** Without a token nothing of the source can be read: no other region of it is asked. */
+function concerningAll({ kind, message, cause, retryAfterMs }: SourceError): SourceError {
+  return new SourceError(kind, message, {
+    cause,
+    limitsAll: true,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+function jsonIn(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
