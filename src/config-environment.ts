@@ -15,7 +15,7 @@ import { DEFAULT_LIMITS } from './sync/guard.ts';
 const MAKING = ['url', 'token', 'tokenCommand', 'credentialType'] as const;
 
 /** The id, and the prefix of the variables, of the one source of clusters that needs no file; it reads JSON. */
-const CLUSTERS = 'clusters';
+export const CLUSTERS = 'clusters';
 
 /** True when somebody has said where data is to come from: then the sample stays away. */
 export function namesASource(env: Environment): boolean {
@@ -40,12 +40,25 @@ function credentialsOf(prefix: string, adapter: CredentialNeeds, env: Environmen
   return openCredentials({ ...credentialsInEnvironment(prefix, env, tell), prefix }, adapter, env, tell);
 }
 
-/** The sources of the environment; what is wrong is added to `problems`. */
-export function sourcesOfEnvironment(env: Environment, problems: string[]): SourceConfig[] {
+/** What the file says that concerns the sources of the environment. */
+export interface FileClaims {
+  /** Default sources whose place an entry takes. */
+  readonly ids: ReadonlySet<string>;
+  /** Variables that entries name: by themselves they make no source. */
+  readonly variables: ReadonlySet<string>;
+}
+
+/** The sources of the environment, without those that the file takes over; what is wrong is added to `problems`. */
+export function sourcesOfEnvironment(
+  env: Environment,
+  { ids, variables }: FileClaims,
+  problems: string[],
+): SourceConfig[] {
   const found: SourceConfig[] = [];
   for (const adapter of catalogueAdapters) {
     const key = (name: string) => environmentKey(adapter.id, name);
-    if (!MAKING.some((name) => env[key(name)])) continue;
+    if (ids.has(adapter.id)) continue;
+    if (!MAKING.some((name) => env[key(name)] && !variables.has(key(name)))) continue;
     const url = env[key('url')] || (adapter.provider ? adapter.baseUrl : '');
     const orPath = !adapter.provider && adapter.readsFiles;
     if (!isHttpUrl(url) && !(orPath && url !== ''))
@@ -73,7 +86,7 @@ export function sourcesOfEnvironment(env: Environment, problems: string[]): Sour
   }
   const url = env.CLUSTERS_URL;
   const adapter = clusterAdapters.find(({ id }) => id === 'json');
-  if (url && adapter) {
+  if (url && adapter && !ids.has(CLUSTERS)) {
     const credentials = credentialsOf(CLUSTERS, adapter, env, problems);
     const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
     const source = { kind: 'clusters', id: CLUSTERS, adapter, url, credentials, schedule } as const;

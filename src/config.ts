@@ -1,6 +1,7 @@
 import { CronExpressionParser } from 'cron-parser';
 import { sourcesOfEnvironment } from './config-environment.ts';
 import { readSourcesFile, sourcesOfFile } from './config-file.ts';
+import { takeover } from './config-takeover.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
 import type { ClusterRules } from './sources/cluster-rules.ts';
@@ -28,9 +29,10 @@ export function readConfig(env: Environment): Config {
   const problems: string[] = [];
   const path = settings.FLEETBOOK_CONFIG;
   const file = path === undefined ? { catalogues: [], clusters: [] } : readSourcesFile(path, problems);
+  const taken = takeover(path ?? '', file, env, problems);
   const sources: SourceConfig[] = [
-    ...sourcesOfEnvironment(env, problems),
-    ...sourcesOfFile(path ?? '', file, env, problems),
+    ...sourcesOfEnvironment(env, taken, problems),
+    ...sourcesOfFile(path ?? '', taken.file, env, problems),
   ];
   sources.push(...ratesSource(env, settings, sources));
   const ids = new Set<string>();
