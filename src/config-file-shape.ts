@@ -1,4 +1,4 @@
-/** The form of the file that FLEETBOOK_CONFIG names; its tokens are named, never written there. */
+/** The form of the file that FLEETBOOK_CONFIG names; its JSON Schema and its documentation are made from it. */
 import { z } from 'zod';
 import { limitsShape } from './guard-limits.ts';
 import { RULES } from './sources/cluster-rules.ts';
@@ -39,6 +39,7 @@ const clusterShape = sourceShape.extend(RULES);
 
 /** Tokens are named, never written there: `tokenEnv` is the variable that has it. */
 export const fileShape = z.strictObject({
+  $schema: z.string().optional().describe('where this JSON Schema lies, for editors'),
   catalogues: z.array(sourceShape).default([]).describe('sources of machines'),
   clusters: z.array(clusterShape).default([]).describe('sources of clusters'),
 });

@@ -10,7 +10,7 @@ interface LimitDescription {
 
 const share = z.number().min(0);
 
-const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
+export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   removedShare: {
     unit: 'share of the known rows',
     describe:
@@ -49,7 +49,7 @@ const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   },
   rejectedShare: {
     unit: 'share of the rows read',
-    describe: 'how many may be unusable (quarantined)',
+    describe: 'how many may be unusable, that is quarantined',
     shape: share,
   },
   smallCount: {

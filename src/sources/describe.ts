@@ -42,7 +42,10 @@ limits for their guards, go into the JSON file that \`FLEETBOOK_CONFIG\` names:
 }
 \`\`\`
 
-Schedules are five cron fields, UTC. Tokens are never written into that file, see [credentials](#credentials).
+Schedules are five cron fields, UTC. Tokens are never written into that file, see [credentials](#credentials). An entry
+whose id and adapter are the same, such as \`hetzner\`, takes the place of the source that the variables below configure:
+\`HETZNER_TOKEN\` then is its token, and a variable that both of them would need, such as \`HETZNER_URL\`, stops the start.
+[The file](configuration.md) is described field by field, with the limits of the guards.
 
 A provider that a source's options name gets an id from 1000 up when it is new; sources that name the same one fill it
 together, each its own regions. Upper and lower case do not tell two providers apart, the first spelling stays. Another
