@@ -1,33 +1,14 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
-import { countOrNone, label } from '../../../fields.ts';
+import { label } from '../../../fields.ts';
 import { labelIn, rejectedRow } from '../../../rows.ts';
 import type { ClusterItem } from '../../../source.ts';
+import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
 import type { ClusterKind } from '../kind.ts';
 import { Metadata, namedBy, readObject } from '../metadata.ts';
 import type { Naming } from '../naming.ts';
 import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
 import { diskSize, volumeSize } from '../quantity.ts';
-
-const TemplateNames = z
-  .object({
-    podTemplate: z.string().nullish(),
-    dataVolumeClaimTemplate: z.string().nullish(),
-    logVolumeClaimTemplate: z.string().nullish(),
-    /** What older manifests call the data's. */
-    volumeClaimTemplate: z.string().nullish(),
-  })
-  .nullish();
-
-const Counts = { shardsCount: countOrNone.nullish(), replicasCount: countOrNone.nullish() };
-
-const Layout = z
-  .object({
-    ...Counts,
-    shards: z.array(z.object({ ...Counts, replicas: z.array(z.unknown()).nullish() })).nullish(),
-    replicas: z.array(z.object({ ...Counts, shards: z.array(z.unknown()).nullish() })).nullish(),
-  })
-  .nullish();
 
 const PodTemplate = z.object({
   name: z.string(),
@@ -57,22 +38,27 @@ const VolumeClaimTemplate = z.object({
   }),
 });
 
-const ChCluster = z.object({ name: label, templates: TemplateNames, layout: Layout });
+/** The part of `ChiSpec` that says of what a cluster's hosts are made. */
+const Spec = z.object({
+  stop: z.union([z.string(), z.boolean(), z.number()]).nullish(),
+  useTemplates: z.array(z.unknown()).nullish(),
+  defaults: z.object({ templates: TemplateNames }).nullish(),
+  configuration: z.object({ clusters: z.array(ChCluster).nullish() }).nullish(),
+  templates: z
+    .object({
+      hostTemplates: z
+        .array(z.object({ name: z.string(), spec: z.object({ templates: TemplateNames }).nullish() }))
+        .nullish(),
+      podTemplates: z.array(PodTemplate).nullish(),
+      volumeClaimTemplates: z.array(VolumeClaimTemplate).nullish(),
+    })
+    .nullish(),
+});
+type Spec = z.infer<typeof Spec>;
 
 const Installation = z.object({
   metadata: Metadata,
-  spec: z.object({
-    stop: z.union([z.string(), z.boolean(), z.number()]).nullish(),
-    useTemplates: z.array(z.unknown()).nullish(),
-    defaults: z.object({ templates: TemplateNames }).nullish(),
-    configuration: z.object({ clusters: z.array(ChCluster).nullish() }).nullish(),
-    templates: z
-      .object({
-        podTemplates: z.array(PodTemplate).nullish(),
-        volumeClaimTemplates: z.array(VolumeClaimTemplate).nullish(),
-      })
-      .nullish(),
-  }),
+  spec: Spec,
   status: z
     .object({
       status: z.union([z.literal(''), label]).nullish(),
@@ -82,7 +68,6 @@ const Installation = z.object({
     .nullish(),
 });
 type Installation = z.infer<typeof Installation>;
-type ChCluster = z.infer<typeof ChCluster>;
 
 /** What the operator makes of an installation that names no cluster. */
 const UNNAMED: ChCluster = { name: 'cluster' };
@@ -98,8 +83,9 @@ export const kind: ClusterKind = {
 | clusters | each of \`spec.configuration.clusters\`; where there are several, they are named \`installation/cluster\` |
 | \`shards\`, \`replicas\` | from \`layout\`: the counts, or as many as are listed if those are more; what is omitted is 1; of uneven shards the most replicas |
 | \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with \`spec.stop\`; \`Creating\` until it was reconciled for the first time; \`Active\` for \`Completed\`; else the operator's word, e.g. \`InProgress\`, \`Aborted\` |
-| \`machine\` | the resources of the \`clickhouse\` container (else the first) in the pod template |
-| \`disks\` | of one host: the volume claim templates that the cluster's or the default templates name, or that the container mounts. Templates that lie outside the object (\`useTemplates\`) are not read |`,
+| \`machine\` | the resources of the \`clickhouse\` container (else the first) in the pod template of a host |
+| \`disks\` | of one host: the volume claim templates that are named for it, or that its containers mount |
+| templates | as the operator resolves them: a host's own, else its shard's (its replica's where only replicas are listed), else the cluster's, else \`spec.defaults\`; \`status.normalizedCompleted\` goes before all of that where the operator leaves it. Where hosts of one cluster differ, machine and disks are those that most of them have, of equally many those of the first. Templates that lie outside the object (\`useTemplates\`) are not read |`,
 
   read(object, naming) {
     return readObject(Installation, object, (value) => clustersOf(value, naming), keysIn);
@@ -110,6 +96,7 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
   const { metadata, spec } = installation;
   const named = spec.configuration?.clusters ?? [];
   const clusters = named.length === 0 ? [UNNAMED] : named;
+  const completed = completedSpec(installation);
   return clusters.map((cluster): ClusterItem => {
     const { name } = cluster;
     const key = `${metadata.uid}/${name}`;
@@ -117,23 +104,22 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
       rejectedRow(key, `${metadata.namespace}/${metadata.name}, cluster ${name}: ${reason}`, {});
     if (clusters.filter((other) => other.name === name).length > 1)
       return rejected('another cluster of the installation has the same name');
-    const pod = podTemplateOf(installation, cluster);
-    const said = namedBy(metadata, naming, (nodeLabel) =>
-      demanded(nodeLabel, pod?.spec?.nodeSelector, pod?.spec?.affinity?.nodeAffinity),
-    );
+    const resolved = completed?.configuration?.clusters?.find((other) => other.name === name);
+    const { said, machine, disks } =
+      completed === undefined || resolved === undefined
+        ? typicalHost(metadata, naming, cluster, spec)
+        : typicalHost(metadata, naming, resolved, completed);
     if ('reason' in said) {
       const { reason, ...waits } = said;
       return { ...rejected(reason), ...waits };
     }
-    const { machineType, ...labels } = said.named;
-    const machine = machineOf(machineType, containerOf(pod)?.resources);
-    const disks = disksOf(installation, cluster, pod);
+    const { machineType: _, ...labels } = said.named;
     const described: DescribedCluster = {
       ...labels,
       key,
       name: clusters.length === 1 ? metadata.name : `${metadata.name}/${name}`,
       status: statusOf(installation),
-      ...shapeOf(cluster.layout),
+      ...shapeOf(cluster),
       ...(machine === undefined ? {} : { machine }),
       ...(disks === undefined ? {} : { disks }),
       createdAt: metadata.creationTimestamp,
@@ -142,25 +128,43 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
   });
 }
 
-/** `.status.replicas` is not looked at: the operator leaves it 0. */
-function shapeOf(layout: z.infer<typeof Layout>): { readonly shards: number; readonly replicas: number } {
-  const shards = layout?.shards ?? [];
-  // As the operator does: replicas are only looked at where no shards are listed.
-  const replicas = shards.length > 0 ? [] : (layout?.replicas ?? []);
-  return {
-    shards: Math.max(
-      1,
-      layout?.shardsCount ?? 0,
-      shards.length,
-      ...replicas.map((replica) => Math.max(replica.shardsCount ?? 0, replica.shards?.length ?? 0)),
-    ),
-    replicas: Math.max(
-      1,
-      layout?.replicasCount ?? 0,
-      replicas.length,
-      ...shards.map((shard) => Math.max(shard.replicasCount ?? 0, shard.replicas?.length ?? 0)),
-    ),
-  };
+/**
+ * What the operator made of the object when it last completed it, every template in its place. Absent before that, and
+ * where a newer operator keeps it in a ConfigMap of its own.
+ */
+function completedSpec({ status }: Installation): Spec | undefined {
+  return z.object({ spec: Spec }).safeParse(status?.normalizedCompleted).data?.spec;
+}
+
+/** What is described of a cluster's hosts; where they differ, of as many of them as possible. */
+function typicalHost(metadata: Metadata, naming: Naming, cluster: ChCluster, spec: Spec) {
+  const hostTemplates = new Map(
+    (spec.templates?.hostTemplates ?? []).map((template) => [template.name, template.spec?.templates]),
+  );
+  const described = hostsOf(cluster, spec.defaults?.templates, hostTemplates).map(({ templates, count }) => ({
+    host: describedHost(metadata, naming, spec, templates),
+    count,
+  }));
+  const counts = new Map<string, number>();
+  for (const { host, count } of described) {
+    const alike = JSON.stringify(host);
+    counts.set(alike, count + (counts.get(alike) ?? 0));
+  }
+  const most = Math.max(...counts.values());
+  const [typical] = [...counts].find(([, count]) => count === most) ?? [];
+  const found = described.find(({ host }) => JSON.stringify(host) === typical);
+  if (found === undefined) throw new Error('unreachable: a cluster has at least one host');
+  return found.host;
+}
+
+function describedHost(metadata: Metadata, naming: Naming, spec: Spec, templates: TemplateNames) {
+  const pod = spec.templates?.podTemplates?.find(({ name }) => name === templates.podTemplate);
+  const said = namedBy(metadata, naming, (nodeLabel) =>
+    demanded(nodeLabel, pod?.spec?.nodeSelector, pod?.spec?.affinity?.nodeAffinity),
+  );
+  const machineType = 'named' in said ? said.named.machineType : undefined;
+  const machine = machineOf(machineType, containerOf(pod)?.resources);
+  return { said, machine, disks: disksOf(spec, templates, pod) };
 }
 
 function statusOf({ metadata, spec, status }: Installation): string {
@@ -174,11 +178,6 @@ function statusOf({ metadata, spec, status }: Installation): string {
   return said === '' || (said === 'InProgress' && !completed) ? 'Creating' : said;
 }
 
-function podTemplateOf({ spec }: Installation, cluster: ChCluster): PodTemplate | undefined {
-  const wanted = cluster.templates?.podTemplate ?? spec.defaults?.templates?.podTemplate;
-  return spec.templates?.podTemplates?.find(({ name }) => name === wanted);
-}
-
 function containerOf(pod: PodTemplate | undefined) {
   const containers = pod?.spec?.containers ?? [];
   return containers.find(({ name }) => name === 'clickhouse') ?? containers[0];
@@ -186,20 +185,17 @@ function containerOf(pod: PodTemplate | undefined) {
 
 /** Undefined where the object does not say: a template that lies elsewhere may. */
 function disksOf(
-  { spec }: Installation,
-  { templates }: ChCluster,
+  spec: Spec,
+  templates: TemplateNames,
   pod: PodTemplate | undefined,
 ): readonly DescribedDisk[] | undefined {
-  const [own, usual] = [templates, spec.defaults?.templates];
-  const data = own?.dataVolumeClaimTemplate ?? own?.volumeClaimTemplate;
-  const usualData = usual?.dataVolumeClaimTemplate ?? usual?.volumeClaimTemplate;
-  const log = own?.logVolumeClaimTemplate ?? usual?.logVolumeClaimTemplate;
   const claims = new Map((spec.templates?.volumeClaimTemplates ?? []).map((claim) => [claim.name, claim]));
   // A mount may also be of a volume that is no claim, such as a ConfigMap.
-  const mounted = (containerOf(pod)?.volumeMounts ?? [])
-    .map(({ name }) => name)
+  const mounted = (pod?.spec?.containers ?? [])
+    .flatMap(({ volumeMounts }) => (volumeMounts ?? []).map(({ name }) => name))
     .filter((name) => claims.has(name));
-  const wanted = new Set([data ?? usualData, log, ...mounted].filter((name) => name != null));
+  const { dataVolumeClaimTemplate: data, logVolumeClaimTemplate: log } = templates;
+  const wanted = new Set([data, log, ...mounted].filter((name) => name != null));
   const found = [...wanted].map((name) => claims.get(name));
   if (found.includes(undefined) || (found.length === 0 && (spec.useTemplates ?? []).length > 0))
     return undefined;

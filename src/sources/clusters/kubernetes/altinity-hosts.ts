@@ -1,0 +1,127 @@
+/**
+ * Which templates the hosts of a ClickHouseInstallation's cluster are made of, as Altinity's operator resolves it
+ * (`pkg/model/chi/normalizer` of Altinity/clickhouse-operator). A host takes what it does not name itself from its
+ * shard, or from its replica where only replicas are listed; these from the cluster, and that from the installation's
+ * defaults. Pure.
+ */
+import { z } from 'zod';
+import { countOrNone, label } from '../../fields.ts';
+
+/** `TemplatesList` of the operator: names of templates in `spec.templates`. */
+export const TemplateNames = z
+  .object({
+    hostTemplate: z.string().nullish(),
+    podTemplate: z.string().nullish(),
+    dataVolumeClaimTemplate: z.string().nullish(),
+    logVolumeClaimTemplate: z.string().nullish(),
+    /** What older manifests call the data's. */
+    volumeClaimTemplate: z.string().nullish(),
+  })
+  .nullish();
+export type TemplateNames = NonNullable<z.infer<typeof TemplateNames>>;
+
+const NAMES = [
+  'hostTemplate',
+  'podTemplate',
+  'dataVolumeClaimTemplate',
+  'logVolumeClaimTemplate',
+  'volumeClaimTemplate',
+] as const;
+
+const Host = z.object({ templates: TemplateNames }).nullish();
+const Counts = {
+  shardsCount: countOrNone.nullish(),
+  replicasCount: countOrNone.nullish(),
+  templates: TemplateNames,
+};
+
+const Layout = z
+  .object({
+    shardsCount: countOrNone.nullish(),
+    replicasCount: countOrNone.nullish(),
+    shards: z.array(z.object({ ...Counts, replicas: z.array(Host).nullish() })).nullish(),
+    replicas: z.array(z.object({ ...Counts, shards: z.array(Host).nullish() })).nullish(),
+  })
+  .nullish();
+
+export const ChCluster = z.object({ name: label, templates: TemplateNames, layout: Layout });
+export type ChCluster = z.infer<typeof ChCluster>;
+
+/** `.status.replicas` is not looked at: the operator leaves it 0. */
+export function shapeOf({ layout }: ChCluster): { readonly shards: number; readonly replicas: number } {
+  const shards = layout?.shards ?? [];
+  // As the operator does: replicas are only looked at where no shards are listed.
+  const replicas = shards.length > 0 ? [] : (layout?.replicas ?? []);
+  return {
+    shards: Math.max(
+      1,
+      layout?.shardsCount ?? 0,
+      shards.length,
+      ...replicas.map((replica) => Math.max(replica.shardsCount ?? 0, replica.shards?.length ?? 0)),
+    ),
+    replicas: Math.max(
+      1,
+      layout?.replicasCount ?? 0,
+      replicas.length,
+      ...shards.map((shard) => Math.max(shard.replicasCount ?? 0, shard.replicas?.length ?? 0)),
+    ),
+  };
+}
+
+/** Hosts that are alike. */
+export interface Hosts {
+  readonly templates: TemplateNames;
+  readonly count: number;
+}
+
+/**
+ * The hosts of a cluster, those that are alike together, in the order of the first of each.
+ * @param defaults `spec.defaults.templates`
+ * @param hostTemplates what each of `spec.templates.hostTemplates` names itself
+ */
+export function hostsOf(
+  cluster: ChCluster,
+  defaults: z.infer<typeof TemplateNames>,
+  hostTemplates: ReadonlyMap<string, z.infer<typeof TemplateNames>>,
+): readonly Hosts[] {
+  const { layout } = cluster;
+  const [shards, replicas] = [layout?.shards ?? [], layout?.replicas ?? []];
+  const shape = shapeOf(cluster);
+  const own = filled(cluster.templates, filled(defaults, undefined));
+  // Also where nothing is listed at all.
+  const byShard = shards.length > 0 || replicas.length === 0;
+  const listedShards = Math.max(shards.length, ...replicas.map((replica) => replica.shards?.length ?? 0));
+  const listedReplicas = Math.max(replicas.length, ...shards.map((shard) => shard.replicas?.length ?? 0));
+  const found = new Map<string, Hosts>();
+  for (const [s, alikeShards] of rows(shape.shards, listedShards)) {
+    const shard = shards[s];
+    const replicasOfShard = shard?.replicasCount || shard?.replicas?.length || shape.replicas;
+    for (const [r, alike] of rows(replicasOfShard, listedReplicas)) {
+      const parent = byShard ? shard?.templates : replicas[r]?.templates;
+      const itself = filled(shard?.replicas?.[r]?.templates, replicas[r]?.shards?.[s]?.templates);
+      const inherited = filled(itself, filled(parent, own));
+      const templates = filled(inherited, hostTemplates.get(inherited.hostTemplate ?? ''));
+      const key = JSON.stringify(NAMES.map((name) => templates[name]));
+      const count = alikeShards * alike + (found.get(key)?.count ?? 0);
+      found.set(key, { templates, count });
+    }
+  }
+  return [...found.values()];
+}
+
+/** Each row that is listed, then one that stands for all the others. */
+function* rows(total: number, listed: number): Generator<readonly [index: number, alike: number]> {
+  for (let index = 0; index < Math.min(total, listed); index++) yield [index, 1];
+  if (total > listed) yield [listed, total - listed];
+}
+
+/** As the operator fills them: an empty name is none, and the older name for the data's counts after the newer one. */
+function filled(own: z.infer<typeof TemplateNames>, from: z.infer<typeof TemplateNames>): TemplateNames {
+  const names: TemplateNames = {};
+  for (const name of NAMES) {
+    const named = own?.[name] || from?.[name];
+    if (named) names[name] = named;
+  }
+  const data = names.dataVolumeClaimTemplate ?? names.volumeClaimTemplate;
+  return data === undefined ? names : { ...names, dataVolumeClaimTemplate: data };
+}
