@@ -18,7 +18,7 @@ export interface KubernetesObject {
 
 /** A request that the server took for right. */
 interface Taken {
-  readonly verb: 'list' | 'watch';
+  readonly verb: 'list' | 'watch' | 'get';
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly authorization: string | undefined;
@@ -62,6 +62,7 @@ export interface FakeKubernetesOptions {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buffer };
 }
 
+const SINGLE = /^\/apis\/[^/]+\/[^/]+\/namespaces\/[^/]+\/[a-z]+\/[^/]+$/;
 const LIST_QUERY = ['limit', 'continue', 'labelSelector'];
 const WATCH_QUERY = ['watch', 'resourceVersion', 'allowWatchBookmarks', 'timeoutSeconds', 'labelSelector'];
 
@@ -83,6 +84,7 @@ export class FakeKubernetes implements AsyncDisposable {
   >();
   readonly #streams = new Set<Stream>();
   readonly #misdeeds: Misdeed[] = [];
+  readonly #single = new Map<string, unknown>();
   readonly #wrong: string[] = [];
   readonly #installed: Map<string, string>;
   #version = 1000;
@@ -124,8 +126,8 @@ export class FakeKubernetes implements AsyncDisposable {
     return this.#sockets.size;
   }
 
-  /** How many lists or watches were asked for so far. */
-  count(verb: 'list' | 'watch'): number {
+  /** How many lists, watches or single objects were asked for so far. */
+  count(verb: Taken['verb']): number {
     return this.taken.filter((each) => each.verb === verb).length;
   }
 
@@ -188,6 +190,11 @@ export class FakeKubernetes implements AsyncDisposable {
     }
   }
 
+  /** Answers with this object, or this status, at the address of one object. */
+  single(path: string, answer: unknown): void {
+    this.#single.set(path, answer);
+  }
+
   /** Answers the next request of that verb otherwise. */
   misbehave(misdeed: Misdeed): void {
     this.#misdeeds.push(misdeed);
@@ -244,6 +251,13 @@ export class FakeKubernetes implements AsyncDisposable {
     const [, discovered] = /^\/apis\/([^/]+\/[^/]+)$/.exec(url.pathname) ?? [];
     if (discovered !== undefined && url.search === '' && request.method === 'GET') {
       this.#discover(discovered, response);
+      return;
+    }
+    if (SINGLE.test(url.pathname) && url.search === '') {
+      this.taken.push({ verb: 'get', path: url.pathname, query, authorization });
+      const answer = this.#single.get(url.pathname) ?? 404;
+      if (typeof answer === 'number') refuse(response, answer);
+      else response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
       return;
     }
     const match = /^\/apis\/([^/]+\/[^/]+)(?:\/namespaces\/([^/]+))?\/([a-z]+)$/.exec(url.pathname);

@@ -4,6 +4,7 @@ import { type Connection, connectionTo } from './kubernetes/connect.ts';
 import { KINDS } from './kubernetes/kinds.ts';
 import { listed, nothingInstalled } from './kubernetes/list.ts';
 import { Options, readSettings } from './kubernetes/options.ts';
+import { resolved } from './kubernetes/references.ts';
 import { type Target, targetsOf } from './kubernetes/target.ts';
 import { TIMING } from './kubernetes/view.ts';
 import { watched } from './kubernetes/watch.ts';
@@ -24,7 +25,7 @@ schedule only makes sure. The source's URL is one of
 - \`https://kubernetes.default.svc\` without a token, inside a pod: the pod's own service account.
 
 The credentials must be allowed to \`list\` and \`watch\` these objects, in all namespaces or in those that the option
-\`namespaces\` names:
+\`namespaces\` names, and to \`get\` what those refer to:
 
 \`\`\`yaml
 apiVersion: rbac.authorization.k8s.io/v1
@@ -32,10 +33,11 @@ kind: ClusterRole
 metadata:
   name: fleetbook
 rules:
-${KINDS.map(
-  ({ apiVersion, plural }) =>
-    `  - { apiGroups: [${apiVersion.split('/')[0]}], resources: [${plural}], verbs: [list, watch] }`,
-).join('\n')}
+${KINDS.flatMap(({ apiVersion, plural, refersTo = [] }) => {
+  const rule = (resource: string, verbs: string) =>
+    `  - { apiGroups: [${apiVersion.split('/')[0]}], resources: [${resource}], verbs: [${verbs}] }`;
+  return [rule(plural, 'list, watch'), ...refersTo.map((resource) => rule(resource, 'get'))];
+}).join('\n')}
 \`\`\`
 
 A kind whose operator is not installed is left out, and looked for again every five minutes while the source is watched;
@@ -60,7 +62,7 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
     for (const target of targets) {
       const found = await listed(server, target, TIMING.answerMs, signal);
       anything ||= found !== undefined;
-      for (const items of found?.objects.values() ?? []) yield* items;
+      yield* await resolved(server, found?.objects.values() ?? [], TIMING.answerMs, signal);
     }
     if (!anything) throw nothingInstalled(targets);
   },

@@ -140,9 +140,7 @@ describe('a ClickHouseInstallation', () => {
 
   it('says nothing of disks where their templates lie elsewhere, and none where there are none', () => {
     expect(only(without(CHI, '/spec/templates/volumeClaimTemplates'))).not.toHaveProperty('disks');
-    const bare = without(CHI, '/spec/defaults');
-    expect(only(bare).disks).toEqual([]);
-    expect(only(having(bare, '/spec/useTemplates', [{ name: 'usual' }]))).not.toHaveProperty('disks');
+    expect(only(without(CHI, '/spec/defaults')).disks).toEqual([]);
   });
 
   it('takes a limit for what is reserved where there is no request', () => {

@@ -1,3 +1,4 @@
+import type { Found } from '../../../src/sources/clusters/kubernetes/kind.ts';
 import { KINDS } from '../../../src/sources/clusters/kubernetes/kinds.ts';
 import { readSettings } from '../../../src/sources/clusters/kubernetes/options.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
@@ -15,14 +16,18 @@ export const CHC_UID = '4d3f0a52-7c1e-4f86-b0a9-3e5c7a9d3333';
 export const CHI_UID = '0c5b8f0e-6f0b-4c1e-9d3a-2f6f1f0a1b11';
 export const PG_UID = '9b1f6c64-9f6e-4b53-8c6b-5a1f8f6c2d22';
 
-/** What its kind makes of an object. */
+/** What its kind makes of an object that needs no other, or of one with what it needs. */
 export function read(
   object: unknown,
   options: Readonly<Record<string, string>> = {},
+  found: readonly Found[] = [],
 ): readonly ClusterItem[] {
   const kind = KINDS.find((each) => each.kind === (object as { kind?: unknown }).kind);
   if (kind === undefined) throw new Error('the object is of no kind that is read');
-  return kind.read(object, readSettings(options));
+  const reading = kind.read(object, readSettings(options));
+  if (!('needs' in reading)) return reading;
+  if (reading.needs.length !== found.length) throw new Error(`it needs ${reading.needs.length} others`);
+  return reading.read(found);
 }
 
 /** The same where nothing may be rejected. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type ClusterItem, SourceError } from '../../source.ts';
+import { SourceError } from '../../source.ts';
 import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
+import type { Reading } from './kind.ts';
 import type { Target } from './target.ts';
 
 const PAGE_SIZE = 100;
@@ -19,7 +20,7 @@ export interface Listed {
   /** What a watch goes on from. */
   readonly resourceVersion: string;
   /** By identity; an object may hold several clusters, or none that can be used. */
-  readonly objects: ReadonlyMap<string, readonly ClusterItem[]>;
+  readonly objects: ReadonlyMap<string, Reading>;
 }
 
 /**
@@ -85,7 +86,7 @@ async function inPages(
   deadlineMs: number,
   signal: AbortSignal,
 ): Promise<Listed> {
-  const objects = new Map<string, readonly ClusterItem[]>();
+  const objects = new Map<string, Reading>();
   const seen = new Set<string>();
   let next: string | undefined;
   for (let pages = 0; pages < MOST_PAGES; pages++) {

@@ -1,5 +1,4 @@
-import type { ClusterItem } from '../../source.ts';
-import type { ClusterKind } from './kind.ts';
+import type { ClusterKind, Reading } from './kind.ts';
 import { identityOf } from './metadata.ts';
 import type { Settings } from './options.ts';
 
@@ -15,7 +14,7 @@ export interface Target {
   readonly query: Readonly<Record<string, string>>;
   /** Tells an object from the others, also from an earlier one of its name. */
   identity(object: unknown): string;
-  read(object: unknown): readonly ClusterItem[];
+  read(object: unknown): Reading;
 }
 
 /** Everything that a source reads. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type ClusterItem, SourceError } from '../../source.ts';
+import { SourceError } from '../../source.ts';
 import { type ApiServer, Expired, NotFound, statusFailure } from './api-server.ts';
+import type { Reading } from './kind.ts';
 import { listed } from './list.ts';
 import { Patience, type PatienceOptions } from './patience.ts';
 import type { Target } from './target.ts';
@@ -59,7 +60,7 @@ export class View {
   readonly #server: ApiServer;
   readonly #timing: Timing;
   readonly #changed: () => void;
-  #objects = new Map<string, readonly ClusterItem[]>();
+  #objects = new Map<string, Reading>();
   /** Whether the cluster knows this kind of object; undefined before the first list. */
   #installed: boolean | undefined;
   /** When the watch that stands now, or the last one, was accepted; undefined before that. */
@@ -76,8 +77,8 @@ export class View {
     return this.#installed === false;
   }
 
-  items(): readonly ClusterItem[] {
-    return [...this.#objects.values()].flat();
+  readings(): readonly Reading[] {
+    return [...this.#objects.values()];
   }
 
   /**
@@ -199,10 +200,10 @@ export class View {
       if (this.#objects.delete(identity)) this.#changed();
       return;
     }
-    const items = this.target.read(object);
+    const reading = this.target.read(object);
     const known = this.#objects.get(identity);
-    this.#objects.set(identity, items);
+    this.#objects.set(identity, reading);
     // Operators touch their objects' status all the time, mostly in parts that nobody reads.
-    if (known === undefined || JSON.stringify(known) !== JSON.stringify(items)) this.#changed();
+    if (known === undefined || JSON.stringify(known) !== JSON.stringify(reading)) this.#changed();
   }
 }

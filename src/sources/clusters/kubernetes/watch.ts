@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClusterItem } from '../../source.ts';
+import { type ClusterItem, SourceError } from '../../source.ts';
 import type { ApiServer } from './api-server.ts';
 import { Changes } from './changes.ts';
 import { nothingInstalled } from './list.ts';
+import { Patience } from './patience.ts';
+import { resolved } from './references.ts';
 import type { Target } from './target.ts';
 import { type Timing, View } from './view.ts';
 
@@ -21,7 +23,19 @@ export async function* watched(
   const ended = AbortSignal.any([signal, scope.signal]);
   const changes = new Changes();
   const views = targets.map((target) => new View(server, target, timing, () => changes.note()));
-  const everything = () => views.flatMap((view) => view.items());
+  const everything = async (): Promise<readonly ClusterItem[]> => {
+    const patience = new Patience(timing);
+    for (;;) {
+      try {
+        const readings = views.flatMap((view) => view.readings());
+        return await resolved(server, readings, timing.answerMs, ended);
+      } catch (error) {
+        if (!(error instanceof SourceError) || error.kind !== 'retry') throw error;
+        await patience.pause(error, ended);
+        changes.throwIfFailed();
+      }
+    }
+  };
   const abort = () => changes.fail(signal.reason);
   const tasks: Promise<void>[] = [];
   try {
@@ -30,12 +44,12 @@ export async function* watched(
     signal.throwIfAborted();
     signal.addEventListener('abort', abort, { once: true });
     for (const view of views) tasks.push(view.keep(ended).catch((error: unknown) => changes.fail(error)));
-    yield everything();
+    yield await everything();
     for (;;) {
       await changes.next();
       await sleep(timing.gatherMs, undefined, { signal: ended });
       changes.throwIfFailed();
-      yield everything();
+      yield await everything();
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -4,8 +4,9 @@ import { label } from '../../../fields.ts';
 import { labelIn, rejectedRow } from '../../../rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
+import { templatesOf, withTemplates } from '../altinity-templates.ts';
 import type { ClusterKind } from '../kind.ts';
-import { Metadata, namedBy, readObject } from '../metadata.ts';
+import { identityOf, Metadata, namedBy, readObject } from '../metadata.ts';
 import type { Naming } from '../naming.ts';
 import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
 import { diskSize, volumeSize } from '../quantity.ts';
@@ -41,7 +42,6 @@ const VolumeClaimTemplate = z.object({
 /** The part of `ChiSpec` that says of what a cluster's hosts are made. */
 const Spec = z.object({
   stop: z.union([z.string(), z.boolean(), z.number()]).nullish(),
-  useTemplates: z.array(z.unknown()).nullish(),
   defaults: z.object({ templates: TemplateNames }).nullish(),
   configuration: z.object({ clusters: z.array(ChCluster).nullish() }).nullish(),
   templates: z
@@ -56,16 +56,18 @@ const Spec = z.object({
 });
 type Spec = z.infer<typeof Spec>;
 
+const Status = z
+  .object({
+    status: z.union([z.literal(''), label]).nullish(),
+    taskIDsCompleted: z.array(z.unknown()).nullish(),
+    normalizedCompleted: z.unknown().optional(),
+  })
+  .nullish();
+
 const Installation = z.object({
   metadata: Metadata,
   spec: Spec,
-  status: z
-    .object({
-      status: z.union([z.literal(''), label]).nullish(),
-      taskIDsCompleted: z.array(z.unknown()).nullish(),
-      normalizedCompleted: z.unknown().optional(),
-    })
-    .nullish(),
+  status: Status,
 });
 type Installation = z.infer<typeof Installation>;
 
@@ -85,12 +87,51 @@ export const kind: ClusterKind = {
 | \`status\` | \`Terminating\` once it is deleted; \`Stopped\` with \`spec.stop\`; \`Creating\` until it was reconciled for the first time; \`Active\` for \`Completed\`; else the operator's word, e.g. \`InProgress\`, \`Aborted\` |
 | \`machine\` | the resources of the \`clickhouse\` container (else the first) in the pod template of a host |
 | \`disks\` | of one host: the volume claim templates that are named for it, or that its containers mount |
-| templates | as the operator resolves them: a host's own, else its shard's (its replica's where only replicas are listed), else the cluster's, else \`spec.defaults\`; \`status.normalizedCompleted\` goes before all of that where the operator leaves it. Where hosts of one cluster differ, machine and disks are those that most of them have, of equally many those of the first. Templates that lie outside the object (\`useTemplates\`) are not read |`,
+| templates | as the operator resolves them: a host's own, else its shard's (its replica's where only replicas are listed), else the cluster's, else \`spec.defaults\`; \`status.normalizedCompleted\` goes before all of that where the operator leaves it. Where hosts of one cluster differ, machine and disks are those that most of them have, of equally many those of the first. The ClickHouseInstallationTemplates that it uses (\`spec.useTemplates\`, and \`status.usedTemplates\` for those that apply by themselves) fill in what it does not say; it waits in quarantine where one of them cannot be read |`,
+
+  refersTo: ['clickhouseinstallationtemplates'],
 
   read(object, naming) {
-    return readObject(Installation, object, (value) => clustersOf(value, naming), keysIn);
+    const needs = templatesOf(object);
+    const read = (whole: unknown) =>
+      readObject(Installation, whole, (value) => clustersOf(value, naming), keysIn);
+    if (needs.length === 0 || isCompleted(object)) return read(object);
+    return {
+      needs,
+      object: essence(object),
+      read(found) {
+        for (const [index, one] of found.entries()) {
+          if ('missing' in one) return waiting(object, `its ${needs[index]?.what} ${one.missing}`);
+        }
+        return read(
+          withTemplates(
+            object,
+            found.map((one) => ('object' in one ? one.object : undefined)),
+          ),
+        );
+      },
+    };
   },
 };
+
+/** Without what changes all the time and is not read. */
+function essence(object: unknown): unknown {
+  const { metadata, spec, status } = z
+    .object({ metadata: z.unknown(), spec: z.unknown(), status: z.unknown() })
+    .catch({ metadata: undefined, spec: undefined, status: undefined })
+    .parse(object);
+  const [readMetadata, readStatus] = [Metadata.safeParse(metadata), Status.safeParse(status)];
+  return { metadata: readMetadata.data ?? metadata, spec, status: readStatus.data ?? status };
+}
+
+/** Every cluster of an object that lacks something that somebody has yet to make or to allow. */
+function waiting(object: unknown, reason: string): readonly ClusterItem[] {
+  const { uid, where } = identityOf(object);
+  return (uid === undefined ? [where] : keysIn(uid, object)).map((key) => ({
+    ...rejectedRow(key, `${where}: ${reason}`, {}),
+    waits: true,
+  }));
+}
 
 function clustersOf(installation: Installation, naming: Naming): readonly ClusterItem[] {
   const { metadata, spec } = installation;
@@ -134,6 +175,16 @@ function clustersOf(installation: Installation, naming: Naming): readonly Cluste
  */
 function completedSpec({ status }: Installation): Spec | undefined {
   return z.object({ spec: Spec }).safeParse(status?.normalizedCompleted).data?.spec;
+}
+
+/** Whether every cluster's templates are resolved already. */
+function isCompleted(object: unknown): boolean {
+  const { data } = Installation.safeParse(object);
+  const completed = data && completedSpec(data)?.configuration?.clusters;
+  if (completed == null) return false;
+  const known = completed.map(({ name }) => name);
+  const named = data?.spec.configuration?.clusters ?? [];
+  return (named.length === 0 ? [UNNAMED] : named).every(({ name }) => known.includes(name));
 }
 
 /** What is described of a cluster's hosts; where they differ, of as many of them as possible. */
@@ -197,8 +248,7 @@ function disksOf(
   const { dataVolumeClaimTemplate: data, logVolumeClaimTemplate: log } = templates;
   const wanted = new Set([data, log, ...mounted].filter((name) => name != null));
   const found = [...wanted].map((name) => claims.get(name));
-  if (found.includes(undefined) || (found.length === 0 && (spec.useTemplates ?? []).length > 0))
-    return undefined;
+  if (found.includes(undefined)) return undefined;
   return found
     .filter((claim) => claim !== undefined)
     .map(({ spec: claim }) => {

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { type ClusterItem, SourceError } from '../../source.ts';
+import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
+import type { Found, Reading, Reference } from './kind.ts';
+
+const NOWHERE: Found = { missing: 'does not exist; create it, or let the object name another' };
+
+/**
+ * The clusters in objects, read with what they refer to. Each object that is referred to is asked for once.
+ * @param deadlineMs for each of them
+ * @throws as ApiServer.json does, but for Expired, NotFound and Forbidden
+ */
+export async function resolved(
+  server: ApiServer,
+  readings: Iterable<Reading>,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<readonly ClusterItem[]> {
+  const known = new Map<string, Found>();
+  const items: ClusterItem[] = [];
+  for (const reading of readings) {
+    if (!('needs' in reading)) {
+      items.push(...reading);
+      continue;
+    }
+    const found: Found[] = [];
+    for (const reference of reading.needs) {
+      const one = known.get(reference.what) ?? (await lookedUp(server, reference, deadlineMs, signal));
+      known.set(reference.what, one);
+      found.push(one);
+    }
+    items.push(...reading.read(found));
+  }
+  return items;
+}
+
+async function lookedUp(
+  server: ApiServer,
+  { path, resource }: Reference,
+  deadlineMs: number,
+  signal: AbortSignal,
+): Promise<Found> {
+  if (path === undefined) return NOWHERE;
+  const request = { path, query: {}, right: `get ${resource}`, signal };
+  try {
+    return { object: await server.json(request, z.unknown(), deadlineMs) };
+  } catch (error) {
+    if (error instanceof NotFound) return NOWHERE;
+    if (error instanceof Forbidden)
+      return { missing: `may not be read; allow the credentials to get ${resource}` };
+    if (error instanceof Expired) throw new SourceError('retry', error.message);
+    throw error;
+  }
+}
