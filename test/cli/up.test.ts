@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { identify } from '../../src/local/process-identity.ts';
 import { hasRecorded, replayRecorded } from '../support/recorded.ts';
 import { until } from '../support/until.ts';
+import { readmeExamples, readmeTag } from './readme.ts';
 import { fleetbook } from './run.ts';
 import { startUp, temporaryHome, type Up } from './up.ts';
 
@@ -45,6 +46,20 @@ async function redisPid(port: number): Promise<number> {
   throw new Error(`no Redis on port ${port}`);
 }
 
+/** Its ids are the same at every first start, so that what a person pastes is answered as it is printed there. */
+async function answersAsTheReadmeSays(up: Up): Promise<void> {
+  const examples = readmeExamples();
+  expect(examples.map(({ path }) => path)).toContain('/v1/machines/13/prices');
+  for (const { path, answer, isWhole } of examples) {
+    const text = timeless(await (await up.get(path)).text());
+    expect(isWhole ? text : text.slice(0, timeless(answer).length), path).toBe(timeless(answer));
+  }
+  const cluster = await up.get('/v1/clusters/cluster-test');
+  expect(cluster.headers.get('etag')).toBe(readmeTag());
+}
+
+const timeless = (text: string) => text.replace(/"from":"[^"]+Z"/g, '"from":""');
+
 describe('fleetbook up', () => {
   it('shows the sample, answers the same when Redis is killed, stops whole, and finds its data again', async () => {
     await using home = await temporaryHome();
@@ -58,6 +73,7 @@ describe('fleetbook up', () => {
       opsPassword = up.opsPassword;
       const providers = (await up.json('/v1/providers')) as Provider[];
       expect(providers.map(({ name }) => name)).toEqual(['Hetzner', 'Linode']);
+      await answersAsTheReadmeSays(up);
       const hetzner = providers.find(({ name }) => name === 'Hetzner');
       for (const region of hetzner?.regions ?? [])
         paths.push(`/v1/machines?provider=${hetzner?.id}&region=${region.id}`);

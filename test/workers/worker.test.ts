@@ -134,6 +134,35 @@ describe('a worker', () => {
     expect((await runs()).length).toBe(before);
   });
 
+  it('gives the sample the same ids at every first start, whichever of its upstreams is slow', async () => {
+    const gate = Promise.withResolvers<void>();
+    upstream.moods.hetzner = { until: gate.promise };
+    const worker = await start({ FLEETBOOK_CONTENT: 'sample' });
+    await until(() => upstream.calls.hetzner > 0);
+    await jobIsDelayed(worker, 'linode');
+    expect(upstream.calls.linode).toBe(0);
+    upstream.moods.hetzner = 'well';
+    gate.resolve();
+    await settled(worker);
+    const first = await store.sql<{ provider: number; region: number; machine: number }[]>`
+      select r.provider_id as provider, min(r.id) as region, min(m.id) as machine
+      from regions r join machines m on m.region_id = r.id group by 1 order by 1`;
+    const hetzner = await store.sql`select from machines where source_id = 'hetzner'`;
+    expect(first).toEqual([
+      { provider: 5, region: 1, machine: 1 },
+      { provider: 6, region: 7, machine: hetzner.length + 1 },
+    ]);
+  });
+
+  it('syncs the rest of the sample after one that cannot be read', async () => {
+    upstream.moods.hetzner = { status: 401 };
+    await start({ FLEETBOOK_CONTENT: 'sample' });
+    await until(async () => (await succeeded('linode')) && (await succeeded('clusters')), {
+      timeoutMs: 15_000,
+    });
+    expect((await runs()).map(({ source, outcome }) => `${source} ${outcome}`)).toContain('hetzner failed');
+  });
+
   it('shares the slots with another that starts at the same moment', async () => {
     const [one] = await Promise.all([start(), start()]);
     await settled(one);

@@ -92,11 +92,14 @@ function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): S
 }
 
 /** How long a source waits for the first run of those that it builds upon, a look at a time. */
-const FIRST_RUN_WAIT_MS = 500;
+const FIRST_RUN_WAIT_MS = 250;
 
 /**
  * In a new database catalogues come after exchange rates, and clusters after catalogues: a price is to be converted
  * and a machine to be found, not to be held or made up. One run, good or bad, is waited for.
+ *
+ * The sample's catalogues come one after the other, so that every new sample has the same ids, those of the README. Real
+ * ones do not wait for each other: the first run of a large one takes minutes.
  */
 export async function waitsForOthers(
   source: SourceConfig,
@@ -104,7 +107,13 @@ export async function waitsForOthers(
   tier: WriteTier,
 ): Promise<boolean> {
   const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
-  const ids = config.sources.filter(({ kind }) => kind === before).map(({ id }) => id);
+  const isSample = config.settings.FLEETBOOK_CONTENT === 'sample';
+  const ids = config.sources
+    .filter(
+      ({ id, kind }) =>
+        kind === before || (isSample && kind === source.kind && kind === 'catalogue' && id < source.id),
+    )
+    .map(({ id }) => id);
   return ids.length > 0 && (await anyNeverRan(tier.store.sql, ids));
 }
 
