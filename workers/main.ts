@@ -7,14 +7,15 @@ import type { Config } from '../src/config.ts';
 import { openLoggedRedis, queueRedisUrl } from '../src/connections.ts';
 import { BadSetting } from '../src/settings.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish.ts';
-import { SourceError } from '../src/sources/source.ts';
 import { redisReady } from '../src/store/redis.ts';
-import { pruneSlots } from '../src/store/slots.ts';
+import { pruneSlots, slotsWaitUntil } from '../src/store/slots.ts';
 import { readLineage } from '../src/store/versions.ts';
 import { pruneRuns } from '../src/store/watch-runs.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
+  AttemptFailed,
+  backoffStrategy,
   jobId,
   openQueues,
   QUEUE_PREFIX,
@@ -96,7 +97,7 @@ export async function startWorker(
           ...(observe === undefined ? {} : { observe }),
         }),
         // One provider's outage must not keep another one waiting: there is room for every source.
-        { ...consume, concurrency: Math.max(4, config.sources.length) },
+        { ...consume, concurrency: Math.max(4, config.sources.length), settings: { backoffStrategy } },
       ),
       new Worker(
         SWEEP_QUEUE,
@@ -112,7 +113,7 @@ export async function startWorker(
       worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
       // What a source said is told where it is known which one it was.
       worker.on('failed', (job, error) => {
-        const told = error instanceof UnrecoverableError || error instanceof SourceError;
+        const told = error instanceof UnrecoverableError || error instanceof AttemptFailed;
         logger[told ? 'debug' : 'warn']({ err: error, queue: worker.name, job: job?.id }, 'job failed');
       });
     }
@@ -151,8 +152,13 @@ export async function startWorker(
       ],
       enqueue: async ({ schedule, slot }) => {
         const options = { jobId: jobId(schedule, slot, await readLineage(tier.store.sql)) };
-        if (schedule === SWEEP_SCHEDULE.name) await queues.sweep.add('sweep', {}, options);
-        else await queues.sync.add('sync', { sourceId: schedule, slot }, options);
+        if (schedule === SWEEP_SCHEDULE.name) {
+          await queues.sweep.add('sweep', {}, options);
+          return;
+        }
+        const until = await slotsWaitUntil(tier.store.sql, schedule);
+        const delay = Math.max(0, (until?.getTime() ?? 0) - Date.now());
+        await queues.sync.add('sync', { sourceId: schedule, slot }, { ...options, delay });
       },
       logger,
     });

@@ -7,6 +7,8 @@ export interface SyncJob {
   readonly sourceId: string;
   /** RFC 3339; the slot of the schedule that asked for the run. */
   readonly slot: string;
+  /** It follows from another source's run, beside the slot's own job. */
+  readonly isAdditional?: true;
 }
 
 export const SYNC_QUEUE = 'sync';
@@ -14,6 +16,28 @@ export const SWEEP_QUEUE = 'sweep';
 
 /** The hash tag keeps every key of a queue in one slot of a Redis Cluster. */
 export const QUEUE_PREFIX = '{fleetbook}';
+
+/** BullMQ wants a number. */
+const NO_LIMIT = 1_000_000;
+
+/** An attempt that is to be repeated after a pause. Its message is that of its cause. */
+export class AttemptFailed extends Error {
+  override readonly name = 'AttemptFailed';
+  readonly pauseMs: number;
+
+  constructor(cause: unknown, pauseMs: number) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.pauseMs = pauseMs;
+  }
+}
+
+/** After anything else that a job may fail with. */
+const ORDINARY_PAUSE_MS = 15_000;
+
+/** BullMQ's `settings.backoffStrategy`: milliseconds until a failed job runs again. */
+export function backoffStrategy(_attempts: number, _type?: string, error?: Error): number {
+  return error instanceof AttemptFailed ? error.pauseMs : ORDINARY_PAUSE_MS;
+}
 
 export interface Queues {
   readonly sync: Queue<SyncJob>;
@@ -33,11 +57,8 @@ export function openQueues(producer: Redis, logger: Logger): Queues {
   };
   const sync = new Queue<SyncJob>(SYNC_QUEUE, {
     ...options,
-    defaultJobOptions: {
-      ...options.defaultJobOptions,
-      attempts: 5,
-      backoff: { type: 'exponential', delay: 15_000, jitter: 0.5 },
-    },
+    // When and whether there is another attempt, each failed one says: see AttemptFailed.
+    defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
   });
   const sweep = new Queue(SWEEP_QUEUE, options);
   const all = [sync, sweep];

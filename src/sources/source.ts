@@ -13,7 +13,7 @@ import type { TokenIssuers } from './credentials/types.ts';
  * - `invalid`: the upstream answered something that this adapter does not understand; it may be a page that says so, so
  *   it is tried again too, but seldom.
  * - `misconfigured`: an operator must change a setting (401, 403, untrusted certificate, missing rate).
- * - `gone`: the endpoint does not exist any more (404, 410). Never an empty catalogue.
+ * - `gone`: the endpoint does not exist any more (404, 410). Never an empty catalogue; tried again as seldom.
  */
 export type SourceFailureKind = 'retry' | 'invalid' | 'misconfigured' | 'gone';
 

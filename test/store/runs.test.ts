@@ -3,7 +3,16 @@ import type { Sql } from '../../src/store/connect.ts';
 import { claimContent } from '../../src/store/content.ts';
 import { providerNamed, seedProviders } from '../../src/store/providers.ts';
 import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/store/runs.ts';
-import { claimSlot, pruneSlots, slotEnqueued, slotsToEnqueue } from '../../src/store/slots.ts';
+import {
+  claimSlot,
+  isLatestSlotOpen,
+  isSlotCovered,
+  pruneSlots,
+  setSlotDue,
+  slotEnqueued,
+  slotsToEnqueue,
+  slotsWaitUntil,
+} from '../../src/store/slots.ts';
 import { exampleRegion, lastSeen, sourceStatus } from '../../src/store/status.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, offers, openScene, region, rejected, type Scene } from '../sync/scene.ts';
@@ -137,6 +146,47 @@ describe('a slot', () => {
     expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
     await slotEnqueued(sql, slot('10:00'));
     expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+  });
+
+  it('that is overdue is found again though it reached the queue, until it is done with', async () => {
+    await claim('10:00');
+    await slotEnqueued(sql, slot('10:00'));
+    const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+    await setSlotDue(sql, slot('10:00'), ago(50));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    await setSlotDue(sql, slot('10:00'), ago(70));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
+    expect([await isLatestSlotOpen(sql, 's'), await isSlotCovered(sql, slot('10:00'))]).toEqual([
+      true,
+      false,
+    ]);
+    await setSlotDue(sql, slot('10:00'), undefined);
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await isLatestSlotOpen(sql, 's')).toBe(false);
+  });
+
+  it('that is overdue is given up for a later one', async () => {
+    await claim('10:00');
+    await slotEnqueued(sql, slot('10:00'));
+    await setSlotDue(sql, slot('10:00'), new Date(Date.now() - 3_600_000));
+    await claim('10:10');
+    await slotEnqueued(sql, slot('10:10'));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await isSlotCovered(sql, slot('10:00'))).toBe(true);
+    const open = await sql`select slot from schedule_slots where due_at is not null`;
+    expect(open).toHaveLength(1);
+  });
+
+  it('waits for as long as an upstream asked of an earlier one', async () => {
+    await claim('10:00');
+    expect(await slotsWaitUntil(sql, 's')).toBeUndefined();
+    const until = new Date(Date.now() + 7_200_000);
+    await setSlotDue(sql, slot('10:00'), until);
+    await claim('11:00');
+    await claim('11:00', 't');
+    expect(await slotsWaitUntil(sql, 's')).toEqual(until);
+    expect(await slotsWaitUntil(sql, 't')).toBeUndefined();
   });
 
   it('that was just claimed is left to the worker that claimed it', async () => {

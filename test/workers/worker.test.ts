@@ -1,103 +1,31 @@
 import { performance } from 'node:perf_hooks';
-import type { Job } from 'bullmq';
-import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { composeReadTier } from '../../src/compose-read.ts';
-import { readConfig } from '../../src/config.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/sample/upstream.ts';
 import { BadSetting } from '../../src/settings.ts';
-import { openStore, type Store } from '../../src/store/connect.ts';
-import { createOrganization } from '../../src/store/organizations.ts';
 import { openRedis, redisReady } from '../../src/store/redis.ts';
-import { dirtyDocuments } from '../../src/store/versions.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
-import type { SyncJob } from '../../workers/queues.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { type MoodyUpstream, moodyUpstream } from './moody-upstream.ts';
+import {
+  cacheRedis,
+  config,
+  flush,
+  jobIsDelayed,
+  jobOf,
+  opened,
+  queueRedis,
+  runs,
+  settled,
+  silent,
+  start,
+  stateOf,
+  store,
+  succeeded,
+  upstream,
+  useServers,
+} from './worker-scene.ts';
 
-const silent = pino({ level: 'silent' });
-/** Its latest slot stays the same for as long as the tests run. */
-const YEARLY = '0 0 1 1 *';
-
-let queueRedis: TestRedis;
-let cacheRedis: TestRedis;
-let upstream: MoodyUpstream;
-let db: TestDatabase;
-let store: Store;
-let opened: AsyncDisposableStack;
-
-beforeAll(async () => {
-  [queueRedis, cacheRedis] = await Promise.all([startTestRedis(), startTestRedis()]);
-});
-afterAll(() => Promise.all([queueRedis[Symbol.asyncDispose](), cacheRedis[Symbol.asyncDispose]()]));
-
-beforeEach(async () => {
-  opened = new AsyncDisposableStack();
-  db = opened.use(await createDatabase());
-  store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
-  upstream = opened.use(await moodyUpstream());
-  await createOrganization(store.db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
-  for (const redis of [queueRedis, cacheRedis]) await flush(redis);
-  return () => opened.disposeAsync();
-});
-
-async function flush(redis: TestRedis): Promise<void> {
-  const connection = openRedis(redis.url, 'publisher', () => {});
-  await redisReady(connection, 5000);
-  await connection.flushall();
-  connection.disconnect();
-}
-
-const config = (more: Record<string, string> = {}) =>
-  readConfig({
-    DATABASE_URL: db.url,
-    QUEUE_REDIS_URL: queueRedis.url,
-    CACHE_REDIS_URL: cacheRedis.url,
-    CATALOGUE_RATES: 'EUR:1.1750',
-    HETZNER_URL: upstream.urls.hetzner,
-    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
-    HETZNER_SCHEDULE: YEARLY,
-    LINODE_URL: upstream.urls.linode,
-    LINODE_SCHEDULE: YEARLY,
-    CLUSTERS_URL: upstream.urls.clusters,
-    CLUSTERS_SCHEDULE: YEARLY,
-    ...more,
-  });
-
-async function start(more: Record<string, string> = {}, closeWithinMs?: number): Promise<WorkerProcess> {
-  const options = closeWithinMs === undefined ? {} : { closeWithinMs };
-  return opened.use(await startWorker(config(more), silent, options));
-}
-
-/** Every run that has ended, oldest first. */
-async function runs(): Promise<{ source: string; outcome: string }[]> {
-  return store.sql<{ source: string; outcome: string }[]>`
-    select source_id as source, outcome from sync_runs where outcome <> 'running' order by id`;
-}
-const succeeded = async (source: string) =>
-  (await runs()).some((run) => run.source === source && run.outcome === 'changed');
-
-async function jobOf(worker: WorkerProcess, source: string): Promise<Job<SyncJob>> {
-  const jobs = await worker.queues.sync.getJobs();
-  return jobs.find(({ data }) => data.sourceId === source) ?? expect.unreachable(`no job of ${source}`);
-}
-const stateOf = async (worker: WorkerProcess, source: string) => (await jobOf(worker, source)).getState();
-/** Nothing is under way, or about to be: every source has run, and everything is published. */
-const settled = (worker: WorkerProcess) =>
-  until(
-    async () => {
-      const ran = new Set(
-        (await runs()).filter(({ outcome }) => outcome === 'changed').map(({ source }) => source),
-      );
-      const jobs = await worker.queues.sync.getJobCountByTypes('active', 'waiting', 'delayed');
-      return ran.size === 3 && jobs === 0 && (await dirtyDocuments(store.sql, 1)).length === 0;
-    },
-    { timeoutMs: 15_000 },
-  );
-const jobIsDelayed = (worker: WorkerProcess, source: string) =>
-  until(async () => (await stateOf(worker, source)) === 'delayed', { timeoutMs: 10_000 });
+useServers();
 
 describe('a worker', () => {
   it('syncs every source when it first starts and publishes it, and nothing when one starts in the same slot', async () => {
@@ -168,58 +96,6 @@ describe('a worker', () => {
     await settled(one);
     const outcomes = (await runs()).filter(({ source }) => source !== 'clusters').map(({ source }) => source);
     expect(outcomes.sort()).toEqual(['hetzner', 'linode']);
-  });
-});
-
-describe('a source that fails', () => {
-  it('is tried again, and keeps no other waiting', async () => {
-    upstream.moods.hetzner = { status: 500 };
-    const worker = await start();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
-    await jobIsDelayed(worker, 'hetzner');
-    const job = await jobOf(worker, 'hetzner');
-    expect(job.attemptsMade).toBe(1);
-    expect(job.opts).toMatchObject({ attempts: 5, backoff: { type: 'exponential', delay: 15_000 } });
-    upstream.moods.hetzner = 'well';
-    await job.promote();
-    await until(() => succeeded('hetzner'), { timeoutMs: 10_000 });
-    expect((await runs()).filter(({ source }) => source === 'hetzner').map(({ outcome }) => outcome)).toEqual(
-      ['failed', 'changed'],
-    );
-  });
-
-  it('with 429 and Retry-After is left alone for so long, without an attempt being counted, and no other is', async () => {
-    upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
-    const worker = await start();
-    const started = Date.now();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
-    await jobIsDelayed(worker, 'hetzner');
-    const job = await jobOf(worker, 'hetzner');
-    expect(job.attemptsMade).toBe(0);
-    expect(job.timestamp + job.delay - started).toBeGreaterThan(3_590_000);
-    expect(job.timestamp + job.delay - started).toBeLessThan(3_620_000);
-    await until(() => succeeded('clusters'), { timeoutMs: 10_000 });
-    const delayed = async () => (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
-    await until(async () => (await delayed()).join() === 'hetzner');
-    expect(upstream.calls.hetzner).toBe(1);
-  });
-
-  it.each([
-    ['something that is no catalogue', { status: 200, body: '<html>sorry</html>' }],
-    ['that there is nothing any more', { status: 404 }],
-    ['that the token is wrong', { status: 401 }],
-  ] as const)('by answering %s is not tried again before its next slot', async (_, mood) => {
-    upstream.moods.hetzner = mood;
-    const worker = await start();
-    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed', { timeoutMs: 10_000 });
-    const job = await jobOf(worker, 'hetzner');
-    expect(job.attemptsMade).toBe(1);
-    expect(job.failedReason).toContain(upstream.urls.hetzner);
-    expect(job.failedReason).not.toContain(SAMPLE_HETZNER_TOKEN);
-    const [row] = await store.sql<
-      { machines: number }[]
-    >`select count(*)::integer as machines from machines where source_id = 'hetzner'`;
-    expect(row?.machines).toBe(0);
   });
 });
 

@@ -4,8 +4,11 @@ import type { WriteTier } from '../../src/compose-write.ts';
 import type { Config, SourceConfig } from '../../src/config.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import { anyNeverRan } from '../../src/store/runs.ts';
+import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/store/slots.ts';
 import type { SyncResult } from '../../src/sync/sync-catalogue.ts';
-import type { SyncJob } from '../queues.ts';
+import { AttemptFailed, type SyncJob } from '../queues.ts';
+import { nextAttempt } from '../retry.ts';
+import { latestSlot, nextSlot } from '../schedule.ts';
 
 /** What a job leaves behind, as the queues' page shows it. */
 export type SyncJobResult =
@@ -31,10 +34,11 @@ export interface SyncDependencies {
 }
 
 /**
- * Runs one source and publishes what changed. A failure that time may heal is tried again, after the pause that the
- * upstream asked for, which delays this job alone; one that needs a person is not.
+ * Runs one source and publishes what changed. A failure that time may heal is tried again, with growing pauses and never
+ * before the upstream wants it, until the next slot of the source takes over; one that needs a person is not.
  */
-export function syncProcessor({ config, tier, queue, logger, observe }: SyncDependencies) {
+export function syncProcessor(dependencies: SyncDependencies) {
+  const { config, tier, queue, logger, observe } = dependencies;
   return async (
     job: Job<SyncJob>,
     token?: string,
@@ -46,35 +50,37 @@ export function syncProcessor({ config, tier, queue, logger, observe }: SyncDepe
       logger.warn({ sourceId }, 'a job for a source that is not configured here was dropped');
       return undefined;
     }
-    if (await waitsForOthers(source, config, tier)) {
-      await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
-      throw new DelayedError();
-    }
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
+    const ownSlot = ownSlotOf(job);
     try {
+      if (ownSlot !== undefined && (await isSlotCovered(tier.store.sql, ownSlot))) {
+        logger.info({ sourceId, slot }, 'a later slot takes over; this one is given up');
+        return undefined;
+      }
+      if (await waitsForOthers(source, config, tier)) {
+        await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
+        throw new DelayedError();
+      }
       const result = await tier.runSource(source, { slot, signal });
       observe?.(sourceId, result.outcome, seconds());
       logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts }, 'synced');
       if (result.outcome === 'held')
         logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
+      await keepDue(dependencies, ownSlot, undefined);
       const published = await publish(tier, logger);
       if (result.outcome === 'held' || result.outcome === 'superseded') return notStored(sourceId, result);
       if (source.kind === 'catalogue' && result.counts.added > 0) await resolveAgain(config, queue, slot);
       return { outcome: result.outcome, published, ...result.counts };
     } catch (error) {
+      if (error instanceof DelayedError) throw error;
       if (signal?.aborted) {
         // The worker stops: the next one takes the job up, and this was no failed attempt.
         await job.moveToWait(token);
         throw new WaitingError();
       }
       observe?.(sourceId, 'failed', seconds());
-      if (!(error instanceof SourceError)) throw error;
-      logger.warn({ sourceId, slot, kind: error.kind }, `sync failed: ${error.message}`);
-      if (error.kind !== 'retry') throw new UnrecoverableError(error.message);
-      if (error.retryAfterMs === undefined) throw error;
-      await job.moveToDelayed(Date.now() + error.retryAfterMs, token);
-      throw new DelayedError();
+      throw await failedAttempt(dependencies, { job, source, error, tookMs: seconds() * 1000 });
     }
   };
 }
@@ -89,6 +95,73 @@ function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): S
     decide: `fleetbook hold show ${sourceId}`,
     seen: counts.seen,
   };
+}
+
+/** The slot whose job this is; undefined for a job that followed from another source's run. */
+function ownSlotOf({ data: { sourceId, slot, isAdditional } }: Job<SyncJob>): Slot | undefined {
+  return isAdditional ? undefined : { schedule: sourceId, slot };
+}
+
+interface Failed {
+  readonly job: Job<SyncJob>;
+  readonly source: SourceConfig;
+  readonly error: unknown;
+  readonly tookMs: number;
+}
+
+/** Decides what follows, keeps it in Postgres, tells the operator, and gives what the job is to fail with. */
+async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Promise<Error> {
+  const { tier, logger } = dependencies;
+  const { job, source, error, tookMs } = failed;
+  const { slot } = job.data;
+  const ownSlot = ownSlotOf(job);
+  const now = new Date();
+  // The slot after the one that the job was made for, also when the job began late.
+  const begun = new Date(job.timestamp);
+  const next = new Date(nextSlot(source.schedule, begun));
+  const { kind, retryAfterMs } =
+    error instanceof SourceError ? error : { kind: 'internal' as const, retryAfterMs: undefined };
+  const following = nextAttempt(
+    {
+      kind,
+      failures: job.attemptsMade + 1,
+      tookMs,
+      retryAfterMs,
+      now,
+      nextSlot: next,
+      intervalMs: next.getTime() - Date.parse(latestSlot(source.schedule, begun)),
+    },
+    Math.random,
+  );
+  // One chain of attempts for each source: where the slot's own goes on, an additional look is not repeated.
+  const isNeedless =
+    ownSlot === undefined && (await isLatestSlotOpen(tier.store.sql, source.id).catch(() => false));
+  const at = isNeedless ? undefined : following.at;
+  await keepDue(dependencies, ownSlot, at ?? following.nextSlotNotBefore);
+  const told = error instanceof Error ? error.message : String(error);
+  const again = (at ?? following.nextSlotNotBefore ?? next).toISOString();
+  const then = isNeedless ? 'the attempts of its slot go on' : `it is tried again at ${again}`;
+  const context = { sourceId: source.id, slot, kind, ...(isNeedless ? {} : { nextAttempt: again }) };
+  // What is no failure of the source is told with all that is known of it.
+  if (error instanceof SourceError) logger.warn(context, `sync failed: ${told}; ${then}`);
+  else logger.warn({ ...context, err: error }, `sync failed; ${then}`);
+  return at === undefined
+    ? new UnrecoverableError(told)
+    : new AttemptFailed(error, at.getTime() - now.getTime());
+}
+
+/** What Postgres knows of the next attempt is for a queue that loses its jobs; without it the job goes on all the same. */
+async function keepDue(
+  { tier, logger }: SyncDependencies,
+  slot: Slot | undefined,
+  due: Date | undefined,
+): Promise<void> {
+  if (slot === undefined) return;
+  try {
+    await setSlotDue(tier.store.sql, slot, due);
+  } catch (error) {
+    logger.debug({ err: error, ...slot }, 'when the slot is due could not be stored');
+  }
 }
 
 /** How long a source waits for the first run of those that it builds upon, a look at a time. */
@@ -121,7 +194,11 @@ export async function waitsForOthers(
 async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string): Promise<void> {
   for (const { id, kind } of config.sources) {
     if (kind === 'clusters')
-      await queue.add('sync', { sourceId: id, slot }, { deduplication: { id: `resolve-${id}` } });
+      await queue.add(
+        'sync',
+        { sourceId: id, slot, isAdditional: true },
+        { deduplication: { id: `resolve-${id}` } },
+      );
   }
 }
 

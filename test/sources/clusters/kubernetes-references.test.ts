@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/kubernetes.ts';
+import { NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http.ts';
 import { FakeKubernetes, type KubernetesObject } from '../../support/fake-kubernetes.ts';
 import { until } from '../../support/until.ts';
@@ -36,7 +37,12 @@ function using(name: string, useTemplates: readonly object[], spec: object = {})
 
 async function itemsOf(kube: FakeKubernetes) {
   const http = openSourceHttp({ baseUrl: kube.url, credentials: 'none', deadlineMs: 5_000, maxBytes: 1e6 });
-  const context = { http, now: () => new Date(), address: { url: kube.url, token: undefined }, options: {} };
+  const context = {
+    http,
+    now: () => new Date(),
+    address: { url: kube.url, credentials: NO_CREDENTIALS },
+    options: {},
+  };
   return await Array.fromAsync(adapter.clusters(context));
 }
 

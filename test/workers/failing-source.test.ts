@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { SAMPLE_HETZNER_TOKEN } from '../../src/sample/upstream.ts';
+import { claimSlot, slotEnqueued } from '../../src/store/slots.ts';
+import { until } from '../support/until.ts';
+import {
+  dueIn,
+  jobIsDelayed,
+  jobOf,
+  queueRedis,
+  runs,
+  start,
+  stateOf,
+  store,
+  succeeded,
+  upstream,
+  useServers,
+} from './worker-scene.ts';
+
+useServers();
+
+describe('a source that fails', () => {
+  it('is tried again, and keeps no other waiting', async () => {
+    upstream.moods.hetzner = { status: 500 };
+    const worker = await start();
+    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await jobIsDelayed(worker, 'hetzner');
+    const pauses: number[] = [];
+    // More often than it once was before it was given up.
+    for (let failures = 1; failures <= 7; failures++) {
+      const job = await until(async () => {
+        const found = await jobOf(worker, 'hetzner');
+        return found.attemptsMade === failures && (await found.isDelayed()) && found;
+      });
+      expect(Math.abs(Number(await dueIn('hetzner')) - job.delay)).toBeLessThan(2_000);
+      pauses.push(job.delay / 1000);
+      if (failures === 7) upstream.moods.hetzner = 'well';
+      await job.promote();
+    }
+    for (const [index, pause] of pauses.entries()) {
+      expect(pause).toBeGreaterThanOrEqual(7.5 * 2 ** index);
+      expect(pause).toBeLessThanOrEqual(15 * 2 ** index + 1);
+    }
+    await until(() => succeeded('hetzner'), { timeoutMs: 10_000 });
+    expect((await runs()).filter(({ source }) => source === 'hetzner').map(({ outcome }) => outcome)).toEqual(
+      [...Array.from({ length: 7 }, () => 'failed'), 'changed'],
+    );
+    await until(async () => (await dueIn('hetzner')) === null);
+  });
+
+  it('has one chain of attempts, also when new machines have it looked at once more', async () => {
+    upstream.moods.clusters = { status: 500 };
+    const worker = await start();
+    const ended = async () => (await worker.queues.sync.getFailed()).map(({ data }) => data.sourceId);
+    await until(async () => (await ended()).includes('clusters'), { timeoutMs: 10_000 });
+    await until(async () => (await worker.queues.sync.getJobCountByTypes('active', 'waiting')) === 0);
+    const delayed = (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
+    expect(delayed).toEqual(['clusters']);
+  });
+
+  it('is left to its next slot as soon as that was claimed', async () => {
+    upstream.moods.hetzner = { status: 500 };
+    const worker = await start();
+    await jobIsDelayed(worker, 'hetzner');
+    const later = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
+    await claimSlot(store.sql, later);
+    await slotEnqueued(store.sql, later);
+    const job = await jobOf(worker, 'hetzner');
+    await job.promote();
+    await until(async () => (await job.getState()) === 'completed');
+    expect(upstream.calls.hetzner).toBe(1);
+  });
+
+  it('is tried again also when the queue has lost everything meanwhile', async () => {
+    upstream.moods.hetzner = { status: 500 };
+    const worker = await start();
+    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await jobIsDelayed(worker, 'hetzner');
+    upstream.moods.hetzner = 'well';
+    await queueRedis.kill();
+    await store.sql`update schedule_slots set due_at = now() - interval '2 minutes' where schedule = 'hetzner'`;
+    await queueRedis.restart();
+    await until(() => succeeded('hetzner'), { timeoutMs: 15_000 });
+    expect((await runs()).filter(({ source }) => source === 'linode')).toHaveLength(1);
+  });
+
+  it('with 429 and Retry-After is left alone for so long, and no other is', async () => {
+    upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
+    const worker = await start();
+    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await jobIsDelayed(worker, 'hetzner');
+    const job = await jobOf(worker, 'hetzner');
+    expect(job.delay).toBeGreaterThanOrEqual(3_600_000);
+    expect(job.delay).toBeLessThan(3_602_000);
+    await until(() => succeeded('clusters'), { timeoutMs: 10_000 });
+    const delayed = async () => (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
+    await until(async () => (await delayed()).join() === 'hetzner');
+    expect(upstream.calls.hetzner).toBe(1);
+  });
+
+  it('with a Retry-After beyond its next slot has that slot wait for it', async () => {
+    upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '7200' } };
+    const halfAnHourAway = (new Date().getUTCMinutes() + 30) % 60;
+    const worker = await start({ HETZNER_SCHEDULE: `${halfAnHourAway} * * * *` });
+    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed', { timeoutMs: 10_000 });
+    const waits = Number(await dueIn('hetzner'));
+    expect(waits).toBeGreaterThan(7_190_000);
+    const next = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
+    await claimSlot(store.sql, next);
+    await store.sql`update schedule_slots set claimed_at = now() - interval '1 hour' where slot = ${next.slot}`;
+    await queueRedis.kill();
+    await queueRedis.restart();
+    // The next one's job is in the queue, and waits.
+    const job = await until(async () => {
+      const found = await jobOf(worker, 'hetzner');
+      return found.data.slot === next.slot && found;
+    });
+    expect(await job.isDelayed()).toBe(true);
+    expect(job.delay).toBeGreaterThan(7_100_000);
+    expect(upstream.calls.hetzner).toBe(1);
+  });
+
+  it.each([
+    ['something that is no catalogue', { status: 200, body: '<html>sorry</html>' }],
+    ['that there is nothing any more', { status: 404 }],
+  ] as const)('by answering %s is tried again, but seldom', async (_, mood) => {
+    upstream.moods.hetzner = mood;
+    const worker = await start();
+    await jobIsDelayed(worker, 'hetzner');
+    const { delay } = await jobOf(worker, 'hetzner');
+    expect(delay).toBeGreaterThanOrEqual(150_000);
+    expect(delay).toBeLessThanOrEqual(301_000);
+  });
+
+  it('by answering that the token is wrong is not tried again before its next slot', async () => {
+    upstream.moods.hetzner = { status: 401 };
+    const worker = await start();
+    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed', { timeoutMs: 10_000 });
+    const job = await jobOf(worker, 'hetzner');
+    expect(job.attemptsMade).toBe(1);
+    await until(async () => (await dueIn('hetzner')) === null);
+    expect(job.failedReason).toContain(upstream.urls.hetzner);
+    expect(job.failedReason).not.toContain(SAMPLE_HETZNER_TOKEN);
+    const [row] = await store.sql<
+      { machines: number }[]
+    >`select count(*)::integer as machines from machines where source_id = 'hetzner'`;
+    expect(row?.machines).toBe(0);
+  });
+});
