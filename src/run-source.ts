@@ -19,7 +19,7 @@ import type { Store } from './store/connect.ts';
 import { heldItems } from './store/held.ts';
 import { type KnownProvider, providerNamed } from './store/providers.ts';
 import { storedRates } from './store/rates.ts';
-import { beginRun, finishRun, type Run, registerSource } from './store/runs.ts';
+import { finishRun, type Run, registerSource } from './store/runs.ts';
 import { StatementTimeout, statementTimeout } from './store/statement-timeout.ts';
 import { storedVersions } from './store/validators.ts';
 import { type Preview, previewCatalogue } from './sync/preview.ts';
@@ -186,7 +186,8 @@ async function recorded(
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
   await registerSource(store.sql, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  const run = await beginRun(store.sql, source.id, slot);
+  await using live = await store.liveRuns.begin(source.id, slot);
+  const { run } = live;
   try {
     return await work(run);
   } catch (failure) {

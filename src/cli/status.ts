@@ -1,13 +1,16 @@
 import { nextSlot } from '../../workers/schedule.ts';
 import type { Environment } from '../config.ts';
 import { type SourceStatus, sourceStatus } from '../store/status.ts';
-import { ago, alignedTable, printJson } from './table.ts';
+import { age, alignedTable, printJson, shortened, wrapped } from './table.ts';
 import { openWriteTier } from './write-tier.ts';
 
 interface ShownStatus extends SourceStatus {
   /** RFC 3339; null for a source that is not configured here (any more). */
   readonly nextSlot: string | null;
 }
+
+/** Characters of a line; a wider terminal gets longer ones. */
+const WIDTH = 80;
 
 export async function statusCommand(env: Environment, options: { json?: boolean }): Promise<void> {
   const { config, tier } = openWriteTier(env);
@@ -23,39 +26,64 @@ export async function statusCommand(env: Environment, options: { json?: boolean 
   }
   if (options.json) printJson(shown);
   else if (shown.length === 0) console.log('no source is configured and none ever ran');
-  else process.stdout.write(table(shown, now));
+  else process.stdout.write(statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
 }
 
 function neverRan(id: string, kind: SourceStatus['kind']): SourceStatus {
-  return { id, kind, lastRun: null, verifiedAt: null, known: 0, published: 0, quarantined: 0, held: 0 };
+  const never = { lastRun: null, lastEnded: null, verifiedAt: null };
+  return { id, kind, ...never, known: 0, published: 0, quarantined: 0, held: 0 };
 }
 
-/** One row a source, and under it what went wrong, if anything did. */
-export function table(sources: readonly ShownStatus[], now: Date): string {
-  const head = [
-    'SOURCE',
-    'LAST RUN',
-    'OUTCOME',
-    'LAST GOOD',
-    'NEXT',
-    'KNOWN',
-    'PUBLISHED',
-    'QUARANTINED',
-    'HELD',
-  ];
-  const rows = sources.map((source) => [
-    source.id,
-    ago(source.lastRun?.startedAt, now),
-    source.lastRun?.outcome ?? 'never ran',
-    ago(source.verifiedAt, now),
-    source.nextSlot?.slice(11, 16) ?? '-',
-    String(source.known),
-    String(source.published),
-    String(source.quarantined),
-    String(source.held),
-  ]);
-  const troubles = sources
-    .filter((source) => source.lastRun?.error)
-    .map((source) => `${source.id}: ${source.lastRun?.error}\n`);
-  return [alignedTable(head, rows), ...(troubles.length > 0 ? ['\n', ...troubles] : [])].join('');
+const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
+const SHORTEST_ID = 12;
+
+/** One row a source, and under the table what an operator has to know besides. No line is longer than `width`. */
+export function statusTable(sources: readonly ShownStatus[], now: Date, width = WIDTH): string {
+  const rows = (idWidth: number) =>
+    sources.map((source) => [
+      shortened(source.id, idWidth),
+      age(source.lastRun?.startedAt, now),
+      source.lastRun?.outcome ?? 'never ran',
+      age(source.verifiedAt, now),
+      slotText(source.nextSlot, now),
+      String(source.known),
+      String(source.published),
+    ]);
+  const full = alignedTable(HEAD, rows(Number.POSITIVE_INFINITY));
+  const excess = widest(full) - width;
+  const longestId = Math.max(...sources.map(({ id }) => id.length));
+  const text = excess > 0 ? alignedTable(HEAD, rows(Math.max(SHORTEST_ID, longestId - excess))) : full;
+  const notes = sources.flatMap((source) => notesOf(source, now));
+  return text + (notes.length > 0 ? `\n${notes.map((note) => wrapped(note, width)).join('')}` : '');
+}
+
+const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
+
+/** What does not fit into a row: the last error, also while the source is tried again, and what waits for a person. */
+function notesOf(source: ShownStatus, now: Date): string[] {
+  const { id, lastRun, lastEnded, held, quarantined } = source;
+  const notes: string[] = [];
+  if (lastRun?.error) notes.push(`${id}: ${lastRun.error}`);
+  else if (lastRun?.outcome === 'running' && lastEnded?.error)
+    notes.push(
+      `${id}: runs again; ${age(lastEnded.finishedAt, now)} ago it ended as ${lastEnded.outcome}: ${lastEnded.error}`,
+    );
+  if (held > 0) notes.push(`${id}: a batch is held for a decision; see \`fleetbook hold show ${id}\``);
+  if (quarantined > 0)
+    notes.push(`${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used`);
+  return notes;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+/** From here on a month alone could be that of either year. */
+const MONTH_IS_CLEAR_DAYS = 300;
+
+/** A slot in UTC: today the time alone, else with its day, and with its year when it is far ahead. */
+export function slotText(slot: string | null, now: Date): string {
+  if (slot === null) return '-';
+  const time = slot.slice(11, 16);
+  if (slot.slice(0, 10) === now.toISOString().slice(0, 10)) return time;
+  const at = new Date(slot);
+  const isFar = at.getTime() - now.getTime() > MONTH_IS_CLEAR_DAYS * 86_400_000;
+  return isFar ? slot.slice(0, 10) : `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${time}`;
 }

@@ -13,12 +13,37 @@ export function alignedTable(head: readonly string[], rows: readonly (readonly s
 
 /** How long ago an instant (RFC 3339) was, for people; `-` for none. */
 export function ago(instant: string | null | undefined, now: Date): string {
+  return instant ? `${age(instant, now)} ago` : '-';
+}
+
+/** As `ago`, where the column's head says that it is in the past. */
+export function age(instant: string | null | undefined, now: Date): string {
   if (!instant) return '-';
   const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000));
-  if (seconds < 120) return `${seconds} s ago`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86_400)} d ago`;
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** At most so many characters, with `…` for those left out of the middle: ids differ at their ends. */
+export function shortened(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const kept = length - 1;
+  return `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+}
+
+/** Lines of at most so many characters, those after the first one indented; a longer word has a line of its own. */
+export function wrapped(text: string, width: number): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = `  ${word}`;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return `${[...lines, line].join('\n')}\n`;
 }
 
 /** What `--json` prints: one value, and nothing else on standard output. */

@@ -1,6 +1,9 @@
-import type { SessionSql, Sql } from './connect.ts';
+import type { SessionSql, Sql } from './client.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded';
+
+/** What is recorded of a run whose process ended before it was done. */
+export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 export interface RunCounts {
   readonly seen: number;
@@ -28,19 +31,42 @@ export async function registerSource(
     where (sources.kind, sources.adapter) is distinct from (excluded.kind, excluded.adapter)`;
 }
 
-/** Raises the source's fence and records the run; a run that is still under way can write nothing from now on. */
-export async function beginRun(sql: Sql, sourceId: string, slot: string | undefined): Promise<Run> {
+/**
+ * Raises the source's fence and records the run; a run that is still under way can write nothing from now on.
+ * @param marked marks the run as under way by a lock of this session, see store/live-runs.ts
+ */
+export async function beginRun(
+  sql: Sql,
+  sourceId: string,
+  slot: string | undefined,
+  { marked = false }: { readonly marked?: boolean } = {},
+): Promise<Run> {
   const [row] = await sql<{ id: string; fence: string }[]>`
     with raised as (update sources set fence = fence + 1 where id = ${sourceId} returning fence),
     stale as (
-      update sync_runs set outcome = 'superseded', finished_at = now()
+      update sync_runs r set finished_at = now(),
+        outcome = case when ${isUnderWay(sql)} then 'superseded' else 'interrupted' end,
+        error = case when ${isUnderWay(sql)} then null else ${INTERRUPTED} end
       where source_id = ${sourceId} and outcome = 'running'
+    ), begun as (
+      insert into sync_runs (source_id, fence, slot)
+      select ${sourceId}, fence, ${slot ?? null}::timestamptz from raised
+      returning id, fence
     )
-    insert into sync_runs (source_id, fence, slot)
-    select ${sourceId}, fence, ${slot ?? null}::timestamptz from raised
-    returning id, fence`;
+    select id, fence,
+      case when ${marked} then pg_try_advisory_lock_shared(hashtextextended('fleetbook run ' || id, 0)) end
+    from begun`;
   if (!row) throw new Error(`source ${sourceId} is not registered`);
   return { id: Number(row.id), sourceId, fence: Number(row.fence) };
+}
+
+/** Of a run `r` that is recorded as running: whether some process has marked it as under way, see store/live-runs.ts. */
+export function isUnderWay(sql: Sql) {
+  return sql`exists (
+    select from pg_locks l
+    where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+      and l.database = (select d.oid from pg_database d where d.datname = current_database())
+      and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('fleetbook run ' || r.id, 0))`;
 }
 
 /** Locks the source for the rest of the transaction. False when a later run has begun: then nothing may be written. */

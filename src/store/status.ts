@@ -1,4 +1,5 @@
 import type { Sql } from './connect.ts';
+import { INTERRUPTED, isUnderWay } from './runs.ts';
 
 export interface RunStatus {
   readonly startedAt: string;
@@ -15,7 +16,10 @@ export interface RunStatus {
 export interface SourceStatus {
   readonly id: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';
+  /** `running`, or how it ended; `interrupted` when the process that ran it is gone. */
   readonly lastRun: RunStatus | null;
+  /** The newest run that came to an end of its own: while the last run is under way, what is known until then. */
+  readonly lastEnded: RunStatus | null;
   /** RFC 3339. */
   readonly verifiedAt: string | null;
   /** Machines or clusters that are not retired, or currencies. */
@@ -31,12 +35,9 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
   return sql<SourceStatus[]>`
     select s.id, s.kind,
       to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
-      (select json_build_object(
-          'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-          'finishedAt', to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-          'outcome', r.outcome, 'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired,
-          'rejected', r.rejected, 'error', r.error)
-        from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
+      (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
+      (select ${runStatus(sql)} from sync_runs r
+        where r.source_id = s.id and r.outcome not in ('running', 'superseded') order by r.id desc limit 1) as "lastEnded",
       case s.kind
         when 'catalogue' then (select count(*)::int from machines m where m.source_id = s.id and m.retired_at is null)
         when 'rates' then (select count(*)::int from exchange_rates)
@@ -49,6 +50,17 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
     from sources s order by s.id collate "C"`;
+}
+
+/** A run `r`. One that is recorded as running, and that no process runs, was interrupted. */
+function runStatus(sql: Sql) {
+  const isInterrupted = sql`r.outcome = 'running' and not ${isUnderWay(sql)}`;
+  return sql`json_build_object(
+    'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'finishedAt', to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
+    'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
+    'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end)`;
 }
 
 /** How many rows the last good run of a source saw. */

@@ -43,7 +43,7 @@ describe('a run', () => {
     expect(new Set(runs.map(({ id }) => id)).size).toBe(12);
   });
 
-  it('that never ended is superseded by the next one of its source, and of no other', async () => {
+  it('that nobody runs any more is interrupted when the next one of its source begins, and of no other', async () => {
     for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
     await beginRun(sql, 's', undefined);
     await beginRun(sql, 't', undefined);
@@ -53,7 +53,7 @@ describe('a run', () => {
         select source_id, outcome, finished_at is null as open, to_char(slot at time zone 'UTC', 'HH24:MI') as slot
         from sync_runs order by id`,
     ).toEqual([
-      { source_id: 's', outcome: 'superseded', open: false, slot: null },
+      { source_id: 's', outcome: 'interrupted', open: false, slot: null },
       { source_id: 't', outcome: 'running', open: true, slot: null },
       { source_id: 's', outcome: 'running', open: true, slot: '10:20' },
     ]);
@@ -233,7 +233,15 @@ describe('the status', () => {
   it('shows every source that is registered, and of what never ran that it did not', async () => {
     await registerSource(sql, { id: 'b', kind: 'clusters', adapter: 'x' });
     await registerSource(sql, { id: 'a', kind: 'catalogue', adapter: 'x' });
-    const nothing = { lastRun: null, verifiedAt: null, known: 0, published: 0, quarantined: 0, held: 0 };
+    const nothing = {
+      lastRun: null,
+      lastEnded: null,
+      verifiedAt: null,
+      known: 0,
+      published: 0,
+      quarantined: 0,
+      held: 0,
+    };
     expect(await sourceStatus(sql)).toEqual([
       { id: 'a', kind: 'catalogue', ...nothing },
       { id: 'b', kind: 'clusters', ...nothing },

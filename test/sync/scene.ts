@@ -6,7 +6,7 @@ import type { ExchangeRates } from '../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
 import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
 import { createOrganization } from '../../src/store/organizations.ts';
-import { beginRun, finishRun, type Run, registerSource } from '../../src/store/runs.ts';
+import { finishRun, type Run, registerSource } from '../../src/store/runs.ts';
 import { DEFAULT_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
 import { type SyncResult, syncCatalogue } from '../../src/sync/sync-catalogue.ts';
 import { syncClusters } from '../../src/sync/sync-clusters.ts';
@@ -78,7 +78,7 @@ export async function openScene(): Promise<Scene> {
     now,
     async begin(source = 'acme', kind = 'catalogue') {
       await registerSource(store.sql, { id: source, kind, adapter: 'test' });
-      return beginRun(store.sql, source, undefined);
+      return (await store.liveRuns.begin(source, undefined)).run;
     },
     async catalogue(items, settings = {}) {
       const run = settings.run ?? (await scene.begin(settings.source));

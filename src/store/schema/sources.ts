@@ -48,7 +48,9 @@ export const syncRuns = pgTable(
     changed: integer('changed'),
     retired: integer('retired'),
     rejected: integer('rejected'),
-    outcome: text('outcome', { enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded'] })
+    outcome: text('outcome', {
+      enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded', 'interrupted'],
+    })
       .notNull()
       .default('running'),
     error: text('error'),

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { slotText, statusTable } from '../../src/cli/status.ts';
+import { shortened, wrapped } from '../../src/cli/table.ts';
+
+type Shown = Parameters<typeof statusTable>[0][number];
+
+const NOW = new Date('2026-11-22T09:30:00Z');
+
+const run = (outcome: string, at: string, error: string | null = null) => ({
+  startedAt: at,
+  finishedAt: outcome === 'running' ? null : at,
+  outcome,
+  seen: 1,
+  added: 0,
+  changed: 0,
+  retired: 0,
+  rejected: 0,
+  error,
+});
+
+const good = run('unchanged', '2026-11-22T09:17:00Z');
+const source = (more: Partial<Shown> = {}): Shown => ({
+  id: 'hetzner',
+  kind: 'catalogue',
+  lastRun: good,
+  lastEnded: good,
+  verifiedAt: good.startedAt,
+  known: 108,
+  published: 84,
+  quarantined: 0,
+  held: 0,
+  nextSlot: '2026-11-22T10:17:00Z',
+  ...more,
+});
+
+const lines = (text: string) => text.trimEnd().split('\n');
+
+describe('the next slot', () => {
+  it.each([
+    ['2026-11-22T10:17:00Z', '10:17'],
+    ['2026-11-22T23:59:00Z', '23:59'],
+    ['2026-11-23T00:05:00Z', '23 Nov 00:05'],
+    ['2027-01-01T06:00:00Z', '1 Jan 06:00'],
+    ['2027-11-22T06:00:00Z', '2027-11-22'],
+    ['2028-02-29T00:00:00Z', '2028-02-29'],
+    [null, '-'],
+  ])('%s is shown as %s', (slot, shown) => expect(slotText(slot, NOW)).toBe(shown));
+});
+
+describe('the table', () => {
+  it('shows a source a row, in UTC, and nothing below it where all is well', () => {
+    expect(lines(statusTable([source()], NOW))).toEqual([
+      'SOURCE   LAST RUN  OUTCOME    LAST GOOD  NEXT UTC  KNOWN  PUBLISHED',
+      'hetzner  13 min    unchanged  13 min     10:17     108    84',
+    ]);
+  });
+
+  it('fits 80 columns whatever it holds, and keeps ids apart by their ends', () => {
+    const worst = {
+      lastRun: run('interrupted', '2026-11-22T07:31:00Z'),
+      verifiedAt: '2026-11-22T07:31:00Z',
+      nextSlot: '2026-12-23T10:17:00Z',
+      known: 1_000_000,
+      published: 812_345,
+    };
+    const shown = lines(
+      statusTable(
+        [
+          source({ ...worst, id: 'kubernetes-of-the-platform-in-production-a' }),
+          source({ ...worst, id: 'kubernetes-of-the-platform-in-production-b' }),
+        ],
+        NOW,
+      ),
+    );
+    for (const line of shown) expect(line.length).toBeLessThanOrEqual(80);
+    expect(shown[1]).toMatch(/^kubern\S*…\S*on-a +/);
+    expect(shown[2]).toMatch(/^kubern\S*…\S*on-b +/);
+    expect(lines(statusTable([source({ id: 'x'.repeat(40) })], NOW, 200))[1]).toContain('x'.repeat(40));
+  });
+
+  it('tells the error of the last run below it, wrapped', () => {
+    const error = `GET https://api.hetzner.example/v1/server_types?page=1&per_page=50 answered 503 ${'again and '.repeat(9)}`;
+    const failed = run('failed', '2026-11-22T09:17:00Z', error.trim());
+    const shown = lines(statusTable([source({ lastRun: failed, lastEnded: failed })], NOW));
+    expect(shown[2]).toBe('');
+    expect(shown[3]).toMatch(/^hetzner: GET/);
+    for (const line of shown) expect(line.length).toBeLessThanOrEqual(80);
+    expect(shown.slice(3).join(' ').replaceAll(/\s+/g, ' ')).toBe(`hetzner: ${error.trim()}`);
+  });
+
+  it('keeps the last error while the source is tried again', () => {
+    const shown = statusTable(
+      [
+        source({
+          lastRun: run('running', '2026-11-22T09:29:58Z'),
+          lastEnded: run('failed', '2026-11-22T09:27:00Z', 'the upstream answered 503'),
+        }),
+      ],
+      NOW,
+    );
+    expect(shown).toContain('\nhetzner  2 s       running');
+    expect(shown).toContain(
+      '\nhetzner: runs again; 3 min ago it ended as failed: the upstream answered 503\n',
+    );
+  });
+
+  it('tells what waits for a person', () => {
+    const shown = statusTable(
+      [source({ held: 1, quarantined: 6 }), source({ id: 'b', quarantined: 1 })],
+      NOW,
+    );
+    expect(lines(shown).slice(4)).toEqual([
+      'hetzner: a batch is held for a decision; see `fleetbook hold show hetzner`',
+      'hetzner: 6 rows are quarantined, not used',
+      'b: 1 row is quarantined, not used',
+    ]);
+  });
+});
+
+it('shortens in the middle, and breaks lines at words', () => {
+  expect(shortened('abcdefghij', 10)).toBe('abcdefghij');
+  expect(shortened('abcdefghij', 5)).toBe('ab…ij');
+  expect(wrapped('one two three', 8)).toBe('one two\n  three\n');
+  expect(wrapped('a https://example.org/long b', 8)).toBe('a\n  https://example.org/long\n  b\n');
+});
