@@ -6,8 +6,12 @@ FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 # Another npm registry, where the public one is out of reach.
 ARG NPM_CONFIG_REGISTRY
+# PEM of a certificate authority that npm is to trust besides the usual ones: that of a proxy or of a mirror. It is no
+# secret, and stays out of the image.
+ARG EXTRA_CA
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts
+RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem && export NODE_EXTRA_CA_CERTS=/tmp/extra-ca.pem; fi \
+ && npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY workers workers
@@ -16,8 +20,10 @@ RUN ./node_modules/.bin/tsc -p tsconfig.build.json
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 ARG NPM_CONFIG_REGISTRY
+ARG EXTRA_CA
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --ignore-scripts --omit=dev --omit=optional \
+RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem && export NODE_EXTRA_CA_CERTS=/tmp/extra-ca.pem; fi \
+ && npm ci --ignore-scripts --omit=dev --omit=optional \
  && rm -rf node_modules/.bin node_modules/.package-lock.json
 
 FROM ${NODE_IMAGE}
@@ -28,7 +34,8 @@ COPY --from=build /app/dist dist
 COPY drizzle drizzle
 COPY package.json LICENSE ./
 USER node
-# Other containers and the published port reach the API only so; the operators' pages stay on loopback.
+# Other containers and the published port reach the API only so; the operators' pages stay on loopback unless OPS_HOST
+# says otherwise.
 ENV HOST=0.0.0.0
 EXPOSE 3000
 ENTRYPOINT ["node", "dist/src/cli.js"]

@@ -84,6 +84,9 @@ const OPERATIONS = [
 
 /** Variables of other programs. */
 const OTHERS = new Set([
+  'CONFIG_FOLDER',
+  'EXTRA_CA',
+  'NODE_EXTRA_CA_CERTS',
   'NPM_CONFIG_REGISTRY',
   'NODE_IMAGE',
   'POSTGRES_IMAGE',
