@@ -1,0 +1,1 @@
+ALTER TABLE "lineage" ADD COLUMN "currency" text;
