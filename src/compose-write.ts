@@ -9,7 +9,9 @@ import { withFence } from './snapshot/fence.ts';
 import { type LineageObserver, Publisher, type PublishObserver } from './snapshot/publish.ts';
 import { catalogueAdapters } from './sources/registry.ts';
 import { openStore, type Store } from './store/connect.ts';
+import { type CurrencyChange, storedCurrency } from './store/currency.ts';
 import { seedProviders } from './store/providers.ts';
+import { adoptCurrency } from './sync/currency.ts';
 import type { SyncResult } from './sync/sync-catalogue.ts';
 
 export interface WriteTier extends AsyncDisposable {
@@ -17,21 +19,27 @@ export interface WriteTier extends AsyncDisposable {
   readonly publisher: Publisher;
   /** The cache's connection, for what follows its coming back. */
   readonly cache: Redis;
+  /** Makes the setting's currency that of all prices, once; every run does so before it begins. */
+  adoptCurrency(): Promise<void>;
   runSource(source: SourceConfig, options?: RunOptions): Promise<SyncResult>;
+}
+
+export interface WriteTierOptions {
+  readonly onPublish?: PublishObserver | undefined;
+  /** Hears that the database was found to be a restored one: every schedule's latest slot is due again. */
+  readonly onNewLineage?: LineageObserver;
+  /** False for who keeps to the currency that the database publishes in, if there is one, whatever the setting says. */
+  readonly decidesCurrency?: boolean;
 }
 
 /** Statements of a transaction follow each other at once: a writer that is silent for so long is frozen. */
 const SILENT_IN_TRANSACTION_MS = 60_000;
 
-/**
- * Everything that `work` and the commands write with.
- * @param onNewLineage hears that the database was found to be a restored one: every schedule's latest slot is due again
- */
+/** Everything that `work` and the commands write with. */
 export function composeWriteTier(
   config: Config,
   logger: Logger,
-  onPublish?: PublishObserver,
-  onNewLineage: LineageObserver = () => {},
+  { onPublish, onNewLineage = () => {}, decidesCurrency = true }: WriteTierOptions = {},
 ): WriteTier {
   const closing = new Closing();
   const store = closing.use(
@@ -64,14 +72,39 @@ export function composeWriteTier(
     });
     return seeded;
   };
+  let adopted = false;
+  let lastChange: CurrencyChange['outcome'] | undefined;
+  const adopt = async () => {
+    if (adopted || (!decidesCurrency && (await storedCurrency(store.sql)) !== undefined)) return;
+    const change = await adoptCurrency(store, config.settings, new Date());
+    adopted = change.outcome !== 'no rate';
+    // Every run tries again; to say it once is enough.
+    if (change.outcome !== lastChange) tellOfCurrency(logger, config.settings.CATALOGUE_CURRENCY, change);
+    lastChange = change.outcome;
+  };
   return {
     store,
     publisher,
     cache,
+    adoptCurrency: adopt,
     async runSource(source, options = {}) {
       await seed();
+      await adopt();
       return runSource(config, store, source, options);
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
+}
+
+function tellOfCurrency(logger: Logger, currency: string, change: CurrencyChange): void {
+  if (change.outcome === 'changed' && change.from !== undefined)
+    logger.info(
+      { from: change.from, to: currency },
+      'all prices are published in another currency from now on',
+    );
+  if (change.outcome === 'no rate')
+    logger.warn(
+      { currency, lacking: change.currencies },
+      'prices stay in the currency that they are in: CATALOGUE_CURRENCY is another one, into which exchange rates are lacking; give them in CATALOGUE_RATES',
+    );
 }

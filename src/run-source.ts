@@ -2,8 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { Config, SourceConfig } from './config.ts';
 import type { ReportedCluster } from './domain/cluster.ts';
-import type { ExchangeRates } from './domain/price.ts';
-import { exchangeRates } from './domain/rates.ts';
 import { VERSION } from './package.ts';
 import { completed } from './sources/complete.ts';
 import { openSourceHttp, type SourceHttpOptions } from './sources/http.ts';
@@ -18,10 +16,10 @@ import type { KnownVersions } from './sources/versions.ts';
 import type { Store } from './store/connect.ts';
 import { heldItems } from './store/held.ts';
 import { type KnownProvider, providerNamed } from './store/providers.ts';
-import { storedRates } from './store/rates.ts';
 import { finishRun, type Run, registerSource } from './store/runs.ts';
 import { StatementTimeout, statementTimeout } from './store/statement-timeout.ts';
 import { storedVersions } from './store/validators.ts';
+import { currentPricing } from './sync/currency.ts';
 import { type Preview, previewCatalogue } from './sync/preview.ts';
 import type { Pricing, Progress } from './sync/stage.ts';
 import { type SyncResult, syncCatalogue } from './sync/sync-catalogue.ts';
@@ -58,7 +56,7 @@ export async function runSource(
 ): Promise<SyncResult> {
   return recorded(config, store, source, { slot, signal }, async (run) => {
     const now = () => new Date();
-    const pricing = await currentPricing(config, store, now());
+    const pricing = await currentPricing(store, config.settings, now());
     const reading = readingOf(source, pricing);
     const http = openHttp(source, signal, await storedVersions(store.sql, source.id, reading));
     const common = {
@@ -143,7 +141,7 @@ export async function approveHeld(
 ): Promise<SyncResult> {
   return recorded(config, store, source, {}, async (run) => {
     const now = () => new Date();
-    const pricing = await currentPricing(config, store, now());
+    const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
     const common = { store, run, pricing, limits, approved: true, heldBatch: batchId, now };
     // The items were written by the sync that held them, whole as they are to be stored.
@@ -172,7 +170,7 @@ export async function previewHeld(
     sourceId: source.id,
     providerId: (await providerOf(store, source)).id,
     items: heldItems(store.sql, batchId) as AsyncIterable<CatalogueItem>,
-    pricing: await currentPricing(config, store, new Date()),
+    pricing: await currentPricing(store, config.settings, new Date()),
     limits: source.limits,
     limit,
   });
@@ -224,15 +222,4 @@ function readingOf(source: SourceConfig, { currency, rates }: Pricing): string {
 /** What readers see a catalogue's machines under; made when the source's options name a provider that is new. */
 async function providerOf(store: Store, { adapter, options }: CatalogueConfig): Promise<KnownProvider> {
   return adapter.provider ?? (await providerNamed(store.sql, String(options?.provider)));
-}
-
-async function currentPricing(config: Config, store: Store, now: Date): Promise<Pricing> {
-  return { currency: config.settings.CATALOGUE_CURRENCY, rates: await currentRates(config, store, now) };
-}
-
-/** The configured rates, and for every other currency the reference rates, as long as these are young enough. */
-async function currentRates({ settings }: Config, store: Store, now: Date): Promise<ExchangeRates> {
-  const reference = await storedRates(store.sql);
-  const known = reference ? exchangeRates(reference, settings.CATALOGUE_CURRENCY, now) : {};
-  return { ...known, ...settings.CATALOGUE_RATES };
 }

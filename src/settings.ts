@@ -135,7 +135,11 @@ export const SETTINGS = {
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
     'info',
   ),
-  CATALOGUE_CURRENCY: setting('currency of the published prices', currency, 'USD'),
+  CATALOGUE_CURRENCY: setting(
+    'currency of the published prices; a worker that starts with another one converts all that are stored',
+    currency,
+    'USD',
+  ),
   CATALOGUE_RATES: setting('exchange rates, units of the published currency for one of the other', rates),
   EXCHANGE_RATES_URL: setting(
     'reference rates of the European Central Bank, or a copy of the file; read where CATALOGUE_RATES lacks a currency',

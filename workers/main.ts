@@ -62,7 +62,12 @@ export async function startWorker(
   const closing = new Closing();
   try {
     let scheduler: Scheduler | undefined;
-    const tier = closing.use(composeWriteTier(config, logger, published, () => scheduler?.catchUpSoon()));
+    const tier = closing.use(
+      composeWriteTier(config, logger, {
+        onPublish: published,
+        onNewLineage: () => scheduler?.catchUpSoon(),
+      }),
+    );
     const url = queueRedisUrl(config);
     const producer = openLoggedRedis(url, 'producer', logger);
     closing.defer(() => producer.disconnect());
@@ -164,6 +169,10 @@ export async function startWorker(
     });
     closing.defer(() => within(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;
+    // At once and not with the next run, which may be a day away; where it cannot be yet, with that.
+    void tier
+      .adoptCurrency()
+      .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'));
     clocks.start();
     watches.start();
     // Slots that passed while the queue was away are due at once, not at the next full minute.

@@ -91,10 +91,11 @@ class Head {
   /** Name, value, name, value, … */
   readonly #fields: string[];
 
-  constructor({ tier, asOf }: Answer, fields: readonly string[]) {
+  constructor({ tier, asOf, currency }: Answer, fields: readonly string[]) {
     this.#fields = ['x-request-id', '', 'cache-control', 'private, no-cache'];
     this.#fields.push('vary', 'Authorization, Accept-Encoding', 'fleetbook-tier', tier);
     if (asOf !== undefined) this.#fields.push('fleetbook-as-of', asOf);
+    if (currency !== undefined) this.#fields.push('fleetbook-currency', currency);
     this.#fields.push(...fields);
   }
 

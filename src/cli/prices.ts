@@ -1,4 +1,5 @@
 import type { Environment } from '../config.ts';
+import { storedCurrency } from '../store/currency.ts';
 import { type PriceHistory, priceHistory } from '../store/prices.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWriteTier } from './write-tier.ts';
@@ -16,7 +17,10 @@ export async function pricesCommand(
   const history = await priceHistory(tier.store.sql, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
   if (options.json) console.log(JSON.stringify(history, null, 2));
-  else process.stdout.write(priceChart(history, config.settings.CATALOGUE_CURRENCY));
+  else
+    process.stdout.write(
+      priceChart(history, (await storedCurrency(tier.store.sql)) ?? config.settings.CATALOGUE_CURRENCY),
+    );
 }
 
 const WIDTH = 40;

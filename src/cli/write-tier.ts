@@ -17,7 +17,7 @@ export function openWriteTier(
 ): { config: Config; tier: WriteTier } {
   const config = readConfig(env);
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' }, 'cli');
-  return { config, tier: composeWriteTier(config, logger, undefined, onNewLineage) };
+  return { config, tier: composeWriteTier(config, logger, { onNewLineage, decidesCurrency: false }) };
 }
 
 /** What an operator has to know of the tokens of a restored database, a line each. */

@@ -24,6 +24,8 @@ export interface Answer {
   readonly tier: Tier;
   /** When the data was last verified against its source, RFC 3339; undefined before the first good run. */
   readonly asOf: string | undefined;
+  /** The currency of its prices, ISO 4217; undefined while the database does not know it. */
+  readonly currency: string | undefined;
 }
 
 /** Bodies up to this size (bytes) may be kept once more, as text, by whoever sends them: it counts as memory. */
@@ -34,12 +36,14 @@ export class HeldAnswer implements Answer {
   readonly body: EncodedBody;
   readonly tier = 'memory';
   readonly asOf: string | undefined;
+  readonly currency: string | undefined;
   /** What whoever sends it has made of it: kept for as long as the answer is, and counted as memory by the reader. */
   prepared: unknown;
 
-  constructor(body: EncodedBody, asOf: string | undefined) {
+  constructor(body: EncodedBody, asOf: string | undefined, currency: string | undefined) {
     this.body = body;
     this.asOf = asOf;
+    this.currency = currency;
     this.prepared = undefined;
   }
 }

@@ -1,6 +1,7 @@
 /** Rows to document contents. Pure: the same rows give the same bytes in the publisher and in the reader. */
 import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument } from '../domain/machine.ts';
+import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 
@@ -9,7 +10,7 @@ function listContent(
   name: DocumentName,
   version: number,
   elements: Iterable<Element>,
-  sources: readonly string[],
+  { sources, currency }: Provenance,
 ): DocumentContent {
   const index = new Map<string, readonly [number, number]>();
   const parts: string[] = [];
@@ -21,7 +22,8 @@ function listContent(
     index.set(key, [start, end]);
     parts.push(json);
   }
-  return { name, version, body: Buffer.from(`[${parts.join(',')}]`), index, sources: [...sources].sort() };
+  const body = Buffer.from(`[${parts.join(',')}]`);
+  return { name, version, body, index, sources: [...sources].sort(), currency };
 }
 
 export interface RegionHead {
@@ -62,18 +64,18 @@ export function machineElements(region: RegionHead): (row: MachineRow) => Elemen
 export function regionContent(
   region: RegionHead,
   rows: Iterable<MachineRow>,
-  sources: readonly string[],
+  provenance: Provenance,
 ): DocumentContent {
-  return regionList(region, Iterator.from(rows).map(machineElements(region)), sources);
+  return regionList(region, Iterator.from(rows).map(machineElements(region)), provenance);
 }
 
 /** The same of elements that were made before. */
 export function regionList(
   region: RegionHead,
   machines: Iterable<Element>,
-  sources: readonly string[],
+  provenance: Provenance,
 ): DocumentContent {
-  return listContent({ kind: 'region', regionId: region.id }, region.version, machines, sources);
+  return listContent({ kind: 'region', regionId: region.id }, region.version, machines, provenance);
 }
 
 /** The clusters of one organization, in the order given; the key is the slug. */
@@ -81,13 +83,13 @@ export function clustersContent(
   organizationId: number,
   version: number,
   clusters: readonly ClusterDocument[],
-  sources: readonly string[],
+  provenance: Provenance,
 ): DocumentContent {
   return listContent(
     { kind: 'clusters', organizationId },
     version,
     clusters.map((cluster) => [cluster.slug, JSON.stringify(cluster)]),
-    sources,
+    provenance,
   );
 }
 
@@ -104,13 +106,13 @@ export interface ProviderListing {
 export function providersContent(
   version: number,
   providers: readonly ProviderListing[],
-  sources: readonly string[],
+  provenance: Provenance,
 ): DocumentContent {
   const content = listContent(
     { kind: 'providers' },
     version,
     providers.map((provider) => [String(provider.id), JSON.stringify(provider)]),
-    sources,
+    provenance,
   );
   const index = new Map<string, readonly [number, number]>();
   for (const provider of providers) {

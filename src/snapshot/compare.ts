@@ -93,6 +93,7 @@ async function isSame(stored: Document, value: Buffer, content: DocumentContent)
   if ((await truth.value()).equals(value)) return true;
   const { identity, gzip, br, hash } = stored.body;
   if (!identity.equals(content.body) || hash !== truth.document.body.hash) return false;
+  if (stored.currency !== content.currency) return false;
   if (gzip && !(await unpacked(promisify(gunzip), gzip))?.equals(identity)) return false;
   if (br && !(await unpacked(promisify(brotliDecompress), br))?.equals(identity)) return false;
   return stored.isIndexedAs(truth.document);

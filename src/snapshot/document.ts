@@ -25,11 +25,20 @@ interface Held {
   state: number;
 }
 
+/** Where a document's data is from, and what its prices are in. */
+export interface Provenance {
+  /** Sources whose verification the document's freshness hangs on. */
+  readonly sources: readonly string[];
+  /** Of the prices in it; undefined while the database does not know it, and in documents without prices. */
+  readonly currency?: string | undefined;
+}
+
 /** A document as readers hold it. */
 export class Document {
   readonly version: number;
   readonly body: Body;
   readonly sources: readonly string[];
+  readonly currency: string | undefined;
   #ownSize: number;
   readonly #indexBytes: Buffer;
   #knownKeys: Set<string> | undefined;
@@ -39,10 +48,17 @@ export class Document {
   #onGrowth: (() => void) | undefined;
 
   /** @param size bytes of all this, without the codings of the body that are still to be made */
-  constructor(version: number, body: Body, sources: readonly string[], indexBytes: Buffer, size: number) {
+  constructor(
+    version: number,
+    body: Body,
+    { sources, currency }: Provenance,
+    indexBytes: Buffer,
+    size: number,
+  ) {
     this.version = version;
     this.body = body;
     this.sources = sources;
+    this.currency = currency;
     this.#ownSize = size;
     this.#indexBytes = indexBytes;
     if (!body.isPlainOnly) return;
@@ -100,7 +116,7 @@ export class Document {
       held.state = state;
       return held.answer;
     }
-    const made = { answer: new HeldAnswer(of?.body ?? this.body, time), state };
+    const made = { answer: new HeldAnswer(of?.body ?? this.body, time, this.currency), state };
     if (of) {
       of.held = made;
     } else {

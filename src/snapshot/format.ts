@@ -10,7 +10,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { Body, hashOf } from './body.ts';
-import { Document } from './document.ts';
+import { Document, type Provenance } from './document.ts';
 import { type DocumentName, documentId } from './keys.ts';
 
 /** Raise it whenever readers of the previous release could not read what this one writes. */
@@ -24,20 +24,20 @@ const CRC_AT = FORMAT.length + 1 + VERSION_DIGITS + 1 + LENGTH_DIGITS + 1;
 export const HEADER_LENGTH = CRC_AT + CRC_DIGITS + 1;
 
 /** A document's content before it is encoded: pure, the same wherever it is built. */
-export interface DocumentContent {
+export interface DocumentContent extends Provenance {
   readonly name: DocumentName;
   readonly version: number;
   readonly body: Buffer;
   /** Element key → [start, end) in `body`. */
   readonly index: ReadonlyMap<string, readonly [number, number]>;
-  /** Sources whose verification the document's freshness hangs on. */
-  readonly sources: readonly string[];
 }
 
 interface Head {
   readonly id: string;
   readonly hash: string;
   readonly sources: readonly string[];
+  /** Absent in what earlier releases wrote. */
+  readonly currency?: string | undefined;
   /** Lengths in bytes: index, identity, gzip, br; 0 for an encoding that is not there. */
   readonly lengths: readonly [number, number, number, number];
 }
@@ -56,11 +56,18 @@ export function encoding({
   body: identity,
   index: places,
   sources,
+  currency,
 }: DocumentContent): Encoding {
   const body = new Body(identity, hashOf(identity), undefined);
   const index = Buffer.from(JSON.stringify([...places]));
   return {
-    document: new Document(version, body, sources, index, HEADER_LENGTH + index.length + identity.length),
+    document: new Document(
+      version,
+      body,
+      { sources, currency },
+      index,
+      HEADER_LENGTH + index.length + identity.length,
+    ),
     async value() {
       await body.compress();
       const empty = Buffer.alloc(0);
@@ -69,6 +76,7 @@ export function encoding({
         id: documentId(name),
         hash: body.hash,
         sources,
+        ...(currency === undefined ? {} : { currency }),
         lengths: [parts[0].length, parts[1].length, parts[2].length, parts[3].length],
       };
       const headBytes = Buffer.from(JSON.stringify(head));
@@ -136,5 +144,5 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
     gzip: gzipped.length > 0 ? gzipped : undefined,
     br: br.length > 0 ? br : undefined,
   });
-  return new Document(header.version, body, head.sources, index, value.length);
+  return new Document(header.version, body, head, index, value.length);
 }

@@ -16,6 +16,7 @@ import {
   regionList,
   tokenContent,
 } from './build.ts';
+import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
 
@@ -69,6 +70,11 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
   }
 }
 
+/** The currency is of the same instant as the rows, so that it is theirs. */
+function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
+  return { sources, currency: currency ?? undefined };
+}
+
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
@@ -80,7 +86,7 @@ async function loadRegion(
   // What is the same for every machine stands in the first row alone: it would be most of what is read.
   const query = sql<
     {
-      head: (RegionHead & { readonly sources: readonly string[] }) | null;
+      head: (RegionHead & Provenance) | null;
       id: number | null;
       name: string;
       ram: string;
@@ -95,7 +101,8 @@ async function loadRegion(
         'sources', array(
           select distinct source_id from machines
           where region_id = ${regionId} and excluded_reason is null and retired_at is null
-          order by 1)) end as head,
+          order by 1),
+        'currency', (select currency from lineage)) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit"
     from regions r
     join providers p on p.id = r.provider_id
@@ -103,7 +110,7 @@ async function loadRegion(
     where r.id = ${regionId} and r.organization_id is null
     order by m.price, m.id`;
   const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
-  let head: (RegionHead & { readonly sources: readonly string[] }) | undefined;
+  let head: (RegionHead & Provenance) | undefined;
   let elementOf: ReturnType<typeof machineElements> | undefined;
   const machines: Element[] = [];
   for await (const rows of batches) {
@@ -116,12 +123,14 @@ async function loadRegion(
         machines.push(elementOf({ id, name, ram: Number(ram), cpu, price: Number(price), ramUnit }));
     }
   }
-  return head && regionList(head, machines, head.sources);
+  return head && regionList(head, machines, provenanceOf(head.sources, head.currency));
 }
 
 async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
-  const rows = await sql<{ version: string; providers: ProviderListing[]; sources: string[] }[]>`
-    select l.providers_version as version,
+  const rows = await sql<
+    { version: string; currency: string | null; providers: ProviderListing[]; sources: string[] }[]
+  >`
+    select l.providers_version as version, l.currency,
       coalesce((
         select json_agg(json_build_object('id', p.id, 'name', p.name, 'regions', (
           select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
@@ -131,7 +140,7 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
       array(select id from sources where kind = 'catalogue' and verified_at is not null order by id collate "C") as sources
     from lineage l`;
   const [row] = rows;
-  return row && providersContent(Number(row.version), row.providers, row.sources);
+  return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
 }
 
 /** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
@@ -139,8 +148,15 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   // The predicate is written out although row-level security, which reads app.org_id, would do: each holds alone.
   const [, rows] = await sql.begin('read only', (tx) => [
     tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
-    tx<{ id: number; version: string; cluster: (ClusterDocument & { source: string }) | null }[]>`
-      select o.id, o.clusters_version as version,
+    tx<
+      {
+        id: number;
+        version: string;
+        currency: string | null;
+        cluster: (ClusterDocument & { source: string }) | null;
+      }[]
+    >`
+      select o.id, o.clusters_version as version, (select currency from lineage) as currency,
         case when c.id is not null then json_build_object(
           'name', c.name, 'slug', c.slug,
           'region', json_build_object('name', r.name, 'code', r.code),
@@ -176,7 +192,8 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
     sources.add(source);
     clusters.push(document);
   }
-  return clustersContent(organizationId, Number(first.version), clusters, [...sources]);
+  const provenance = provenanceOf([...sources], first.currency);
+  return clustersContent(organizationId, Number(first.version), clusters, provenance);
 }
 
 /**
@@ -256,17 +273,26 @@ export async function loadVerified(sql: Sql): Promise<Map<string, string>> {
   return new Map(rows.map((row) => [row.id, row.stamp]));
 }
 
+export interface MachinePrices {
+  /** As the contract shows them, newest first. */
+  readonly rows: readonly { readonly price: number; readonly from: string; readonly to: string | null }[];
+  readonly currency: string | undefined;
+}
+
 /**
- * The price history of one machine as the contract shows it, newest first. A time at which it was withdrawn, since it
- * was free of charge or had no exchange rate, is a gap: readers never see a price of 0.
+ * The price history of one machine. A time at which it was withdrawn, since it was free of charge or had no exchange
+ * rate, is a gap: readers never see a price of 0.
  */
-export async function loadMachinePrices(
-  sql: Sql,
-  machineId: number,
-): Promise<{ price: number; from: string; to: string | null }[]> {
-  const rows = await sql<{ price: string; from: string; to: string | null }[]>`
-    select price, to_char(valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
-           to_char(valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
-    from machine_prices where machine_id = ${machineId} and price > 0 order by valid_from desc`;
-  return rows.map((row) => ({ price: Number(row.price), from: row.from, to: row.to }));
+export async function loadMachinePrices(sql: Sql, machineId: number): Promise<MachinePrices> {
+  const rows = await sql<
+    { price: string | null; from: string; to: string | null; currency: string | null }[]
+  >`
+    select l.currency, p.price, to_char(p.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
+           to_char(p.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
+    from lineage l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
+    order by p.valid_from desc`;
+  return {
+    rows: rows.flatMap(({ price, from, to }) => (price === null ? [] : { price: Number(price), from, to })),
+    currency: rows[0]?.currency ?? undefined,
+  };
 }

@@ -35,8 +35,12 @@ const PRICES_TTL_MS = 5000;
 /** Bytes that a history costs beside its own. */
 const PRICES_OVERHEAD = 600;
 
-interface HeldPrices {
+interface ReadPrices {
   readonly body: EncodedBody;
+  readonly currency: string | undefined;
+}
+
+interface HeldPrices extends ReadPrices {
   readonly readAt: number;
 }
 
@@ -48,8 +52,9 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
 function answerer(documents: Documents, kind: 'catalogue' | 'clusters') {
   return (body: EncodedBody, { tier, document }: Found): Answer | Promise<Answer> => {
     const asOf = documents.verifiedAt(document?.sources ?? [], kind);
-    if (asOf instanceof Promise) return asOf.then((time) => ({ body, tier, asOf: time }));
-    return { body, tier, asOf };
+    const currency = document?.currency;
+    if (asOf instanceof Promise) return asOf.then((time) => ({ body, tier, asOf: time, currency }));
+    return { body, tier, asOf, currency };
   };
 }
 
@@ -59,18 +64,18 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
     maxSize: Math.max(1, Math.floor(documents.budget.prices)),
     sizeCalculation: ({ body }) => bodySize(body) + PRICES_OVERHEAD,
   });
-  const priceReads = new Map<number, Promise<EncodedBody>>();
+  const priceReads = new Map<number, Promise<ReadPrices>>();
 
-  function readPrices(id: number): Promise<EncodedBody> {
+  function readPrices(id: number): Promise<ReadPrices> {
     let read = priceReads.get(id);
     if (!read) {
       const readAt = now();
       read = documents
         .postgres((sql) => loadMachinePrices(sql, id))
-        .then((rows) => encodeBody(Buffer.from(JSON.stringify(rows))))
-        .then((body) => {
-          prices.set(id, { body, readAt });
-          return body;
+        .then(async ({ rows, currency }) => {
+          const read = { body: await encodeBody(Buffer.from(JSON.stringify(rows))), currency };
+          prices.set(id, { ...read, readAt });
+          return read;
         })
         .finally(() => priceReads.delete(id));
       priceReads.set(id, read);
@@ -125,14 +130,21 @@ export function catalogueReader(documents: Documents, now: () => number = Date.n
     async machinePrices(id) {
       const published = await machine(id);
       if (!published) return undefined;
+      const { asOf } = published;
       const held = prices.get(id);
+      const fromMemory = ({ body, currency }: HeldPrices): Answer => ({
+        body,
+        tier: 'memory',
+        asOf,
+        currency,
+      });
       const age = held ? now() - held.readAt : Number.POSITIVE_INFINITY;
-      if (held && age < PRICES_TTL_MS) return { body: held.body, tier: 'memory', asOf: published.asOf };
+      if (held && age < PRICES_TTL_MS) return fromMemory(held);
       try {
-        return { body: await readPrices(id), tier: 'postgres', asOf: published.asOf };
+        return { ...(await readPrices(id)), tier: 'postgres', asOf };
       } catch (error) {
         if (!(error instanceof Unavailable) || !held || age > documents.staleLimitMs) throw error;
-        return { body: held.body, tier: 'memory', asOf: published.asOf };
+        return fromMemory(held);
       }
     },
   };

@@ -5,6 +5,7 @@ import type { Store } from '../store/connect.ts';
 import { decide, holdStaged, isStillHeld, supersedeHeld } from '../store/held.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
 import { stageStored } from '../store/validators.ts';
+import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
 import { type BrokenGuard, brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { createStaging, highestPrice, type Pricing, type Progress, stageCatalogue } from './stage.ts';
@@ -56,6 +57,7 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
+  await checkCurrency(sql, sync.pricing);
   await lockProvider(sql, source);
   const stored = await stageStored(sql, source.id, unmodifiedRegions(fetched.documents));
   const seen = fetched.seen + stored;

@@ -10,6 +10,7 @@ import { copyField, copyLines } from '../store/copy.ts';
 import { decide, holdStagedClusters, isStillHeld, supersedeHeld } from '../store/held.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { assignSlugs } from './slugs.ts';
@@ -65,6 +66,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
     return { outcome: 'superseded', counts: NOTHING, broken: [] };
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
+  await checkCurrency(sql, sync.pricing);
   const staged = await rejectStagedClusters(sql, fetched.namesMachines);
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeClusterDiff(sql, sync.run.sourceId, rejected);

@@ -118,6 +118,10 @@ describe('the hot path', () => {
       expect(withoutMadeId(second), id).toEqual(withoutMadeId(plain));
       expect(withoutTier(withoutMadeId(first)), id).toEqual(withoutTier(withoutMadeId(plain)));
       statuses.add(statusOf(plain));
+      if (request.target.includes('/v1/'))
+        expect(header(second, 'fleetbook-currency'), id).toBe(
+          [200, 304].includes(statusOf(plain)) ? 'USD' : undefined,
+        );
     }
     expect([...statuses].sort()).toEqual([200, 304, 400, 401, 403, 404, 405, 406]);
     expect(never.hotAnswers()).toBe(0);

@@ -70,13 +70,13 @@ async function document(content: DocumentContent): Promise<Document> {
 
 export async function memoryCatalogue(): Promise<CatalogueReader> {
   const providers = await document(
-    providersContent(1, [{ ...PROVIDER, regions: REGIONS.map(plain) }], ['hetzner']),
+    providersContent(1, [{ ...PROVIDER, regions: REGIONS.map(plain) }], { sources: ['hetzner'] }),
   );
   const regions = new Map<number, Document>();
   for (const { machines, ...region } of REGIONS) {
-    const content = regionContent({ ...region, version: 1, provider: PROVIDER }, rows(region.id, machines), [
-      'hetzner',
-    ]);
+    const content = regionContent({ ...region, version: 1, provider: PROVIDER }, rows(region.id, machines), {
+      sources: ['hetzner'],
+    });
     regions.set(region.id, await document(content));
   }
   const prices = await encodeBody(
@@ -98,7 +98,10 @@ const plain = ({ id, name, code }: (typeof REGIONS)[number]) => ({ id, name, cod
 export async function memoryClusters(): Promise<ClusterReader> {
   const documents = new Map<number, Document>();
   for (const [id, clusters] of Object.entries(CLUSTERS)) {
-    documents.set(Number(id), await document(clustersContent(Number(id), 1, clusters, ['clusters'])));
+    documents.set(
+      Number(id),
+      await document(clustersContent(Number(id), 1, clusters, { sources: ['clusters'] })),
+    );
   }
   const empty = await encodeBody(Buffer.from('[]'));
   return {
@@ -108,7 +111,7 @@ export async function memoryClusters(): Promise<ClusterReader> {
 }
 
 function answer(body: EncodedBody): Answer {
-  return { body, tier: 'memory', asOf: AS_OF };
+  return { body, tier: 'memory', asOf: AS_OF, currency: 'USD' };
 }
 
 const maybe = (body: EncodedBody | undefined): Answer | undefined => body && answer(body);

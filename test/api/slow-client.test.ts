@@ -20,8 +20,8 @@ it.each([
 ])('a client that takes nothing of a large answer, given %s, is cut', async (_, targets) => {
   await using api = await testApi({
     clusters: {
-      clusters: async () => ({ body: large, tier: 'memory', asOf: undefined }),
-      cluster: async () => ({ body: small, tier: 'memory', asOf: undefined }),
+      clusters: async () => ({ body: large, tier: 'memory', asOf: undefined, currency: undefined }),
+      cluster: async () => ({ body: small, tier: 'memory', asOf: undefined, currency: undefined }),
     },
     limits: { idleTimeoutMs: 300, drainMs: 100 },
   });

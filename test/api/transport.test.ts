@@ -176,7 +176,7 @@ it('nothing is written into the middle of an answer that is under way', async ()
   const large = { identity: body, gzip: undefined, br: undefined, hash: 'h' };
   await using slow = await testApi({
     clusters: {
-      clusters: async () => ({ body: large, tier: 'memory', asOf: undefined }),
+      clusters: async () => ({ body: large, tier: 'memory', asOf: undefined, currency: undefined }),
       cluster: async () => undefined,
     },
   });
@@ -243,6 +243,7 @@ describe('closing', () => {
             body: { identity: Buffer.from('[]'), gzip: undefined, br: undefined, hash: 'h' },
             tier: 'memory',
             asOf: undefined,
+            currency: undefined,
           };
         },
         cluster: async () => undefined,
@@ -274,6 +275,7 @@ describe('closing', () => {
             body: { identity: Buffer.from('[]'), gzip: undefined, br: undefined, hash: 'h' },
             tier: 'memory',
             asOf: undefined,
+            currency: undefined,
           };
         },
         cluster: async () => undefined,
@@ -306,6 +308,7 @@ describe('closing', () => {
           body: { identity: body, gzip: undefined, br: undefined, hash: 'h' },
           tier: 'memory',
           asOf: undefined,
+          currency: undefined,
         }),
         cluster: async () => undefined,
       },

@@ -10,6 +10,7 @@ const identity = Buffer.from('[]');
 const answer = new HeldAnswer(
   { identity, gzip: undefined, br: undefined, hash: hashOf(identity) },
   '2026-01-01T00:00:00Z\u0001',
+  undefined,
 );
 
 it.each([

@@ -215,7 +215,7 @@ describe('many reads of one key at once', () => {
       Array.from({ length: 50 }, () => reader.catalogue.machinePrices(scene.sample.big)),
     );
     expect(answers.map((answer) => answer?.body.identity.toString())).toEqual(Array(50).fill('[]'));
-    expect(counted.statements.filter((text) => text.includes('from machine_prices'))).toHaveLength(1);
+    expect(counted.statements.filter((text) => text.includes('join machine_prices'))).toHaveLength(1);
     expect((await reader.catalogue.machinePrices(scene.sample.big))?.tier).toBe('memory');
   });
 

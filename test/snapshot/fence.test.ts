@@ -14,7 +14,7 @@ const NAME = { kind: 'region', regionId: 7 } as const satisfies DocumentName;
 
 async function encodedVersion(version: number): Promise<Buffer> {
   const head = { id: 7, version, name: 'r', code: 'r', provider: { id: 1, name: 'p' } };
-  const value = await encodeDocument(regionContent(head, [], []));
+  const value = await encodeDocument(regionContent(head, [], { sources: [] }));
   return value;
 }
 

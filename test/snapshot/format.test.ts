@@ -39,12 +39,13 @@ const region = fc
     providerName: text,
     machines: fc.array(machine, { maxLength: 40 }),
     sources: fc.uniqueArray(fc.string({ minLength: 1, maxLength: 8 }), { maxLength: 3 }),
+    currency: fc.constantFrom('USD', 'EUR', undefined),
   })
-  .map(({ id, version, name, code, providerName, machines, sources }) =>
+  .map(({ id, version, name, code, providerName, machines, sources, currency }) =>
     regionContent(
       { id, version, name, code, provider: { id: 1, name: providerName } },
       machines.map((row, i) => ({ ...row, id: i + 1 })),
-      sources,
+      { sources, currency },
     ),
   );
 
@@ -66,7 +67,7 @@ const sample = regionContent(
     price: 0.001,
     ramUnit: 'Binary',
   })),
-  ['b', 'a'],
+  { sources: ['b', 'a'], currency: 'EUR' },
 );
 
 describe('a stored document', () => {
@@ -80,6 +81,7 @@ describe('a stored document', () => {
         expect(same(read.body)).toEqual(same(document.body));
         expect(read.body.identity).toEqual(content.body);
         expect(read.sources).toEqual([...content.sources].sort());
+        expect(read.currency).toBe(content.currency);
         expect(read.size).toBe(value.length);
         expect(parseHeader(value)).toMatchObject({ version: content.version });
       }),
@@ -149,7 +151,7 @@ describe('a stored document', () => {
       disks: [],
       created_at: '2022-02-14T10:11:26.567713',
     });
-    const content = clustersContent(3, 1, [cluster('constructor'), cluster('a')], []);
+    const content = clustersContent(3, 1, [cluster('constructor'), cluster('a')], { sources: [] });
     const value = await encodeDocument(content);
     const read = decodeDocument(content.name, value) ?? expect.unreachable('it is a miss');
     expect(JSON.parse(read.slice('constructor')?.identity.toString() ?? '').slug).toBe('constructor');
@@ -192,7 +194,7 @@ describe('a stored document', () => {
       name: `p${id}`,
       regions: [{ id: id * 10, name: 'r', code: 'r' }],
     }));
-    const content = providersContent(1, providers, []);
+    const content = providersContent(1, providers, { sources: [] });
     const { document } = encoding(content);
     expect(document.has('1/10')).toBe(true);
     expect(document.has('2/10')).toBe(false);
@@ -242,7 +244,7 @@ describe('a value that is not what was asked for is a miss', () => {
   });
 
   it('when its envelope names another document, such as another organization', async () => {
-    const value = await encodeDocument(clustersContent(11, 4, [], []));
+    const value = await encodeDocument(clustersContent(11, 4, [], { sources: [] }));
     expect(decodeDocument({ kind: 'clusters', organizationId: 11 }, value)).toBeDefined();
     expect(decodeDocument({ kind: 'clusters', organizationId: 1 }, value)).toBeUndefined();
     expect(decodeDocument({ kind: 'clusters', organizationId: 111 }, value)).toBeUndefined();

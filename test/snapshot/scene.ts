@@ -169,7 +169,7 @@ export interface TestScene extends Scene {
 const RENEW = `
   truncate sources, providers, regions, machines, machine_prices, organizations, users, disk_types, clusters, disks,
     tokens restart identity cascade;
-  update lineage set id = gen_random_uuid(), providers_version = 1, providers_published_version = 0`;
+  update lineage set id = gen_random_uuid(), currency = 'USD', providers_version = 1, providers_published_version = 0`;
 
 /**
  * Hooks: one database for the file, made as new for each test, and a Redis for the file or, where tests break it, for

@@ -39,7 +39,7 @@ describe('prices', () => {
       { price: '0.001', amount: '0.0600 USD', from: '04', to: null },
     ]);
     expect(await history(2)).toHaveLength(1);
-    expect(await loadMachinePrices(scene.sql, 1)).toMatchObject([
+    expect((await loadMachinePrices(scene.sql, 1)).rows).toMatchObject([
       { price: 0.001, to: null },
       { price: 0.002, from: '2026-01-01T03:00:00.000000Z', to: '2026-01-01T04:00:00.000000Z' },
       { price: 0.001 },
@@ -115,7 +115,7 @@ describe('prices', () => {
     const items = [region('a'), offer('a', 'x', EUR('0.06'))];
     await scene.catalogue(items);
     expect(await history()).toEqual([{ price: null, amount: '0.06 EUR', from: '01', to: null }]);
-    expect(await loadMachinePrices(scene.sql, 1)).toEqual([]);
+    expect((await loadMachinePrices(scene.sql, 1)).rows).toEqual([]);
     await scene.catalogue(items, { rates: { EUR: '1.08' } });
     expect(await price()).toEqual(['0.00108', null]);
     expect(await history()).toEqual([{ price: '0.00108', amount: '0.06 EUR', from: '01', to: null }]);

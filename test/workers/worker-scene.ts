@@ -21,7 +21,7 @@ const YEARLY = '0 0 1 1 *';
 export let queueRedis: TestRedis;
 export let cacheRedis: TestRedis;
 export let upstream: MoodyUpstream;
-export let db: TestDatabase;
+let db: TestDatabase;
 export let store: Store;
 export let opened: AsyncDisposableStack;
 

@@ -51,7 +51,7 @@ async function publish(content: DocumentContent): Promise<void> {
 
 const regionIds = Array.from({ length: COUNTS[what] ?? 1 }, (_, i) => i + 1);
 const regions = regionIds.map((id) => ({ id, name: `Region ${id}`, code: `zone-${id}` }));
-await publish(providersContent(1, [{ ...PROVIDER, regions }], ['a']));
+await publish(providersContent(1, [{ ...PROVIDER, regions }], { sources: ['a'] }));
 for (const region of regions) {
   const rows = Array.from({ length: MACHINES }, (_, i) => ({
     id: region.id * MACHINES + i,
@@ -61,7 +61,7 @@ for (const region of regions) {
     price: 0.0001 * (i + 1),
     ramUnit: 'Decimal' as const,
   }));
-  await publish(regionContent({ ...region, version: 1, provider: PROVIDER }, rows, ['a']));
+  await publish(regionContent({ ...region, version: 1, provider: PROVIDER }, rows, { sources: ['a'] }));
   await indexMachines(
     publisher,
     keys,
@@ -71,7 +71,7 @@ for (const region of regions) {
 const tokens = Array.from({ length: what === 'tokens' ? 8000 : 1 }, () => newToken());
 for (const [i, token] of tokens.entries()) {
   const hash = hashToken(token);
-  await publish(clustersContent(i + 1, 1, [], ['b']));
+  await publish(clustersContent(i + 1, 1, [], { sources: ['b'] }));
   const scopes = ['machines:read', 'clusters:read'];
   await publish(
     tokenContent(hash, 1, { id: i + 1, organizationId: i + 1, scopes, expiresAt: null, revoked: false }),

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import type { Answer, CatalogueReader, ClusterReader } from '../../src/snapshot/answer.ts';
+import { encodeDocument } from '../../src/snapshot/format.ts';
+import { loadContent } from '../../src/snapshot/load.ts';
+import { sceneForEachTest } from './scene.ts';
+
+const scene = sceneForEachTest();
+
+type Readers = { readonly catalogue: CatalogueReader; readonly clusters: ClusterReader };
+
+/** Every answer that is found, and two that are empty. */
+async function answers({ catalogue, clusters }: Readers): Promise<Answer[]> {
+  const { provider, region, emptyRegion, small, a } = scene.sample;
+  const found = await Promise.all([
+    catalogue.providers(),
+    catalogue.machines(provider, region),
+    catalogue.machines(provider, emptyRegion),
+    catalogue.machines(provider, 2_147_483_647),
+    catalogue.machine(small),
+    catalogue.machinePrices(small),
+    clusters.clusters(a),
+    clusters.cluster(a, 'cluster-test'),
+  ]);
+  return found.map((answer) => answer ?? expect.unreachable('something is not there'));
+}
+const currencies = async (readers: Readers) => (await answers(readers)).map(({ currency }) => currency);
+const all = (currency: string | undefined) => Array.from({ length: 8 }, () => currency);
+
+it('every tier says the currency that the database publishes in, whatever a reader has been set to', async () => {
+  await scene.sql`update lineage set currency = 'CHF'`;
+  const fromPostgres = await answers(scene.reader());
+  expect(fromPostgres.map(({ tier }) => tier)).toContain('postgres');
+  expect(fromPostgres.map(({ currency }) => currency)).toEqual(all('CHF'));
+  await scene.publisher.publishDirty();
+  const reader = await scene.linkedReader();
+  const fromRedis = await answers(reader);
+  expect(fromRedis.map(({ tier }) => tier)).toContain('redis');
+  expect(fromRedis.map(({ currency }) => currency)).toEqual(all('CHF'));
+  expect(await currencies(reader)).toEqual(all('CHF'));
+  const { provider, region, small, a } = scene.sample;
+  const { catalogue, clusters } = reader;
+  const held = [
+    catalogue.held?.providers(),
+    catalogue.held?.machines(provider, region),
+    catalogue.held?.machine(small),
+    clusters.held?.clusters(a),
+    clusters.held?.cluster(a, 'cluster-test'),
+  ];
+  expect(held.map((answer) => answer?.currency)).toEqual(all('CHF').slice(0, held.length));
+});
+
+it('no currency is said while the database does not know it', async () => {
+  await scene.sql`update lineage set currency = null`;
+  expect(await currencies(scene.reader())).toEqual(all(undefined));
+  await scene.publisher.publishDirty();
+  expect(await currencies(await scene.linkedReader())).toEqual(all(undefined));
+});
+
+it('a document that an earlier release has published says none, and has the same tag', async () => {
+  const name = { kind: 'region', regionId: scene.sample.region } as const;
+  const content = (await loadContent(scene.sql, name)) ?? expect.unreachable('no content');
+  await scene.publisher.publishDirty();
+  const reader = await scene.linkedReader();
+  const { provider, region } = scene.sample;
+  const now = await reader.catalogue.machines(provider, region);
+  await scene.cache.set(scene.keys.document(name), await encodeDocument({ ...content, currency: undefined }));
+  const earlier = await (await scene.linkedReader()).catalogue.machines(provider, region);
+  expect([now.currency, earlier.currency, earlier.tier]).toEqual(['USD', undefined, 'redis']);
+  expect(earlier.body.hash).toBe(now.body.hash);
+});

@@ -1,0 +1,165 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { composeWriteTier, type WriteTierOptions } from '../../src/compose-write.ts';
+import { readConfig } from '../../src/config.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION, startSampleUpstream } from '../../src/sample/upstream.ts';
+import { createOrganization } from '../../src/store/organizations.ts';
+import { adoptCurrency } from '../../src/sync/currency.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+/** A database that the sample is synced into, by workers with settings of their own. */
+async function scene() {
+  const closing = new AsyncDisposableStack();
+  const database = closing.use(await createDatabase());
+  const sample = closing.use(await startSampleUpstream());
+  const lines: { msg: string; lacking?: string[] }[] = [];
+  const keep = (line: (typeof lines)[number]) => {
+    if (!line.msg.startsWith('Redis')) lines.push(line);
+  };
+  const logger = pino({ level: 'info' }, { write: (line: string) => keep(JSON.parse(line)) });
+  function worker(currency: string, rates: string, options: WriteTierOptions = {}) {
+    const config = readConfig({
+      DATABASE_URL: database.url,
+      REDIS_URL: 'redis://127.0.0.1:1',
+      HETZNER_URL: sample.hetznerUrl,
+      HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+      LINODE_URL: sample.linodeUrl,
+      CLUSTERS_URL: sample.clustersUrl,
+      EXCHANGE_RATES_URL: 'http://127.0.0.1:1',
+      CATALOGUE_CURRENCY: currency,
+      CATALOGUE_RATES: rates,
+    });
+    const tier = closing.use(composeWriteTier(config, logger, options));
+    const run = async (id: string) => {
+      const source = config.sources.find((candidate) => candidate.id === id);
+      return tier.runSource(source ?? expect.unreachable(`no source ${id}`));
+    };
+    return { config, tier, run };
+  }
+  const first = worker('USD', 'EUR:1.25');
+  const { sql, db } = first.tier.store;
+  await createOrganization(db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
+  return {
+    first,
+    worker,
+    lines,
+    sql,
+    currency: async () => (await sql`select currency from lineage`)[0]?.currency,
+    /** What one unit of a source's currency is priced at: in machines, in their history, in disk types. */
+    async rates(source: string) {
+      const per = sql`case source_per when 'minute' then 1 when 'hour' then 60 else 43800 end`;
+      const rows = await sql<{ rate: number }[]>`
+        select distinct round(price * ${per} / source_amount, 6)::float as rate from (
+          select price, source_per, source_amount, source_currency from machines where price > 0
+          union all select price, source_per, source_amount, source_currency from machine_prices where price > 0
+          union all select price, source_per, source_amount, source_currency from disk_types) priced
+        where source_currency = ${source}`;
+      return rows.map(({ rate }) => rate);
+    },
+    versions: async () =>
+      (
+        await sql`
+          select (select sum(version) from regions)::int as regions, (select providers_version from lineage)::int as providers,
+                 (select sum(clusters_version) from organizations)::int as organizations`
+      )[0],
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+describe('the published currency', () => {
+  it('is that of the first worker, and the same again changes nothing', async () => {
+    await using here = await scene();
+    expect(await here.currency()).toBeNull();
+    for (const id of ['hetzner', 'linode', 'clusters']) await here.first.run(id);
+    expect(await here.currency()).toBe('USD');
+    expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[1], [1.25]]);
+    const before = await here.versions();
+    await here.worker('USD', 'EUR:1.25').tier.adoptCurrency();
+    expect(await here.versions()).toEqual(before);
+  });
+
+  it('is changed for every price at once, the sources that do not run meanwhile included', async () => {
+    await using here = await scene();
+    for (const id of ['hetzner', 'linode', 'clusters']) await here.first.run(id);
+    const before = await here.versions();
+    await here.worker('EUR', 'USD:0.8').tier.adoptCurrency();
+    expect(await here.currency()).toBe('EUR');
+    expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[0.8], [1]]);
+    expect(await here.versions()).toEqual({
+      regions: expect.toSatisfy((after: number) => after > before?.regions),
+      providers: before?.providers + 1,
+      organizations: before?.organizations + 1,
+    });
+    const [history] =
+      await here.sql`select count(*)::int as n from machine_prices where valid_to is not null`;
+    expect(history?.n).toBe(0);
+    expect(here.lines.map(({ msg }) => msg)).toEqual([
+      'all prices are published in another currency from now on',
+    ]);
+    // Who started before it was changed goes on in it.
+    await here.first.run('hetzner');
+    expect([await here.currency(), await here.rates('EUR')]).toEqual(['EUR', [1]]);
+  });
+
+  it('stays as it is while a published price could not be converted, and says which rate is lacking', async () => {
+    await using here = await scene();
+    for (const id of ['hetzner', 'linode']) await here.first.run(id);
+    const before = await here.versions();
+    const worker = here.worker('GBP', 'USD:0.75');
+    await worker.run('linode');
+    expect(await here.currency()).toBe('USD');
+    expect(await here.versions()).toEqual(before);
+    expect(here.lines).toMatchObject([
+      { msg: expect.stringContaining('exchange rates are lacking'), lacking: ['EUR'] },
+    ]);
+    const settings = { CATALOGUE_CURRENCY: 'GBP', CATALOGUE_RATES: { USD: '0.75', EUR: '0.85' } };
+    expect(await adoptCurrency(worker.tier.store, settings, new Date())).toMatchObject({
+      outcome: 'changed',
+      from: 'USD',
+    });
+    expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[0.75], [0.85]]);
+  });
+
+  it('of a database whose currency is not known is found by computing its prices anew', async () => {
+    await using here = await scene();
+    await here.first.run('linode');
+    await here.sql`update lineage set currency = null`;
+    await here.worker('EUR', 'USD:0.8').tier.adoptCurrency();
+    expect([await here.currency(), await here.rates('USD')]).toEqual(['EUR', [0.8]]);
+  });
+
+  it('is not changed by a command whose environment says another', async () => {
+    await using here = await scene();
+    await here.first.run('linode');
+    const command = here.worker('EUR', 'USD:0.8', { decidesCurrency: false });
+    await command.run('linode');
+    expect([await here.currency(), await here.rates('USD')]).toEqual(['USD', [1]]);
+  });
+
+  it('is not mixed by a run that had priced its rows before it was changed', async () => {
+    await using here = await scene();
+    await here.first.run('linode');
+    const { tier, config } = here.first;
+    const other = here.worker('EUR', 'USD:0.8');
+    const { sources } = config;
+    const linode = sources.find(({ id }) => id === 'linode');
+    if (linode?.kind !== 'catalogue') throw new Error('Linode is no catalogue');
+    const { adapter } = linode;
+    const run = tier.runSource({
+      ...linode,
+      adapter: {
+        ...adapter,
+        async *catalogue(context) {
+          yield* adapter.catalogue(context);
+          // Every row is priced by now, and none is stored.
+          await other.tier.adoptCurrency();
+        },
+      },
+    });
+    await expect(run).rejects.toMatchObject({
+      kind: 'retry',
+      message: expect.stringContaining('currency was changed'),
+    });
+    expect([await here.currency(), await here.rates('USD')]).toEqual(['EUR', [0.8]]);
+  });
+});
