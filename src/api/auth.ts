@@ -14,18 +14,18 @@ declare module 'fastify' {
 
 const CHALLENGE = 'Bearer realm="fleetbook"';
 
-const UNAUTHENTICATED = new Problem(401, {
+export const UNAUTHENTICATED = new Problem(401, {
   detail: 'Give a token in the Authorization header: Bearer fb_…',
   headers: { 'www-authenticate': CHALLENGE },
 });
 
 /** The same for a malformed, unknown, expired and revoked token: the caller must not learn which. */
-const INVALID_TOKEN = new Problem(401, {
+export const INVALID_TOKEN = new Problem(401, {
   detail: 'The token is not valid.',
   headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` },
 });
 
-function insufficientScope(scope: Scope): Problem {
+export function insufficientScope(scope: Scope): Problem {
   return new Problem(403, {
     type: 'urn:fleetbook:problem:insufficient-scope',
     title: 'Insufficient scope',

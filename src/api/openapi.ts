@@ -1,26 +1,15 @@
 /** `/openapi.json`: written out of the very operations that are routed. Pure. */
+
+import { HEADERS, NOT_READY, RESPONSES, responseReferences } from './openapi-responses.ts';
+import { NAMED, reference, references } from './openapi-schemas.ts';
 import type { Operation } from './operation.ts';
 import type { Parameter } from './parameters.ts';
-import {
-  clusterSchema,
-  machineSchema,
-  priceSchema,
-  problemSchema,
-  providerSchema,
-  type Schema,
-} from './schemas.ts';
-
-const NAMED: ReadonlyMap<Schema, string> = new Map([
-  [machineSchema, 'Machine'],
-  [clusterSchema, 'Cluster'],
-  [providerSchema, 'Provider'],
-  [priceSchema, 'Price'],
-  [problemSchema, 'Problem'],
-]);
+import type { Schema } from './schemas.ts';
 
 const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
 
 - HEAD answers as GET without the body; any other method: 405.
+- Prices are per minute, in the currency that the header \`Fleetbook-Currency\` names.
 - Every error is an RFC 9457 problem, \`application/problem+json\`.
 - Bodies come plain, in gzip or br; \`ETag\` and \`If-None-Match\` work across these.
 - Operations tagged *Extensions* are not part of the given contract.`;
@@ -75,16 +64,18 @@ function describe({ path, scope, parameters, doc }: Operation): Schema {
         headers: references('headers', Object.keys(HEADERS)),
         content: { 'application/json': { schema: named200(doc.answers), example: doc.example } },
       },
-      304: { $ref: '#/components/responses/304' },
-      ...(named.some(([, { schema }]) => schema.type === 'integer') && {
-        400: { $ref: '#/components/responses/400' },
-      }),
-      401: { $ref: '#/components/responses/401' },
-      403: { $ref: '#/components/responses/403' },
-      ...(path.includes('{') && { 404: { $ref: '#/components/responses/404' } }),
-      406: { $ref: '#/components/responses/406' },
-      503: { $ref: '#/components/responses/503' },
-      default: { $ref: '#/components/responses/default' },
+      ...responseReferences([
+        304,
+        ...(named.some(([, { schema }]) => schema.type === 'integer') ? ([400] as const) : []),
+        401,
+        403,
+        ...(path.includes('{') ? ([404] as const) : []),
+        405,
+        406,
+        429,
+        503,
+        'default',
+      ]),
     },
   };
 }
@@ -102,90 +93,66 @@ function named200(schema: Schema): Schema {
   return items ? { ...schema, items: reference(items) } : reference(schema);
 }
 
-const reference = (schema: Schema): Schema => ({ $ref: `#/components/schemas/${NAMED.get(schema)}` });
-
-function references(kind: string, names: readonly string[]): Schema {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${kind}/${name}` }]));
-}
-
-const header = (description: string, example: string, required = true): Schema => ({
-  description,
-  required,
-  schema: { type: 'string' },
-  example,
-});
-
-const HEADERS = {
-  ETag: header(
-    'Strong, of the content and its coding; equal whichever tier answered',
-    '"9Xk2mVfQb0c1Zt4yLr7pAw"',
-  ),
-  'Fleetbook-As-Of': header(
-    'When the data was last verified against its source',
-    '2026-03-01T04:17:02Z',
-    false,
-  ),
-  'Fleetbook-Tier': header('Which tier answered: memory, redis or postgres', 'memory'),
-  'X-Request-Id': header(
-    "The caller's where it is well formed, else made",
-    'b9c1f0c2-7d0e-4b51-9a4f-0a4a2f3d6e11',
-  ),
-};
-
-function problem(description: string, headers: Readonly<Record<string, Schema>> = {}): Schema {
-  return {
-    description,
-    headers: { ...headers, 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
-    content: { 'application/problem+json': { schema: reference(problemSchema) } },
-  };
-}
-
-const CHALLENGE = header('What to authenticate with', 'Bearer realm="fleetbook", error="invalid_token"');
-const RETRY_AFTER = header('Seconds', '1');
-
-const RESPONSES = {
-  304: {
-    description: 'What `If-None-Match` names is current',
-    headers: references('headers', Object.keys(HEADERS)),
-  },
-  400: problem('A parameter is missing, repeated, or not what it must be; `parameter` names it'),
-  401: problem('No token, or one that is not valid', { 'WWW-Authenticate': CHALLENGE }),
-  403: problem('The token lacks the scope that `scope` names', { 'WWW-Authenticate': CHALLENGE }),
-  404: problem('Nothing there that the token may read'),
-  406: problem('`Accept` excludes JSON, or `Accept-Encoding` every coding'),
-  503: problem('Nothing fresh is to be had', { 'Retry-After': RETRY_AFTER }),
-  default: problem('Any other error'),
-};
-
-const status = (value: string): Schema => ({
+const status = (value: string, more: Readonly<Record<string, Schema>> = {}): Schema => ({
   type: 'object',
-  required: ['status'],
-  properties: { status: { const: value } },
+  required: ['status', ...Object.keys(more)],
+  additionalProperties: false,
+  properties: { status: { const: value }, ...more },
 });
 
-function openPath(operationId: string, summary: string, answer: Schema, example?: unknown): Schema {
+interface OpenPath {
+  readonly id: string;
+  readonly summary: string;
+  readonly answer: Schema;
+  readonly example?: unknown;
+  readonly responses?: Schema;
+}
+
+function openPath({ id, summary, answer, example, responses }: OpenPath): Schema {
   return {
     get: {
-      operationId,
+      operationId: id,
       summary,
       tags: ['Health'],
       security: [],
       responses: {
         200: {
           description: summary,
+          headers: references('headers', ['X-Request-Id']),
           content: { 'application/json': { schema: answer, ...(example ? { example } : {}) } },
         },
-        default: { $ref: '#/components/responses/default' },
+        ...responseReferences([405, 406]),
+        ...responses,
+        ...responseReferences(['default']),
       },
     },
   };
 }
 
 const OPEN_PATHS = {
-  '/healthz': openPath('getHealth', 'The process is alive', status('ok'), { status: 'ok' }),
-  '/readyz': openPath('getReadiness', 'Ready to answer; 503 with `checks` while not', status('ready'), {
-    status: 'ready',
-    checks: { catalogue: 'ok', cache: 'ok' },
+  '/healthz': openPath({
+    id: 'getHealth',
+    summary: 'The process is alive',
+    answer: status('ok'),
+    example: { status: 'ok' },
   }),
-  '/openapi.json': openPath('getOpenApi', 'This document', { type: 'object' }),
+  '/readyz': openPath({
+    id: 'getReadiness',
+    summary: 'Ready to answer; 503 with `checks` while not',
+    answer: status('ready', {
+      checks: {
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: 'By name: `ok`, or what is missing that the answers can do without',
+      },
+    }),
+    example: { status: 'ready', checks: { catalogue: 'ok', cache: 'ok' } },
+    responses: { 503: NOT_READY },
+  }),
+  '/openapi.json': openPath({
+    id: 'getOpenApi',
+    summary: 'This document',
+    answer: { type: 'object' },
+    responses: responseReferences([304, 503]),
+  }),
 };

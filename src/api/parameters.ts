@@ -101,7 +101,10 @@ export function parameterReader<P extends Parameters>(parameters: P): (found: Fo
 }
 
 /** Made once for each parameter, so that no value can find its way into it. */
-function invalidParameter(name: string, { in: where, expected }: Parameter<unknown>): Problem {
+export function invalidParameter(
+  name: string,
+  { in: where, expected }: Pick<Parameter<unknown>, 'in' | 'expected'>,
+): Problem {
   return new Problem(400, {
     type: 'urn:fleetbook:problem:invalid-parameter',
     title: 'Invalid parameter',

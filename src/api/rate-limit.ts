@@ -34,7 +34,7 @@ export function addRateLimit(app: FastifyInstance, requestsPerMinute: number): R
   };
 }
 
-function tooMany(requestsPerMinute: number, retryAfterSeconds: number): Problem {
+export function tooMany(requestsPerMinute: number, retryAfterSeconds: number): Problem {
   return new Problem(429, {
     detail: `The token may make ${requestsPerMinute} requests a minute; try again after the pause in Retry-After.`,
     headers: { 'retry-after': String(Math.max(1, retryAfterSeconds)) },

@@ -13,7 +13,11 @@ function object<T>(properties: { readonly [K in keyof T]-?: Schema }): Schema {
 const text = (description: string): Schema => ({ type: 'string', description });
 const count = (description: string): Schema => ({ type: 'integer', description });
 const id = (description: string): Schema => ({ type: 'integer', format: 'int32', minimum: 1, description });
-const pricePerMinute: Schema = { type: 'number', format: 'double', description: 'Price per minute' };
+const pricePerMinute: Schema = {
+  type: 'number',
+  format: 'double',
+  description: 'Price per minute, in the currency that the header `Fleetbook-Currency` names',
+};
 const memoryUnit: Schema = {
   type: 'string',
   enum: ['Binary', 'Decimal'],

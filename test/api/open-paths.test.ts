@@ -123,6 +123,72 @@ describe('/openapi.json', () => {
     }
   });
 
+  it('has only examples that their schemas allow, and one for every error', async () => {
+    const document = await read();
+    let checked = 0;
+    const check = (at: string, schema: unknown, example: unknown) => {
+      checked += 1;
+      expect(validator(document, schema).safeParse(example).error, at).toBeUndefined();
+    };
+    interface Shown {
+      readonly schema?: unknown;
+      readonly example?: unknown;
+      readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+    }
+    const walk = (at: string, node: unknown) => {
+      if (typeof node !== 'object' || node === null) return;
+      const { schema, example, examples = {} } = node as Shown;
+      if (schema !== undefined) {
+        if (example !== undefined) check(at, schema, example);
+        for (const [name, { value }] of Object.entries(examples)) check(`${at} ${name}`, schema, value);
+      }
+      for (const [key, child] of Object.entries(node)) walk(`${at}/${key}`, child);
+    };
+    walk('', document);
+    expect(checked).toBeGreaterThan(30);
+    for (const [status, { content }] of Object.entries(document.components?.responses ?? {})) {
+      const examples = Object.values(content?.['application/problem+json']?.examples ?? {});
+      if (status === '304') continue;
+      expect(examples.length, status).toBeGreaterThan(0);
+      if (status !== 'default')
+        for (const { value } of examples) expect(value).toMatchObject({ status: Number(status) });
+    }
+  });
+
+  it('has the refusal of other methods and of too many requests as responses of their own', async () => {
+    await using api = await testApi({ limits: { requestsPerMinute: 1 } });
+    const document = await read();
+    const bearer = { authorization: `Bearer ${api.token}` };
+    const first = await api.app.inject({ method: 'POST', url: '/v1/clusters', headers: bearer });
+    const second = await api.app.inject({ url: '/v1/clusters', headers: bearer });
+    for (const response of [first, second]) {
+      const status = String(response.statusCode);
+      const described = document.components?.responses?.[status] ?? expect.unreachable(status);
+      const { headers, content } = described;
+      for (const name of Object.keys(headers ?? {}))
+        expect(response.headers, `${status} ${name}`).toHaveProperty([name.toLowerCase()]);
+      const schema = validator(document, content?.['application/problem+json']?.schema);
+      expect(schema.safeParse(response.json()).error).toBeUndefined();
+      for (const [path, { get }] of Object.entries(document.paths ?? {}))
+        if (path.startsWith('/v1/')) expect(Object.keys(get?.responses ?? {}), path).toContain(status);
+    }
+    expect([first.statusCode, second.statusCode]).toEqual([405, 429]);
+  });
+
+  it('describes a 503 of /readyz, and says in what prices are', async () => {
+    const document = await read();
+    const { responses } = document.paths?.['/readyz']?.get ?? expect.unreachable('no /readyz');
+    expect(Object.values(responses?.['503']?.content ?? {})[0]?.examples).toMatchObject({
+      notReady: { value: { status: 503, checks: { cache: 'ok' } } },
+    });
+    const header = 'Fleetbook-Currency';
+    expect(Object.keys(document.components?.headers ?? {})).toContain(header);
+    const priced = ['Machine', 'Price'].map(
+      (name) => document.components?.schemas?.[name]?.properties?.price,
+    );
+    for (const price of priced) expect(price?.description).toContain(header);
+  });
+
   it('describes every problem that is answered', async () => {
     await using api = await testApi();
     const document = await read();

@@ -39,7 +39,7 @@ function sendStatus(reply: FastifyReply, body: Buffer): FastifyReply {
   return reply.header('content-type', 'application/json').header('cache-control', 'no-store').send(body);
 }
 
-function notReady(checks: Readiness['checks']): Problem {
+export function notReady(checks: Readiness['checks']): Problem {
   const missing = Object.keys(checks).filter((name) => checks[name] !== 'ok');
   return new Problem(503, {
     type: 'urn:fleetbook:problem:not-ready',
