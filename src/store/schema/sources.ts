@@ -1,7 +1,17 @@
 /** Where everything comes from, and what came of each reading. */
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
-import { instant } from './columns.ts';
+import {
+  bigint,
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+import { amount, instant } from './columns.ts';
 
 /** A configured instance of an adapter. `fence` rises at every start of a run; only its holder may write. */
 export const sources = pgTable('sources', {
@@ -48,6 +58,8 @@ export const syncRuns = pgTable(
     changed: integer('changed'),
     retired: integer('retired'),
     rejected: integer('rejected'),
+    /** Machines that readers saw until then and that it excluded. */
+    withdrawn: integer('withdrawn'),
     outcome: text('outcome', {
       enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded', 'interrupted'],
     })
@@ -58,7 +70,10 @@ export const syncRuns = pgTable(
   (t) => [index('sync_runs_by_source').on(t.sourceId, t.id)],
 );
 
-/** A batch that broke a guard, kept for an operator's decision. At most one is pending for each source. */
+/**
+ * A batch that broke a guard, kept for an operator's decision. At most one is pending for each source. An undone one
+ * was approved, and the approval was taken back; a rejection that is taken back makes the batch pending again.
+ */
 export const heldBatches = pgTable(
   'held_batches',
   {
@@ -71,16 +86,27 @@ export const heldBatches = pgTable(
       .references(() => syncRuns.id),
     /** The guards that it broke: `[{guard, limit, found, detail}]`. */
     broken: jsonb('broken').notNull(),
-    status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded'] })
+    status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })
       .notNull()
       .default('pending'),
     createdAt: instant('created_at').notNull().defaultNow(),
+    /** When the first batch was held of those that broke the same guards and replaced each other. */
+    heldSince: instant('held_since').notNull().defaultNow(),
     decidedAt: instant('decided_at'),
+    decidedBy: text('decided_by'),
+    reason: text('reason'),
+    /** Whether its items are what takes the decision back: of a rejected one itself, of an approved one the state before. */
+    reversible: boolean('reversible').notNull().default(false),
+    /** The source's `verified_at` before the approval. */
+    verifiedBefore: instant('verified_before'),
+    undoneAt: instant('undone_at'),
+    undoneBy: text('undone_by'),
+    undoneReason: text('undone_reason'),
   },
   (t) => [uniqueIndex('one_pending_batch_per_source').on(t.sourceId).where(sql`status = 'pending'`)],
 );
 
-/** What a held batch consists of: the adapter's items, one a row. Deleted with the decision. */
+/** What a held batch consists of: the adapter's items, one a row. After a decision, what undoes it; then nothing. */
 export const heldItems = pgTable(
   'held_items',
   {
@@ -102,9 +128,41 @@ export const quarantinedRows = pgTable(
       .references(() => sources.id),
     rowKey: text('row_key').notNull(),
     reason: text('reason').notNull(),
+    /** The kind of reason, one of `REJECTION_CODES` in store/rejected.ts. */
+    code: text('code').notNull().default('invalid'),
+    /** What is known of whose row it is. */
+    regionCode: text('region_code'),
+    name: text('name'),
+    organization: text('organization'),
+    /** The price that was not taken, `{amount, per, currency}`, where an operator may accept it. */
+    price: jsonb('price'),
     firstSeenAt: instant('first_seen_at').notNull().defaultNow(),
   },
   (t) => [primaryKey({ columns: [t.sourceId, t.rowKey] })],
+);
+
+/** Prices beyond the guard's factor that an operator accepted, one machine at a time. */
+export const acceptedPrices = pgTable(
+  'accepted_prices',
+  {
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    regionCode: text('region_code').notNull(),
+    name: text('name').notNull(),
+    amount: amount('amount').notNull(),
+    per: text('per', { enum: ['minute', 'hour', 'month'] }).notNull(),
+    currency: text('currency').notNull(),
+    acceptedAt: instant('accepted_at').notNull().defaultNow(),
+    acceptedBy: text('accepted_by').notNull(),
+    reason: text('reason'),
+  },
+  (t) => [
+    primaryKey({
+      name: 'accepted_prices_pk',
+      columns: [t.sourceId, t.regionCode, t.name, t.amount, t.per, t.currency],
+    }),
+  ],
 );
 
 /**
