@@ -84,6 +84,24 @@ program
     await (await import('./cli/status.ts')).statusCommand(commandEnvironment(process.env), options);
   });
 
+for (const [name, description] of [
+  ['rejected', 'show the rows of a source that cannot be used, and why'],
+  ['excluded', 'show the machines of a source that are not published, and why'],
+] as const) {
+  program
+    .command(name)
+    .argument('<source>', 'id of the source')
+    .option('--limit <count>', 'rows to show; 20 unless given')
+    .option('--all', 'every row')
+    .option('--json', 'as JSON, every row unless --limit is given')
+    .description(description)
+    .action(async (source: string, options: { limit?: string; all?: boolean; json?: boolean }) => {
+      const { rejectedCommand, excludedCommand } = await import('./cli/rejected.ts');
+      const show = name === 'rejected' ? rejectedCommand : excludedCommand;
+      await show(commandEnvironment(process.env), source, options);
+    });
+}
+
 program
   .command('prices')
   .argument('<machine>', 'id of a machine')

@@ -12,7 +12,7 @@ import { openStore, type Store } from './store/connect.ts';
 import { type CurrencyChange, storedCurrency } from './store/currency.ts';
 import { seedProviders } from './store/providers.ts';
 import { adoptCurrency } from './sync/currency.ts';
-import type { SyncResult } from './sync/sync-catalogue.ts';
+import type { SyncResult } from './sync/result.ts';
 
 export interface WriteTier extends AsyncDisposable {
   readonly store: Store;

@@ -21,8 +21,9 @@ import { StatementTimeout, statementTimeout } from './store/statement-timeout.ts
 import { storedVersions } from './store/validators.ts';
 import { currentPricing } from './sync/currency.ts';
 import { type Preview, previewCatalogue } from './sync/preview.ts';
+import type { SyncResult } from './sync/result.ts';
 import type { Pricing, Progress } from './sync/stage.ts';
-import { type SyncResult, syncCatalogue } from './sync/sync-catalogue.ts';
+import { syncCatalogue } from './sync/sync-catalogue.ts';
 import { syncClusters } from './sync/sync-clusters.ts';
 import { syncRates } from './sync/sync-rates.ts';
 

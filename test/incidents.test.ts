@@ -6,7 +6,7 @@ import { composeWriteTier } from '../src/compose-write.ts';
 import { readConfig } from '../src/config.ts';
 import type { Answer } from '../src/snapshot/answer.ts';
 import { redisReady } from '../src/store/redis.ts';
-import type { SyncResult } from '../src/sync/sync-catalogue.ts';
+import type { SyncResult } from '../src/sync/result.ts';
 import { startWorker } from '../workers/main.ts';
 import { type FakeUpstream, fakeUpstream } from './support/fake-upstream.ts';
 import { createDatabase } from './support/postgres.ts';

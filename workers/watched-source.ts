@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/run-source.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
-import type { SyncResult } from '../src/sync/sync-catalogue.ts';
+import type { SyncResult } from '../src/sync/result.ts';
 import { Newest } from './newest.ts';
 import { within } from './within.ts';
 

@@ -5,7 +5,7 @@ import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import { Leases } from '../src/store/leases.ts';
 import { registerSource } from '../src/store/runs.ts';
 import { foldUnchanged, recordFailedWatch } from '../src/store/watch-runs.ts';
-import type { SyncResult } from '../src/sync/sync-catalogue.ts';
+import type { SyncResult } from '../src/sync/result.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './processors/sync.ts';
 import { WatchHost } from './watch.ts';
 import { type WatchedSource, watchSource } from './watched-source.ts';

@@ -1,8 +1,11 @@
 import type { Environment } from '../config.ts';
 import { claimContent } from '../store/content.ts';
+import { groupReasons } from '../store/rejected.ts';
 import { lastSeen } from '../store/status.ts';
+import type { SyncResult } from '../sync/result.ts';
 import type { Progress } from '../sync/stage.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
+import { setAside, unreadRegions } from './reasons.ts';
 import { printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
@@ -26,24 +29,43 @@ export async function syncCommand(
   const expected = await lastSeen(tier.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
   const result = await tier.runSource(source, { progress: bar.update }).finally(bar.end);
-  const { seen, added, changed, retired, rejected } = result.counts;
-  const counts = `${seen} rows, ${added} new, ${changed} changed, ${retired} retired, ${rejected} rejected`;
-  if (options.json && (result.outcome === 'held' || result.outcome === 'superseded')) {
-    printJson({ source: sourceId, ...result, published: false });
+  const stores = result.outcome === 'changed' || result.outcome === 'unchanged';
+  const published = stores && (await publishNow(tier));
+  if (options.json) {
+    printJson({ source: sourceId, ...result, reasons: groupReasons(result.rejected), published });
   }
-  if (result.outcome === 'held') {
-    const why = result.broken.map((guard) => guard.detail).join('; ');
-    throw new CommandFailure(
-      `${sourceId}: held for a decision: ${why}. Readers keep the last good catalogue`,
-    );
-  }
-  if (result.outcome === 'superseded')
-    throw new CommandFailure(`${sourceId}: another run began meanwhile; it counts`);
-  const published = await publishNow(tier);
-  if (options.json) return printJson({ source: sourceId, ...result, published });
+  const aside = setAside(sourceId, result);
+  const failure = failureOf(sourceId, result);
+  if (failure !== undefined) throw new CommandFailure([failure, ...aside].join('\n'));
+  if (options.json) return;
+  const unread = unreadRegions(result);
+  const outcome = unread === undefined ? result.outcome : `${result.outcome}, with ${unread}`;
   console.log(
-    `${sourceId}: ${result.outcome}: ${counts}${published ? '' : '; the cache is away and gets it later'}`,
+    `${sourceId}: ${outcome}: ${countsOf(result)}${published ? '' : '; the cache is away and gets it later'}`,
   );
+  for (const line of aside) console.log(line);
+}
+
+function countsOf({ counts }: SyncResult): string {
+  const { seen, added, changed, retired, rejected, withdrawn } = counts;
+  const taken = withdrawn > 0 ? `, ${withdrawn} withdrawn` : '';
+  return `${seen} rows, ${added} new, ${changed} changed, ${retired} retired, ${rejected} rejected${taken}`;
+}
+
+/** Why the run is no success: nothing of it, or not all of it, has come to readers. */
+function failureOf(sourceId: string, result: SyncResult): string | undefined {
+  const { seen, rejected } = result.counts;
+  switch (result.outcome) {
+    case 'held': {
+      const why = result.broken.map((guard) => guard.detail).join('; ');
+      return `${sourceId}: held for a decision: ${why}. Readers keep the last good catalogue; see: fleetbook hold show ${sourceId}`;
+    }
+    case 'superseded':
+      return `${sourceId}: another run began meanwhile; it counts`;
+    default:
+      if (seen === 0 || rejected < seen) return undefined;
+      return `${sourceId}: not one of its ${seen} rows can be used; readers keep what they had`;
+  }
 }
 
 const WIDTH = 30;

@@ -18,6 +18,21 @@ export const EXCLUSION_REASONS = [
 
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
 
+/** What each reason means, for an operator. */
+export const EXCLUSION_MEANINGS: Readonly<Record<ExclusionReason, string>> = {
+  deprecated: 'its provider has announced its end',
+  unavailable: 'it cannot be ordered now',
+  accelerated: 'it has a GPU or another accelerator',
+  licensed: 'its price includes a licence',
+  zero_price: 'its price is zero',
+  no_exchange_rate: 'its price has no exchange rate; give one in CATALOGUE_RATES',
+  fractional_memory: 'its memory is no whole number of GB or GiB',
+  over_cpu_limit: 'it has more than 32 cpu',
+  over_ram_limit: 'it has more than 128 GB or GiB of memory',
+  over_ram_per_cpu_limit: 'it has more than 8 GB or GiB of memory for each cpu',
+  unlisted: 'no catalogue lists it; only clusters name it',
+};
+
 /** The cost-optimized limits; values on the boundary are inside. */
 const COST_OPTIMIZED_LIMITS = { cpu: 32, ram: 128, ramPerCpu: 8 } as const;
 

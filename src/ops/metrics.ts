@@ -1,6 +1,7 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../store/connect.ts';
+import { reasonCounts } from '../store/excluded.ts';
 import { sourceStatus } from '../store/status.ts';
 import { cacheComparison, memoryComparison } from './compare-metrics.ts';
 import { RequestCounts, type RequestFacts } from './request-counts.ts';
@@ -60,7 +61,11 @@ export function workerMetrics(sql: Sql): WorkerMetrics {
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  addSourceGauges(registry, () => sourceStatus(sql));
+  addSourceGauges(registry, async () => {
+    const [sources, reasons] = await Promise.all([sourceStatus(sql), reasonCounts(sql)]);
+    const byId = new Map(reasons.map((each) => [each.id, each]));
+    return sources.map((source) => ({ ...source, reasons: byId.get(source.id) }));
+  });
   return {
     registry,
     observe(sourceId, outcome, seconds) {

@@ -1,7 +1,10 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { SourceReasons } from '../store/excluded.ts';
 import type { SourceStatus } from '../store/status.ts';
 
-export type SourceFacts = Pick<SourceStatus, 'id' | 'verifiedAt' | 'published' | 'quarantined' | 'held'>;
+export type SourceFacts = Pick<SourceStatus, 'id' | 'verifiedAt' | 'published' | 'quarantined' | 'held'> & {
+  readonly reasons?: Pick<SourceReasons, 'quarantined' | 'excluded'> | undefined;
+};
 
 export interface SourceGaugesOptions {
   /** Milliseconds since the epoch. */
@@ -61,6 +64,29 @@ export function addSourceGauges(
     });
   }
 
+  function reasonGauge(
+    name: string,
+    help: string,
+    value: (reasons: NonNullable<SourceFacts['reasons']>) => Readonly<Record<string, number>>,
+  ): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['source', 'reason'],
+      registers: [registry],
+      aggregator: 'max',
+      async collect() {
+        const facts = await latest();
+        this.reset();
+        for (const { id, reasons } of facts) {
+          if (reasons === undefined) continue;
+          for (const [reason, count] of Object.entries(value(reasons)))
+            this.set({ source: id, reason }, count);
+        }
+      },
+    });
+  }
+
   gauge('fleetbook_source_age_seconds', 'Seconds since the last good run of the source', ({ verifiedAt }) =>
     verifiedAt === null ? undefined : Math.max(0, (now() - Date.parse(verifiedAt)) / 1000),
   );
@@ -71,4 +97,14 @@ export function addSourceGauges(
     ({ published }) => published,
   );
   gauge('fleetbook_source_quarantined_rows', 'Rows that could not be used', ({ quarantined }) => quarantined);
+  reasonGauge(
+    'fleetbook_source_quarantined_by_reason',
+    'Rows that could not be used, by the kind of reason',
+    ({ quarantined }) => quarantined,
+  );
+  reasonGauge(
+    'fleetbook_source_excluded_by_reason',
+    'Machines that are reported and not published, by reason',
+    ({ excluded }) => excluded,
+  );
 }

@@ -1,7 +1,7 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
 import { type Bounds, rejectUnusable } from './catalogue-reject.ts';
 import type { SessionSql } from './connect.ts';
-import { boundedRejected, type RejectedKey } from './rejected.ts';
+import { boundedRejected, type ReasonGroup, type RejectedKey } from './rejected.ts';
 
 /** Counts in machines (a type in a region is one). */
 export interface CatalogueDiff {
@@ -223,6 +223,14 @@ async function excuseMissing(sql: SessionSql, rejected: readonly RejectedKey[]):
 /** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
 function minutes(sql: SessionSql, column: 'source_per' | 'old_per') {
   return sql`case ${sql(column)} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+}
+
+/** Why machines that readers saw until now are excluded by the diff, the most frequent reason first. */
+export async function withdrawnMachines(sql: SessionSql): Promise<ReasonGroup[]> {
+  return sql<ReasonGroup[]>`
+    select excluded_reason as code, excluded_reason as reason, count(*)::int as count,
+      (array_agg(name || '@' || region_code order by region_code collate "C", name collate "C"))[1:3] as examples
+    from catalogue_diff where was_published and not is_published group by 1 order by 3 desc, 1`;
 }
 
 /** One machine that a batch would change, for an operator's eyes. Prices are per minute, in the published currency. */

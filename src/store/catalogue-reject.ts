@@ -1,6 +1,6 @@
 /** Staged rows that no catalogue can hold, twice, in such a place or at such a price: taken out, with the reason. */
 import type { SessionSql } from './connect.ts';
-import { REJECTED_KEPT, type RejectedKey } from './rejected.ts';
+import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from './rejected.ts';
 
 /** What no row may go beyond. */
 export interface Bounds {
@@ -41,7 +41,11 @@ async function rejectRepeated(sql: SessionSql): Promise<{ repeated: RejectedKey[
     select region_code as "regionCode", name, count(*)::int as rows from gone group by 1, 2
     order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
   const repeated = twice.map((row) =>
-    machineRejected(row, `reported ${row.rows} times in one batch; which one holds cannot be told`),
+    machineRejected(
+      row,
+      'duplicate',
+      `reported ${row.rows} times in one batch; which one holds cannot be told`,
+    ),
   );
   return { repeated, duplicates: twice.reduce((sum, row) => sum + row.rows, 0) };
 }
@@ -62,7 +66,7 @@ async function rejectAstray(
     select region_code as "regionCode", name from gone
     order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
   return astray.map((row) =>
-    machineRejected(row, `its region ${row.regionCode} is none of the provider's regions`),
+    machineRejected(row, 'unknown_region', `its region ${row.regionCode} is none of the provider's regions`),
   );
 }
 
@@ -76,6 +80,7 @@ async function rejectAbsurd(sql: SessionSql, maxPrice: string): Promise<Rejected
   return absurd.map((row) =>
     machineRejected(
       row,
+      'price_limit',
       `price ${row.amount} ${row.currency} per ${row.per} is beyond every machine's; a unit may have changed`,
     ),
   );
@@ -83,7 +88,8 @@ async function rejectAbsurd(sql: SessionSql, maxPrice: string): Promise<Rejected
 
 function machineRejected(
   { regionCode, name }: { regionCode: string; name: string },
+  code: RejectionCode,
   reason: string,
 ): RejectedKey {
-  return { key: `${name}@${regionCode}`, regionCode, name, reason };
+  return { key: `${name}@${regionCode}`, regionCode, name, reason, code };
 }

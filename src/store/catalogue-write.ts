@@ -1,7 +1,6 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
 import type { SessionSql } from './connect.ts';
 import { lockOrganizations } from './lock-organizations.ts';
-import type { RejectedKey } from './rejected.ts';
 
 export interface CatalogueSource {
   readonly id: string;
@@ -175,23 +174,4 @@ function touchedRegions(sql: SessionSql, providerId: number) {
 /** Joins a row of the diff, which may be older than its region, to it. */
 function isRegionOf(sql: SessionSql, providerId: number) {
   return sql`r.provider_id = ${providerId} and r.code = d.region_code and r.organization_id is null`;
-}
-
-/** Makes the quarantine of a source what the last good run said: current state, not a log. */
-export async function writeQuarantine(
-  sql: SessionSql,
-  sourceId: string,
-  rejected: readonly RejectedKey[],
-): Promise<void> {
-  const reasons = new Map(
-    rejected.map((row) => [row.organization ? `${row.organization}/${row.key}` : row.key, row.reason]),
-  );
-  const keys = [...reasons.keys()];
-  const texts = [...reasons.values()];
-  await sql`delete from quarantined_rows where source_id = ${sourceId} and not row_key = any(${keys}::text[])`;
-  await sql`
-    insert into quarantined_rows (source_id, row_key, reason)
-    select ${sourceId}, key, reason from unnest(${keys}::text[], ${texts}::text[]) w (key, reason)
-    on conflict (source_id, row_key) do update set reason = excluded.reason
-    where quarantined_rows.reason <> excluded.reason`;
 }

@@ -60,6 +60,7 @@ export async function rejectStagedClusters(sql: SessionSql, namesMachines: boole
     ...orphans.map(({ organization, key, deleted }) => ({
       key,
       organization,
+      code: deleted ? ('deleted_organization' as const) : ('unknown_organization' as const),
       reason: deleted
         ? `organization "${organization}" was deleted and its slug stays taken; to show the cluster again, make another one with: fleetbook org create <slug>, and name that in its place in the source's organization or organizations`
         : `organization "${organization}" does not exist; create it with: fleetbook org create ${organization}`,
@@ -67,11 +68,13 @@ export async function rejectStagedClusters(sql: SessionSql, namesMachines: boole
     ...twice.map(({ organization, key }) => ({
       key,
       organization,
+      code: 'duplicate' as const,
       reason: 'reported more than once in one batch; which one holds cannot be told',
     })),
     ...unknown.map(({ organization, key, provider, region, machine }) => ({
       key,
       organization,
+      code: 'unknown_machine' as const,
       reason: `machine "${machine}" of ${provider} in region ${region} is in no catalogue; read the provider's, or say its shape or its name there in machines`,
     })),
   ];

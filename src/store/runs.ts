@@ -11,7 +11,12 @@ export interface RunCounts {
   readonly changed: number;
   readonly retired: number;
   readonly rejected: number;
+  /** Machines that readers saw until then and that the run excluded. */
+  readonly withdrawn: number;
 }
+
+/** Of a run that has stored nothing. */
+export const NO_COUNTS: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0, withdrawn: 0 };
 
 /** A run that has begun. Its fence is the highest of its source until the next run begins. */
 export interface Run {
@@ -90,7 +95,7 @@ export async function finishRun(
     update sync_runs
     set finished_at = clock_timestamp(), outcome = ${outcome}, seen = ${counts?.seen ?? null},
         added = ${counts?.added ?? null}, changed = ${counts?.changed ?? null}, retired = ${counts?.retired ?? null},
-        rejected = ${counts?.rejected ?? null}, error = ${error ?? null}
+        rejected = ${counts?.rejected ?? null}, withdrawn = ${counts?.withdrawn ?? null}, error = ${error ?? null}
     where id = ${run.id} and outcome = 'running'`;
   if (outcome !== 'changed' && outcome !== 'unchanged') return;
   // The list of providers is as old as its oldest source: the first good run of one changes what it hangs on.

@@ -10,6 +10,7 @@ export interface RunStatus {
   readonly changed: number | null;
   readonly retired: number | null;
   readonly rejected: number | null;
+  readonly withdrawn: number | null;
   readonly error: string | null;
 }
 
@@ -59,8 +60,14 @@ function runStatus(sql: Sql) {
     'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'finishedAt', to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
-    'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
+    'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected, 'withdrawn', r.withdrawn,
     'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end)`;
+}
+
+/** Undefined for a source that never ran. */
+export async function sourceKind(sql: Sql, sourceId: string): Promise<SourceStatus['kind'] | undefined> {
+  const [row] = await sql<Pick<SourceStatus, 'kind'>[]>`select kind from sources where id = ${sourceId}`;
+  return row?.kind;
 }
 
 /** How many rows the last good run of a source saw. */

@@ -3,8 +3,9 @@ import type { DocumentItem } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
 import { supersedeHeld } from '../store/held.ts';
 import type { RejectedKey } from '../store/rejected.ts';
-import { finishRun, type Run, type RunCounts } from '../store/runs.ts';
+import { finishRun, NO_COUNTS, type Run } from '../store/runs.ts';
 import { countStored, regionsWithMissed, writeVersions } from '../store/validators.ts';
+import { nothingStored, type SyncResult } from './result.ts';
 
 /** Whether the only document of the source is the one that its stored rows come from. */
 export function isUnmodified(documents: readonly DocumentItem[]): boolean {
@@ -19,17 +20,13 @@ export function unmodifiedRegions(documents: readonly DocumentItem[]): string[] 
 }
 
 /** Ends a run in which the source said that all is as it was. A batch that is held is out of date by that. */
-export async function endUnmodified(
-  sql: SessionSql,
-  run: Run,
-  now: string,
-): Promise<{ outcome: 'unchanged'; counts: RunCounts; broken: [] }> {
+export async function endUnmodified(sql: SessionSql, run: Run, now: string): Promise<SyncResult> {
   const seen = await countStored(sql, run.sourceId);
-  const counts = { seen, added: 0, changed: 0, retired: 0, rejected: 0 };
+  const counts = { ...NO_COUNTS, seen };
   await supersedeHeld(sql, run.sourceId);
   await finishRun(sql, run, 'unchanged', counts, now);
   await sql`commit`;
-  return { outcome: 'unchanged', counts, broken: [] };
+  return { ...nothingStored('unchanged'), counts };
 }
 
 /**

@@ -1,13 +1,15 @@
 import type { CatalogueItem } from '../sources/source.ts';
-import { diffStaged } from '../store/catalogue-diff.ts';
-import { lockProvider, writeMachines, writeQuarantine, writeRegions } from '../store/catalogue-write.ts';
+import { diffStaged, withdrawnMachines } from '../store/catalogue-diff.ts';
+import { lockProvider, writeMachines, writeRegions } from '../store/catalogue-write.ts';
 import type { Store } from '../store/connect.ts';
 import { decide, holdStaged, isStillHeld, supersedeHeld } from '../store/held.ts';
-import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { writeQuarantine } from '../store/quarantine.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
 import { stageStored } from '../store/validators.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
-import { type BrokenGuard, brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
+import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
+import { nothingStored, type SyncResult } from './result.ts';
 import { createStaging, highestPrice, type Pricing, type Progress, stageCatalogue } from './stage.ts';
 
 export interface CatalogueSync {
@@ -26,14 +28,6 @@ export interface CatalogueSync {
   readonly progress?: Progress;
   readonly now: () => Date;
 }
-
-export interface SyncResult {
-  readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded';
-  readonly counts: RunCounts;
-  readonly broken: readonly BrokenGuard[];
-}
-
-const NOTHING: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 };
 
 /**
  * Stores one whole catalogue: fetch → stage → diff → guard → write, the last three in one transaction.
@@ -54,7 +48,7 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   if (!(await holdsFence(sql, sync.run)) || !(await isStillHeld(sql, sync.heldBatch))) {
     await sql`rollback`;
     await finishRun(sql, sync.run, 'superseded', undefined, now);
-    return { outcome: 'superseded', counts: NOTHING, broken: [] };
+    return nothingStored('superseded');
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
   await checkCurrency(sql, sync.pricing);
@@ -78,17 +72,24 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const judged = { seen: seen - waiting, rejected: rejectedCount - waiting };
   const broken = brokenGuards({ ...diff, ...judged, totals, duplicates }, sync.limits);
   const counts: RunCounts = {
+    ...NO_COUNTS,
     seen,
     added: diff.added,
     changed: diff.changed,
-    retired: 0,
     rejected: rejectedCount,
+    withdrawn: diff.withdrawn,
+  };
+  const told = {
+    broken,
+    rejected,
+    withdrawn: diff.withdrawn > 0 ? await withdrawnMachines(sql) : [],
+    regions: fetched.regions.size,
   };
   if (broken.length > 0 && !sync.approved) {
     await holdStaged(sql, sync.run, broken, fetched.regions, rejected);
     await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
     await sql`commit`;
-    return { outcome: 'held', counts, broken };
+    return { outcome: 'held', counts, ...told };
   }
   const renamed = await writeRegions(sql, source, fetched.regions);
   const retired = await writeMachines(sql, source, renamed, now, runsUntilRetired(sync.approved));
@@ -99,5 +100,5 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const outcome = renamed.changed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);
   await sql`commit`;
-  return { outcome, counts: { ...counts, retired }, broken };
+  return { outcome, counts: { ...counts, retired }, ...told };
 }

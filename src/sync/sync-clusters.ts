@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import { pricePerMinute } from '../domain/price.ts';
-import type { ClusterItem, DocumentItem, RejectedRow } from '../sources/source.ts';
-import { writeQuarantine } from '../store/catalogue-write.ts';
+import type { ClusterItem, DocumentItem } from '../sources/source.ts';
 import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '../store/cluster-diff.ts';
 import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
 import { copyField, copyLines } from '../store/copy.ts';
 import { decide, holdStagedClusters, isStillHeld, supersedeHeld } from '../store/held.ts';
+import { writeQuarantine } from '../store/quarantine.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
-import { finishRun, holdsFence, type Run, type RunCounts } from '../store/runs.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
+import { nothingStored, type SyncResult } from './result.ts';
 import { assignSlugs } from './slugs.ts';
 import type { Pricing, Progress } from './stage.ts';
-import type { SyncResult } from './sync-catalogue.ts';
 import { Turns } from './turns.ts';
 
 export interface ClusterSync {
@@ -45,8 +45,6 @@ const NO_MACHINES = {
   totals: [],
 };
 
-const NOTHING: RunCounts = { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 };
-
 /**
  * Stores what a control plane reports: fetch → stage → diff → guard → write, the last three in one transaction.
  * @throws SourceError when the source cannot be read whole; nothing is stored then.
@@ -63,7 +61,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   if (!(await holdsFence(sql, sync.run)) || !(await isStillHeld(sql, sync.heldBatch))) {
     await sql`rollback`;
     await finishRun(sql, sync.run, 'superseded', undefined, now);
-    return { outcome: 'superseded', counts: NOTHING, broken: [] };
+    return nothingStored('superseded');
   }
   if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
   await checkCurrency(sql, sync.pricing);
@@ -81,17 +79,18 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
     (guard) => guard.guard !== 'empty' || diff.known > 0,
   );
   const counts: RunCounts = {
+    ...NO_COUNTS,
     seen: fetched.seen,
     added: diff.added,
     changed: diff.changed,
-    retired: 0,
     rejected: rejectedCount,
   };
+  const told = { broken, rejected, withdrawn: [], regions: 0 };
   if (broken.length > 0 && !sync.approved) {
     await holdStagedClusters(sql, sync.run, broken, rejected);
     await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
     await sql`commit`;
-    return { outcome: 'held', counts, broken };
+    return { outcome: 'held', counts, ...told };
   }
   const changed = diff.changed + (await resolveReferences(sql));
   for await (const { rows, taken } of slugBatches(sql)) await setSlugs(sql, assignSlugs(rows, taken));
@@ -104,7 +103,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const outcome = diff.added + changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, changed, retired }, now);
   await sql`commit`;
-  return { outcome, counts: { ...counts, changed, retired }, broken };
+  return { outcome, counts: { ...counts, changed, retired }, ...told };
 }
 
 interface FetchedClusters {
@@ -162,7 +161,9 @@ interface ClusterKey {
 function stagedCluster(
   cluster: ReportedCluster,
   pricing: Pricing,
-): RejectedRow | { readonly kind: 'cluster'; readonly item: Readonly<Record<string, unknown>> & ClusterKey } {
+):
+  | (RejectedKey & { readonly kind: 'rejected' })
+  | { readonly kind: 'cluster'; readonly item: Readonly<Record<string, unknown>> & ClusterKey } {
   const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
     cluster;
   const disks = [];
@@ -174,6 +175,7 @@ function stagedCluster(
         kind: 'rejected',
         key,
         organization,
+        code: 'no_exchange_rate',
         reason: `disk type ${type.name} is priced in ${currency}, for which there is no exchange rate; give one in CATALOGUE_RATES`,
       };
     }

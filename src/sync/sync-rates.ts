@@ -1,9 +1,9 @@
 import type { RatesReading } from '../sources/source.ts';
 import type { Store } from '../store/connect.ts';
 import { storedRates, writeRates } from '../store/rates.ts';
-import { finishRun, holdsFence, type Run } from '../store/runs.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run } from '../store/runs.ts';
 import { keepVersions } from './documents.ts';
-import type { SyncResult } from './sync-catalogue.ts';
+import { nothingStored, type SyncResult } from './result.ts';
 
 export interface RatesSync {
   readonly store: Store;
@@ -34,9 +34,9 @@ export async function syncRates(sync: RatesSync): Promise<SyncResult> {
     const documents = read.version ? [{ kind: 'version', version: read.version } as const] : [];
     await keepVersions(sql, sync.run.sourceId, sync.reading, documents, []);
   }
-  const counts = { seen, added, changed, retired: 0, rejected: 0 };
+  const counts = { ...NO_COUNTS, seen, added, changed };
   const outcome = !holds ? 'superseded' : added + changed > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, counts, now);
   await sql`commit`;
-  return { outcome, counts, broken: [] };
+  return { ...nothingStored(outcome), counts };
 }

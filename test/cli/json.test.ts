@@ -39,8 +39,12 @@ it('migrate, sync, publish, hold reject and hold approve tell a program what the
   expect(JSON.parse(first.stdout)).toEqual({
     source: 'hetzner',
     outcome: 'changed',
-    counts: { seen: 6, added: 6, changed: 0, retired: 0, rejected: 0 },
+    counts: { seen: 6, added: 6, changed: 0, retired: 0, rejected: 0, withdrawn: 0 },
     broken: [],
+    rejected: [],
+    reasons: [],
+    withdrawn: [],
+    regions: 1,
     published: true,
   });
   const published = await run('publish');

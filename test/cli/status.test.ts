@@ -15,6 +15,7 @@ const run = (outcome: string, at: string, error: string | null = null) => ({
   changed: 0,
   retired: 0,
   rejected: 0,
+  withdrawn: 0,
   error,
 });
 

@@ -60,6 +60,15 @@ describe('the metrics of a worker', () => {
     await registerSource(store.sql, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
     await registerSource(store.sql, { id: 'never', kind: 'catalogue', adapter: 'hetzner' });
     await store.sql`update sources set verified_at = now() - interval '1 hour' where id = 'hetzner'`;
+    await store.sql`
+      insert into quarantined_rows (source_id, row_key, reason, code)
+      values ('hetzner', 'a', 'ram is missing', 'invalid'), ('hetzner', 'b', 'cpu is missing', 'invalid'),
+        ('hetzner', 'c', 'reported 2 times', 'duplicate')`;
+    await store.sql`
+      with acme as (insert into providers (id, name) values (77, 'Acme') returning id),
+      a as (insert into regions (provider_id, code, name) select id, 'a', 'A' from acme returning id)
+      insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason, source_id)
+      select id, 'free', 2, 4, 'Binary', 'zero_price', 'hetzner' from a`;
     const { registry, observe, published } = workerMetrics(store.sql);
     observe('hetzner', 'changed', 3);
     published('published', 12, 0.2);
@@ -74,6 +83,15 @@ describe('the metrics of a worker', () => {
     expect(age).toBeLessThan(3660);
     expect(series(text, 'fleetbook_source_age_seconds', { source: 'never' })).toBeUndefined();
     expect(series(text, 'fleetbook_source_held_batches', { source: 'hetzner' })).toBe(0);
+    const quarantined = (reason: string) =>
+      series(text, 'fleetbook_source_quarantined_by_reason', { source: 'hetzner', reason });
+    expect([quarantined('invalid'), quarantined('duplicate'), quarantined('price_jump')]).toEqual([
+      2,
+      1,
+      undefined,
+    ]);
+    const free = { source: 'hetzner', reason: 'zero_price' };
+    expect(series(text, 'fleetbook_source_excluded_by_reason', free)).toBe(1);
   });
 });
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
 beforeEach(() => scene.reset());
 
 const NOW = '2026-03-01T10:20:30.456Z';
-const COUNTS = { seen: 5, added: 1, changed: 2, retired: 3, rejected: 4 };
+const COUNTS = { seen: 5, added: 1, changed: 2, retired: 3, rejected: 4, withdrawn: 5 };
 
 describe('a run', () => {
   it('of a source that nobody registered does not begin', async () => {

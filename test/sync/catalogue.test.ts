@@ -49,8 +49,11 @@ describe('a catalogue', () => {
     const result = await scene.catalogue(two);
     expect(result).toEqual({
       outcome: 'changed',
-      counts: { seen: 3, added: 3, changed: 0, retired: 0, rejected: 0 },
+      counts: { seen: 3, added: 3, changed: 0, retired: 0, rejected: 0, withdrawn: 0 },
       broken: [],
+      rejected: [],
+      withdrawn: [],
+      regions: 2,
     });
     expect(await scene.sql`select id, name, listed from providers`).toEqual([{ ...ACME, listed: true }]);
     expect(await scene.sql`select code, name, provider_id from regions order by code`).toEqual([
@@ -119,7 +122,7 @@ describe('a catalogue', () => {
       offer('b', 'x', { amount: '0.09' }),
       offer('b', 'new'),
     ]);
-    expect(result.counts).toEqual({ seen: 4, added: 1, changed: 1, retired: 0, rejected: 0 });
+    expect(result.counts).toEqual({ seen: 4, added: 1, changed: 1, retired: 0, rejected: 0, withdrawn: 0 });
     expect(await versions(scene)).toEqual({ ...before, b: (before.b ?? 0) + 1 });
     expect((await machines(scene))['b/new']?.id).toBe(4);
   });

@@ -56,8 +56,11 @@ describe('clusters', () => {
     ]);
     expect(result).toEqual({
       outcome: 'changed',
-      counts: { seen: 1, added: 1, changed: 0, retired: 0, rejected: 0 },
+      counts: { seen: 1, added: 1, changed: 0, retired: 0, rejected: 0, withdrawn: 0 },
       broken: [],
+      rejected: [],
+      withdrawn: [],
+      regions: 0,
     });
     const gp2 = { name: 'gp2', price: 0.00000000045, unit: 'Binary' };
     const ssd = { name: 'ssd', price: 0.06, unit: 'Binary' };

@@ -46,8 +46,11 @@ describe('of two runs of one source', () => {
     slow.release();
     expect(await late).toEqual({
       outcome: 'superseded',
-      counts: { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0 },
+      counts: { seen: 0, added: 0, changed: 0, retired: 0, rejected: 0, withdrawn: 0 },
       broken: [],
+      rejected: [],
+      withdrawn: [],
+      regions: 0,
     });
     expect(await scene.rows(...readers)).toEqual(before);
     expect(await scene.sql`select outcome from sync_runs order by id`).toEqual([

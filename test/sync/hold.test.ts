@@ -38,9 +38,9 @@ describe('a catalogue that breaks a guard', () => {
     await scene.catalogue(whole);
     const before = [await scene.rows(...readers), await scene.sql`select verified_at from sources`];
     const result = await scene.catalogue(half);
-    expect(result).toEqual({
+    expect(result).toMatchObject({
       outcome: 'held',
-      counts: { seen: 12, added: 0, changed: 0, retired: 0, rejected: 2 },
+      counts: { seen: 12, added: 0, changed: 0, retired: 0, rejected: 2, withdrawn: 0 },
       broken: [{ guard: 'removed', found: 0.5, limit: 0.2, detail: expect.stringMatching(/^10 of 20 /) }],
     });
     expect([await scene.rows(...readers), await scene.sql`select verified_at from sources`]).toEqual(before);
@@ -51,7 +51,7 @@ describe('a catalogue that breaks a guard', () => {
         { kind: 'region', code: 'a', name: 'Renamed' },
         ...offers('a', 10),
         { kind: 'rejected', key: 'p', name: 'p', reason: 'p cannot be used' },
-        { kind: 'rejected', key: 'astray@c', name: 'astray', regionCode: 'c', reason: expect.any(String) },
+        expect.objectContaining({ kind: 'rejected', key: 'astray@c', name: 'astray', regionCode: 'c' }),
       ]),
     );
     expect(await scene.sql`select outcome, error, seen from sync_runs order by id`).toEqual([

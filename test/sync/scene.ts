@@ -8,7 +8,8 @@ import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
 import { createOrganization } from '../../src/store/organizations.ts';
 import { finishRun, type Run, registerSource } from '../../src/store/runs.ts';
 import { DEFAULT_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
-import { type SyncResult, syncCatalogue } from '../../src/sync/sync-catalogue.ts';
+import type { SyncResult } from '../../src/sync/result.ts';
+import { syncCatalogue } from '../../src/sync/sync-catalogue.ts';
 import { syncClusters } from '../../src/sync/sync-clusters.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 

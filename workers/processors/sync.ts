@@ -3,9 +3,10 @@ import type { Logger } from 'pino';
 import type { WriteTier } from '../../src/compose-write.ts';
 import type { Config, SourceConfig } from '../../src/config.ts';
 import { SourceError } from '../../src/sources/source.ts';
+import { groupReasons } from '../../src/store/rejected.ts';
 import { anyNeverRan } from '../../src/store/runs.ts';
 import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/store/slots.ts';
-import type { SyncResult } from '../../src/sync/sync-catalogue.ts';
+import type { SyncResult } from '../../src/sync/result.ts';
 import { AttemptFailed, type SyncJob } from '../queues.ts';
 import { nextAttempt } from '../retry.ts';
 import { latestSlot, nextSlot } from '../schedule.ts';
@@ -64,7 +65,8 @@ export function syncProcessor(dependencies: SyncDependencies) {
       }
       const result = await tier.runSource(source, { slot, signal });
       observe?.(sourceId, result.outcome, seconds());
-      logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts }, 'synced');
+      const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
+      logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons }, 'synced');
       if (result.outcome === 'held')
         logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
       await keepDue(dependencies, ownSlot, undefined);

@@ -1,0 +1,86 @@
+import type { Environment } from '../config.ts';
+import { excludedMachines } from '../store/excluded.ts';
+import { quarantinedRows } from '../store/quarantine.ts';
+import { groupReasons, quarantineKey } from '../store/rejected.ts';
+import { sourceKind } from '../store/status.ts';
+import { UsageFailure } from './failure.ts';
+import { moreLine, type PageOptions, pageLimit } from './paging.ts';
+import { exclusionMeaning, reasonLines } from './reasons.ts';
+import { ago, alignedTable, printJson } from './table.ts';
+import { openWriteTier } from './write-tier.ts';
+
+/** The rows that the last good run of a source could not use: why, and which. */
+export async function rejectedCommand(
+  env: Environment,
+  sourceId: string,
+  options: PageOptions,
+): Promise<void> {
+  const limit = pageLimit(options);
+  const { tier } = openWriteTier(env);
+  await using _ = tier;
+  const { sql } = tier.store;
+  knownSource(sourceId, await sourceKind(sql, sourceId));
+  const all = await quarantinedRows(sql, sourceId);
+  const reasons = groupReasons(all);
+  const rows = all.slice(0, limit);
+  if (options.json) return printJson({ source: sourceId, total: all.length, reasons, rows });
+  if (all.length === 0) {
+    console.log(`${sourceId}: the last good run could use every row`);
+    return;
+  }
+  const now = new Date();
+  console.log(`${sourceId}: ${all.length} rows cannot be used; readers keep what they had of them\n`);
+  console.log(`${reasonLines(reasons).join('\n')}\n`);
+  const table = alignedTable(
+    ['ROW', 'KIND', 'SINCE', 'REASON'],
+    rows.map((row) => [quarantineKey(row), row.code ?? '', ago(row.since, now), row.reason]),
+  );
+  process.stdout.write(table + moreLine(rows.length, all.length));
+}
+
+/** The machines of a source that it reports and that readers do not see: why, and which. */
+export async function excludedCommand(
+  env: Environment,
+  sourceId: string,
+  options: PageOptions,
+): Promise<void> {
+  const limit = pageLimit(options);
+  const { tier } = openWriteTier(env);
+  await using _ = tier;
+  const { sql } = tier.store;
+  const kind = await sourceKind(sql, sourceId);
+  knownSource(sourceId, kind);
+  if (kind !== 'catalogue') {
+    throw new UsageFailure(
+      `${sourceId} is a source of ${kind}: only machines are excluded; for its rows see fleetbook rejected ${sourceId}`,
+    );
+  }
+  const { total, reasons, rows } = await excludedMachines(sql, sourceId, limit);
+  const told = reasons.map((each) => ({ ...each, meaning: exclusionMeaning(each.reason) }));
+  if (options.json) return printJson({ source: sourceId, total, reasons: told, rows });
+  if (total === 0) {
+    console.log(`${sourceId}: readers see every machine that it reports`);
+    return;
+  }
+  console.log(`${sourceId}: ${total} machines are reported and not published\n`);
+  for (const { reason, count, meaning } of told) console.log(`  ${count} ${reason}: ${meaning}`);
+  const table = alignedTable(
+    ['MACHINE', 'REGION', 'REASON', 'CPU', 'MEMORY', 'PRICE'],
+    rows.map(({ name, regionCode, reason, cpu, ram, ramUnit, amount, per, currency }) => [
+      name,
+      regionCode,
+      reason,
+      String(cpu),
+      `${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`,
+      amount === null ? '-' : `${amount} ${currency}/${per}`,
+    ]),
+  );
+  process.stdout.write(`\n${table}${moreLine(rows.length, total)}`);
+}
+
+function knownSource(sourceId: string, kind: string | undefined): void {
+  if (kind !== undefined) return;
+  throw new UsageFailure(
+    `no source "${sourceId}" has run yet; \`fleetbook status\` lists the sources, \`fleetbook sync ${sourceId}\` runs one`,
+  );
+}

@@ -1,0 +1,135 @@
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { priceList, ZONES } from '../support/provider-answers.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { fleetbook } from './run.ts';
+
+const UNREAD = ZONES.slice(3);
+
+/** Scaleway's answers: thirty types in each of the first three zones; the other six answer 404. */
+function sixZonesAway(upstream: FakeUpstream) {
+  const names = Array.from({ length: 30 }, (_, index) => `DEV${index}`);
+  const type = { ncpus: 2, ram: 4 * 2 ** 30, end_of_service: false, hourly_price: 0.06 };
+  const headers = { 'x-total-count': String(names.length) };
+  const query = { page: '1', per_page: '100' };
+  for (const zone of ZONES) {
+    const path = `/instance/v1/zones/${zone}/products/servers`;
+    if (UNREAD.includes(zone)) {
+      upstream.expect({ path, query }, { status: 404 });
+      continue;
+    }
+    const servers = (value: object) => ({ servers: Object.fromEntries(names.map((name) => [name, value])) });
+    upstream.expect({ path, query }, { headers, json: servers(type) });
+    upstream.expect(
+      { path: `${path}/availability`, query },
+      { headers, json: servers({ availability: 'available' }) },
+    );
+  }
+}
+
+describe('what a source cannot be used for', () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    const database = closing.use(await createDatabase());
+    const redis = closing.use(await startTestRedis());
+    env = { DATABASE_URL: database.url, REDIS_URL: redis.url, CATALOGUE_CURRENCY: 'EUR' };
+  });
+  afterAll(() => closing.disposeAsync());
+  const operator = (...args: string[]) => fleetbook(args, env);
+
+  it('is told at the end of a sync, first of all regions that could not be read', async () => {
+    await using upstream = await fakeUpstream();
+    sixZonesAway(upstream);
+    const here = { ...env, SCALEWAY_URL: upstream.url };
+    const { code, stdout } = await fleetbook(['sync', 'scaleway'], here);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^scaleway: changed, with 6 of 9 regions unread: 96 rows, 90 new, .* 6 rejected\n/,
+    );
+    // One reason for all of them, though each says its own zone.
+    expect(stdout).toMatch(/\n {2}6 unread_region: .*404.* \(nl-ams-1, nl-ams-2, nl-ams-3, …\)\n/);
+    expect(stdout).toContain('see: fleetbook rejected scaleway');
+
+    sixZonesAway(upstream);
+    const told = JSON.parse((await fleetbook(['sync', 'scaleway', '--json'], here)).stdout);
+    expect(told).toMatchObject({
+      outcome: 'unchanged',
+      reasons: [{ code: 'unread_region', count: 6, reason: expect.stringContaining('404') }],
+    });
+    expect(told.rejected).toHaveLength(6);
+    expect(told.rejected[0]).toMatchObject({
+      regionCode: 'nl-ams-1',
+      reason: expect.stringContaining('404'),
+    });
+  });
+
+  it('is listed by reason and row by row, a page at a time and whole as JSON', async () => {
+    const { stdout } = await operator('rejected', 'scaleway', '--limit', '2');
+    expect(stdout).toMatch(/^scaleway: 6 rows cannot be used/);
+    expect(stdout).toMatch(/6 unread_region: /);
+    expect(stdout).toMatch(/nl-ams-2 {2,}unread_region .*404/);
+    expect(stdout).not.toMatch(/^pl-waw-3/m);
+    expect(stdout).toMatch(/… 4 more; see --all, or --limit/);
+    expect((await operator('rejected', 'scaleway', '--all')).stdout).toMatch(/^pl-waw-3 /m);
+    const json = JSON.parse((await operator('rejected', 'scaleway', '--json')).stdout);
+    expect(json).toMatchObject({ source: 'scaleway', total: 6, reasons: [{ count: 6 }] });
+    expect(json.rows.map(({ key }: { key: string }) => key)).toEqual(UNREAD);
+    expect(await operator('rejected', 'nobody')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('fleetbook status'),
+    });
+    expect(await operator('rejected', 'scaleway', '--limit', 'x')).toMatchObject({ code: 2 });
+  });
+
+  it('fails the sync of which not one row can be used, with the remedy', async () => {
+    const file = join(tmpdir(), `clusters-${process.pid}.json`);
+    const rows = ['one', 'two'].map((name) => ({
+      name,
+      organization: 'sample',
+      provider: { name: 'Scaleway' },
+      region: { code: 'fr-par-1', name: 'Paris 1' },
+      status: 'Active',
+      shards: 1,
+      replicas: 1,
+      machine: { cpu: 2, ram: 4, ram_unit: 'Binary' },
+      disks: [],
+      created_at: '2022-02-14T10:11:26.567713',
+    }));
+    await writeFile(file, JSON.stringify(rows));
+    const { code, stderr } = await fleetbook(['sync', 'clusters'], { ...env, CLUSTERS_URL: file });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/clusters: not one of its 2 rows can be used/);
+    expect(stderr).toContain('2 unknown_organization: organization "sample" does not exist');
+    expect(stderr).toContain('fleetbook org create sample');
+    expect(await operator('excluded', 'clusters')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('fleetbook rejected clusters'),
+    });
+  });
+
+  it('names a machine that was published and costs nothing now', async () => {
+    await using upstream = await fakeUpstream();
+    const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };
+    priceList(upstream);
+    expect((await fleetbook(['sync', 'price-list'], here)).code).toBe(0);
+    priceList(upstream, (row) => (row.name === 'm3' ? { ...row, price: 0 } : row));
+    const { code, stdout } = await fleetbook(['sync', 'price-list'], here);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^price-list: changed: .*, 1 withdrawn\n/);
+    expect(stdout).toContain('1 zero_price: its price is zero (m3@dc1)');
+    expect(stdout).toContain('fleetbook excluded price-list');
+    const excluded = await operator('excluded', 'price-list');
+    expect(excluded.stdout).toMatch(/^price-list: 1 machines are reported and not published/);
+    expect(excluded.stdout).toMatch(/m3 +dc1 +zero_price +2 +4 GiB +0 EUR\/hour/);
+    expect(JSON.parse((await operator('excluded', 'price-list', '--json')).stdout)).toMatchObject({
+      total: 1,
+      reasons: [{ reason: 'zero_price', count: 1 }],
+      rows: [{ name: 'm3', regionCode: 'dc1' }],
+    });
+  });
+});
