@@ -103,6 +103,20 @@ for (const [name, description] of [
 }
 
 program
+  .command('accept')
+  .argument('<source>', 'id of the source')
+  .argument('<machine>', 'the row that `rejected` shows, e.g. cx22@fsn1')
+  .argument('<amount>', 'the price that `rejected` shows')
+  .option('--reason <text>', 'why, for the record')
+  .option('--by <name>', 'who decides; FLEETBOOK_OPERATOR, or user@host, unless given')
+  .option('--json', 'as JSON')
+  .description('accept one price that is quarantined because it changed by too large a factor')
+  .action(async (source: string, machine: string, amount: string, options) => {
+    const { acceptCommand } = await import('./cli/accept.ts');
+    await acceptCommand(commandEnvironment(process.env), source, machine, amount, options);
+  });
+
+program
   .command('prices')
   .argument('<machine>', 'id of a machine')
   .option('--json', 'as JSON')

@@ -29,7 +29,7 @@ export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   },
   priceRatio: {
     unit: 'factor, from 1',
-    describe: 'by which any one published price may rise or fall',
+    describe: 'by which a published price may rise or fall; few prices beyond it are quarantined',
     shape: z.number().min(1),
   },
   reshapedShare: {
@@ -39,7 +39,7 @@ export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   },
   duplicateShare: {
     unit: 'share of the rows read',
-    describe: 'how many may be listed more than once',
+    describe: 'how many may be listed more than once; few of them are quarantined',
     shape: share,
   },
   incompleteShare: {

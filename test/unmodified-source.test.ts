@@ -99,6 +99,7 @@ describe('a price list that has not changed', () => {
       changed: 0,
       retired: 0,
       rejected: 0,
+      withdrawn: 0,
     });
     expect([await here.written(), await here.machines()]).toEqual(before);
     expect(await here.verified('price-list')).not.toEqual(verified);

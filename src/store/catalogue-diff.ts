@@ -1,6 +1,7 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
 import { type Bounds, rejectUnusable } from './catalogue-reject.ts';
 import type { SessionSql } from './connect.ts';
+import { markJumps } from './price-jumps.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from './rejected.ts';
 
 /** Counts in machines (a type in a region is one). */
@@ -14,11 +15,11 @@ export interface CatalogueDiff {
   readonly repriced: number;
   /** Not reported, and not among the rejected rows. */
   readonly missing: number;
-  /**
-   * The largest factor by which a price that readers see would rise or fall; 1 when none does. By the source's own
-   * amounts, so that an exchange rate is no part of it, unless the currency is another one now.
-   */
+  /** The largest factor by which a price that readers see would rise or fall; 1 when none does. See price-jumps.ts. */
   readonly priceRatio: number;
+  /** Machines whose price goes beyond the batch's `maxRatio`, and how many types these are. */
+  readonly jumps: number;
+  readonly jumpTypes: number;
   /** Published until now and excluded by this batch. */
   readonly withdrawn: number;
   /** Known machines with another cpu, memory or memory unit. */
@@ -29,6 +30,8 @@ export interface CatalogueDiff {
 
 /** What is known of a batch beside its staged rows. */
 export interface StagedBatch extends Bounds {
+  /** A published price that rises or falls by more jumps. */
+  readonly maxRatio: number;
   /** How many staged rows there are. */
   readonly rows: number;
   /** Rows that the adapter could not use. */
@@ -41,8 +44,9 @@ export interface StagedDiff {
   readonly rejected: readonly RejectedKey[];
   /** Staged rows that are left. */
   readonly usable: number;
-  /** Rows of machines that were there more than once. */
+  /** Rows of machines that were there more than once, and how many types these are. */
   readonly duplicates: number;
+  readonly duplicateTypes: number;
 }
 
 interface Source {
@@ -59,7 +63,7 @@ export async function diffStaged(sql: SessionSql, source: Source, batch: StagedB
   await compare(sql, source, batch.maxPrice);
   let { rows } = batch;
   let rejected = batch.rejected;
-  let duplicates = 0;
+  let [duplicates, duplicateTypes] = [0, 0];
   // To look for rows that cannot be used takes half as long as to compare them all, which shows whether there are any.
   if (await mayBeUnusable(sql, source.id, batch)) {
     const unusable = await rejectUnusable(sql, source.providerId, batch);
@@ -69,11 +73,13 @@ export async function diffStaged(sql: SessionSql, source: Source, batch: StagedB
       rows = await countStaged(sql);
     }
     rejected = [...rejected, ...unusable.rejected];
-    duplicates = unusable.duplicates;
+    ({ duplicates, duplicateTypes } = unusable);
   }
   rejected = boundedRejected(rejected);
   await findMissing(sql, rejected);
-  return { diff: await countChanges(sql, source.id), rejected, usable: rows, duplicates };
+  await markJumps(sql, source.id, batch.maxRatio);
+  const diff = await countChanges(sql, source.id);
+  return { diff, rejected, usable: rows, duplicates, duplicateTypes };
 }
 
 /**
@@ -165,7 +171,8 @@ async function findMissing(sql: SessionSql, rejected: readonly RejectedKey[]): P
   await excuseMissing(sql, rejected);
 }
 
-async function countChanges(sql: SessionSql, sourceId: string): Promise<CatalogueDiff> {
+/** What is in `catalogue_diff` and `catalogue_missing`. */
+export async function countChanges(sql: SessionSql, sourceId: string): Promise<CatalogueDiff> {
   const [row] = await sql<
     {
       known: number;
@@ -176,7 +183,9 @@ async function countChanges(sql: SessionSql, sourceId: string): Promise<Catalogu
       withdrawn: number;
       reshaped: number;
       factor: number | null;
-      ratio: string | null;
+      jumps: number;
+      jumpTypes: number;
+      ratio: number | null;
     }[]
   >`
     select
@@ -189,16 +198,13 @@ async function countChanges(sql: SessionSql, sourceId: string): Promise<Catalogu
       count(*) filter (where reshaped and not is_added)::int as reshaped,
       (mode() within group (order by (ram / nullif(old_ram, 0))) filter (where reshaped and not is_added))::float
         as factor,
-      max(greatest(after / before, before / after))
-        filter (where repriced and was_published and is_published and before > 0 and after > 0)::text as ratio
-    from catalogue_diff cross join lateral (
-      select case when source_currency = old_currency then source_amount * ${minutes(sql, 'old_per')} else price end
-          as after,
-        case when source_currency = old_currency then old_amount * ${minutes(sql, 'source_per')} else old_price end
-          as before) compared`;
+      count(*) filter (where jumps)::int as jumps,
+      count(distinct name) filter (where jumps)::int as "jumpTypes",
+      max(ratio)::float as ratio
+    from catalogue_diff`;
   if (!row) throw new Error('unreachable: an aggregate has one row');
   const { ratio, factor, ...counts } = row;
-  return { ...counts, priceRatio: ratio === null ? 1 : Number(ratio), memoryFactor: factor ?? 1 };
+  return { ...counts, priceRatio: ratio ?? 1, memoryFactor: factor ?? 1 };
 }
 
 /**
@@ -218,11 +224,6 @@ async function excuseMissing(sql: SessionSql, rejected: readonly RejectedKey[]):
   if (rejected.some((row) => row.name === undefined && row.regionCode === undefined)) {
     await sql`delete from catalogue_missing where not excused`;
   }
-}
-
-/** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
-function minutes(sql: SessionSql, column: 'source_per' | 'old_per') {
-  return sql`case ${sql(column)} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 }
 
 /** Why machines that readers saw until now are excluded by the diff, the most frequent reason first. */

@@ -13,8 +13,9 @@ export interface Bounds {
 export interface Unusable {
   /** At most a few more than `REJECTED_KEPT` of each kind. */
   readonly rejected: readonly RejectedKey[];
-  /** Rows of machines that were there more than once. */
+  /** Rows of machines that were there more than once, and how many types these are. */
   readonly duplicates: number;
+  readonly duplicateTypes: number;
 }
 
 /** Takes every such row out of the staging table. */
@@ -24,13 +25,15 @@ export async function rejectUnusable(
   { regions, maxPrice }: Bounds,
 ): Promise<Unusable> {
   // What is there twice goes first: of two prices the absurd one is not known to be the wrong one.
-  const { repeated, duplicates } = await rejectRepeated(sql);
+  const { repeated, duplicates, duplicateTypes } = await rejectRepeated(sql);
   const astray = await rejectAstray(sql, providerId, regions);
   const absurd = await rejectAbsurd(sql, maxPrice);
-  return { rejected: [...repeated, ...astray, ...absurd], duplicates };
+  return { rejected: [...repeated, ...astray, ...absurd], duplicates, duplicateTypes };
 }
 
-async function rejectRepeated(sql: SessionSql): Promise<{ repeated: RejectedKey[]; duplicates: number }> {
+async function rejectRepeated(
+  sql: SessionSql,
+): Promise<{ repeated: RejectedKey[]; duplicates: number; duplicateTypes: number }> {
   const twice = await sql<{ regionCode: string; name: string; rows: number }[]>`
     with twice as (
       select region_code, name from staged_offers group by 1, 2 having count(*) > 1
@@ -47,7 +50,8 @@ async function rejectRepeated(sql: SessionSql): Promise<{ repeated: RejectedKey[
       `reported ${row.rows} times in one batch; which one holds cannot be told`,
     ),
   );
-  return { repeated, duplicates: twice.reduce((sum, row) => sum + row.rows, 0) };
+  const duplicates = twice.reduce((sum, row) => sum + row.rows, 0);
+  return { repeated, duplicates, duplicateTypes: new Set(twice.map(({ name }) => name)).size };
 }
 
 /** Rows in a region that is neither the batch's nor the provider's. */

@@ -6,17 +6,20 @@ export interface GuardLimits {
   /** New machines as a share of the known ones; the first run of a source is free. */
   readonly addedShare: number;
   readonly repricedShare: number;
-  /** Factor by which any published price may rise or fall. */
+  /** Factor by which a published price may rise or fall. Beyond it few prices are quarantined; many hold the batch. */
   readonly priceRatio: number;
   /** Share of the known machines whose cpu or memory may change: they hardly ever do, but a unit may be mistaken. */
   readonly reshapedShare: number;
-  /** Share of the rows seen that may be there more than once. */
+  /** Share of the rows seen that may be there more than once. They are quarantined; more hold the batch. */
   readonly duplicateShare: number;
   /** Share of what the upstream announced that may not have arrived. */
   readonly incompleteShare: number;
-  /** Share of the rows seen that may be unusable. */
+  /** Share of the rows seen that may be unusable, and share of them whose price may go beyond `priceRatio`. */
   readonly rejectedShare: number;
-  /** Below this many rows a share says nothing: so many may always go, come, change or be rejected. */
+  /**
+   * Up to this many rows a share says nothing: so many may always go, come, change or be rejected, and so many types,
+   * in however many regions, may be there more than once or jump in price.
+   */
   readonly smallCount: number;
   /** Per hour, in the published currency; a row above it is rejected. */
   readonly maxHourlyPrice: number;
@@ -29,7 +32,7 @@ export const DEFAULT_LIMITS: GuardLimits = {
   repricedShare: 0.5,
   priceRatio: 5,
   reshapedShare: 0.2,
-  duplicateShare: 0.01,
+  duplicateShare: 0.1,
   incompleteShare: 0,
   rejectedShare: 0.1,
   smallCount: 2,
@@ -44,13 +47,19 @@ export interface GuardInput {
   readonly missing: number;
   readonly rejected: number;
   readonly priceRatio: number;
+  /** Machines whose published price would change by more than the limit, and how many types these are. */
+  readonly jumps: number;
+  readonly jumpTypes: number;
   /** Published until now and excluded by this batch. */
   readonly withdrawn: number;
   readonly reshaped: number;
   /** The factor by which the memory of most of the reshaped machines changes; 1 when there is none. */
   readonly memoryFactor: number;
-  /** Rows that were there more than once. */
+  /** Rows that were there more than once, and how many types these are. */
   readonly duplicates: number;
+  readonly duplicateTypes: number;
+  /** Of the rejected rows, those whose price was not taken. */
+  readonly setAside: number;
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
 }
 
@@ -121,17 +130,33 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     limits.reshapedShare,
     `known machines have another size${batch.memoryFactor === 1 ? '' : `: memory × ${batch.memoryFactor.toPrecision(4)}`}`,
   );
-  share('duplicates', batch.duplicates, batch.seen, limits.duplicateShare, 'rows are there more than once');
-  share('rejected', batch.rejected, batch.seen, limits.rejectedShare, 'rows cannot be used');
-  if (batch.priceRatio > limits.priceRatio) {
+  if (batch.duplicateTypes > limits.smallCount) {
+    share('duplicates', batch.duplicates, batch.seen, limits.duplicateShare, 'rows are there more than once');
+  }
+  // Rows that another guard judges are not counted twice.
+  const unusable = batch.rejected - batch.duplicates - batch.setAside;
+  share('rejected', unusable, batch.seen, limits.rejectedShare, 'rows cannot be used');
+  if (!isFew({ rows: batch.jumps, types: batch.jumpTypes }, batch.seen, limits)) {
     broken.push({
       guard: 'price_ratio',
       found: batch.priceRatio,
       limit: limits.priceRatio,
-      detail: `a published price would change by a factor of ${batch.priceRatio.toPrecision(3)}`,
+      detail: `${batch.jumps} of ${batch.seen} rows would change a published price by more than a factor of ${limits.priceRatio}, one by ${batch.priceRatio.toPrecision(3)}`,
     });
   }
   return broken;
+}
+
+/**
+ * Whether rows that are wrong by themselves are so few that they are quarantined while the others are stored. One type
+ * is sold in many regions: a mistake in it is one mistake.
+ */
+export function isFew(
+  { rows, types }: { readonly rows: number; readonly types: number },
+  seen: number,
+  { smallCount, rejectedShare }: Pick<GuardLimits, 'smallCount' | 'rejectedShare'>,
+): boolean {
+  return types <= smallCount || rows / seen <= rejectedShare;
 }
 
 /**

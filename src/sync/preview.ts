@@ -29,7 +29,13 @@ export async function previewCatalogue(options: {
   const { diff } = await diffStaged(
     sql,
     { id: options.sourceId, providerId: options.providerId },
-    { regions: [...fetched.regions.keys()], rows: fetched.offers, rejected: fetched.rejected, maxPrice },
+    {
+      regions: [...fetched.regions.keys()],
+      rows: fetched.offers,
+      rejected: fetched.rejected,
+      maxPrice,
+      maxRatio: options.limits.priceRatio,
+    },
   );
   return { diff, rows: await previewRows(sql, options.limit) };
 }

@@ -1,14 +1,16 @@
 import type { CatalogueItem } from '../sources/source.ts';
-import { diffStaged, withdrawnMachines } from '../store/catalogue-diff.ts';
+import { countChanges, diffStaged, withdrawnMachines } from '../store/catalogue-diff.ts';
 import { lockProvider, writeMachines, writeRegions } from '../store/catalogue-write.ts';
 import type { Store } from '../store/connect.ts';
 import { decide, holdStaged, isStillHeld, supersedeHeld } from '../store/held.ts';
+import { setJumpsAside } from '../store/price-jumps.ts';
 import { writeQuarantine } from '../store/quarantine.ts';
+import { boundedRejected } from '../store/rejected.ts';
 import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
 import { stageStored } from '../store/validators.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
-import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
+import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from './guard.ts';
 import { nothingStored, type SyncResult } from './result.ts';
 import { createStaging, highestPrice, type Pricing, type Progress, stageCatalogue } from './stage.ts';
 
@@ -56,7 +58,7 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const stored = await stageStored(sql, source.id, unmodifiedRegions(fetched.documents));
   const seen = fetched.seen + stored;
   const maxPrice = highestPrice(sync.limits.maxHourlyPrice, sync.pricing);
-  const { diff, rejected, usable, duplicates } = await diffStaged(
+  const compared = await diffStaged(
     sql,
     { id: source.id, providerId: source.provider.id },
     {
@@ -64,13 +66,24 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
       rows: fetched.offers + stored,
       rejected: fetched.rejected,
       maxPrice,
+      maxRatio: sync.limits.priceRatio,
     },
   );
-  const rejectedCount = seen - usable;
+  // An operator who approves a batch takes its prices as they are.
+  const fewJump =
+    !sync.approved && isFew({ rows: compared.diff.jumps, types: compared.diff.jumpTypes }, seen, sync.limits);
+  const jumped = fewJump ? await setJumpsAside(sql, source.id) : { count: 0, rejected: [] };
+  const diff = jumped.count > 0 ? await countChanges(sql, source.id) : compared.diff;
+  const rejected = boundedRejected([...compared.rejected, ...jumped.rejected]);
+  const rejectedCount = seen - compared.usable + jumped.count;
   // What an operator has yet to say is no sign of a broken feed: such rows wait in quarantine.
   const { totals, waiting } = fetched;
   const judged = { seen: seen - waiting, rejected: rejectedCount - waiting };
-  const broken = brokenGuards({ ...diff, ...judged, totals, duplicates }, sync.limits);
+  const { duplicates, duplicateTypes } = compared;
+  const broken = brokenGuards(
+    { ...diff, ...judged, totals, duplicates, duplicateTypes, setAside: jumped.count },
+    sync.limits,
+  );
   const counts: RunCounts = {
     ...NO_COUNTS,
     seen,
@@ -86,7 +99,8 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     regions: fetched.regions.size,
   };
   if (broken.length > 0 && !sync.approved) {
-    await holdStaged(sql, sync.run, broken, fetched.regions, rejected);
+    // The staged rows hold the prices that jump as well: whoever approves the batch approves them.
+    await holdStaged(sql, sync.run, broken, fetched.regions, compared.rejected);
     await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
     await sql`commit`;
     return { outcome: 'held', counts, ...told };

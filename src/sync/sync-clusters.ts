@@ -41,7 +41,11 @@ const NO_MACHINES = {
   withdrawn: 0,
   reshaped: 0,
   memoryFactor: 1,
+  jumps: 0,
+  jumpTypes: 0,
   duplicates: 0,
+  duplicateTypes: 0,
+  setAside: 0,
   totals: [],
 };
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadContent } from '../../src/snapshot/load.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
+import type { SyncResult } from '../../src/sync/result.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from './scene.ts';
 
 /** What one run reports of one machine: its fields, `null` when it does not, `rejected` when it cannot be used. */
@@ -170,7 +171,13 @@ describe('any sequence of catalogues', () => {
           await sideBySide(sequences, async (runs, place) => {
             for (const one of runs) {
               const other = { ...one, order: one.order + 1 + order };
-              expect(await sync(mirror, place, other)).toEqual(await sync(scene, place, one));
+              // Rows of the adapter are rejected in the order in which they come.
+              const inOrder = ({ rejected, ...result }: SyncResult) => ({
+                ...result,
+                rejected: rejected.map(({ key }) => key).sort(),
+              });
+              const [first, second] = [await sync(scene, place, one), await sync(mirror, place, other)];
+              expect(inOrder(second)).toEqual(inOrder(first));
             }
             expect(withoutIds(await stateOf(mirror, place))).toEqual(withoutIds(await stateOf(scene, place)));
           });

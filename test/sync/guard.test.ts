@@ -10,10 +10,14 @@ const GOOD: GuardInput = {
   missing: 0,
   rejected: 0,
   priceRatio: 1,
+  jumps: 0,
+  jumpTypes: 0,
   withdrawn: 0,
   reshaped: 0,
   memoryFactor: 1,
   duplicates: 0,
+  duplicateTypes: 0,
+  setAside: 0,
   totals: [],
 };
 const broken = (batch: Partial<GuardInput>, limits = {}) =>
@@ -30,8 +34,14 @@ describe('a batch', () => {
     ['that reprices more than half', { repriced: 51 }, ['repriced']],
     ['with a tenth unusable', { rejected: 10 }, []],
     ['with more than a tenth unusable', { rejected: 11 }, ['rejected']],
-    ['with a price five times as high', { priceRatio: 5 }, []],
-    ['with a price more than five times as high', { priceRatio: 5.000001 }, ['price_ratio']],
+    ['with a tenth of the prices beyond the factor', { priceRatio: 6, jumps: 10, jumpTypes: 10 }, []],
+    [
+      'with more than a tenth of them beyond it',
+      { priceRatio: 6, jumps: 11, jumpTypes: 11 },
+      ['price_ratio'],
+    ],
+    ['with many prices of two types beyond it', { priceRatio: 6, jumps: 40, jumpTypes: 2 }, []],
+    ['with prices that were set aside', { rejected: 18, setAside: 8 }, []],
     ['that withdraws as many as it may lose', { missing: 10, withdrawn: 10 }, []],
     ['that withdraws one more', { missing: 10, withdrawn: 11 }, ['removed']],
     ['that resizes a fifth', { reshaped: 20 }, []],
@@ -47,8 +57,9 @@ describe('a batch', () => {
       { totals: [{ of: 'types', advertised: 10, fetched: 11 }] },
       ['incomplete'],
     ],
-    ['with two rows twice', { duplicates: 2, rejected: 2 }, []],
-    ['with a page twice', { seen: 120, duplicates: 40, rejected: 10 }, ['duplicates']],
+    ['with two rows twice', { duplicates: 4, duplicateTypes: 2, rejected: 4 }, []],
+    ['with two types twice in many regions', { duplicates: 40, duplicateTypes: 2, rejected: 40 }, []],
+    ['with a page twice', { seen: 120, duplicates: 40, duplicateTypes: 20, rejected: 40 }, ['duplicates']],
     ['with rejected rows that are a tenth of the seen, not of the known', { known: 10, rejected: 10 }, []],
     ['that is the first of its source', { known: 0, added: 100_000, seen: 100_000 }, []],
     ['that is the first and has one bad row of two', { known: 0, added: 1, seen: 2, rejected: 1 }, []],
@@ -59,7 +70,7 @@ describe('a batch', () => {
     ['with rejected rows only', { seen: 100, rejected: 100 }, ['empty', 'rejected']],
     [
       'that is wrong in everything',
-      { missing: 50, added: 150, repriced: 60, rejected: 50, priceRatio: 100 },
+      { missing: 50, added: 150, repriced: 60, rejected: 50, priceRatio: 100, jumps: 60, jumpTypes: 60 },
       ['removed', 'added', 'repriced', 'rejected', 'price_ratio'],
     ],
   ])('%s breaks what it must', (_, batch, guards) => {
@@ -79,14 +90,17 @@ describe('a batch', () => {
   );
 
   it('says what was found, what is allowed and what that means', () => {
-    const found = brokenGuards({ ...GOOD, missing: 30, priceRatio: 60.04 }, DEFAULT_LIMITS);
+    const found = brokenGuards(
+      { ...GOOD, missing: 30, priceRatio: 60.04, jumps: 12, jumpTypes: 12 },
+      DEFAULT_LIMITS,
+    );
     expect(found).toEqual([
       { guard: 'removed', found: 0.3, limit: 0.2, detail: '30 of 100 known rows are not reported any more' },
       {
         guard: 'price_ratio',
         found: 60.04,
         limit: 5,
-        detail: 'a published price would change by a factor of 60.0',
+        detail: '12 of 100 rows would change a published price by more than a factor of 5, one by 60.0',
       },
     ]);
   });

@@ -24,6 +24,8 @@ export interface RunSettings {
   readonly limits?: Partial<GuardLimits>;
   readonly approved?: boolean;
   readonly missingIsDeleted?: boolean;
+  /** Under which validators are kept. */
+  readonly reading?: string;
   /** A run that has begun already. */
   readonly run?: Run;
 }
@@ -133,6 +135,7 @@ export async function openScene(): Promise<Scene> {
     limits: { ...DEFAULT_LIMITS, ...settings.limits },
     now,
     ...(settings.approved === undefined ? {} : { approved: settings.approved }),
+    ...(settings.reading === undefined ? {} : { reading: settings.reading }),
     ...(settings.missingIsDeleted === undefined ? {} : { missingIsDeleted: settings.missingIsDeleted }),
   });
   const failed = (run: Run) => async (error: unknown) => {
