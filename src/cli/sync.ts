@@ -29,7 +29,8 @@ export async function syncCommand(
   const expected = await lastSeen(tier.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
   const result = await tier.runSource(source, { progress: bar.update }).finally(bar.end);
-  const stores = result.outcome === 'changed' || result.outcome === 'unchanged';
+  const { outcome, counts } = result;
+  const stores = outcome === 'held' ? counts.added + counts.changed > 0 : outcome !== 'superseded';
   const published = stores && (await publishNow(tier));
   if (options.json) {
     printJson({ source: sourceId, ...result, reasons: groupReasons(result.rejected), published });
@@ -39,9 +40,8 @@ export async function syncCommand(
   if (failure !== undefined) throw new CommandFailure([failure, ...aside].join('\n'));
   if (options.json) return;
   const unread = unreadRegions(result);
-  const outcome = unread === undefined ? result.outcome : `${result.outcome}, with ${unread}`;
   console.log(
-    `${sourceId}: ${outcome}: ${countsOf(result)}${published ? '' : '; the cache is away and gets it later'}`,
+    `${sourceId}: ${outcome}${unread === undefined ? '' : `, with ${unread}`}: ${countsOf(result)}${published ? '' : '; the cache is away and gets it later'}`,
   );
   for (const line of aside) console.log(line);
 }
@@ -54,11 +54,15 @@ function countsOf({ counts }: SyncResult): string {
 
 /** Why the run is no success: nothing of it, or not all of it, has come to readers. */
 function failureOf(sourceId: string, result: SyncResult): string | undefined {
-  const { seen, rejected } = result.counts;
+  const { seen, added, changed, rejected } = result.counts;
   switch (result.outcome) {
     case 'held': {
       const why = result.broken.map((guard) => guard.detail).join('; ');
-      return `${sourceId}: held for a decision: ${why}. Readers keep the last good catalogue; see: fleetbook hold show ${sourceId}`;
+      const rest =
+        added + changed > 0
+          ? `${added} new and ${changed} changed are stored, the rest waits`
+          : 'Readers keep the last good catalogue';
+      return `${sourceId}: held for a decision: ${why}. ${rest}; see: fleetbook hold show ${sourceId}`;
     }
     case 'superseded':
       return `${sourceId}: another run began meanwhile; it counts`;

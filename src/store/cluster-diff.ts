@@ -162,11 +162,31 @@ export async function computeClusterDiff(
     where (m.organization, m.source_key) in (select organization, key from j where organization is not null)
       or m.source_key in (select key from j where organization is null)`;
   if (rejected.includes(OTHERS)) await sql`delete from cluster_missing where not excused`;
-  const [row] = await sql<ClusterDiff[]>`
+  const [row] = await sql<Pick<ClusterDiff, 'known' | 'missing'>[]>`
     select
       (select count(*)::int from clusters where source_id = ${sourceId} and retired_at is null) as known,
-      (select count(*)::int from cluster_missing where not excused) as missing,
-      count(*) filter (where is_new or was_retired)::int as added,
+      (select count(*)::int from cluster_missing where not excused) as missing`;
+  if (!row) throw new Error('unreachable: a select without a table has one row');
+  return { ...row, ...(await countChanges(sql)) };
+}
+
+/**
+ * Leaves in the diff what is safe without a removal that waits for an operator: nothing is missed, and what would come
+ * under a missing cluster's name or slug waits as well, since it may be the same cluster under another key.
+ * @returns what is left
+ */
+export async function setRemovalAside(sql: SessionSql): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
+  await sql`
+    delete from cluster_diff d using cluster_missing g, clusters c
+    where not g.excused and c.id = g.cluster_id and c.organization_id = d.organization_id
+      and (c.slug = d.item ->> 'slug' or (d.is_new or d.was_retired) and lower(c.name) = lower(d.item ->> 'name'))`;
+  await sql`delete from cluster_missing where not excused`;
+  return countChanges(sql);
+}
+
+async function countChanges(sql: SessionSql): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
+  const [row] = await sql<Pick<ClusterDiff, 'added' | 'changed'>[]>`
+    select count(*) filter (where is_new or was_retired)::int as added,
       count(*) filter (where differs and not is_new and not was_retired)::int as changed
     from cluster_diff`;
   if (!row) throw new Error('unreachable: an aggregate has one row');

@@ -148,6 +148,15 @@ export async function writeClusters(
   now: string,
   runsUntilRetired: number,
 ): Promise<number> {
+  // First, since their slugs are free then.
+  await sql`
+    update clusters c set missed_runs = case when g.excused then 0 else missed_runs + 1 end
+    from cluster_missing g where c.id = g.cluster_id and (not g.excused or c.missed_runs > 0)`;
+  const retired = await sql<{ organizationId: number }[]>`
+    update clusters c set retired_at = ${now}::timestamptz
+    from cluster_missing g
+    where c.id = g.cluster_id and not g.excused and c.missed_runs >= ${runsUntilRetired}
+    returning c.organization_id as "organizationId"`;
   await sql`
     insert into disk_types (organization_id, region_id, name, unit, price, source_amount, source_per, source_currency)
     select distinct on (d.organization_id, d.region_id, k.name, k.unit, k.amount, k.per, k.currency)
@@ -197,15 +206,6 @@ export async function writeClusters(
     from cluster_diff d cross join lateral ${disksOf(sql)} k
     join disk_types t on t.organization_id = d.organization_id and t.region_id = d.region_id and t.name = k.name
       and t.unit = k.unit and t.source_amount = k.amount and t.source_per = k.per and t.source_currency = k.currency`;
-
-  await sql`
-    update clusters c set missed_runs = case when g.excused then 0 else missed_runs + 1 end
-    from cluster_missing g where c.id = g.cluster_id and (not g.excused or c.missed_runs > 0)`;
-  const retired = await sql<{ organizationId: number }[]>`
-    update clusters c set retired_at = ${now}::timestamptz
-    from cluster_missing g
-    where c.id = g.cluster_id and not g.excused and c.missed_runs >= ${runsUntilRetired}
-    returning c.organization_id as "organizationId"`;
   await sql`
     update organizations set clusters_version = clusters_version + 1
     where id in (
@@ -239,12 +239,12 @@ const SLUGS_AT_ONCE = 2000;
 
 export interface SlugBatch {
   readonly rows: readonly SlugRow[];
-  /** Slugs of these organizations' clusters that the batch does not touch. */
+  /** Slugs of these organizations' clusters that the batch neither touches nor retires. */
   readonly taken: readonly { readonly organizationId: number; readonly slug: string }[];
 }
 
 /** The clusters that need a slug, in the fixed order in which slugs are given, some organizations at a time. */
-export async function* slugBatches(sql: SessionSql): AsyncGenerator<SlugBatch> {
+export async function* slugBatches(sql: SessionSql, runsUntilRetired: number): AsyncGenerator<SlugBatch> {
   const ids = await sql<{ id: number }[]>`select distinct organization_id as id from cluster_diff order by 1`;
   for (let from = 0; from < ids.length; from += SLUGS_AT_ONCE) {
     const organizations = ids.slice(from, from + SLUGS_AT_ONCE).map(({ id }) => id);
@@ -256,7 +256,10 @@ export async function* slugBatches(sql: SessionSql): AsyncGenerator<SlugBatch> {
     const taken = await sql<{ organizationId: number; slug: string }[]>`
       select c.organization_id as "organizationId", c.slug from clusters c
       where c.retired_at is null and c.organization_id = any(${organizations}::int[])
-        and not exists (select from cluster_diff d where d.cluster_id = c.id)`;
+        and not exists (select from cluster_diff d where d.cluster_id = c.id)
+        and not exists (
+          select from cluster_missing g
+          where g.cluster_id = c.id and not g.excused and c.missed_runs + 1 >= ${runsUntilRetired})`;
     yield { rows, taken };
   }
 }

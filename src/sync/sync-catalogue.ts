@@ -101,6 +101,7 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   if (broken.length > 0 && !sync.approved) {
     // The staged rows hold the prices that jump as well: whoever approves the batch approves them.
     await holdStaged(sql, sync.run, broken, fetched.regions, compared.rejected);
+    const counts = { ...NO_COUNTS, seen, rejected: rejectedCount };
     await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
     await sql`commit`;
     return { outcome: 'held', counts, ...told };

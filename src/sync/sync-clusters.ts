@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import { pricePerMinute } from '../domain/price.ts';
 import type { ClusterItem, DocumentItem } from '../sources/source.ts';
-import { computeClusterDiff, createClusterStaging, rejectStagedClusters } from '../store/cluster-diff.ts';
+import {
+  computeClusterDiff,
+  createClusterStaging,
+  rejectStagedClusters,
+  setRemovalAside,
+} from '../store/cluster-diff.ts';
 import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
 import { copyField, copyLines } from '../store/copy.ts';
@@ -50,7 +55,8 @@ const NO_MACHINES = {
 };
 
 /**
- * Stores what a control plane reports: fetch → stage → diff → guard → write, the last three in one transaction.
+ * Stores what a control plane reports: fetch → stage → diff → guard → write, the last three in one transaction. Where
+ * too much is missing and nothing else is wrong, what came and changed is stored, and the removal alone is held.
  * @throws SourceError when the source cannot be read whole; nothing is stored then.
  */
 export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
@@ -82,32 +88,33 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const broken = brokenGuards(input, { ...sync.limits, addedShare: Number.POSITIVE_INFINITY }).filter(
     (guard) => guard.guard !== 'empty' || diff.known > 0,
   );
-  const counts: RunCounts = {
-    ...NO_COUNTS,
-    seen: fetched.seen,
-    added: diff.added,
-    changed: diff.changed,
-    rejected: rejectedCount,
-  };
   const told = { broken, rejected, withdrawn: [], regions: 0 };
-  if (broken.length > 0 && !sync.approved) {
-    await holdStagedClusters(sql, sync.run, broken, rejected);
-    await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
+  const ended = async (outcome: SyncResult['outcome'], stored: Partial<RunCounts>): Promise<SyncResult> => {
+    const counts = { ...NO_COUNTS, ...stored, seen: fetched.seen, rejected: rejectedCount };
+    const why = outcome === 'held' ? broken.map(({ detail }) => detail).join('; ') : undefined;
+    await finishRun(sql, sync.run, outcome, counts, now, why);
     await sql`commit`;
-    return { outcome: 'held', counts, ...told };
+    return { outcome, counts, ...told };
+  };
+  const held = broken.length > 0 && !sync.approved;
+  if (held) {
+    // All of it: whoever approves the batch removes what is missing from the whole of what there is.
+    await holdStagedClusters(sql, sync.run, broken, rejected);
+    if (broken.some(({ guard }) => guard !== 'removed')) return await ended('held', {});
   }
-  const changed = diff.changed + (await resolveReferences(sql));
-  for await (const { rows, taken } of slugBatches(sql)) await setSlugs(sql, assignSlugs(rows, taken));
+  const { added, changed: differing } = held ? await setRemovalAside(sql) : diff;
+  const changed = differing + (await resolveReferences(sql));
   const untilRetired = sync.missingIsDeleted ? 1 : runsUntilRetired(sync.approved);
+  for await (const { rows, taken } of slugBatches(sql, untilRetired))
+    await setSlugs(sql, assignSlugs(rows, taken));
   const retired = await writeClusters(sql, sync.run.sourceId, now, untilRetired);
   await writeQuarantine(sql, sync.run.sourceId, rejected);
-  await keepVersions(sql, sync.run.sourceId, sync.reading, fetched.documents, rejected);
+  // What is held has to be read again: its document says more than what is stored.
+  await keepVersions(sql, sync.run.sourceId, held ? undefined : sync.reading, fetched.documents, rejected);
+  if (held) return await ended('held', { added, changed });
   if (sync.heldBatch !== undefined) await decide(sql, sync.heldBatch, 'approved');
   else if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
-  const outcome = diff.added + changed + retired > 0 ? 'changed' : 'unchanged';
-  await finishRun(sql, sync.run, outcome, { ...counts, changed, retired }, now);
-  await sql`commit`;
-  return { outcome, counts: { ...counts, changed, retired }, ...told };
+  return await ended(added + changed + retired > 0 ? 'changed' : 'unchanged', { added, changed, retired });
 }
 
 interface FetchedClusters {

@@ -116,7 +116,7 @@ describe('stored clusters', () => {
 
     expect(await scene.clusters(held, { approved: true })).toMatchObject({
       outcome: 'changed',
-      counts: { changed: 5 },
+      counts: { changed: 0, retired: 4 },
     });
     expect(await decide(scene.store.sql, batch.id, 'approved')).toBe(true);
     expect(
