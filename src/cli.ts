@@ -2,6 +2,7 @@
 import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { addAdministration } from './cli/administration.ts';
+import { addHold } from './cli/decisions.ts';
 import { commandEnvironment } from './cli/environment.ts';
 import { VERSION } from './package.ts';
 import { BadSetting } from './settings.ts';
@@ -125,37 +126,7 @@ program
     await (await import('./cli/prices.ts')).pricesCommand(commandEnvironment(process.env), machine, options);
   });
 
-const hold = program.command('hold').description('batches that a guard held for a decision');
-hold
-  .command('list')
-  .option('--json', 'as JSON')
-  .description('show what is held and why')
-  .action(async (options: { json?: boolean }) => {
-    await (await import('./cli/hold.ts')).holdList(commandEnvironment(process.env), options);
-  });
-hold
-  .command('show')
-  .argument('<source>', 'id of the source')
-  .option('--json', 'as JSON')
-  .description('show what the held batch would change')
-  .action(async (source: string, options: { json?: boolean }) => {
-    await (await import('./cli/hold.ts')).holdShow(commandEnvironment(process.env), source, options);
-  });
-for (const decision of ['approve', 'reject'] as const) {
-  hold
-    .command(decision)
-    .argument('<source>', 'id of the source')
-    .option('--json', 'as JSON')
-    .description(decision === 'approve' ? 'store the held batch' : 'drop the held batch')
-    .action(async (source: string, options: { json?: boolean }) => {
-      await (await import('./cli/hold.ts')).holdDecide(
-        commandEnvironment(process.env),
-        source,
-        decision,
-        options,
-      );
-    });
-}
+addHold(program.command('hold').description('batches that a guard held for a decision'));
 
 addAdministration(program);
 

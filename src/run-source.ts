@@ -13,14 +13,15 @@ import {
   type WatchContext,
 } from './sources/source.ts';
 import type { KnownVersions } from './sources/versions.ts';
+import type { Decider } from './store/accepted-prices.ts';
 import type { Store } from './store/connect.ts';
-import { heldItems } from './store/held.ts';
+import { type BatchDecision, heldItems } from './store/held.ts';
 import { type KnownProvider, providerNamed } from './store/providers.ts';
 import { finishRun, type Run, registerSource } from './store/runs.ts';
 import { StatementTimeout, statementTimeout } from './store/statement-timeout.ts';
 import { storedVersions } from './store/validators.ts';
 import { currentPricing } from './sync/currency.ts';
-import { type Preview, previewCatalogue } from './sync/preview.ts';
+import { type Preview, previewCatalogue, previewClusters } from './sync/preview.ts';
 import type { SyncResult } from './sync/result.ts';
 import type { Pricing, Progress } from './sync/stage.ts';
 import { syncCatalogue } from './sync/sync-catalogue.ts';
@@ -139,14 +140,38 @@ export async function approveHeld(
   store: Store,
   source: SourceConfig,
   batchId: number,
+  decider: Decider,
+): Promise<SyncResult> {
+  return storeDecided(config, store, source, { kind: 'approve', batchId, decider });
+}
+
+/**
+ * Stores what there was before a batch was approved. `superseded` when that cannot be had any more: a run has stored or
+ * held something since, or somebody else has taken the approval back.
+ */
+export async function undoApproval(
+  config: Config,
+  store: Store,
+  source: SourceConfig,
+  batchId: number,
+  decider: Decider,
+): Promise<SyncResult> {
+  return storeDecided(config, store, source, { kind: 'undo', batchId, decider });
+}
+
+async function storeDecided(
+  config: Config,
+  store: Store,
+  source: SourceConfig,
+  decision: BatchDecision,
 ): Promise<SyncResult> {
   return recorded(config, store, source, {}, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
-    const common = { store, run, pricing, limits, approved: true, heldBatch: batchId, now };
-    // The items were written by the sync that held them, whole as they are to be stored.
-    const items = heldItems(store.sql, batchId);
+    const common = { store, run, pricing, limits, approved: true, decision, now };
+    // They were written by the run that held them, or by the approval: whole as they are to be stored.
+    const items = storableItems(store, decision.batchId);
     return source.kind === 'catalogue'
       ? syncCatalogue({
           ...common,
@@ -157,24 +182,32 @@ export async function approveHeld(
   });
 }
 
-/** What a held batch of machines would change now; undefined for other batches, which are lists of clusters. */
+/** Without the quarantine before an approval, which is stored as it was. */
+async function* storableItems(store: Store, batchId: number): AsyncGenerator<unknown> {
+  for await (const item of heldItems(store.sql, batchId)) {
+    if ((item as { kind: string }).kind !== 'quarantined') yield item;
+  }
+}
+
+/** What a held batch would change now. @param limit rows of each kind of change; undefined for all */
 export async function previewHeld(
   config: Config,
   store: Store,
   source: SourceConfig,
   batchId: number,
-  limit: number,
-): Promise<Preview | undefined> {
-  if (source.kind !== 'catalogue') return undefined;
-  return previewCatalogue({
-    store,
-    sourceId: source.id,
-    providerId: (await providerOf(store, source)).id,
-    items: heldItems(store.sql, batchId) as AsyncIterable<CatalogueItem>,
-    pricing: await currentPricing(store, config.settings, new Date()),
-    limits: source.limits,
-    limit,
-  });
+  limit: number | undefined,
+): Promise<Preview> {
+  const items = heldItems(store.sql, batchId);
+  const pricing = await currentPricing(store, config.settings, new Date());
+  const common = { store, sourceId: source.id, pricing, limit };
+  return source.kind === 'catalogue'
+    ? previewCatalogue({
+        ...common,
+        providerId: (await providerOf(store, source)).id,
+        items: items as AsyncIterable<CatalogueItem>,
+        limits: source.limits,
+      })
+    : previewClusters({ ...common, items: items as AsyncIterable<ClusterItem<ReportedCluster>> });
 }
 
 async function recorded(

@@ -3,7 +3,7 @@ import { type Config, readConfig, type SourceConfig } from '../src/config.ts';
 import { approveHeld } from '../src/run-source.ts';
 import { decide, pendingBatches, supersedeHeld } from '../src/store/held.ts';
 import { untilWaiting } from './support/waiting.ts';
-import { offers, openScene, region, type Scene } from './sync/scene.ts';
+import { OPERATOR, offers, openScene, region, type Scene } from './sync/scene.ts';
 
 const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
 
@@ -30,7 +30,7 @@ describe('an operator who approves a held batch', () => {
     const [batch] = await pendingBatches(scene.store.sql);
     return batch?.id ?? expect.unreachable('it is held');
   }
-  const approve = (batch: number) => approveHeld(config, scene.store, linode, batch);
+  const approve = (batch: number) => approveHeld(config, scene.store, linode, batch, OPERATOR);
   const known = async () => (await scene.sql`select from machines where retired_at is null`).count;
   const statuses = async () =>
     (await scene.sql<{ status: string }[]>`select status from held_batches order by id`).map(
@@ -41,6 +41,8 @@ describe('an operator who approves a held batch', () => {
     const batch = await heldBatch();
     expect(await approve(batch)).toMatchObject({ outcome: 'changed', counts: { seen: 5, retired: 5 } });
     expect([await known(), await statuses()]).toEqual([5, ['approved']]);
+    // What was before is kept until the next run.
+    await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
     expect((await scene.sql`select from held_items`).count).toBe(0);
   });
 
@@ -61,7 +63,7 @@ describe('an operator who approves a held batch', () => {
     const batch = await heldBatch();
     await using other = scene.store.session();
     await other.sql`begin`;
-    expect(await decide(other.sql, batch, 'rejected')).toBe(true);
+    expect(await decide(other.sql, batch, 'rejected', OPERATOR)).toBe(true);
     const approved = approve(batch);
     await untilWaiting(scene.sql, 1);
     await other.sql`commit`;

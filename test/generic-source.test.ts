@@ -57,6 +57,7 @@ it('a provider that only the configuration names is made with its first run, and
     changed: 0,
     retired: 0,
     rejected: 0,
+    withdrawn: 0,
   });
   const made = [{ id: 1000, name: 'Acme Cloud', listed: true }];
   expect(await providers()).toEqual(made);

@@ -63,6 +63,7 @@ async function scene() {
         tier.store,
         named(id),
         batch?.id ?? expect.unreachable('none held'),
+        { by: 'ada@desk', reason: undefined },
       );
     },
     kept: async () =>

@@ -1,136 +1,152 @@
-import type { WriteTier } from '../compose-write.ts';
-import type { Config, Environment, SourceConfig } from '../config.ts';
-import { approveHeld, previewHeld } from '../run-source.ts';
-import type { PreviewRow } from '../store/catalogue-diff.ts';
-import { decide, type HeldBatch, pendingBatches } from '../store/held.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
+import type { Environment } from '../config.ts';
+import { approveHeld, previewHeld, undoApproval } from '../run-source.ts';
+import { batchRecords, decide, pendingBatches, undoRejection } from '../store/held.ts';
+import { confirm } from './confirm.ts';
+import { CommandFailure } from './failure.ts';
+import {
+  configured,
+  decision as decisionOf,
+  namedBatch,
+  overtaken,
+  pendingBatch,
+  readBatch,
+  recordOf,
+} from './hold-batch.ts';
+import { headline, previewText, summary } from './hold-preview.ts';
+import { type DeciderOptions, decider } from './operator.ts';
+import { type PageOptions, pageLimit } from './paging.ts';
 import { printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
-/** Rows of each kind of change that `hold show` prints. */
-const SHOWN = 20;
+export interface DecideOptions extends DeciderOptions {
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
 
-export async function holdList(env: Environment, options: { json?: boolean }): Promise<void> {
+/** What waits; with `all` what was decided as well: when, by whom and why. */
+export async function holdList(env: Environment, options: { json?: boolean; all?: boolean }): Promise<void> {
   const { tier } = openWriteTier(env);
   await using _ = tier;
-  const batches = await pendingBatches(tier.store.sql);
+  const { sql } = tier.store;
+  const batches = options.all ? await batchRecords(sql, undefined) : await pendingBatches(sql);
   if (options.json) {
     printJson(batches);
     return;
   }
-  if (batches.length === 0) console.log('nothing is held');
-  for (const batch of batches) console.log(headline(batch));
+  if (batches.length === 0) console.log(options.all ? 'nothing was ever held' : 'nothing is held');
+  for (const batch of batches) {
+    console.log(headline(batch));
+    if (options.all) console.log(`  ${decisionOf(batch)}`);
+  }
 }
 
-export async function holdShow(env: Environment, source: string, options: { json?: boolean }): Promise<void> {
+export async function holdShow(
+  env: Environment,
+  source: string,
+  named: string | undefined,
+  options: PageOptions,
+): Promise<void> {
+  const limit = pageLimit(options);
   const { config, tier } = openWriteTier(env);
   await using _ = tier;
-  const batch = await pendingBatch(tier, source);
-  const preview = await previewHeld(config, tier.store, configured(config, source), batch.id, SHOWN);
+  const { sql } = tier.store;
+  const batch =
+    named === undefined ? await pendingBatch(sql, source) : await recordOf(sql, source, readBatch(named));
+  if (batch.status !== 'pending') {
+    throw new CommandFailure(
+      `${source}: batch ${batch.id} does not wait any more: ${decisionOf(batch)}; what waits is in: fleetbook hold list`,
+    );
+  }
+  const preview = await previewHeld(config, tier.store, configured(config, source), batch.id, limit);
   if (options.json) {
     printJson({ ...batch, ...preview });
     return;
   }
   console.log(headline(batch));
-  if (!preview) return;
-  const { known, added, changed, repriced, missing } = preview.diff;
-  console.log(`${known} known: ${missing} gone, ${changed} changed (${repriced} in price), ${added} new\n`);
-  process.stdout.write(previewTable(preview.rows));
-  console.log(`\nfleetbook hold approve ${source}   stores it\nfleetbook hold reject ${source}    drops it`);
+  process.stdout.write(previewText(preview, limit));
+  console.log(
+    `\nfleetbook hold approve ${source} ${batch.id}   stores it\nfleetbook hold reject ${source} ${batch.id}    drops it`,
+  );
 }
 
 export async function holdDecide(
   env: Environment,
   source: string,
+  named: string | undefined,
   decision: 'approve' | 'reject',
-  options: { json?: boolean } = {},
+  options: DecideOptions = {},
 ): Promise<void> {
   const { config, tier } = openWriteTier(env);
   await using _ = tier;
-  const batch = await pendingBatch(tier, source);
+  const { sql } = tier.store;
+  const by = decider(config, options);
+  const batch = await namedBatch(sql, source, named, decision);
+  if (!options.yes && process.stdin.isTTY) {
+    console.error(headline(batch));
+    if (decision === 'approve') {
+      console.error(summary(await previewHeld(config, tier.store, configured(config, source), batch.id, 1)));
+    }
+    const question = `This ${decision === 'approve' ? 'stores' : 'drops'} batch ${batch.id} of ${source}.`;
+    await confirm(question, 'nothing is decided', process.stdin, process.stderr);
+  }
   if (decision === 'reject') {
-    if (!(await decide(tier.store.sql, batch.id, 'rejected'))) throw overtaken(source);
-    if (options.json) return printJson({ source, batch: batch.id, decision: 'rejected' });
-    console.log(`${source}: batch ${batch.id} is rejected; readers keep the last good catalogue`);
+    if (!(await decide(sql, batch.id, 'rejected', by))) throw await overtaken(sql, source);
+    if (options.json) return printJson({ source, batch: batch.id, decision: 'rejected', ...by });
+    console.log(
+      `${source}: batch ${batch.id} is rejected; readers keep the last good catalogue. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
+    );
     return;
   }
-  const result = await approveHeld(config, tier.store, configured(config, source), batch.id);
-  if (result.outcome === 'superseded') throw overtaken(source);
+  const result = await approveHeld(config, tier.store, configured(config, source), batch.id, by);
+  if (result.outcome === 'superseded') throw await overtaken(sql, source);
   const { added, changed, retired } = result.counts;
   const published = await publishNow(tier);
   if (options.json) {
-    return printJson({ source, batch: batch.id, decision: 'approved', counts: result.counts, published });
+    const { counts } = result;
+    return printJson({ source, batch: batch.id, decision: 'approved', ...by, counts, published });
   }
   console.log(
-    `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}`,
+    `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
   );
 }
 
-const overtaken = (source: string) =>
-  new CommandFailure(
-    `${source}: nothing is decided: a run began meanwhile, or somebody else has decided; look at \`fleetbook hold list\` again`,
+/** Takes a decision back, as long as no run of the source has stored or held anything since. */
+export async function holdUndo(
+  env: Environment,
+  source: string,
+  named: string,
+  options: DecideOptions = {},
+): Promise<void> {
+  const { config, tier } = openWriteTier(env);
+  await using _ = tier;
+  const { sql } = tier.store;
+  const by = decider(config, options);
+  const batch = await recordOf(sql, source, readBatch(named));
+  if (!batch.reversible) {
+    const decided = batch.status === 'approved' || batch.status === 'rejected';
+    throw new CommandFailure(
+      decided
+        ? `${source}: batch ${batch.id} was ${decisionOf(batch)}; a run has stored or held something since, so what was before is not known any more. The next run of the source stores what it reads, or is held: fleetbook sync ${source}`
+        : `${source}: there is no decision about batch ${batch.id} to take back: ${decisionOf(batch)}`,
+    );
+  }
+  if (!options.yes && process.stdin.isTTY) {
+    console.error(`${headline(batch)}\n${decisionOf(batch)}`);
+    await confirm(`This takes the decision back.`, 'nothing is undone', process.stdin, process.stderr);
+  }
+  if (batch.status === 'rejected') {
+    if (!(await undoRejection(sql, batch.id, by))) throw await overtaken(sql, source);
+    if (options.json) return printJson({ source, batch: batch.id, undone: 'rejected', ...by });
+    console.log(`${source}: batch ${batch.id} waits again: fleetbook hold show ${source}`);
+    return;
+  }
+  const result = await undoApproval(config, tier.store, configured(config, source), batch.id, by);
+  if (result.outcome === 'superseded') throw await overtaken(sql, source);
+  const { counts } = result;
+  const published = await publishNow(tier);
+  if (options.json)
+    return printJson({ source, batch: batch.id, undone: 'approved', ...by, counts, published });
+  console.log(
+    `${source}: readers have again what there was before batch ${batch.id}: ${counts.added} came back, ${counts.changed} changed back, ${counts.retired} retired. The next run asks again if the source says the same`,
   );
-
-async function pendingBatch(tier: WriteTier, source: string): Promise<HeldBatch> {
-  const batches = await pendingBatches(tier.store.sql);
-  const batch = batches.find(({ sourceId }) => sourceId === source);
-  if (batch) return batch;
-  const others = batches.map(({ sourceId }) => sourceId);
-  throw new UsageFailure(
-    `nothing of "${source}" is held${others.length > 0 ? `; held are ${others.join(', ')}` : ''}`,
-  );
-}
-
-/** The source's configuration says how its batch is to be read. */
-function configured(config: Config, id: string): SourceConfig {
-  const source = config.sources.find((candidate) => candidate.id === id);
-  if (source) return source;
-  throw new UsageFailure(
-    `source "${id}" is not configured here; give its settings, e.g. as the worker has them`,
-  );
-}
-
-function headline(batch: HeldBatch): string {
-  const why = batch.broken.map(({ detail }) => detail).join('; ');
-  return `${batch.sourceId}: batch ${batch.id} of ${batch.createdAt}, ${batch.items} rows: ${why}`;
-}
-
-const SIGNS: Record<PreviewRow['change'], string> = {
-  gone: '-',
-  excluded: '-',
-  price: '~',
-  shape: '~',
-  published: '+',
-  new: '+',
-};
-
-/** One line a machine: what happens to it, and its price before and after. */
-export function previewTable(rows: readonly PreviewRow[]): string {
-  const cells = rows.map((row) => [
-    `${SIGNS[row.change]} ${row.change}`,
-    `${row.name} @ ${row.regionCode}`,
-    priceChange(row),
-    row.detail,
-  ]);
-  const widths = [0, 1, 2].map((column) => Math.max(0, ...cells.map((row) => row[column]?.length ?? 0)));
-  return cells
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('');
-}
-
-function priceChange({ oldPrice, newPrice }: PreviewRow): string {
-  if (oldPrice === null || newPrice === null || oldPrice === newPrice) return hourly(newPrice ?? oldPrice);
-  const factor = oldPrice > 0 ? ` (× ${(newPrice / oldPrice).toPrecision(3)})` : '';
-  return `${hourly(oldPrice)} → ${hourly(newPrice)}${factor}`;
-}
-
-/** Per hour, which is how people know prices. */
-function hourly(perMinute: number | null): string {
-  return perMinute === null ? '' : `${Number((perMinute * 60).toPrecision(5))}/h`;
 }

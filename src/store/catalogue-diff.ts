@@ -245,28 +245,49 @@ export interface PreviewRow {
   readonly detail: string;
 }
 
-/** What the diff would do to what readers see, the largest change of price first; at most `limit` rows a kind. */
-export async function previewRows(sql: SessionSql, limit: number): Promise<PreviewRow[]> {
-  return sql<PreviewRow[]>`
-    with changes as (
-      select case when is_added then 'new'
-          when was_published and not is_published then 'excluded'
-          when is_published and not was_published then 'published'
-          when reshaped then 'shape' else 'price' end as change,
-        region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice",
-        case when reshaped and not is_added
-            then format('%s cpu, %s %s → %s cpu, %s %s', old_cpu, old_ram, old_ram_unit, cpu, ram, ram_unit)
-          else coalesce(excluded_reason, '') end as detail
-      from catalogue_diff
-      where differs and (was_published or is_published)
-      union all
-      select 'gone', region_code, name, null, null, '' from catalogue_missing where was_published and not excused
-    ), ranked as (
+export interface CataloguePreview {
+  /** The largest change of price first. */
+  readonly rows: readonly PreviewRow[];
+  /** How many rows there are of each kind of change. */
+  readonly totals: Readonly<Partial<Record<PreviewRow['change'], number>>>;
+  /** Machines that change and that readers saw neither before nor after. */
+  readonly unseen: number;
+}
+
+/** What the diff would do to what readers see; at most `limit` rows of each kind, undefined for all. */
+export async function cataloguePreview(
+  sql: SessionSql,
+  limit: number | undefined,
+): Promise<CataloguePreview> {
+  await sql`
+    create temporary table catalogue_changes on commit drop as
+    select case when is_added then 'new'
+        when was_published and not is_published then 'excluded'
+        when is_published and not was_published then 'published'
+        when reshaped then 'shape' else 'price' end as change,
+      was_published or is_published as is_seen, region_code, name, old_price, price,
+      case when reshaped and not is_added
+          then format('%s cpu, %s %s → %s cpu, %s %s', old_cpu, old_ram, old_ram_unit, cpu, ram, ram_unit)
+        else coalesce(excluded_reason, '') end as detail
+    from catalogue_diff where differs
+    union all
+    select 'gone', was_published, region_code, name, null, null, '' from catalogue_missing where not excused`;
+  const counts = await sql<{ change: PreviewRow['change']; seen: number; unseen: number }[]>`
+    select change, count(*) filter (where is_seen)::int as seen, count(*) filter (where not is_seen)::int as unseen
+    from catalogue_changes group by 1 order by 1`;
+  const rows = await sql<PreviewRow[]>`
+    with ranked as (
       select *, row_number() over (
-        partition by change order by abs(ln(nullif("newPrice", 0) / nullif("oldPrice", 0))) desc nulls last,
-        "regionCode" collate "C", name collate "C") as rank
-      from changes
+        partition by change order by abs(ln(nullif(price, 0) / nullif(old_price, 0))) desc nulls last,
+        region_code collate "C", name collate "C") as rank
+      from catalogue_changes where is_seen
     )
-    select change, "regionCode", name, "oldPrice", "newPrice", detail from ranked where rank <= ${limit}
+    select change, region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice", detail
+    from ranked where rank <= ${limit ?? null}::bigint or ${limit === undefined}
     order by array_position(array['gone', 'excluded', 'price', 'shape', 'published', 'new'], change), rank`;
+  return {
+    rows,
+    totals: Object.fromEntries(counts.flatMap(({ change, seen }) => (seen > 0 ? [[change, seen]] : []))),
+    unseen: counts.reduce((sum, { unseen }) => sum + unseen, 0),
+  };
 }

@@ -1,3 +1,5 @@
+/** Batches that a guard stopped: kept whole for an operator's decision, and after it what takes that back. */
+import type { Decider } from './accepted-prices.ts';
 import type { SessionSql, Sql } from './connect.ts';
 import type { RejectedKey } from './rejected.ts';
 import type { Run } from './runs.ts';
@@ -5,16 +7,40 @@ import type { Run } from './runs.ts';
 export interface HeldBatch {
   readonly id: number;
   readonly sourceId: string;
+  /** RFC 3339: when this batch was held. */
   readonly createdAt: string;
+  /** When the first was held of those that broke the same guards and that this one replaced. */
+  readonly heldSince: string;
   readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
   readonly items: number;
+}
+
+/** A batch with what was decided about it. */
+export interface BatchRecord extends HeldBatch {
+  readonly status: 'pending' | 'approved' | 'rejected' | 'superseded' | 'undone';
+  /** Also when it was superseded. */
+  readonly decidedAt: string | null;
+  readonly decidedBy: string | null;
+  readonly reason: string | null;
+  /** Whether the decision can be taken back still. */
+  readonly reversible: boolean;
+  readonly undoneAt: string | null;
+  readonly undoneBy: string | null;
+  readonly undoneReason: string | null;
+}
+
+/** What a transaction does with a batch: stores it, or takes its approval back. */
+export interface BatchDecision {
+  readonly kind: 'approve' | 'undo';
+  readonly batchId: number;
+  readonly decider: Decider;
 }
 
 /** Keeps what is staged for an operator's decision; a batch of the same source that still waits is superseded. */
 export async function holdStaged(
   sql: SessionSql,
   run: Run,
-  broken: readonly object[],
+  broken: readonly { guard: string }[],
   regions: ReadonlyMap<string, string>,
   rejected: readonly RejectedKey[],
 ): Promise<void> {
@@ -38,7 +64,7 @@ export async function holdStaged(
 export async function holdStagedClusters(
   sql: SessionSql,
   run: Run,
-  broken: readonly object[],
+  broken: readonly { guard: string }[],
   rejected: readonly RejectedKey[],
 ): Promise<void> {
   const batchId = await newBatch(sql, run, broken);
@@ -60,32 +86,66 @@ async function holdItems(sql: SessionSql, batchId: number, items: readonly objec
 const rejectedItems = (rejected: readonly RejectedKey[]) =>
   rejected.map((row) => ({ ...row, kind: 'rejected' }));
 
-async function newBatch(sql: SessionSql, run: Run, broken: readonly object[]): Promise<number> {
+/** The batch that it replaces, or whose approval was undone, is its like when it broke the same guards. */
+async function newBatch(sql: SessionSql, run: Run, broken: readonly { guard: string }[]): Promise<number> {
+  const guards = [...new Set(broken.map(({ guard }) => guard))];
+  const [like] = await sql<{ id: number }[]>`
+    select id from held_batches
+    where id = (select max(id) from held_batches where source_id = ${run.sourceId}) and status in ('pending', 'undone')
+      and (select array_agg(distinct g ->> 'guard' order by g ->> 'guard') from jsonb_array_elements(broken) g)
+        = (select array_agg(g order by g) from unnest(${guards}::text[]) g)`;
   await supersedeHeld(sql, run.sourceId);
   const [batch] = await sql<{ id: number }[]>`
-    insert into held_batches (source_id, run_id, broken)
-    values (${run.sourceId}, ${run.id}, ${JSON.stringify(broken)}::text::jsonb) returning id`;
+    insert into held_batches (source_id, run_id, broken, held_since)
+    select ${run.sourceId}, ${run.id}, ${JSON.stringify(broken)}::text::jsonb,
+      coalesce((select held_since from held_batches where id = ${like?.id ?? null}), now())
+    returning id`;
   if (!batch) throw new Error('unreachable: an insert returns its row');
   return batch.id;
 }
 
-/** A batch that waits is out of date as soon as a younger one is stored or held. */
+/**
+ * A batch that waits is out of date as soon as a younger one is stored or held. A decision about an older one cannot be
+ * taken back from then on: it would undo more than itself.
+ */
 export async function supersedeHeld(sql: SessionSql, sourceId: string): Promise<void> {
   await sql`
-    with superseded as (
-      update held_batches set status = 'superseded', decided_at = now()
-      where source_id = ${sourceId} and status = 'pending' returning id
+    with ended as (
+      update held_batches set
+        status = case status when 'pending' then 'superseded' else status end,
+        decided_at = case status when 'pending' then now() else decided_at end,
+        reversible = false
+      where source_id = ${sourceId} and (status = 'pending' or reversible) returning id
     )
-    delete from held_items where batch_id in (select id from superseded)`;
+    delete from held_items where batch_id in (select id from ended)`;
 }
 
 /** The batches that wait for a decision. */
-export async function pendingBatches(sql: Sql): Promise<HeldBatch[]> {
-  return sql<HeldBatch[]>`
-    select b.id, b.source_id as "sourceId", b.broken,
-      to_char(b.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+export async function pendingBatches(sql: Sql): Promise<BatchRecord[]> {
+  return sql<BatchRecord[]>`${records(sql)} where b.status = 'pending' order by b.id`;
+}
+
+/** Those that wait and those that were decided about, the newest first. @param limit undefined for all */
+export async function batchRecords(sql: Sql, limit: number | undefined): Promise<BatchRecord[]> {
+  return sql<BatchRecord[]>`
+    ${records(sql)} where b.status <> 'superseded' order by b.id desc limit ${limit ?? null}`;
+}
+
+export async function batchRecord(sql: Sql, batchId: number): Promise<BatchRecord | undefined> {
+  const [record] = await sql<BatchRecord[]>`${records(sql)} where b.id = ${batchId}`;
+  return record;
+}
+
+function records(sql: Sql) {
+  const instant = (column: string) =>
+    sql`to_char(b.${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+  return sql`
+    select b.id, b.source_id as "sourceId", b.broken, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
+      b.undone_by as "undoneBy", b.undone_reason as "undoneReason", ${instant('created_at')} as "createdAt",
+      ${instant('held_since')} as "heldSince", ${instant('decided_at')} as "decidedAt",
+      ${instant('undone_at')} as "undoneAt",
       (select count(*)::int from held_items i where i.batch_id = b.id) as items
-    from held_batches b where b.status = 'pending' order by b.id`;
+    from held_batches b`;
 }
 
 const ITEMS_AT_ONCE = 1000;
@@ -105,24 +165,43 @@ export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unkn
 }
 
 /**
- * Whether a batch waits for a decision, which nobody else can take for the rest of the transaction: all its items were
- * there, then, for whoever has read them before. True of no batch.
+ * Whether the decision can be taken, which nobody else can do for the rest of the transaction: all the batch's items
+ * were there, then, for whoever has read them before. True of none.
  */
-export async function isStillHeld(sql: SessionSql, batchId: number | undefined): Promise<boolean> {
-  if (batchId === undefined) return true;
-  const held = await sql`select from held_batches where id = ${batchId} and status = 'pending' for update`;
-  return held.count > 0;
+export async function isOpen(sql: SessionSql, decision: BatchDecision | undefined): Promise<boolean> {
+  if (decision === undefined) return true;
+  const { kind, batchId } = decision;
+  const open = kind === 'approve' ? sql`status = 'pending'` : sql`status = 'approved' and reversible`;
+  return (await sql`select from held_batches where id = ${batchId} and ${open} for update`).count > 0;
 }
 
 /** Records an operator's decision. False when the batch does not wait for one (any more). */
-export async function decide(sql: Sql, batchId: number, status: 'approved' | 'rejected'): Promise<boolean> {
+export async function decide(
+  sql: Sql | SessionSql,
+  batchId: number,
+  status: 'approved' | 'rejected',
+  { by, reason }: Decider,
+): Promise<boolean> {
+  // A rejected batch stays as it is, so that the rejection can be taken back.
   const decided = await sql`
     with decided as (
-      update held_batches set status = ${status}, decided_at = now() where id = ${batchId} and status = 'pending'
-      returning id
+      update held_batches
+      set status = ${status}, decided_at = now(), decided_by = ${by}, reason = ${reason ?? null},
+        reversible = reversible or ${status === 'rejected'}, undone_at = null, undone_by = null, undone_reason = null
+      where id = ${batchId} and status = 'pending'
+      returning id, reversible
     ), dropped as (
-      delete from held_items where batch_id in (select id from decided)
+      delete from held_items where batch_id in (select id from decided where not reversible)
     )
     select id from decided`;
   return decided.length > 0;
+}
+
+/** Makes a rejected batch wait again. False when the rejection cannot be taken back (any more). */
+export async function undoRejection(sql: Sql, batchId: number, { by, reason }: Decider): Promise<boolean> {
+  const undone = await sql`
+    update held_batches
+    set status = 'pending', reversible = false, undone_at = now(), undone_by = ${by}, undone_reason = ${reason ?? null}
+    where id = ${batchId} and status = 'rejected' and reversible`;
+  return undone.count > 0;
 }

@@ -1,15 +1,36 @@
-import type { CatalogueItem } from '../sources/source.ts';
-import { type CatalogueDiff, diffStaged, type PreviewRow, previewRows } from '../store/catalogue-diff.ts';
+/** What a held batch would change now. Nothing is written: the session ends without a commit. */
+import type { ReportedCluster } from '../domain/cluster.ts';
+import type { CatalogueItem, ClusterItem } from '../sources/source.ts';
+import {
+  type CatalogueDiff,
+  type CataloguePreview,
+  cataloguePreview,
+  diffStaged,
+} from '../store/catalogue-diff.ts';
+import {
+  type ClusterDiff,
+  computeClusterDiff,
+  createClusterStaging,
+  rejectStagedClusters,
+} from '../store/cluster-diff.ts';
+import { type ClusterPreview, clusterPreview } from '../store/cluster-preview.ts';
 import type { Store } from '../store/connect.ts';
+import { boundedRejected, groupReasons, type ReasonGroup } from '../store/rejected.ts';
 import type { GuardLimits } from './guard.ts';
 import { createStaging, highestPrice, type Pricing, stageCatalogue } from './stage.ts';
+import { stageClusters } from './sync-clusters.ts';
 
-export interface Preview {
-  readonly diff: CatalogueDiff;
-  readonly rows: readonly PreviewRow[];
+interface PreviewOf<Kind extends string, Diff> {
+  readonly kind: Kind;
+  readonly diff: Diff;
+  /** Why rows of the batch cannot be used. */
+  readonly reasons: readonly ReasonGroup[];
 }
 
-/** What a batch would do to the catalogue as it is now. Nothing is written: the session ends without a commit. */
+export type Preview =
+  | (PreviewOf<'catalogue', CatalogueDiff> & CataloguePreview)
+  | (PreviewOf<'clusters', ClusterDiff> & ClusterPreview);
+
 export async function previewCatalogue(options: {
   readonly store: Store;
   readonly sourceId: string;
@@ -17,8 +38,8 @@ export async function previewCatalogue(options: {
   readonly items: AsyncIterable<CatalogueItem>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
-  /** Rows of each kind of change. */
-  readonly limit: number;
+  /** Rows of each kind of change; undefined for all. */
+  readonly limit: number | undefined;
 }): Promise<Preview> {
   await using session = options.store.session();
   const { sql } = session;
@@ -26,7 +47,7 @@ export async function previewCatalogue(options: {
   const fetched = await stageCatalogue(sql, options.items, options.pricing);
   const maxPrice = highestPrice(options.limits.maxHourlyPrice, options.pricing);
   await sql`begin`;
-  const { diff } = await diffStaged(
+  const { diff, rejected } = await diffStaged(
     sql,
     { id: options.sourceId, providerId: options.providerId },
     {
@@ -37,5 +58,26 @@ export async function previewCatalogue(options: {
       maxRatio: options.limits.priceRatio,
     },
   );
-  return { diff, rows: await previewRows(sql, options.limit) };
+  const preview = await cataloguePreview(sql, options.limit);
+  return { kind: 'catalogue', diff, reasons: groupReasons(rejected), ...preview };
+}
+
+export async function previewClusters(options: {
+  readonly store: Store;
+  readonly sourceId: string;
+  readonly items: AsyncIterable<ClusterItem<ReportedCluster>>;
+  readonly pricing: Pricing;
+  /** Rows of each kind of change; undefined for all. */
+  readonly limit: number | undefined;
+}): Promise<Preview> {
+  await using session = options.store.session();
+  const { sql } = session;
+  await createClusterStaging(sql);
+  const fetched = await stageClusters(sql, options);
+  await sql`begin`;
+  const staged = await rejectStagedClusters(sql, fetched.namesMachines);
+  const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
+  const diff = await computeClusterDiff(sql, options.sourceId, rejected);
+  const preview = await clusterPreview(sql, options.limit);
+  return { kind: 'clusters', diff, reasons: groupReasons(rejected), ...preview };
 }

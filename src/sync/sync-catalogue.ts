@@ -2,11 +2,12 @@ import type { CatalogueItem } from '../sources/source.ts';
 import { countChanges, diffStaged, withdrawnMachines } from '../store/catalogue-diff.ts';
 import { lockProvider, writeMachines, writeRegions } from '../store/catalogue-write.ts';
 import type { Store } from '../store/connect.ts';
-import { decide, holdStaged, isStillHeld, supersedeHeld } from '../store/held.ts';
+import { type BatchDecision, decide, holdStaged, isOpen, supersedeHeld } from '../store/held.ts';
 import { setJumpsAside } from '../store/price-jumps.ts';
 import { writeQuarantine } from '../store/quarantine.ts';
 import { boundedRejected } from '../store/rejected.ts';
 import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
+import { recordUndo, restoreQuarantine, saveCatalogue } from '../store/undo.ts';
 import { stageStored } from '../store/validators.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
@@ -25,8 +26,8 @@ export interface CatalogueSync {
   readonly reading?: string;
   /** An operator has approved the batch: it is diffed again and stored whatever the guards say. */
   readonly approved?: boolean;
-  /** The batch that was approved: nothing is stored of one that somebody else has decided, or a sync superseded. */
-  readonly heldBatch?: number;
+  /** What is stored, then: nothing of a batch that somebody else has decided about, or a run superseded. */
+  readonly decision?: BatchDecision;
   readonly progress?: Progress;
   readonly now: () => Date;
 }
@@ -47,7 +48,7 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   const source = { id: sync.run.sourceId, provider: sync.provider };
 
   await sql`begin`;
-  if (!(await holdsFence(sql, sync.run)) || !(await isStillHeld(sql, sync.heldBatch))) {
+  if (!(await holdsFence(sql, sync.run)) || !(await isOpen(sql, sync.decision))) {
     await sql`rollback`;
     await finishRun(sql, sync.run, 'superseded', undefined, now);
     return nothingStored('superseded');
@@ -106,14 +107,18 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
     await sql`commit`;
     return { outcome: 'held', counts, ...told };
   }
+  const { decision } = sync;
+  if (decision?.kind === 'approve') await saveCatalogue(sql, decision, source);
   const renamed = await writeRegions(sql, source, fetched.regions);
   const retired = await writeMachines(sql, source, renamed, now, runsUntilRetired(sync.approved));
-  await writeQuarantine(sql, source.id, rejected);
+  if (decision?.kind === 'undo') await restoreQuarantine(sql, decision, source.id);
+  else await writeQuarantine(sql, source.id, rejected);
   await keepVersions(sql, source.id, sync.reading, fetched.documents, rejected);
-  if (sync.heldBatch !== undefined) await decide(sql, sync.heldBatch, 'approved');
+  if (decision?.kind === 'approve') await decide(sql, decision.batchId, 'approved', decision.decider);
   else if (!sync.approved) await supersedeHeld(sql, source.id);
   const outcome = renamed.changed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
   await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);
+  if (decision?.kind === 'undo') await recordUndo(sql, decision);
   await sql`commit`;
   return { outcome, counts: { ...counts, retired }, ...told };
 }

@@ -11,10 +11,11 @@ import {
 import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
 import { copyField, copyLines } from '../store/copy.ts';
-import { decide, holdStagedClusters, isStillHeld, supersedeHeld } from '../store/held.ts';
+import { type BatchDecision, decide, holdStagedClusters, isOpen, supersedeHeld } from '../store/held.ts';
 import { writeQuarantine } from '../store/quarantine.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
+import { recordUndo, restoreQuarantine, saveClusters } from '../store/undo.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
@@ -26,17 +27,24 @@ import { Turns } from './turns.ts';
 export interface ClusterSync {
   readonly store: Store;
   readonly run: Run;
-  readonly items: AsyncIterable<ClusterItem<ReportedCluster>>;
+  readonly items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>;
   readonly pricing: Pricing;
   readonly limits: GuardLimits;
   /** See `CatalogueSync`. */
   readonly reading?: string;
   readonly approved?: boolean;
-  readonly heldBatch?: number;
+  readonly decision?: BatchDecision;
   /** The source said itself that what is missing has been deleted: it goes at once, if the guards let it. */
   readonly missingIsDeleted?: boolean;
   readonly progress?: Progress;
   readonly now: () => Date;
+}
+
+/** A cluster as it was stored before an approval, with the hash of what its source said. */
+export interface SavedCluster {
+  readonly kind: 'cluster';
+  readonly cluster: ReportedCluster;
+  readonly hash: string;
 }
 
 /** What the guards ask of machines alone. */
@@ -68,7 +76,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const now = sync.now().toISOString();
 
   await sql`begin`;
-  if (!(await holdsFence(sql, sync.run)) || !(await isStillHeld(sql, sync.heldBatch))) {
+  if (!(await holdsFence(sql, sync.run)) || !(await isOpen(sql, sync.decision))) {
     await sql`rollback`;
     await finishRun(sql, sync.run, 'superseded', undefined, now);
     return nothingStored('superseded');
@@ -88,11 +96,13 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const broken = brokenGuards(input, { ...sync.limits, addedShare: Number.POSITIVE_INFINITY }).filter(
     (guard) => guard.guard !== 'empty' || diff.known > 0,
   );
+  const { decision } = sync;
   const told = { broken, rejected, withdrawn: [], regions: 0 };
   const ended = async (outcome: SyncResult['outcome'], stored: Partial<RunCounts>): Promise<SyncResult> => {
     const counts = { ...NO_COUNTS, ...stored, seen: fetched.seen, rejected: rejectedCount };
     const why = outcome === 'held' ? broken.map(({ detail }) => detail).join('; ') : undefined;
     await finishRun(sql, sync.run, outcome, counts, now, why);
+    if (decision?.kind === 'undo') await recordUndo(sql, decision);
     await sql`commit`;
     return { outcome, counts, ...told };
   };
@@ -102,17 +112,19 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
     await holdStagedClusters(sql, sync.run, broken, rejected);
     if (broken.some(({ guard }) => guard !== 'removed')) return await ended('held', {});
   }
+  if (decision?.kind === 'approve') await saveClusters(sql, decision, sync.run.sourceId);
   const { added, changed: differing } = held ? await setRemovalAside(sql) : diff;
   const changed = differing + (await resolveReferences(sql));
   const untilRetired = sync.missingIsDeleted ? 1 : runsUntilRetired(sync.approved);
   for await (const { rows, taken } of slugBatches(sql, untilRetired))
     await setSlugs(sql, assignSlugs(rows, taken));
   const retired = await writeClusters(sql, sync.run.sourceId, now, untilRetired);
-  await writeQuarantine(sql, sync.run.sourceId, rejected);
+  if (decision?.kind === 'undo') await restoreQuarantine(sql, decision, sync.run.sourceId);
+  else await writeQuarantine(sql, sync.run.sourceId, rejected);
   // What is held has to be read again: its document says more than what is stored.
   await keepVersions(sql, sync.run.sourceId, held ? undefined : sync.reading, fetched.documents, rejected);
   if (held) return await ended('held', { added, changed });
-  if (sync.heldBatch !== undefined) await decide(sql, sync.heldBatch, 'approved');
+  if (decision?.kind === 'approve') await decide(sql, decision.batchId, 'approved', decision.decider);
   else if (!sync.approved) await supersedeHeld(sql, sync.run.sourceId);
   return await ended(added + changed + retired > 0 ? 'changed' : 'unchanged', { added, changed, retired });
 }
@@ -128,7 +140,11 @@ interface FetchedClusters {
   readonly documents: readonly DocumentItem[];
 }
 
-async function stageClusters(sql: SessionSql, sync: ClusterSync): Promise<FetchedClusters> {
+/** Copies every cluster into the staging table. @throws SourceError when the adapter fails */
+export async function stageClusters(
+  sql: SessionSql,
+  sync: Pick<ClusterSync, 'items' | 'pricing' | 'progress'>,
+): Promise<FetchedClusters> {
   const rejected: RejectedKey[] = [];
   const documents: DocumentItem[] = [];
   let seen = 0;
@@ -151,7 +167,7 @@ async function stageClusters(sql: SessionSql, sync: ClusterSync): Promise<Fetche
         continue;
       }
       const json = JSON.stringify(row.item);
-      const hash = createHash('sha256').update(json).digest('hex');
+      const hash = 'hash' in item ? item.hash : createHash('sha256').update(json).digest('hex');
       yield `${copyField(row.item.organization)}\t${copyField(row.item.key)}\t\\\\x${hash}\t${copyField(json)}\n`;
     }
   }

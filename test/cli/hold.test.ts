@@ -49,12 +49,12 @@ describe('a batch that a guard holds', () => {
     expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
     expect(await sync(NAMES, 100)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('factor of 100'),
+      stderr: expect.stringContaining('6 of 6 rows would change a published price'),
     });
 
     const { stdout: list } = await operator('hold', 'list');
     expect(list).toMatch(
-      /^hetzner: batch 1 of .* rows: 6 of 6 known rows have another price; .*factor of 100/,
+      /^hetzner: batch 1, held since .* rows: 6 of 6 known rows have another price; .*by 100/,
     );
     const { stdout: shown } = await operator('hold', 'show', 'hetzner');
     expect(shown).toContain('6 known: 0 gone, 6 changed (6 in price), 0 new');
@@ -63,12 +63,16 @@ describe('a batch that a guard holds', () => {
     expect(status[0]).toMatchObject({ id: 'hetzner', held: 1, lastRun: { outcome: 'held' } });
 
     expect(await operator('hold', 'reject', 'hetzner')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/name the batch: .*hold show hetzner; .*hold reject hetzner 1/),
+    });
+    expect(await operator('hold', 'reject', 'hetzner', '1', '--reason', 'cents')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('rejected'),
+      stdout: expect.stringContaining('batch 1 is rejected'),
     });
     expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
-    const shownPrices = JSON.parse((await operator('hold', 'list', '--json')).stdout);
-    expect(shownPrices).toEqual([]);
+    const { stdout: decided } = await operator('hold', 'list', '--all');
+    expect(decided).toMatch(/\n {2}rejected .* by \S+@\S+ \("cents"\)\n/);
   });
 
   it('is stored when it is approved, and the next run finds nothing to do', async () => {
@@ -76,13 +80,26 @@ describe('a batch that a guard holds', () => {
     const { stdout: shown } = await operator('hold', 'show', 'hetzner');
     expect(shown).toContain('4 gone');
     expect(shown).toMatch(/- gone {2}cx31 @ fsn1\n/);
-    expect(await operator('hold', 'approve', 'hetzner')).toMatchObject({
-      code: 0,
-      stdout: 'hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\n',
+    expect(await operator('hold', 'approve', 'hetzner', '1')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/batch 1 is decided: rejected .* Batch 2 waits now: .*hold show hetzner/),
+    });
+    const approved = await operator('hold', 'approve', 'hetzner', '2', '--by', 'ada', '--reason', 'cleanup');
+    expect(approved.stdout).toMatch(/^hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\. Until/);
+    const undone = await operator('hold', 'undo', 'hetzner', '2', '--by', 'bob');
+    expect(undone.stdout).toMatch(/what there was before batch 2: 4 came back, 0 changed back, 0 retired/);
+    const [record] = JSON.parse((await operator('hold', 'list', '--all', '--json')).stdout);
+    expect(record).toMatchObject({
+      id: 2,
+      status: 'undone',
+      decidedBy: 'ada',
+      reason: 'cleanup',
+      undoneBy: 'bob',
+      reversible: false,
     });
     expect((await sync(NAMES, 100)).code).toBe(1);
-    expect((await operator('hold', 'approve', 'hetzner')).stdout).toBe(
-      'hetzner: batch 3 is stored: 4 new, 2 changed, 0 retired\n',
+    expect((await operator('hold', 'approve', 'hetzner', '3')).stdout).toMatch(
+      /^hetzner: batch 3 is stored: 0 new, 6 changed, 0 retired/,
     );
     expect((await sync(NAMES, 100)).stdout).toMatch(/^hetzner: unchanged/);
   });

@@ -61,15 +61,22 @@ it('migrate, sync, publish, hold reject and hold approve tell a program what the
     }),
   });
   expect(held.stderr).toContain('held for a decision');
-  const rejected = await run('hold', 'reject', 'hetzner');
-  expect(JSON.parse(rejected.stdout)).toEqual({ source: 'hetzner', batch: 1, decision: 'rejected' });
+  const rejected = await run('hold', 'reject', 'hetzner', '1', '--by', 'ada', '--reason', 'why not');
+  expect(JSON.parse(rejected.stdout)).toEqual({
+    source: 'hetzner',
+    batch: 1,
+    decision: 'rejected',
+    by: 'ada',
+    reason: 'why not',
+  });
 
   expect((await sync(NAMES.slice(0, 2))).code).toBe(1);
-  const approved = await run('hold', 'approve', 'hetzner');
+  const approved = await run('hold', 'approve', 'hetzner', '2');
   expect(JSON.parse(approved.stdout)).toEqual({
     source: 'hetzner',
     batch: 2,
     decision: 'approved',
+    by: expect.stringContaining('@'),
     counts: expect.objectContaining({ retired: 4 }),
     published: true,
   });

@@ -112,6 +112,32 @@ describe('what a source cannot be used for', () => {
     });
   });
 
+  it('is a price that changed too much, which is taken once it is accepted', async () => {
+    await using upstream = await fakeUpstream();
+    const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };
+    const sync = () => fleetbook(['sync', 'price-list'], here);
+    priceList(upstream);
+    expect((await sync()).code).toBe(0);
+    const dear = () => priceList(upstream, (row) => (row.name === 'm1' ? { ...row, price: 0.9 } : row));
+    dear();
+    expect((await sync()).stdout).toMatch(
+      /unchanged: 6 rows, .* 1 rejected\n {2}1 price_jump: .*priceRatio.* \(m1@dc1\)/,
+    );
+    expect((await operator('rejected', 'price-list')).stdout).toContain(
+      'fleetbook accept price-list m1@dc1 0.9',
+    );
+    expect(await operator('accept', 'price-list', 'm1@dc1', '0.8')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is 0.9 EUR per hour by now'),
+    });
+    expect(await operator('accept', 'price-list', 'm2@dc1', '0.8')).toMatchObject({ code: 2 });
+    expect(
+      (await operator('accept', 'price-list', 'm1@dc1', '0.9', '--reason', 'new tariff')).stdout,
+    ).toContain('0.9 EUR per hour is accepted for m1@dc1');
+    dear();
+    expect((await sync()).stdout).toMatch(/changed: 6 rows, 0 new, 1 changed, 0 retired, 0 rejected/);
+  });
+
   it('names a machine that was published and costs nothing now', async () => {
     await using upstream = await fakeUpstream();
     const here = { ...env, PRICE_LIST_URL: `${upstream.url}/prices`, PRICE_LIST_PROVIDER: 'Acme' };

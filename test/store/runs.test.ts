@@ -69,9 +69,9 @@ describe('a run', () => {
     await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
     const run = await beginRun(sql, 's', undefined);
     await finishRun(sql, run, outcome, COUNTS, NOW, 'said');
-    expect(await sql`select outcome, seen, added, changed, retired, rejected, error from sync_runs`).toEqual([
-      { outcome, ...COUNTS, error: 'said' },
-    ]);
+    expect(
+      await sql`select outcome, seen, added, changed, retired, rejected, withdrawn, error from sync_runs`,
+    ).toEqual([{ outcome, ...COUNTS, error: 'said' }]);
     expect(await sql`select verified_at = ${NOW} as now from sources`).toEqual([
       { now: verifies ? true : null },
     ]);

@@ -3,7 +3,7 @@ import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { decide, heldItems, pendingBatches } from '../../src/store/held.ts';
 import { cluster, disk } from './cluster-rows.ts';
-import { offer, openScene, region, type Scene } from './scene.ts';
+import { OPERATOR, offer, openScene, region, type Scene } from './scene.ts';
 
 describe('stored clusters', () => {
   let scene: Scene;
@@ -118,7 +118,7 @@ describe('stored clusters', () => {
       outcome: 'changed',
       counts: { changed: 0, retired: 4 },
     });
-    expect(await decide(scene.store.sql, batch.id, 'approved')).toBe(true);
+    expect(await decide(scene.store.sql, batch.id, 'approved', OPERATOR)).toBe(true);
     expect(
       await scene.sql`select source_key from clusters where retired_at is not null order by 1`,
     ).toMatchObject([5, 6, 7, 8].map((index) => ({ source_key: `c${index}` })));

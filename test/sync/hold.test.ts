@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { decide, heldItems, pendingBatches } from '../../src/store/held.ts';
-import { offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
+import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
 describe('a catalogue that breaks a guard', () => {
   let scene: Scene;
@@ -82,7 +82,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(second).toMatchObject({ items: 4 });
     expect(await items(first.id)).toEqual([]);
     expect(await statuses()).toEqual(['superseded', 'pending']);
-    expect(await decide(scene.store.sql, first.id, 'approved')).toBe(false);
+    expect(await decide(scene.store.sql, first.id, 'approved', OPERATOR)).toBe(false);
   });
 
   it('is superseded by the next good one, which readers have then', async () => {
@@ -93,6 +93,22 @@ describe('a catalogue that breaks a guard', () => {
     expect(await pendingBatches(scene.store.sql)).toEqual([]);
     expect(await statuses()).toEqual(['superseded']);
     expect(await items(held.id)).toEqual([]);
+  });
+
+  it('has been held since its like was first, until another guard breaks or a good run comes', async () => {
+    await scene.catalogue(whole);
+    const since = async (items: CatalogueItem[]) => {
+      await scene.catalogue(items);
+      return (await onlyPending()).heldSince;
+    };
+    const first = await since(half);
+    await scene.sql`update held_batches set held_since = held_since - interval '1 day'`;
+    const second = await since(half);
+    expect(Date.parse(first) - Date.parse(second)).toBe(86_400_000);
+    expect((await onlyPending()).createdAt).not.toBe(second);
+    expect(await since([...half, ...offers('a', 5, { amount: '0.7' })])).not.toBe(second);
+    await scene.catalogue(whole);
+    expect(await since(half)).not.toBe(second);
   });
 
   it('of one source does not touch what another has held', async () => {
@@ -119,8 +135,8 @@ describe('a catalogue that breaks a guard', () => {
     const batch = await onlyPending();
     const result = await scene.catalogue(await items(batch.id), { approved: true });
     expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 11, changed: 10, rejected: 1 } });
-    expect(await decide(scene.store.sql, batch.id, 'approved')).toBe(true);
-    expect(await decide(scene.store.sql, batch.id, 'rejected')).toBe(false);
+    expect(await decide(scene.store.sql, batch.id, 'approved', OPERATOR)).toBe(true);
+    expect(await decide(scene.store.sql, batch.id, 'rejected', OPERATOR)).toBe(false);
     expect(await statuses()).toEqual(['approved']);
     expect(await scene.sql`select distinct trim_scale(price)::text as price from machines`).toEqual([
       { price: '0.01' },
@@ -151,11 +167,14 @@ describe('a catalogue that breaks a guard', () => {
     await scene.catalogue(half);
     const before = await scene.rows(...readers);
     const { id } = await onlyPending();
-    expect(await decide(scene.store.sql, id, 'rejected')).toBe(true);
+    expect(await decide(scene.store.sql, id, 'rejected', OPERATOR)).toBe(true);
     expect(await pendingBatches(scene.store.sql)).toEqual([]);
-    expect(await items(id)).toEqual([]);
     expect(await scene.rows(...readers)).toEqual(before);
     expect(await statuses()).toEqual(['rejected']);
+    // It could be taken back until now.
+    expect(await items(id)).not.toEqual([]);
+    await scene.catalogue(whole);
+    expect(await items(id)).toEqual([]);
   });
 
   it('is judged by the source’s own amounts: an exchange rate may move as it likes', async () => {

@@ -4,6 +4,7 @@ import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
+import type { Decider } from '../../src/store/accepted-prices.ts';
 import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
 import { createOrganization } from '../../src/store/organizations.ts';
 import { finishRun, type Run, registerSource } from '../../src/store/runs.ts';
@@ -14,6 +15,8 @@ import { syncClusters } from '../../src/sync/sync-clusters.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 export const ACME = { id: 77, name: 'Acme' } as const;
+
+export const OPERATOR: Decider = { by: 'ada@desk', reason: 'it is right' };
 
 export interface RunSettings {
   /** The source; `acme` for catalogues and `plane` for clusters unless given. */

@@ -1,0 +1,120 @@
+/** What a held batch would change, as text. */
+import type { PreviewRow } from '../store/catalogue-diff.ts';
+import type { ClusterPreviewRow } from '../store/cluster-preview.ts';
+import type { HeldBatch } from '../store/held.ts';
+import type { Preview } from '../sync/preview.ts';
+import { moreLine } from './paging.ts';
+import { reasonLines } from './reasons.ts';
+import { alignedTable } from './table.ts';
+
+export function headline(batch: HeldBatch): string {
+  const why = batch.broken.map(({ detail }) => detail).join('; ');
+  const since =
+    batch.heldSince === batch.createdAt
+      ? `held since ${batch.heldSince}`
+      : `held since ${batch.heldSince}, last read ${batch.createdAt}`;
+  return `${batch.sourceId}: batch ${batch.id}, ${since}, ${batch.items} rows: ${why}`;
+}
+
+/** One line: how much it would change. */
+export function summary({ diff, kind }: Preview): string {
+  const { known, added, changed, missing } = diff;
+  const prices = kind === 'catalogue' ? ` (${diff.repriced} in price)` : '';
+  return `${known} known: ${missing} gone, ${changed} changed${prices}, ${added} new`;
+}
+
+/** @param limit rows of each kind of change and organizations to show; undefined for all */
+export function previewText(preview: Preview, limit: number | undefined): string {
+  const rows = preview.kind === 'catalogue' ? machineRows(preview) : clusterRows(preview, limit);
+  const reasons = reasonLines(preview.reasons);
+  const unusable = reasons.length === 0 ? '' : `\nrows that cannot be used:\n${reasons.join('\n')}\n`;
+  return `${summary(preview)}\n\n${rows}${unusable}`;
+}
+
+const SIGNS: Record<PreviewRow['change'], string> = {
+  gone: '-',
+  excluded: '-',
+  price: '~',
+  shape: '~',
+  published: '+',
+  new: '+',
+};
+
+/** One line a machine: what happens to it, and its price before and after. */
+function machineRows({ rows, totals, unseen }: Extract<Preview, { kind: 'catalogue' }>): string {
+  const cells = rows.map((row) => [
+    `${SIGNS[row.change]} ${row.change}`,
+    `${row.name} @ ${row.regionCode}`,
+    priceChange(row),
+    row.detail,
+  ]);
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...cells.map((row) => row[column]?.length ?? 0)));
+  const lines = cells.map((row) => {
+    const padded = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    return `${padded.join('  ').trimEnd()}\n`;
+  });
+  const text = inKinds(rows, lines, (change) => totals[change] ?? 0);
+  return unseen === 0 ? text : `${text}  and ${unseen} machines change that readers do not see\n`;
+}
+
+/** The rows' lines, and after each kind of change how many more there are of it. */
+function inKinds<Change extends string>(
+  rows: readonly { readonly change: Change }[],
+  lines: readonly string[],
+  total: (change: Change) => number,
+): string {
+  const kinds = [...new Set(rows.map(({ change }) => change))];
+  return kinds
+    .map((kind) => {
+      const shown = lines.filter((_, index) => rows[index]?.change === kind);
+      return shown.join('') + moreLine(shown.length, total(kind), kind);
+    })
+    .join('');
+}
+
+function priceChange({ oldPrice, newPrice }: PreviewRow): string {
+  if (oldPrice === null || newPrice === null || oldPrice === newPrice) return hourly(newPrice ?? oldPrice);
+  const factor = oldPrice > 0 ? ` (× ${(newPrice / oldPrice).toPrecision(3)})` : '';
+  return `${hourly(oldPrice)} → ${hourly(newPrice)}${factor}`;
+}
+
+/** Per hour, which is how people know prices. */
+function hourly(perMinute: number | null): string {
+  return perMinute === null ? '' : `${Number((perMinute * 60).toPrecision(5))}/h`;
+}
+
+/** Organizations with their counts, then the clusters: of a changed one each field before and after. */
+function clusterRows(
+  { rows, organizations, totals }: Extract<Preview, { kind: 'clusters' }>,
+  limit: number | undefined,
+): string {
+  const shown = organizations.slice(0, limit);
+  const table = alignedTable(
+    ['ORGANIZATION', 'GONE', 'CHANGED', 'NEW'],
+    shown.map(({ organization, gone, changed, new: added }) => [
+      organization,
+      String(gone),
+      String(changed),
+      String(added),
+    ]),
+  );
+  const sign = { gone: '-', changed: '~', new: '+' };
+  const lines = rows.map(
+    (row) =>
+      `${sign[row.change]} ${row.change}  ${row.organization}/${row.name} (${row.key})${fieldLines(row)}\n`,
+  );
+  const more = moreLine(shown.length, organizations.length, 'organizations');
+  return `${shown.length > 0 ? `${table}${more}\n` : ''}${inKinds(rows, lines, (change) => totals[change])}`;
+}
+
+function fieldLines({ change, fields }: ClusterPreviewRow): string {
+  if (change === 'changed') {
+    if (fields.length === 0) return ': only a converted price, or its machine';
+    return fields
+      .map(({ field, before, after }) => `\n    ${field}: ${before ?? 'none'} → ${after ?? 'none'}`)
+      .join('');
+  }
+  const shown = new Map(fields.map(({ field, before, after }) => [field, before ?? after]));
+  const told = ['provider', 'region', 'status', 'machine'].flatMap((field) => shown.get(field) ?? []);
+  return `: ${told.join(', ')}`;
+}

@@ -1,0 +1,40 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { confirm } from '../../src/cli/confirm.ts';
+import { decider } from '../../src/cli/operator.ts';
+import { readConfig } from '../../src/config.ts';
+
+const asked = (answer: string, isTTY: boolean) => {
+  const input = Object.assign(new PassThrough(), { isTTY });
+  input.end(`${answer}\n`);
+  return confirm('This drops batch 3.', 'nothing is decided', input, new PassThrough());
+};
+
+describe('a question', () => {
+  it('wants a yes', async () => {
+    for (const yes of ['yes', 'y', ' YES ']) await expect(asked(yes, true)).resolves.toBeUndefined();
+    for (const no of ['', 'no', 'yesterday']) {
+      await expect(asked(no, true)).rejects.toMatchObject({
+        name: 'CommandFailure',
+        message: 'nothing is decided',
+      });
+    }
+  });
+
+  it('is not asked where there is no terminal', async () => {
+    await expect(asked('no', false)).resolves.toBeUndefined();
+  });
+});
+
+describe('who decides', () => {
+  const config = (env: Record<string, string>) =>
+    readConfig({ DATABASE_URL: 'postgres://x', REDIS_URL: 'redis://x', ...env });
+
+  it('is who the command names, else FLEETBOOK_OPERATOR, else the user of the machine', () => {
+    const set = config({ FLEETBOOK_OPERATOR: 'on-call' });
+    expect(decider(set, { by: ' ada ', reason: 'cleanup' })).toEqual({ by: 'ada', reason: 'cleanup' });
+    expect(decider(set, {})).toEqual({ by: 'on-call', reason: undefined });
+    expect(decider(config({}), {}).by).toMatch(/^[^@]+@[^@]+$/);
+    expect(() => decider(set, { reason: 'two\nlines' })).toThrow(/--reason must be some text on one line/);
+  });
+});
