@@ -11,6 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import { regions } from './catalogue.ts';
 import { amount, instant } from './columns.ts';
 
 /** A configured instance of an adapter. `fence` rises at every start of a run; only its holder may write. */
@@ -19,9 +20,37 @@ export const sources = pgTable('sources', {
   kind: text('kind', { enum: ['catalogue', 'clusters', 'rates'] }).notNull(),
   adapter: text('adapter').notNull(),
   fence: bigint('fence', { mode: 'number' }).notNull().default(0),
-  /** When its data was last read whole and found good; readers see it as `Fleetbook-As-Of`. */
+  /**
+   * When its last good run began to read: the freshness of clusters, exchange rates and the list of providers. That of
+   * machines is kept for each region.
+   */
   verifiedAt: instant('verified_at'),
+  /** When it was first known: the age of a source that never succeeded counts from here. */
+  registeredAt: instant('registered_at').notNull().defaultNow(),
+  /** When an operator took its data out of publication; null again after the next good run. */
+  retiredAt: instant('retired_at'),
 });
+
+/**
+ * The freshness of a catalogue's regions: when the last good run that could read the region began to read. A region that
+ * no source has ever read has no row, and is not listed. Readers see the time as `Fleetbook-As-Of`.
+ */
+export const regionFreshness = pgTable(
+  'region_freshness',
+  {
+    sourceId: text('source_id')
+      .notNull()
+      .references(() => sources.id),
+    regionId: integer('region_id')
+      .notNull()
+      .references(() => regions.id),
+    verifiedAt: instant('verified_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.sourceId, t.regionId] }),
+    index('region_freshness_by_region').on(t.regionId),
+  ],
+);
 
 /**
  * The versions of its documents that a source's stored rows come from: written with those rows and with nothing else.
@@ -92,6 +121,8 @@ export const heldBatches = pgTable(
     createdAt: instant('created_at').notNull().defaultNow(),
     /** When the first batch was held of those that broke the same guards and replaced each other. */
     heldSince: instant('held_since').notNull().defaultNow(),
+    /** When it was read: the freshness of its data if it is approved. */
+    readAt: instant('read_at').notNull().defaultNow(),
     decidedAt: instant('decided_at'),
     decidedBy: text('decided_by'),
     reason: text('reason'),
