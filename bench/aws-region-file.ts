@@ -48,7 +48,16 @@ async function measure(): Promise<void> {
     const delay = monitorEventLoopDelay({ resolution: 1 });
     delay.enable();
     const begun = performance.now();
-    const seen = { offer: 0, rejected: 0, region: 0, total: 0, version: 0, unmodified: 0 };
+    const seen = {
+      offer: 0,
+      rejected: 0,
+      unread: 0,
+      region: 0,
+      total: 0,
+      version: 0,
+      unmodified: 0,
+      'as-of': 0,
+    };
     for await (const { kind } of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
       seen[kind] += 1;
     const seconds = (performance.now() - begun) / 1000;

@@ -182,10 +182,10 @@ async function storeDecided(
   });
 }
 
-/** Without the quarantine before an approval, which is stored as it was. */
+/** Without the quarantine and the freshness before an approval, which are stored as they were. */
 async function* storableItems(store: Store, batchId: number): AsyncGenerator<unknown> {
   for await (const item of heldItems(store.sql, batchId)) {
-    if ((item as { kind: string }).kind !== 'quarantined') yield item;
+    if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item;
   }
 }
 

@@ -45,6 +45,9 @@ export async function fill(sql: Sql, size: Size): Promise<Filled> {
     select ${PROVIDER}, 'zone-' || lpad(n::text, 5, '0'), 'Region ' || n
     from generate_series(1, ${size.regions + 2}) n returning id`;
   const ids = regions.map(({ id }) => id);
+  await sql`
+    insert into region_freshness (source_id, region_id, verified_at)
+    select 'bench', id, now() from regions where provider_id = ${PROVIDER}`;
   const [small = 0, large = 0, ...alike] = ids;
   await addMachines(sql, [small], SMALL);
   await addMachines(sql, [large], LARGE);

@@ -14,7 +14,7 @@ export interface CacheLinkEvents {
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
-  /** Source id → `<kind> <RFC 3339>`. */
+  /** See `loadVerified`. */
   onVerified(stamps: Readonly<Record<string, string>>): void;
 }
 

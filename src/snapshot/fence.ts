@@ -34,12 +34,25 @@ redis.call('PUBLISH', ARGV[5], revision .. ' ' .. ARGV[6] .. ' ' .. ARGV[2])
 return 1
 `;
 
-/** KEYS hash · ARGV field, stamp: moves a source's verification forward, never back. */
+/**
+ * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. At the same time the greater
+ * text counts: a source that was retired stays so.
+ *
+ * Returns how many moved.
+ */
 const VERIFY_IF_LATER = `
-local stored = redis.call('HGET', KEYS[1], ARGV[1])
-if stored and stored >= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return 1
+local function time(stamp) return string.match(stamp, ' (.*)$') or '' end
+local moved = 0
+for i = 1, #ARGV, 2 do
+  local stored = redis.call('HGET', KEYS[1], ARGV[i])
+  local stamp = ARGV[i + 1]
+  local isLater = not stored or time(stamp) > time(stored) or (time(stamp) == time(stored) and stamp > stored)
+  if isLater then
+    redis.call('HSET', KEYS[1], ARGV[i], stamp)
+    moved = moved + 1
+  end
+end
+return moved
 `;
 
 declare module 'ioredis' {
@@ -54,7 +67,7 @@ declare module 'ioredis' {
       channel: string,
       id: string,
     ): Result<number, Context>;
-    fleetbookVerifyIfLater(hash: string, field: string, stamp: string): Result<number, Context>;
+    fleetbookVerifyIfLater(hash: string, ...fieldsAndStamps: string[]): Result<number, Context>;
   }
 }
 

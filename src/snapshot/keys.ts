@@ -54,7 +54,7 @@ export class CacheKeys {
     return `${this.#prefix}published`;
   }
 
-  /** Hash of source id → `<kind> <RFC 3339>`: when its data was last verified. */
+  /** Hash of how old the data is, see `loadVerified`. */
   get verified(): string {
     return `${this.#prefix}verified`;
   }

@@ -98,11 +98,14 @@ async function loadRegion(
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
         'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
         'provider', json_build_object('id', p.id, 'name', p.name),
-        'sources', array(
-          select distinct source_id from machines
-          where region_id = ${regionId} and excluded_reason is null and retired_at is null
-          order by 1),
-        'currency', (select currency from lineage)) end as head,
+        -- Named as in loadVerified.
+        'sources', coalesce(
+          (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
+           where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
+             and l.source_id is not null),
+          -- An empty list hangs on whoever says that it is empty.
+          (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
+          '[]')) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit"
     from regions r
     join providers p on p.id = r.provider_id
@@ -135,12 +138,21 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
         select json_agg(json_build_object('id', p.id, 'name', p.name, 'regions', (
           select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
                                    order by r.code collate "C"), '[]')
-          from regions r where r.provider_id = p.id and r.organization_id is null)) order by p.id)
-        from providers p where p.listed), '[]') as providers,
-      array(select id from sources where kind = 'catalogue' and verified_at is not null order by id collate "C") as sources
+          from regions r where r.provider_id = p.id and ${isListed(sql)})) order by p.id)
+        from providers p
+        where p.listed and exists (select from regions r where r.provider_id = p.id and ${isListed(sql)})
+      ), '[]') as providers,
+      array(
+        select id from sources
+        where kind = 'catalogue' and verified_at is not null and retired_at is null order by id collate "C") as sources
     from lineage l`;
   const [row] = rows;
   return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
+}
+
+/** A region that some source has read well, now or ever: of the others nobody knows what they have. */
+function isListed(sql: Sql) {
+  return sql`r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)`;
 }
 
 /** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
@@ -265,12 +277,21 @@ export async function loadMachinesOfBucket(
   return rows.map((row) => [row.id, row.regionId]);
 }
 
-/** When each source's data was last verified: source id → `<kind> <RFC 3339>`. */
+/**
+ * How old the data is: source id → `<kind> <RFC 3339>`, and of catalogues `<source id>/<region id>` → the same. The kind
+ * of a source that was taken out of publication is `retired`.
+ */
 export async function loadVerified(sql: Sql): Promise<Map<string, string>> {
   const rows = await sql<{ id: string; stamp: string }[]>`
-    select id, kind || ' ' || to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as stamp
-    from sources where verified_at is not null`;
+    select id, case when retired_at is null then kind else 'retired' end || ' ' || ${timeText(sql)} as stamp
+    from sources where verified_at is not null
+    union all
+    select source_id || '/' || region_id, 'catalogue ' || ${timeText(sql)} from region_freshness`;
   return new Map(rows.map((row) => [row.id, row.stamp]));
+}
+
+function timeText(sql: Sql) {
+  return sql`to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
 export interface MachinePrices {

@@ -23,6 +23,8 @@ const CONCURRENCY = 2;
 const MACHINES_AT_ONCE = 1000;
 /** Dirty documents taken in one go. */
 const BATCH = 200;
+/** Stamps that one script moves: there is one for each region of each source. */
+const STAMPS_AT_ONCE = 500;
 /** Headers read in one round trip while sweeping. */
 const SWEEP_BATCH = 500;
 
@@ -244,8 +246,10 @@ export class Publisher {
   }
 
   async #publishVerified(keys: CacheKeys): Promise<void> {
-    for (const [source, stamp] of await loadVerified(this.#sql)) {
-      await this.#redis.fleetbookVerifyIfLater(keys.verified, source, stamp);
+    const stamps = [...(await loadVerified(this.#sql))];
+    for (let from = 0; from < stamps.length; from += STAMPS_AT_ONCE) {
+      const batch = stamps.slice(from, from + STAMPS_AT_ONCE);
+      await this.#redis.fleetbookVerifyIfLater(keys.verified, ...batch.flat());
     }
   }
 }

@@ -3,7 +3,7 @@ import { loadVerified } from './load.ts';
 import type { PostgresReads } from './postgres-reads.ts';
 
 /** Anything else in the cache is damaged, and would be given to readers as it is. */
-const STAMP = /^(?:catalogue|clusters) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
+const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
 
 /** Milliseconds between two looks into Postgres while the cache tells nothing. */
 const READ_AGAIN_MS = 1000;
@@ -16,13 +16,13 @@ export interface VerificationOptions {
   readonly onChange: () => void;
 }
 
-/** When each source's data was last verified, as this reader has heard: from the cache, else from Postgres. */
+/** How old the data of sources and their regions is, as this reader has heard: from the cache, else from Postgres. */
 export class Verification {
   readonly #link: CacheLink;
   readonly #postgres: PostgresReads;
   readonly #now: () => number;
   readonly #onChange: () => void;
-  /** Source id → `<kind> <RFC 3339>`. */
+  /** See `loadVerified`. */
   readonly #stamps = new Map<string, string>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
@@ -40,9 +40,10 @@ export class Verification {
   /** Verification only moves forward: a cache that was flushed takes nothing back. */
   learn(stamps: Iterable<readonly [string, string]>): void {
     const before = this.#state;
-    for (const [source, stamp] of stamps) {
-      if (!STAMP.test(stamp) || stamp <= (this.#stamps.get(source) ?? '')) continue;
-      this.#stamps.set(source, stamp);
+    for (const [id, stamp] of stamps) {
+      const known = this.#stamps.get(id);
+      if (stamp === known || !STAMP.test(stamp) || (known !== undefined && !isLater(stamp, known))) continue;
+      this.#stamps.set(id, stamp);
       this.#state += 1;
     }
     if (this.#state !== before) this.#onChange();
@@ -58,8 +59,8 @@ export class Verification {
   }
 
   /**
-   * When the oldest of these sources was verified, RFC 3339; undefined while one of them never was. No sources at
-   * all stands for every source of the kind. At once where anything is known.
+   * When the oldest of these sources, or regions of a source, was verified, RFC 3339; undefined while one of them never
+   * was. None at all stands for every source of the kind. At once where anything is known.
    */
   oldest(
     sources: readonly string[],
@@ -86,8 +87,8 @@ export class Verification {
   known(sources: readonly string[], kind: 'catalogue' | 'clusters'): string | undefined {
     let oldest: string | undefined;
     if (sources.length === 0) {
-      for (const stamp of this.#stamps.values()) {
-        if (stamp.startsWith(`${kind} `)) oldest = earlier(oldest, stamp);
+      for (const [id, stamp] of this.#stamps) {
+        if (stamp.startsWith(`${kind} `) && !id.includes('/')) oldest = earlier(oldest, stamp);
       }
     } else {
       for (const source of sources) {
@@ -113,6 +114,11 @@ export class Verification {
 }
 
 const time = (stamp: string): string => stamp.slice(stamp.indexOf(' ') + 1);
+
+/** By time; at the same time a retired source stays retired. */
+function isLater(a: string, b: string): boolean {
+  return time(a) === time(b) ? a > b : time(a) > time(b);
+}
 
 function earlier(a: string | undefined, b: string): string {
   return a === undefined || time(b) < time(a) ? b : a;

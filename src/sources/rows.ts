@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { label } from './fields.ts';
 import { pathOf, problemText } from './problems.ts';
-import type { RejectedRow } from './source.ts';
+import type { RejectedRow, UnreadRegion } from './source.ts';
 
 /** A row as its schema read it, or why it cannot be used. */
 export type Row<T> =
@@ -37,6 +37,15 @@ export interface KnownOfRow {
 export function rejectedRow(key: string, reason: string, known: KnownOfRow): RejectedRow {
   const given = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
   return { kind: 'rejected', key, reason, ...given };
+}
+
+/** The item for a row of a list of regions that cannot be used; where not even its code is known it may be any. */
+export function unusableRegion(
+  code: string | undefined,
+  key: string,
+  reason: string,
+): RejectedRow | UnreadRegion {
+  return code === undefined ? rejectedRow(key, reason, {}) : { kind: 'unread', regionCode: code, reason };
 }
 
 function valueAt(row: unknown, path: readonly PropertyKey[]): unknown {

@@ -60,6 +60,27 @@ export interface RejectedRow {
   readonly waits?: true;
 }
 
+/**
+ * A region of which nothing, or not all, could be read: its stored machines stay as they are, and so does its age. It
+ * counts as one row that cannot be used. Of a region of which only single rows cannot be used each is rejected instead.
+ */
+export interface UnreadRegion {
+  readonly kind: 'unread';
+  readonly regionCode: string;
+  /** What could not be read and why. */
+  readonly reason: string;
+}
+
+/**
+ * How old the data is by the upstream's own word, RFC 3339: of the region, or where none is named of the source. Where
+ * nothing is said it is as old as its reading.
+ */
+export interface DataTime {
+  readonly kind: 'as-of';
+  readonly time: string;
+  readonly regionCode?: string;
+}
+
 /** A version of a document, as its upstream names it. */
 export interface DocumentVersion {
   /** The address that was asked, without what its query says. */
@@ -84,6 +105,8 @@ export type CatalogueItem =
   | { readonly kind: 'region'; readonly code: string; readonly name: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
   | RejectedRow
+  | UnreadRegion
+  | DataTime
   /** What the upstream said there is against what arrived; they must agree. */
   | { readonly kind: 'total'; readonly of: string; readonly advertised: number; readonly fetched: number };
 
@@ -201,7 +224,8 @@ interface CatalogueReading {
   readonly notes?: string;
   /**
    * Reads the whole catalogue once.
-   * @throws SourceError when it cannot be read whole; rows that cannot be used are yielded as `rejected` instead.
+   * @throws SourceError when it cannot be read whole; rows that cannot be used are yielded as `rejected` instead, and
+   * regions that cannot be read, where others can, as `unread`.
    */
   catalogue(context: SourceContext): AsyncIterable<CatalogueItem>;
 }
@@ -241,6 +265,7 @@ export type AnyCatalogueAdapter = CatalogueAdapter | GenericCatalogueAdapter;
 export type ClusterItem<Cluster = DescribedCluster> =
   | { readonly kind: 'cluster'; readonly cluster: Cluster }
   | DocumentItem
+  | DataTime
   | RejectedRow;
 
 export interface ClusterContext extends SourceContext {

@@ -90,8 +90,8 @@ export async function writeMachines(
 
   const [differing] = await sql`select from catalogue_diff where not is_new limit 1`;
   if (differing) await changeMachines(sql, source, now);
-  const retired = await retireMissing(sql, providerId, now, runsUntilRetired);
-  await sql`update regions set version = version + 1 where id in (${touchedRegions(sql, providerId)})`;
+  const retired = await retireMissing(sql, source, now, runsUntilRetired);
+  await sql`update regions set version = version + 1 where id in (${touchedRegions(sql, source)})`;
   if (differing || renamed.regionIds.length > 0) await tellOrganizations(sql, renamed);
   if (renamed.changed) await sql`update lineage set providers_version = providers_version + 1`;
   return retired;
@@ -138,7 +138,7 @@ async function changeMachines(sql: SessionSql, source: CatalogueSource, now: str
 /** Counts what was not reported, and retires it when it is due. @returns how many machines that were */
 async function retireMissing(
   sql: SessionSql,
-  providerId: number,
+  source: CatalogueSource,
   now: string,
   runsUntilRetired: number,
 ): Promise<number> {
@@ -157,18 +157,19 @@ async function retireMissing(
     ), dirtied as (
       update regions set version = version + 1
       where id in (select region_id from retired where was_published)
-        and id not in (${touchedRegions(sql, providerId)})
+        and id not in (${touchedRegions(sql, source)})
     )
     select id from retired`;
   return retired.count;
 }
 
-/** Regions whose published list the diff changes. */
-function touchedRegions(sql: SessionSql, providerId: number) {
+/** Regions whose published list the diff changes, or the sources whose freshness it hangs on. */
+function touchedRegions(sql: SessionSql, { id, provider }: CatalogueSource) {
   return sql`
-    select r.id from catalogue_diff d join regions r on ${isRegionOf(sql, providerId)}
+    select r.id from catalogue_diff d join regions r on ${isRegionOf(sql, provider.id)}
     where differs and (was_published or is_published)
-      and (was_published <> is_published or reshaped or price is distinct from old_price)`;
+        and (was_published <> is_published or reshaped or price is distinct from old_price)
+      or was_published and is_published and old_source is distinct from ${id}`;
 }
 
 /** Joins a row of the diff, which may be older than its region, to it. */

@@ -36,17 +36,37 @@ export interface BatchDecision {
   readonly decider: Decider;
 }
 
-/** Keeps what is staged for an operator's decision; a batch of the same source that still waits is superseded. */
+/** What a held batch has besides its staged rows. */
+export interface HeldBeside {
+  /** When it was read, RFC 3339. */
+  readonly readAt: string;
+  readonly rejected: readonly RejectedKey[];
+}
+
+/**
+ * Keeps what is staged for an operator's decision; a batch of the same source that still waits is superseded.
+ * @param asOf see `Fetched` in sync/stage.ts; what it says of the whole source is part of `readAt`
+ */
 export async function holdStaged(
   sql: SessionSql,
   run: Run,
   broken: readonly { guard: string }[],
-  regions: ReadonlyMap<string, string>,
-  rejected: readonly RejectedKey[],
+  {
+    readAt,
+    rejected,
+    regions,
+    asOf,
+  }: HeldBeside & {
+    readonly regions: ReadonlyMap<string, string>;
+    readonly asOf: ReadonlyMap<string | undefined, string>;
+  },
 ): Promise<void> {
-  const batchId = await newBatch(sql, run, broken);
+  const batchId = await newBatch(sql, run, broken, readAt);
   const others = [
     ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
+    ...[...asOf].flatMap(([regionCode, time]) =>
+      regionCode === undefined ? [] : [{ kind: 'as-of', regionCode, time }],
+    ),
     ...rejectedItems(rejected),
   ];
   await holdItems(sql, batchId, others);
@@ -65,9 +85,9 @@ export async function holdStagedClusters(
   sql: SessionSql,
   run: Run,
   broken: readonly { guard: string }[],
-  rejected: readonly RejectedKey[],
+  { readAt, rejected }: HeldBeside,
 ): Promise<void> {
-  const batchId = await newBatch(sql, run, broken);
+  const batchId = await newBatch(sql, run, broken, readAt);
   await holdItems(sql, batchId, rejectedItems(rejected));
   await sql`
     insert into held_items (batch_id, position, item)
@@ -84,10 +104,19 @@ async function holdItems(sql: SessionSql, batchId: number, items: readonly objec
 }
 
 const rejectedItems = (rejected: readonly RejectedKey[]) =>
-  rejected.map((row) => ({ ...row, kind: 'rejected' }));
+  rejected.map((row) =>
+    row.code === 'unread_region'
+      ? { kind: 'unread', regionCode: row.regionCode, reason: row.reason }
+      : { ...row, kind: 'rejected' },
+  );
 
 /** The batch that it replaces, or whose approval was undone, is its like when it broke the same guards. */
-async function newBatch(sql: SessionSql, run: Run, broken: readonly { guard: string }[]): Promise<number> {
+async function newBatch(
+  sql: SessionSql,
+  run: Run,
+  broken: readonly { guard: string }[],
+  readAt: string,
+): Promise<number> {
   const guards = [...new Set(broken.map(({ guard }) => guard))];
   const [like] = await sql<{ id: number }[]>`
     select id from held_batches
@@ -96,8 +125,8 @@ async function newBatch(sql: SessionSql, run: Run, broken: readonly { guard: str
         = (select array_agg(g order by g) from unnest(${guards}::text[]) g)`;
   await supersedeHeld(sql, run.sourceId);
   const [batch] = await sql<{ id: number }[]>`
-    insert into held_batches (source_id, run_id, broken, held_since)
-    select ${run.sourceId}, ${run.id}, ${JSON.stringify(broken)}::text::jsonb,
+    insert into held_batches (source_id, run_id, broken, read_at, held_since)
+    select ${run.sourceId}, ${run.id}, ${JSON.stringify(broken)}::text::jsonb, ${readAt}::timestamptz,
       coalesce((select held_since from held_batches where id = ${like?.id ?? null}), now())
     returning id`;
   if (!batch) throw new Error('unreachable: an insert returns its row');
@@ -173,6 +202,15 @@ export async function isOpen(sql: SessionSql, decision: BatchDecision | undefine
   const { kind, batchId } = decision;
   const open = kind === 'approve' ? sql`status = 'pending'` : sql`status = 'approved' and reversible`;
   return (await sql`select from held_batches where id = ${batchId} and ${open} for update`).count > 0;
+}
+
+/** When a batch was read, RFC 3339: an approval makes its data no younger. */
+export async function heldReadAt(sql: SessionSql, batchId: number): Promise<string> {
+  const [row] = await sql<{ readAt: string }[]>`
+    select to_char(read_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "readAt"
+    from held_batches where id = ${batchId}`;
+  if (!row) throw new Error(`there is no batch ${batchId}`);
+  return row.readAt;
 }
 
 /** Records an operator's decision. False when the batch does not wait for one (any more). */

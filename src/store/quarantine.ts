@@ -8,7 +8,10 @@ export async function writeQuarantine(
   sourceId: string,
   rejected: readonly RejectedKey[],
 ): Promise<void> {
-  const rows = new Map(rejected.map((row) => [quarantineKey(row), row]));
+  // Of a row and an unread region under one key the region stays: it says more.
+  const isRegion = ({ code }: RejectedKey) => code === 'unread_region';
+  const inOrder = [...rejected.filter((row) => !isRegion(row)), ...rejected.filter(isRegion)];
+  const rows = new Map(inOrder.map((row) => [quarantineKey(row), row]));
   const items = [...rows].map(([rowKey, row]) => ({ ...row, rowKey, code: rejectionCode(row) }));
   await sql`
     delete from quarantined_rows where source_id = ${sourceId} and not row_key = any(${[...rows.keys()]}::text[])`;

@@ -38,6 +38,11 @@ export interface RejectedKey {
   readonly price?: SourcePrice | undefined;
 }
 
+/** What stands for a region that could not be read, and so for every machine there: `key` is its code as well. */
+export function unreadRegion(regionCode: string, reason: string): RejectedKey {
+  return { key: regionCode, regionCode, reason, code: 'unread_region' };
+}
+
 /** So many are kept with their reasons: an upstream that sends nothing but rubbish must not fill the memory. */
 export const REJECTED_KEPT = 10_000;
 
@@ -53,11 +58,9 @@ export function boundedRejected(rejected: readonly RejectedKey[]): readonly Reje
   return rejected.length <= REJECTED_KEPT ? rejected : [...rejected.slice(0, REJECTED_KEPT), OTHERS];
 }
 
-/** The kind of a row's reason. A row that has its region's name as key, and no other, stands for the whole region. */
-export function rejectionCode({ code, waits, key, regionCode, name }: RejectedKey): RejectionCode {
-  if (code !== undefined) return code;
-  if (waits) return 'incomplete';
-  return name === undefined && key === regionCode ? 'unread_region' : 'invalid';
+/** The kind of a row's reason. */
+export function rejectionCode({ code, waits }: RejectedKey): RejectionCode {
+  return code ?? (waits ? 'incomplete' : 'invalid');
 }
 
 /** Rows that were set aside, or machines that are not published, for one reason. */

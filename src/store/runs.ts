@@ -82,13 +82,16 @@ export async function holdsFence(sql: SessionSql, run: Run): Promise<boolean> {
   return Number(row?.fence) === run.fence;
 }
 
-/** Records how the run ended, and for a good one that the source's data is verified as of `now`. */
+/**
+ * Records how the run ended, and for a good one that the source is as old as its reading, `readAt`: that moves forward
+ * only. Regions are stamped beside it, see freshness.ts.
+ */
 export async function finishRun(
   sql: Sql | SessionSql,
   run: Run,
   outcome: RunOutcome,
   counts: RunCounts | undefined,
-  now: string,
+  readAt: string,
   error?: string,
 ): Promise<void> {
   await sql`
@@ -101,9 +104,10 @@ export async function finishRun(
   // The list of providers is as old as its oldest source: the first good run of one changes what it hangs on.
   await sql`
     with verified as (
-      update sources s set verified_at = ${now}::timestamptz from sources before
+      update sources s set verified_at = greatest(s.verified_at, ${readAt}::timestamptz), retired_at = null
+      from sources before
       where s.id = ${run.sourceId} and before.id = s.id
-      returning before.verified_at is null and s.kind = 'catalogue' as first
+      returning (before.verified_at is null or before.retired_at is not null) and s.kind = 'catalogue' as first
     )
     update lineage set providers_version = providers_version + 1 where exists (select from verified where first)`;
 }

@@ -76,14 +76,17 @@ async function saveItems(
       union all
       select jsonb_build_object('kind', 'quarantined', 'row', to_jsonb(q))
       from quarantined_rows q where q.source_id = ${sourceId}
+      union all
+      select jsonb_build_object('kind', 'freshness', 'row', to_jsonb(f))
+      from region_freshness f where f.source_id = ${sourceId}
     ) saved (item)`;
   await sql`
     update held_batches b set reversible = true, verified_before = s.verified_at
     from sources s where b.id = ${batchId} and s.id = b.source_id`;
 }
 
-/** Makes the source's quarantine what it was before the approval. */
-export async function restoreQuarantine(
+/** Makes the source's quarantine, and the freshness of its regions, what they were before the approval. */
+export async function restoreBefore(
   sql: SessionSql,
   { batchId }: BatchDecision,
   sourceId: string,
@@ -93,6 +96,11 @@ export async function restoreQuarantine(
     insert into quarantined_rows
     select (jsonb_populate_record(null::quarantined_rows, item -> 'row')).*
     from held_items where batch_id = ${batchId} and item ->> 'kind' = 'quarantined'`;
+  await sql`delete from region_freshness where source_id = ${sourceId}`;
+  await sql`
+    insert into region_freshness
+    select (jsonb_populate_record(null::region_freshness, item -> 'row')).*
+    from held_items where batch_id = ${batchId} and item ->> 'kind' = 'freshness'`;
 }
 
 /** Records that an approval was taken back; the last step of the transaction that stores the earlier state. */

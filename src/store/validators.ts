@@ -83,6 +83,19 @@ export async function countStored(sql: SessionSql, sourceId: string): Promise<nu
   return row?.stored ?? 0;
 }
 
+/** Names of these regions of a provider as they are stored. */
+export async function storedRegions(
+  sql: SessionSql,
+  providerId: number,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (codes.length === 0) return new Map();
+  const rows = await sql<{ code: string; name: string }[]>`
+    select code, name from regions
+    where provider_id = ${providerId} and organization_id is null and code = any(${[...codes]}::text[])`;
+  return new Map(rows.map(({ code, name }) => [code, name]));
+}
+
 /**
  * Puts a source's stored machines of these regions beside the staged offers, as they are, so that all that follows
  * takes them for reported.

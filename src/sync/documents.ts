@@ -1,6 +1,7 @@
 /** What a run keeps of the versions of the documents that it read, and how one ends for which nothing has changed. */
 import type { DocumentItem } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
+import { stampEveryRegion } from '../store/freshness.ts';
 import { supersedeHeld } from '../store/held.ts';
 import type { RejectedKey } from '../store/rejected.ts';
 import { finishRun, NO_COUNTS, type Run } from '../store/runs.ts';
@@ -20,11 +21,12 @@ export function unmodifiedRegions(documents: readonly DocumentItem[]): string[] 
 }
 
 /** Ends a run in which the source said that all is as it was. A batch that is held is out of date by that. */
-export async function endUnmodified(sql: SessionSql, run: Run, now: string): Promise<SyncResult> {
+export async function endUnmodified(sql: SessionSql, run: Run, readAt: string): Promise<SyncResult> {
   const seen = await countStored(sql, run.sourceId);
   const counts = { ...NO_COUNTS, seen };
   await supersedeHeld(sql, run.sourceId);
-  await finishRun(sql, run, 'unchanged', counts, now);
+  await stampEveryRegion(sql, run.sourceId, readAt);
+  await finishRun(sql, run, 'unchanged', counts, readAt);
   await sql`commit`;
   return { ...nothingStored('unchanged'), counts };
 }

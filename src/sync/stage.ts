@@ -9,7 +9,7 @@ import { decimal, type ExchangeRates, isPositive, pricePerMinute } from '../doma
 import type { CatalogueItem, DocumentItem } from '../sources/source.ts';
 import type { SessionSql } from '../store/connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../store/copy.ts';
-import { REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
+import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../store/rejected.ts';
 import { Turns } from './turns.ts';
 
 export interface Pricing {
@@ -20,17 +20,23 @@ export interface Pricing {
 /** What a fetch brought besides the staged rows. */
 export interface Fetched {
   readonly regions: ReadonlyMap<string, string>;
-  /** At most one more than `REJECTED_KEPT`. */
+  /** The regions that could not be read, then at most one more row than `REJECTED_KEPT`. */
   readonly rejected: readonly RejectedKey[];
   /** How many of all that are rejected wait for an operator. */
   readonly waiting: number;
-  /** Offers and rejected rows. */
+  /** Offers, rejected rows and unread regions. */
   readonly seen: number;
   /** Offers alone: so many rows are staged. */
   readonly offers: number;
   /** What the upstream said there is against what arrived. */
   readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
   readonly documents: readonly DocumentItem[];
+  /** Codes of the regions that offers name. */
+  readonly offered: ReadonlySet<string>;
+  /** Regions that could not be read: code → why. */
+  readonly unread: ReadonlyMap<string, string>;
+  /** Region's code, or undefined for the whole source → how old its data is by the upstream's own word, RFC 3339. */
+  readonly asOf: ReadonlyMap<string | undefined, string>;
 }
 
 /** Called now and then with the number of rows seen so far. */
@@ -75,6 +81,10 @@ export async function stageCatalogue(
   const totals: { of: string; advertised: number; fetched: number }[] = [];
   const documents: DocumentItem[] = [];
   const minutePrice = minutePricer(pricing.currency, pricing.rates);
+  const offered = new Set<string>();
+  const unread = new Map<string, string>();
+  const asOf = new Map<string | undefined, string>();
+  let lastOffered: string | undefined;
   let seen = 0;
   let offers = 0;
   let waiting = 0;
@@ -93,6 +103,15 @@ export async function stageCatalogue(
           if (item.waits) waiting += 1;
           if (rejected.length <= REJECTED_KEPT) rejected.push(item);
           break;
+        case 'unread': {
+          seen += 1;
+          const before = unread.get(item.regionCode);
+          unread.set(item.regionCode, before === undefined ? item.reason : `${before}; ${item.reason}`);
+          break;
+        }
+        case 'as-of':
+          asOf.set(item.regionCode, item.time);
+          break;
         case 'total':
           totals.push(item);
           break;
@@ -103,6 +122,10 @@ export async function stageCatalogue(
         case 'offer':
           seen += 1;
           offers += 1;
+          if (item.offer.regionCode !== lastOffered) {
+            lastOffered = item.offer.regionCode;
+            offered.add(lastOffered);
+          }
           text += copyLine(item.offer, minutePrice(item.offer.price));
           if (text.length < BATCH) break;
           yield text;
@@ -119,7 +142,9 @@ export async function stageCatalogue(
 
   await copyLines(sql, 'staged_offers', lines());
   progress(seen);
-  return { regions, rejected, waiting, seen, offers, totals, documents };
+  const regionsUnread = [...unread].map(([code, reason]) => unreadRegion(code, reason));
+  const all = [...regionsUnread, ...rejected];
+  return { regions, rejected: all, waiting, seen, offers, totals, documents, offered, unread, asOf };
 }
 
 function copyLine(offer: Offer, price: string | undefined): string {

@@ -2,15 +2,16 @@ import type { CatalogueItem } from '../sources/source.ts';
 import { countChanges, diffStaged, withdrawnMachines } from '../store/catalogue-diff.ts';
 import { lockProvider, writeMachines, writeRegions } from '../store/catalogue-write.ts';
 import type { Store } from '../store/connect.ts';
-import { type BatchDecision, decide, holdStaged, isOpen, supersedeHeld } from '../store/held.ts';
+import { type BatchDecision, decide, heldReadAt, holdStaged, isOpen, supersedeHeld } from '../store/held.ts';
 import { setJumpsAside } from '../store/price-jumps.ts';
 import { writeQuarantine } from '../store/quarantine.ts';
 import { boundedRejected } from '../store/rejected.ts';
 import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
-import { recordUndo, restoreQuarantine, saveCatalogue } from '../store/undo.ts';
-import { stageStored } from '../store/validators.ts';
+import { recordUndo, restoreBefore, saveCatalogue } from '../store/undo.ts';
+import { stageStored, storedRegions } from '../store/validators.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
+import { earlier, stampRead } from './freshness.ts';
 import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from './guard.ts';
 import { nothingStored, type SyncResult } from './result.ts';
 import { createStaging, highestPrice, type Pricing, type Progress, stageCatalogue } from './stage.ts';
@@ -43,27 +44,36 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   await using session = sync.store.session();
   const { sql } = session;
   await createStaging(sql);
+  const began = sync.now().toISOString();
   const fetched = await stageCatalogue(sql, sync.items, sync.pricing, sync.progress);
   const now = sync.now().toISOString();
   const source = { id: sync.run.sourceId, provider: sync.provider };
+  const ownTime = earlier(began, fetched.asOf.get(undefined));
 
   await sql`begin`;
   if (!(await holdsFence(sql, sync.run)) || !(await isOpen(sql, sync.decision))) {
     await sql`rollback`;
-    await finishRun(sql, sync.run, 'superseded', undefined, now);
+    await finishRun(sql, sync.run, 'superseded', undefined, ownTime);
     return nothingStored('superseded');
   }
-  if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
+  if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, ownTime);
   await checkCurrency(sql, sync.pricing);
+  const { decision } = sync;
+  const readAt = decision === undefined ? ownTime : await heldReadAt(sql, decision.batchId);
   await lockProvider(sql, source);
-  const stored = await stageStored(sql, source.id, unmodifiedRegions(fetched.documents));
+  const unmodified = unmodifiedRegions(fetched.documents);
+  const stored = await stageStored(sql, source.id, unmodified);
+  const regions = new Map([
+    ...(await storedRegions(sql, source.provider.id, unmodified)),
+    ...fetched.regions,
+  ]);
   const seen = fetched.seen + stored;
   const maxPrice = highestPrice(sync.limits.maxHourlyPrice, sync.pricing);
   const compared = await diffStaged(
     sql,
     { id: source.id, providerId: source.provider.id },
     {
-      regions: [...fetched.regions.keys()],
+      regions: [...regions.keys()],
       rows: fetched.offers + stored,
       rejected: fetched.rejected,
       maxPrice,
@@ -101,23 +111,30 @@ export async function syncCatalogue(sync: CatalogueSync): Promise<SyncResult> {
   };
   if (broken.length > 0 && !sync.approved) {
     // The staged rows hold the prices that jump as well: whoever approves the batch approves them.
-    await holdStaged(sql, sync.run, broken, fetched.regions, compared.rejected);
+    await holdStaged(sql, sync.run, broken, {
+      readAt,
+      rejected: compared.rejected,
+      regions,
+      asOf: fetched.asOf,
+    });
     const counts = { ...NO_COUNTS, seen, rejected: rejectedCount };
-    await finishRun(sql, sync.run, 'held', counts, now, broken.map((guard) => guard.detail).join('; '));
+    await finishRun(sql, sync.run, 'held', counts, readAt, broken.map((guard) => guard.detail).join('; '));
     await sql`commit`;
     return { outcome: 'held', counts, ...told };
   }
-  const { decision } = sync;
   if (decision?.kind === 'approve') await saveCatalogue(sql, decision, source);
-  const renamed = await writeRegions(sql, source, fetched.regions);
+  const renamed = await writeRegions(sql, source, regions);
   const retired = await writeMachines(sql, source, renamed, now, runsUntilRetired(sync.approved));
-  if (decision?.kind === 'undo') await restoreQuarantine(sql, decision, source.id);
-  else await writeQuarantine(sql, source.id, rejected);
+  if (decision?.kind === 'undo') await restoreBefore(sql, decision, source.id);
+  else {
+    const unread = await stampRead(sql, source, { ...fetched, regions, rejected, readAt });
+    await writeQuarantine(sql, source.id, [...rejected, ...unread]);
+  }
   await keepVersions(sql, source.id, sync.reading, fetched.documents, rejected);
   if (decision?.kind === 'approve') await decide(sql, decision.batchId, 'approved', decision.decider);
   else if (!sync.approved) await supersedeHeld(sql, source.id);
   const outcome = renamed.changed || diff.added + diff.changed + retired > 0 ? 'changed' : 'unchanged';
-  await finishRun(sql, sync.run, outcome, { ...counts, retired }, now);
+  await finishRun(sql, sync.run, outcome, { ...counts, retired }, readAt);
   if (decision?.kind === 'undo') await recordUndo(sql, decision);
   await sql`commit`;
   return { outcome, counts: { ...counts, retired }, ...told };

@@ -11,13 +11,21 @@ import {
 import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
 import type { SessionSql, Store } from '../store/connect.ts';
 import { copyField, copyLines } from '../store/copy.ts';
-import { type BatchDecision, decide, holdStagedClusters, isOpen, supersedeHeld } from '../store/held.ts';
+import {
+  type BatchDecision,
+  decide,
+  heldReadAt,
+  holdStagedClusters,
+  isOpen,
+  supersedeHeld,
+} from '../store/held.ts';
 import { writeQuarantine } from '../store/quarantine.ts';
 import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
 import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
-import { recordUndo, restoreQuarantine, saveClusters } from '../store/undo.ts';
+import { recordUndo, restoreBefore, saveClusters } from '../store/undo.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
+import { earlier } from './freshness.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from './guard.ts';
 import { nothingStored, type SyncResult } from './result.ts';
 import { assignSlugs } from './slugs.ts';
@@ -72,17 +80,21 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   await using session = sync.store.session();
   const { sql } = session;
   await createClusterStaging(sql);
+  const began = sync.now().toISOString();
   const fetched = await stageClusters(sql, sync);
   const now = sync.now().toISOString();
+  const ownTime = earlier(began, fetched.asOf);
 
   await sql`begin`;
   if (!(await holdsFence(sql, sync.run)) || !(await isOpen(sql, sync.decision))) {
     await sql`rollback`;
-    await finishRun(sql, sync.run, 'superseded', undefined, now);
+    await finishRun(sql, sync.run, 'superseded', undefined, ownTime);
     return nothingStored('superseded');
   }
-  if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, now);
+  if (isUnmodified(fetched.documents)) return await endUnmodified(sql, sync.run, ownTime);
   await checkCurrency(sql, sync.pricing);
+  const { decision } = sync;
+  const readAt = decision === undefined ? ownTime : await heldReadAt(sql, decision.batchId);
   const staged = await rejectStagedClusters(sql, fetched.namesMachines);
   const rejected = boundedRejected([...fetched.rejected, ...staged.rejected]);
   const diff = await computeClusterDiff(sql, sync.run.sourceId, rejected);
@@ -96,12 +108,11 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const broken = brokenGuards(input, { ...sync.limits, addedShare: Number.POSITIVE_INFINITY }).filter(
     (guard) => guard.guard !== 'empty' || diff.known > 0,
   );
-  const { decision } = sync;
   const told = { broken, rejected, withdrawn: [], regions: 0 };
   const ended = async (outcome: SyncResult['outcome'], stored: Partial<RunCounts>): Promise<SyncResult> => {
     const counts = { ...NO_COUNTS, ...stored, seen: fetched.seen, rejected: rejectedCount };
     const why = outcome === 'held' ? broken.map(({ detail }) => detail).join('; ') : undefined;
-    await finishRun(sql, sync.run, outcome, counts, now, why);
+    await finishRun(sql, sync.run, outcome, counts, readAt, why);
     if (decision?.kind === 'undo') await recordUndo(sql, decision);
     await sql`commit`;
     return { outcome, counts, ...told };
@@ -109,7 +120,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   const held = broken.length > 0 && !sync.approved;
   if (held) {
     // All of it: whoever approves the batch removes what is missing from the whole of what there is.
-    await holdStagedClusters(sql, sync.run, broken, rejected);
+    await holdStagedClusters(sql, sync.run, broken, { readAt, rejected });
     if (broken.some(({ guard }) => guard !== 'removed')) return await ended('held', {});
   }
   if (decision?.kind === 'approve') await saveClusters(sql, decision, sync.run.sourceId);
@@ -119,7 +130,7 @@ export async function syncClusters(sync: ClusterSync): Promise<SyncResult> {
   for await (const { rows, taken } of slugBatches(sql, untilRetired))
     await setSlugs(sql, assignSlugs(rows, taken));
   const retired = await writeClusters(sql, sync.run.sourceId, now, untilRetired);
-  if (decision?.kind === 'undo') await restoreQuarantine(sql, decision, sync.run.sourceId);
+  if (decision?.kind === 'undo') await restoreBefore(sql, decision, sync.run.sourceId);
   else await writeQuarantine(sql, sync.run.sourceId, rejected);
   // What is held has to be read again: its document says more than what is stored.
   await keepVersions(sql, sync.run.sourceId, held ? undefined : sync.reading, fetched.documents, rejected);
@@ -138,6 +149,8 @@ interface FetchedClusters {
   /** Whether some machine is only named. */
   readonly namesMachines: boolean;
   readonly documents: readonly DocumentItem[];
+  /** How old the data is by the upstream's own word, RFC 3339. */
+  readonly asOf: string | undefined;
 }
 
 /** Copies every cluster into the staging table. @throws SourceError when the adapter fails */
@@ -150,11 +163,16 @@ export async function stageClusters(
   let seen = 0;
   let waiting = 0;
   let namesMachines = false;
+  let asOf: string | undefined;
   const turns = new Turns();
   async function* lines(): AsyncGenerator<string> {
     for await (const item of sync.items) {
       if (item.kind === 'version' || item.kind === 'unmodified') {
         documents.push(item);
+        continue;
+      }
+      if (item.kind === 'as-of') {
+        asOf = item.time;
         continue;
       }
       seen += 1;
@@ -173,7 +191,7 @@ export async function stageClusters(
   }
   await copyLines(sql, 'staged_clusters', lines());
   sync.progress?.(seen);
-  return { seen, rejected, waiting, namesMachines, documents };
+  return { seen, rejected, waiting, namesMachines, documents, asOf };
 }
 
 interface ClusterKey {

@@ -20,13 +20,13 @@ export interface RatesSync {
  * @throws SourceError when they cannot be read
  */
 export async function syncRates(sync: RatesSync): Promise<SyncResult> {
+  const readAt = sync.now().toISOString();
   const rates = await sync.rates;
   const read = 'unmodified' in rates ? undefined : rates;
   const known = read ?? (await storedRates(sync.store.sql));
   const seen = Object.keys(known?.perEuro ?? {}).length;
   await using session = sync.store.session();
   const { sql } = session;
-  const now = sync.now().toISOString();
   await sql`begin`;
   const holds = await holdsFence(sql, sync.run);
   const { added, changed } = holds && read ? await writeRates(sql, read) : { added: 0, changed: 0 };
@@ -36,7 +36,7 @@ export async function syncRates(sync: RatesSync): Promise<SyncResult> {
   }
   const counts = { ...NO_COUNTS, seen, added, changed };
   const outcome = !holds ? 'superseded' : added + changed > 0 ? 'changed' : 'unchanged';
-  await finishRun(sql, sync.run, outcome, counts, now);
+  await finishRun(sql, sync.run, outcome, counts, readAt);
   await sql`commit`;
   return { ...nothingStored(outcome), counts };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
-import { priceList, ZONES } from '../support/provider-answers.ts';
+import { priceList, scalewayProducts, ZONES } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { fleetbook } from './run.ts';
 
@@ -12,6 +12,7 @@ const UNREAD = ZONES.slice(3);
 
 /** Scaleway's answers: thirty types in each of the first three zones; the other six answer 404. */
 function sixZonesAway(upstream: FakeUpstream) {
+  scalewayProducts(upstream);
   const names = Array.from({ length: 30 }, (_, index) => `DEV${index}`);
   const type = { ncpus: 2, ram: 4 * 2 ** 30, end_of_service: false, hourly_price: 0.06 };
   const headers = { 'x-total-count': String(names.length) };

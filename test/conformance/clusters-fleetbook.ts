@@ -9,6 +9,7 @@ export const clusterCase: ClusterCase = {
     {
       path: '/v1/clusters',
       query: {},
+      headers: { 'fleetbook-as-of': '2026-02-28T23:59:00.000Z' },
       json: fixture('fleetbook/clusters.json'),
       list: '',
       required: [

@@ -12,10 +12,13 @@ function offer(
   return { regionCode, name, cpu, ram, ramUnit, price: { amount, per: 'minute', currency: 'GBP' } };
 }
 
+/** Another Fleetbook says how old its data is. */
+const AS_OF = { 'fleetbook-as-of': '2026-02-28T23:59:00.000Z' };
+
 function machines(region: string, id: number, rest: Pick<FixturePage, 'required' | 'prices'>): FixturePage {
   const query = { provider: '1000', region: String(id) };
   const json = fixture(`fleetbook/machines-${region}.json`);
-  return { path: '/v1/machines', query, json, list: '', region, ...rest };
+  return { path: '/v1/machines', query, json, list: '', region, headers: AS_OF, ...rest };
 }
 
 export const catalogueCase: CatalogueCase = {
@@ -25,6 +28,7 @@ export const catalogueCase: CatalogueCase = {
     {
       path: '/v1/providers',
       query: {},
+      headers: AS_OF,
       json: fixture('fleetbook/providers.json'),
       list: '',
       required: [

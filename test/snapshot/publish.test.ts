@@ -143,7 +143,12 @@ describe('the sweep', () => {
     expect(await scene.publisher.sweep()).toEqual({ published: 5 });
     expect(await differing()).toEqual([]);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(scene.keys.lineage);
-    expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual(['cloud', 'plane']);
+    expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual([
+      'cloud',
+      `cloud/${scene.sample.region}`,
+      `cloud/${scene.sample.emptyRegion}`,
+      'plane',
+    ]);
     expect(
       await scene.cache.hget(scene.keys.machineRegions(scene.sample.big), String(scene.sample.big)),
     ).toBe(String(scene.sample.region));
@@ -201,17 +206,23 @@ describe('beside the documents', () => {
     expect(await scene.cache.keys(`fb:{${lineage}}:region:*`)).toHaveLength(2);
   });
 
-  it('times of verification are told with their kind, and only move forward', async () => {
+  it('times of verification are told with their kind, of each region too, and only move forward', async () => {
     await scene.publisher.publishDirty();
+    const cloud = Object.fromEntries(
+      ['cloud', `cloud/${scene.sample.region}`, `cloud/${scene.sample.emptyRegion}`].map((id) => [
+        id,
+        'catalogue 2026-01-02T03:04:05.678Z',
+      ]),
+    );
     expect(await scene.cache.hgetall(scene.keys.verified)).toEqual({
-      cloud: 'catalogue 2026-01-02T03:04:05.678Z',
+      ...cloud,
       plane: 'clusters 2026-01-01T00:00:00.000Z',
     });
     await verify(scene.sql, 'plane', '2026-01-01T00:00:01.5Z');
     await verify(scene.sql, 'cloud', '2025-01-01T00:00:00Z');
     await scene.publisher.publishDirty();
     expect(await scene.cache.hgetall(scene.keys.verified)).toEqual({
-      cloud: 'catalogue 2026-01-02T03:04:05.678Z',
+      ...cloud,
       plane: 'clusters 2026-01-01T00:00:01.500Z',
     });
   });

@@ -10,6 +10,7 @@ async function addSource(sql: Sql, id: string, kind: 'catalogue' | 'clusters'): 
 /** `at` RFC 3339. */
 export async function verify(sql: Sql, sourceId: string, at: string): Promise<void> {
   await sql`update sources set verified_at = ${at}::timestamptz where id = ${sourceId}`;
+  await sql`update region_freshness set verified_at = ${at}::timestamptz where source_id = ${sourceId}`;
 }
 
 async function addProvider(sql: Sql, id: number, name: string): Promise<number> {
@@ -20,9 +21,13 @@ async function addProvider(sql: Sql, id: number, name: string): Promise<number> 
   return id;
 }
 
+/** A region that every catalogue there is has read. */
 export async function addRegion(sql: Sql, providerId: number, code: string, name = code): Promise<number> {
   const [row] = await sql<{ id: number }[]>`
     insert into regions (provider_id, code, name) values (${providerId}, ${code}, ${name}) returning id`;
+  await sql`
+    insert into region_freshness (source_id, region_id, verified_at)
+    select id, ${idOf(row)}, verified_at from sources where kind = 'catalogue' and verified_at is not null`;
   await sql`update lineage set providers_version = providers_version + 1`;
   return idOf(row);
 }

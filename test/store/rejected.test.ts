@@ -11,7 +11,7 @@ describe('reasons of rows that cannot be used', () => {
         reason: 'servers.a.prices[0] expected number; it is "1; 2"; x',
       },
       { key: 'b@x', name: 'b', regionCode: 'x', reason: 'servers.b.prices[7] expected number; it is 5; x' },
-      { key: 'y', regionCode: 'y', reason: '/zones/y/servers answered 404' },
+      { key: 'y', regionCode: 'y', code: 'unread_region' as const, reason: '/zones/y/servers answered 404' },
       { key: 'a@z', name: 'a', regionCode: 'z', code: 'duplicate' as const, reason: 'reported 2 times' },
       { key: 'b@z', name: 'b', regionCode: 'z', code: 'duplicate' as const, reason: 'reported 3 times' },
       { key: 'a@w', name: 'a', regionCode: 'w', code: 'duplicate' as const, reason: 'reported 4 times' },

@@ -57,6 +57,18 @@ export const ZONES = [
   'pl-waw-3',
 ];
 
+/** Scaleway's product catalogue, which says in which zones there are types. */
+export function scalewayProducts(upstream: FakeUpstream, zones: readonly string[] = ZONES): void {
+  const products = zones.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
+  upstream.expect(
+    {
+      path: '/product-catalog/v2alpha1/public-catalog/products',
+      query: { product_types: 'instance', page: '1', page_size: '100' },
+    },
+    { json: { products, total_count: products.length } },
+  );
+}
+
 /**
  * Scaleway's answers: one type in every zone, at 0.06 an hour unless another price is given; some may be unwell. The
  * product catalogue lists `zones`.
@@ -67,14 +79,7 @@ export function scaleway(
   unwell: Readonly<Record<string, FakeAnswer>> = {},
   zones: readonly string[] = ZONES,
 ) {
-  const products = zones.map((zone) => ({ sku: `/compute/dev1_m/run_${zone}`, locality: { zone } }));
-  upstream.expect(
-    {
-      path: '/product-catalog/v2alpha1/public-catalog/products',
-      query: { product_types: 'instance', page: '1', page_size: '100' },
-    },
-    { json: { products, total_count: products.length } },
-  );
+  scalewayProducts(upstream, zones);
   for (const zone of zones) {
     const path = `/instance/v1/zones/${zone}/products/servers`;
     const query = { page: '1', per_page: '100' };

@@ -15,10 +15,10 @@ export async function readCatalogue(
   return items;
 }
 
-/** What a test says of offers and rejected rows in a word: the exclusion's reason, `offered` or `rejected`. */
+/** What a test says of items in a word: the exclusion's reason, `offered`, `rejected`, or `unread` of a region. */
 export function fates(items: readonly CatalogueItem[]): string[] {
   return items.flatMap((item) => {
     if (item.kind === 'offer') return [item.offer.excluded ?? 'offered'];
-    return item.kind === 'rejected' ? ['rejected'] : [];
+    return item.kind === 'rejected' || item.kind === 'unread' ? [item.kind] : [];
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
+import { asOfIn } from '../as-of.ts';
 import {
   DiskRow,
   describedDisk,
@@ -46,11 +47,13 @@ export const adapter: ClusterAdapter = {
 \`clusters:read\`. The token says which organization it is, the answer does not: give each one a source of its own, and
 name it there as \`organization\`. Slugs are kept, and tell the clusters apart. Machines are found by their shape, since
 ids of the other instance mean nothing here and names it does not give. An answer that has not changed since (\`ETag\`)
-is not sent again.`,
+is not sent again. Data is as old as the other instance says (\`Fleetbook-As-Of\`), not as its reading: a gateway in
+between has to let the header through.`,
 
   async *clusters({ http, options }) {
     const { currency } = Options.parse(options ?? {});
     const answer = await http.jsonIfModified(CLUSTERS, z.array(z.unknown()));
+    yield { kind: 'as-of', time: asOfIn(answer.headers, CLUSTERS) };
     if ('unmodified' in answer) {
       yield { kind: 'unmodified', version: answer.unmodified };
       return;

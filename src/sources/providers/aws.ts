@@ -6,7 +6,7 @@ import { isPositive } from '../../domain/price.ts';
 import { amount, count, label, quantity } from '../fields.ts';
 import { entriesOf } from '../json-entries.ts';
 import { nothingListed } from '../listing.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
@@ -77,7 +77,7 @@ interface Machine {
  * Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html.
  *
  * A region's file is some 500 MB and is read as a stream. A region is reported whole or not at all: when its file
- * cannot be read, its stored machines are held by one rejected row, and the other regions are reported all the same.
+ * cannot be read, its stored machines stay as they are and as old as they are, and the other regions are reported all the same.
  */
 export const adapter: CatalogueAdapter = {
   id: 'aws',
@@ -104,7 +104,7 @@ export const adapter: CatalogueAdapter = {
     for (const [code, row] of rows) {
       const { value: region, reason } = readRow(IndexRow, row, ['regions', code]);
       if (region === undefined) {
-        yield rejectedRow(code, reason, { regionCode: code });
+        yield unusableRegion(label.safeParse(code).data, code, reason);
         failures.push(new SourceError('invalid', `${INDEX}: ${reason}`));
         continue;
       }
@@ -112,7 +112,7 @@ export const adapter: CatalogueAdapter = {
       if (items instanceof SourceError) {
         failures.push(items);
         const { regionCode } = region;
-        yield rejectedRow(regionCode, `${items.message}; its machines stay as they were`, { regionCode });
+        yield { kind: 'unread', regionCode, reason: `${items.message}; its machines stay as they were` };
       } else {
         yield* items;
       }

@@ -106,7 +106,7 @@ export const adapter: CatalogueAdapter = {
       const read = await readSizes(http, regionCode).catch((error: unknown) => failed(error));
       if (read instanceof SourceError) {
         failures.push(read);
-        yield rejectedRow(regionCode, `${read.message}; its machines stay as they were`, { regionCode });
+        yield { kind: 'unread', regionCode, reason: `${read.message}; its machines stay as they were` };
       } else {
         sizes.set(regionCode, read);
         yield* read.nameless;

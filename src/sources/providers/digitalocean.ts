@@ -4,7 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { amount, count, label } from '../fields.ts';
 import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */
@@ -73,7 +73,7 @@ export const adapter: CatalogueAdapter = {
         regions.push(value);
         yield { kind: 'region', code: value.slug, name: value.name };
       } else {
-        yield rejectedRow(code ?? `region ${index + 1}`, reason, { regionCode: code });
+        yield unusableRegion(code, `region ${index + 1}`, reason);
       }
     }
 

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { isPositive } from '../../domain/price.ts';
+import { asOfIn } from '../as-of.ts';
 import { amount, count, currencyCode, label } from '../fields.ts';
 import { nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const PROVIDERS = '/v1/providers';
@@ -52,24 +53,27 @@ export const adapter: GenericCatalogueAdapter = {
 its providers a source of its own. Machines and regions get ids of this database, known providers have the same id
 everywhere. What the other instance does not publish is not there to be read: a machine that it leaves out counts as
 missing here and is retired after three good runs, without the reason. Prices are per minute as it publishes them, so
-its exchange rates are in them.`,
+its exchange rates are in them. Data is as old as the other instance says (\`Fleetbook-As-Of\`), not as its reading: a
+region for which it does not say so is not read; a gateway in between has to let the header through.`,
 
   async *catalogue({ http, options }) {
     const { provider: name, currency } = Options.parse(options);
-    const provider = await providerNamed(http, name);
+    const { provider, asOf } = await providerNamed(http, name);
+    yield { kind: 'as-of', time: asOf };
     let failed: unknown;
     let [held, read, seen] = [0, 0, 0];
     for (const [index, row] of provider.regions.entries()) {
       const { value: region, reason } = readRow(Region, row, ['regions', index]);
       if (region === undefined) {
         const code = labelIn(row, 'code');
-        yield rejectedRow(code ?? `region ${index + 1}`, reason, { regionCode: code });
+        yield unusableRegion(code, `region ${index + 1}`, reason);
         continue;
       }
       yield { kind: 'region', code: region.code, name: region.name };
       try {
         const query = { provider: provider.id, region: region.id };
-        const { data } = await http.json(MACHINES, z.array(z.unknown()), { query });
+        const { data, headers } = await http.json(MACHINES, z.array(z.unknown()), { query });
+        yield { kind: 'as-of', time: asOfIn(headers, MACHINES), regionCode: region.code };
         for (const [position, machine] of data.entries())
           yield itemOf(machine, position, provider, region, currency);
         read += 1;
@@ -79,7 +83,7 @@ its exchange rates are in them.`,
         if (!(error instanceof SourceError) || error.retryAfterMs !== undefined) throw error;
         held += 1;
         if (held > MOST_HELD) throw error;
-        yield rejectedRow(region.code, error.message, { regionCode: region.code });
+        yield { kind: 'unread', regionCode: region.code, reason: error.message };
         failed ??= error;
       }
     }
@@ -89,8 +93,8 @@ its exchange rates are in them.`,
   },
 };
 
-async function providerNamed(http: SourceHttp, name: string): Promise<Provider> {
-  const { data } = await http.json(PROVIDERS, z.array(z.unknown()));
+async function providerNamed(http: SourceHttp, name: string): Promise<{ provider: Provider; asOf: string }> {
+  const { data, headers } = await http.json(PROVIDERS, z.array(z.unknown()));
   if (data.length === 0) throw nothingListed(PROVIDERS);
   const names = data.map((row) => labelIn(row, 'name'));
   const index = names.findIndex((each) => each?.toLowerCase() === name.toLowerCase());
@@ -104,7 +108,7 @@ async function providerNamed(http: SourceHttp, name: string): Promise<Provider> 
   const at = index < 0 ? unnamed : index;
   const { value, reason } = readRow(Provider, data[at], [at]);
   if (value === undefined) throw new SourceError('invalid', `${PROVIDERS}: ${reason}`);
-  return value;
+  return { provider: value, asOf: asOfIn(headers, PROVIDERS) };
 }
 
 function itemOf(

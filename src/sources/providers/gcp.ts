@@ -7,8 +7,8 @@ import { count, label } from '../fields.ts';
 import { type GcpRates, readRates, SKUS } from '../gcp-rates.ts';
 import { nothingListed } from '../listing.ts';
 import { pagesByToken } from '../page-tokens.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
-import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp } from '../source.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
 
 const TYPES = '/aggregated/machineTypes';
 const AUTH = 'https://www.googleapis.com/auth';
@@ -85,7 +85,7 @@ export const adapter: CatalogueAdapter = {
       credentials: 'key',
     });
     const regions: TypesByRegion = new Map();
-    const unread: RejectedRow[] = [];
+    const unread: Unread[] = [];
     for await (const row of readTypes(http, regions)) {
       unread.push(row);
       yield row;
@@ -109,8 +109,11 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
+/** A type, or a zone, that could not be read. */
+type Unread = RejectedRow | UnreadRegion;
+
 /** Fills `regions` with the types of every zone; what cannot be used comes back. */
-async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<RejectedRow, void> {
+async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<Unread, void> {
   const query = { maxResults: 500, returnPartialSuccess: 'true' };
   let listed = 0;
   for await (const page of pagesByToken(http, TYPES, TypePage, query)) {
@@ -149,10 +152,10 @@ function regionOf(zone: string): string | undefined {
   return /\bzones\/([a-z]+(?:-[a-z]+)+\d+)-[a-z0-9]+$/.exec(zone)?.[1];
 }
 
-/** A zone that could not be read holds its region. */
-function unreadZone(zone: string, why: string): RejectedRow {
+/** A zone that could not be read holds its region, also where other zones of it could: that is not all of it. */
+function unreadZone(zone: string, why: string): Unread {
   const reason = `${zone}: ${why}; what its region is known to have stays as it was`;
-  return rejectedRow(zone, reason, { regionCode: regionOf(zone) });
+  return unusableRegion(regionOf(zone), zone, reason);
 }
 
 /** One type in one region, from all the zones there. */
@@ -199,6 +202,9 @@ function billedDisks(name: string, zones: readonly MachineType[]): string | unde
     : undefined;
 }
 
-function speaksFor(row: RejectedRow, name: string, regionCode: string): boolean {
-  return (row.name ?? name) === name && (row.regionCode ?? regionCode) === regionCode;
+function speaksFor(row: Unread, name: string, regionCode: string): boolean {
+  return (
+    ((row.kind === 'rejected' ? row.name : undefined) ?? name) === name &&
+    (row.regionCode ?? regionCode) === regionCode
+  );
 }

@@ -3,7 +3,7 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
 import { amount, count, label, quantity } from '../fields.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */
@@ -74,7 +74,7 @@ export const adapter: CatalogueAdapter = {
         known.add(value.name);
         yield { kind: 'region', code: value.name, name: value.city };
       } else {
-        yield rejectedRow(code ?? `location ${index + 1}`, reason, { regionCode: code });
+        yield unusableRegion(code, `location ${index + 1}`, reason);
       }
     }
 

@@ -3,7 +3,7 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { amount, count, countOrNone, label } from '../fields.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 /** Many times what there is; an upstream that always has one more page is broken. */
@@ -69,7 +69,7 @@ export const adapter: CatalogueAdapter = {
       const { value, reason } = readRow(Region, row);
       const code = labelIn(row, 'id');
       if (value === undefined) {
-        yield rejectedRow(code ?? `region ${index + 1}`, reason, { regionCode: code });
+        yield unusableRegion(code, `region ${index + 1}`, reason);
       } else {
         regions.push(value);
         yield { kind: 'region', code: value.id, name: value.label };

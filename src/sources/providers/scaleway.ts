@@ -103,7 +103,7 @@ export const adapter: CatalogueAdapter = {
       } catch (error) {
         // A zone that cannot be read, for however long it says, holds its own machines, not the other zones'.
         if (!(error instanceof SourceError) || error.limitsAll) throw error;
-        yield rejectedRow(zone, error.message, { regionCode: zone });
+        yield { kind: 'unread', regionCode: zone, reason: error.message };
         failed ??= error;
       }
     }

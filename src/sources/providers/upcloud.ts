@@ -4,7 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label } from '../fields.ts';
 import { nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const Zones = z.object({ zones: z.object({ zone: z.array(z.unknown()) }) });
@@ -63,7 +63,7 @@ export const adapter: CatalogueAdapter = {
       const { value, reason } = readRow(Zone, row);
       const code = labelIn(row, 'id');
       if (value === undefined) {
-        yield rejectedRow(code ?? `zone ${index + 1}`, reason, { regionCode: code });
+        yield unusableRegion(code, `zone ${index + 1}`, reason);
       } else {
         selling.set(value.id, value.public === 'yes');
         if (value.public === 'yes') yield { kind: 'region', code: value.id, name: value.description };
@@ -97,13 +97,8 @@ export const adapter: CatalogueAdapter = {
       }
     }
     for (const regionCode of unpriced) {
-      yield rejectedRow(
-        `prices of ${regionCode}`,
-        '/1.3/price has no prices for a zone that /1.3/zone lists',
-        {
-          regionCode,
-        },
-      );
+      const reason = '/1.3/price has no prices for a zone that /1.3/zone lists';
+      yield { kind: 'unread', regionCode, reason };
     }
   },
 };

@@ -4,7 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { amount, count, label } from '../fields.ts';
 import { endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
 import {
   type CatalogueAdapter,
   type CatalogueItem,
@@ -83,7 +83,7 @@ export const adapter: CatalogueAdapter = {
         regions.push(value.id);
         yield { kind: 'region', code: value.id, name: value.city };
       } else {
-        yield rejectedRow(code ?? `region ${index + 1}`, reason, { regionCode: code });
+        yield unusableRegion(code, `region ${index + 1}`, reason);
       }
     }
 

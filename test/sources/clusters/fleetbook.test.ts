@@ -28,8 +28,11 @@ async function itemsOf(
   );
 }
 
+/** Another Fleetbook says how old its data is. */
+const AS_OF = { 'fleetbook-as-of': '2026-02-28T23:59:00.000Z' };
+
 const clustersIn = (items: readonly ClusterItem[]) =>
-  onlyClusters(items.filter((item) => item.kind !== 'version'));
+  onlyClusters(items.filter((item) => item.kind !== 'version' && item.kind !== 'as-of'));
 
 it('reads what this very service answers to an organization’s token, and only once', async () => {
   await using api = await testApi();
@@ -46,7 +49,10 @@ it('reads what this very service answers to an organization’s token, and only 
   });
   const versions = items.flatMap((item) => (item.kind === 'version' ? [item.version] : []));
   expect(versions).toHaveLength(1);
-  expect(await itemsOf(url, api.token, versions)).toEqual([{ kind: 'unmodified', version: versions[0] }]);
+  expect(await itemsOf(url, api.token, versions)).toEqual([
+    { kind: 'as-of', time: '2026-11-20T12:00:00.000000Z' },
+    { kind: 'unmodified', version: versions[0] },
+  ]);
 });
 
 it('reads one organization’s clusters and no other’s, as the token says; none where it has none', async () => {
@@ -75,8 +81,8 @@ const ROW = (CLUSTERS[1] ?? [])[0];
 
 it('prices disks in the currency that the options name', async () => {
   await using upstream = await fakeUpstream();
-  upstream.expect({ path: '/v1/clusters' }, { json: [ROW] });
-  const [cluster] = onlyClusters(await readClusterItems(adapter, upstream.url, { currency: 'EUR' }));
+  upstream.expect({ path: '/v1/clusters' }, { json: [ROW], headers: AS_OF });
+  const [cluster] = clustersIn(await readClusterItems(adapter, upstream.url, { currency: 'EUR' }));
   expect(cluster?.disks?.map((disk) => disk.type.price?.currency)).toEqual(['EUR']);
 });
 
@@ -88,9 +94,10 @@ it.each([
   ['disks', null, 'expected array'],
 ])('rejects a cluster whose %s is %j, and reads the others', async (field, value, says) => {
   await using upstream = await fakeUpstream();
-  upstream.expect({ path: '/v1/clusters' }, { json: [{ ...ROW, [field]: value }, ROW] });
+  upstream.expect({ path: '/v1/clusters' }, { json: [{ ...ROW, [field]: value }, ROW], headers: AS_OF });
   const items = await readClusterItems(adapter, upstream.url);
-  expect(items).toHaveLength(2);
-  expect(items[0]).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(`^${field} .*${says}`) });
-  expect(items[1]?.kind).toBe('cluster');
+  expect(items).toHaveLength(3);
+  expect(items[0]).toEqual({ kind: 'as-of', time: '2026-02-28T23:59:00.000000Z' });
+  expect(items[1]).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(`^${field} .*${says}`) });
+  expect(items[2]?.kind).toBe('cluster');
 });

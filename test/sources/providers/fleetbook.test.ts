@@ -10,9 +10,16 @@ const machine = { id: 1, name: 'm.small', ram: 4, cpu: 2, price: 0.0003, ram_uni
 const regionOf = (id: number) => ({ id, name: `Hall ${id}`, code: `dc${id}` });
 
 function regions(upstream: FakeUpstream, ...ids: number[]): void {
-  upstream.expect({ path: '/v1/providers' }, { json: [{ ...acme, regions: ids.map(regionOf) }] });
+  const json = [{ ...acme, regions: ids.map(regionOf) }];
+  upstream.expect({ path: '/v1/providers' }, { json, headers: AS_OF });
 }
 
+const AS_OF = { 'fleetbook-as-of': '2026-02-28T22:00:00.000Z' };
+const asOf = (hour: string, regionCode?: string) => ({
+  kind: 'as-of',
+  time: `2026-02-28T${hour}:00:00.000000Z`,
+  ...(regionCode === undefined ? {} : { regionCode }),
+});
 const query = (id: number) => ({ provider: '1000', region: String(id) });
 
 it('reads what this very service answers', async () => {
@@ -41,7 +48,37 @@ it('reads what this very service answers', async () => {
     ramUnit: 'Decimal',
     price: { amount: '0.000103791666666667', per: 'minute', currency: 'USD' },
   });
-  expect(items).toHaveLength(2 + offers.length);
+  expect(items.filter(({ kind }) => kind === 'as-of')).toHaveLength(3);
+  expect(items).toHaveLength(5 + offers.length);
+});
+
+it('says of each region how old the other instance says that it is', async () => {
+  await using upstream = await fakeUpstream();
+  regions(upstream, 1, 2, 3, 4);
+  const hours = { 1: { 'fleetbook-as-of': '2026-02-28T01:00:00.000Z' }, 2: AS_OF, 3: {} };
+  for (const [id, headers] of Object.entries(hours)) {
+    const json = [{ ...machine, provider: acme, region: regionOf(Number(id)) }];
+    upstream.expect({ path: '/v1/machines', query: query(Number(id)) }, { json, headers });
+  }
+  const garbled = { json: [], headers: { 'fleetbook-as-of': 'lately' } };
+  upstream.expect({ path: '/v1/machines', query: query(4) }, garbled);
+  const items = await readItems(adapter, upstream.url, { provider: 'Acme' });
+  expect(items.filter(({ kind }) => kind === 'as-of' || kind === 'unread')).toEqual([
+    asOf('22'),
+    asOf('01', 'dc1'),
+    asOf('22', 'dc2'),
+    {
+      kind: 'unread',
+      regionCode: 'dc3',
+      reason: expect.stringMatching(/^\/v1\/machines answers without Fleetbook-As-Of, so that the age/),
+    },
+    {
+      kind: 'unread',
+      regionCode: 'dc4',
+      reason: '/v1/machines: Fleetbook-As-Of must be an instant such as 2026-01-02T03:04:05Z; it is "lately"',
+    },
+  ]);
+  expect(items.filter(({ kind }) => kind === 'offer')).toHaveLength(2);
 });
 
 it('says which providers there are when the one that it is to read is not among them', async () => {
@@ -57,10 +94,12 @@ it('holds every machine of a region that answers for another one', async () => {
   await using upstream = await fakeUpstream();
   regions(upstream, 1);
   const json = [{ ...machine, provider: acme, region: regionOf(2) }];
-  upstream.expect({ path: '/v1/machines', query: query(1) }, { json });
+  upstream.expect({ path: '/v1/machines', query: query(1) }, { json, headers: AS_OF });
   const items = await readItems(adapter, upstream.url, { provider: 'Acme' });
   expect(items).toEqual([
+    asOf('22'),
     { kind: 'region', code: 'dc1', name: 'Hall 1' },
+    asOf('22', 'dc1'),
     {
       kind: 'rejected',
       key: 'm.small@dc1',
@@ -75,7 +114,7 @@ it('gives an instance up when more than a few of its regions cannot be read, wit
   await using upstream = await fakeUpstream();
   regions(upstream, 1, 2, 3, 4, 5, 6);
   const json = [{ ...machine, provider: acme, region: regionOf(1) }];
-  upstream.expect({ path: '/v1/machines', query: query(1) }, { json });
+  upstream.expect({ path: '/v1/machines', query: query(1) }, { json, headers: AS_OF });
   for (const id of [2, 3, 4, 5]) upstream.expect({ path: '/v1/machines', query: query(id) }, { status: 500 });
   await expect(readItems(adapter, upstream.url, { provider: 'Acme' })).rejects.toMatchObject({
     kind: 'retry',

@@ -140,8 +140,7 @@ describe('a type of GCP', () => {
     });
     expect(items.filter(({ kind }) => kind !== 'region')).toEqual([
       {
-        kind: 'rejected',
-        key: 'zones/us-central1-b',
+        kind: 'unread',
         regionCode: IOWA,
         reason: expect.stringContaining('could not be reached'),
       },

@@ -61,7 +61,7 @@ function inParis(items: readonly CatalogueItem[]): CatalogueItem[] {
   return items.filter(
     (item) =>
       (item.kind === 'offer' && item.offer.regionCode === 'fr-par-1') ||
-      (item.kind === 'rejected' && item.regionCode === 'fr-par-1'),
+      ((item.kind === 'rejected' || item.kind === 'unread') && item.regionCode === 'fr-par-1'),
   );
 }
 
@@ -120,8 +120,6 @@ describe('a server type of Scaleway', () => {
 });
 
 describe('a zone of Scaleway', () => {
-  const held = (items: readonly CatalogueItem[]) => inParis(items).map((item) => ({ ...item }));
-
   it.each<[string, FakeAnswer]>([
     ['is out of order', { status: 503 }],
     ['is gone', { status: 404 }],
@@ -129,17 +127,16 @@ describe('a zone of Scaleway', () => {
     ['says it in no number', page({ 'DEV1-S': dev1 }, { 'x-total-count': 'many' })],
     ['has no map of types', { json: { pictures: {} }, headers: { 'x-total-count': '1' } }],
     ['lists nothing', page({})],
-  ])('is held alone, with all its machines, when it %s', async (_, answer) => {
+  ])('is unread alone, and keeps all its machines, when it %s', async (_, answer) => {
     const items = await read([answer]);
-    expect(held(items)).toEqual([
+    expect(inParis(items)).toEqual([
       {
-        kind: 'rejected',
-        key: 'fr-par-1',
+        kind: 'unread',
         regionCode: 'fr-par-1',
         reason: expect.stringContaining(pathOf('fr-par-1')),
       },
     ]);
-    expect(fates(items)).toEqual(['rejected', ...Array(8).fill('offered')]);
+    expect(fates(items)).toEqual(['unread', ...Array(8).fill('offered')]);
     expect(items.filter((item) => item.kind === 'region').map((item) => item.code)).toEqual(ZONES);
   });
 
@@ -269,7 +266,7 @@ describe('the pages of Scaleway', () => {
     ['the first comes twice', [page(types('A'), next(2)), page(types('A'))], 'got A, which page 1 had'],
   ])('are not taken when %s', async (_, servers, reason) => {
     expect(inParis(await read(servers))).toMatchObject([
-      { kind: 'rejected', regionCode: 'fr-par-1', reason: expect.stringContaining(reason) },
+      { kind: 'unread', regionCode: 'fr-par-1', reason: expect.stringContaining(reason) },
     ]);
   });
 });

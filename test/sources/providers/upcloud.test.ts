@@ -114,13 +114,12 @@ describe('a zone of UpCloud', () => {
     ]);
   });
 
-  it('without any prices is rejected as a whole', async () => {
+  it('without any prices is unread as a whole', async () => {
     const zones = [helsinki, { id: 'de-fra1', description: 'Frankfurt #1', public: 'yes' }];
-    const rejected = (await itemsOf({ zones })).filter((item) => item.kind === 'rejected');
-    expect(rejected).toEqual([
+    const unread = (await itemsOf({ zones })).filter((item) => item.kind === 'unread');
+    expect(unread).toEqual([
       {
-        kind: 'rejected',
-        key: 'prices of de-fra1',
+        kind: 'unread',
         regionCode: 'de-fra1',
         reason: '/1.3/price has no prices for a zone that /1.3/zone lists',
       },
