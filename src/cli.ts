@@ -128,6 +128,22 @@ program
 
 addHold(program.command('hold').description('batches that a guard held for a decision'));
 
+program
+  .command('source')
+  .description('sources that are stored')
+  .command('retire')
+  .argument('<source>', 'id of a source that is not configured any more')
+  .option('--yes', 'do not ask')
+  .option('--json', 'as JSON; without --yes what would go')
+  .description('show what a source has published, and take it out of publication; its history stays')
+  .action(async (source: string, options: { yes?: boolean; json?: boolean }) => {
+    await (await import('./cli/source.ts')).retireSourceCommand(
+      commandEnvironment(process.env),
+      source,
+      options,
+    );
+  });
+
 addAdministration(program);
 
 /** Something that a person can mend: told in one line, without a stack. */

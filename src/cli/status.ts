@@ -2,9 +2,14 @@ import { nextSlot } from '../../workers/schedule.ts';
 import type { Environment } from '../config.ts';
 import { type SourceStatus, sourceStatus } from '../store/status.ts';
 import { age, alignedTable, printJson, shortened, wrapped } from './table.ts';
+import { notConfigured } from './unconfigured.ts';
 import { openWriteTier } from './write-tier.ts';
 
-interface ShownStatus extends SourceStatus {
+interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
+  /** RFC 3339; null before its first run or the first start of a worker that knows it. */
+  readonly registeredAt: string | null;
+  /** Whether this configuration names it. */
+  readonly configured: boolean;
   /** RFC 3339; null for a source that is not configured here (any more). */
   readonly nextSlot: string | null;
 }
@@ -19,19 +24,21 @@ export async function statusCommand(env: Environment, options: { json?: boolean 
   const now = new Date();
   const shown: ShownStatus[] = config.sources.map((source) => ({
     ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
+    configured: true,
     nextSlot: nextSlot(source.schedule, now),
   }));
   for (const status of stored.values()) {
-    if (!shown.some(({ id }) => id === status.id)) shown.push({ ...status, nextSlot: null });
+    if (!shown.some(({ id }) => id === status.id))
+      shown.push({ ...status, configured: false, nextSlot: null });
   }
   if (options.json) printJson(shown);
   else if (shown.length === 0) console.log('no source is configured and none ever ran');
   else process.stdout.write(statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
 }
 
-function neverRan(id: string, kind: SourceStatus['kind']): SourceStatus {
-  const never = { lastRun: null, lastEnded: null, verifiedAt: null };
-  return { id, kind, ...never, known: 0, published: 0, quarantined: 0, held: 0 };
+function neverRan(id: string, kind: SourceStatus['kind']): Omit<ShownStatus, 'configured' | 'nextSlot'> {
+  const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
+  return { id, kind, ...never, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
 
 const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
@@ -70,7 +77,11 @@ function notesOf(source: ShownStatus, now: Date): string[] {
     );
   if (held > 0) notes.push(`${id}: a batch is held for a decision; see \`fleetbook hold show ${id}\``);
   if (quarantined > 0)
-    notes.push(`${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used`);
+    notes.push(
+      `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
+    );
+  notes.push(...unreadRegions(source, now));
+  if (!source.configured) notes.push(notConfigured(source, now));
   return notes;
 }
 
@@ -86,4 +97,16 @@ export function slotText(slot: string | null, now: Date): string {
   const at = new Date(slot);
   const isFar = at.getTime() - now.getTime() > MONTH_IS_CLEAR_DAYS * 86_400_000;
   return isFar ? slot.slice(0, 10) : `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]} ${time}`;
+}
+
+/** A note for each region that the last good run could not read. */
+function* unreadRegions({ id, regions }: ShownStatus, now: Date): Generator<string> {
+  for (const { code, verifiedAt, unreadSince, reason } of regions) {
+    if (unreadSince === null) continue;
+    const shown =
+      verifiedAt === null
+        ? 'it was never read, so that readers do not see it'
+        : `readers have it as of ${age(verifiedAt, now)} ago`;
+    yield `${id}: region ${code} could not be read: ${reason}; ${shown}`;
+  }
 }

@@ -1,14 +1,18 @@
+import type { Logger } from 'pino';
 import { startWorker } from '../../workers/main.ts';
 import { Closing } from '../closing.ts';
-import { type Environment, readConfig } from '../config.ts';
+import { type Config, type Environment, readConfig } from '../config.ts';
 import { databaseUrl } from '../connections.ts';
 import { reportReady } from '../local/parent.ts';
 import { openLogger } from '../log.ts';
 import { workerMetrics } from '../ops/metrics.ts';
-import { openStore } from '../store/connect.ts';
+import { openStore, type Sql } from '../store/connect.ts';
 import { claimContent } from '../store/content.ts';
+import { registerSource } from '../store/runs.ts';
+import { sourceStatus } from '../store/status.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { stopSignal } from './stop-signal.ts';
+import { notConfigured } from './unconfigured.ts';
 
 export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();
@@ -17,9 +21,26 @@ export async function work(env: Environment): Promise<void> {
   await using closing = new Closing();
   const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
   await claimContent(store.sql, config.settings.FLEETBOOK_CONTENT);
-  const metrics = workerMetrics(store.sql);
+  await registerSources(store.sql, config, logger);
+  const metrics = workerMetrics(
+    store.sql,
+    config.sources.map(({ id }) => id),
+  );
   const worker = closing.use(await startWorker(config, logger, metrics));
   await offerOps(config, ownMetrics(metrics.registry), worker.queues.all, closing, logger);
   reportReady();
   logger.info({ why: await stop }, 'worker stops');
+}
+
+/**
+ * Makes every configured source known, so that it ages from now on though it may never succeed, and names those that are
+ * stored and not configured: their data is served, and nobody reads it any more.
+ */
+async function registerSources(sql: Sql, { sources }: Config, logger: Logger): Promise<void> {
+  for (const { id, kind, adapter } of sources) await registerSource(sql, { id, kind, adapter: adapter.id });
+  const configured = new Set(sources.map(({ id }) => id));
+  for (const status of await sourceStatus(sql)) {
+    if (!configured.has(status.id) && status.retiredAt === null)
+      logger.warn(notConfigured(status, new Date()));
+  }
 }

@@ -32,8 +32,11 @@ export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   return { registry, observe: counts.add, comparison: memoryComparison(registry) };
 }
 
-/** @param sql is asked at a scrape, so that what is told of the sources is what the database knows */
-export function workerMetrics(sql: Sql): WorkerMetrics {
+/**
+ * @param sql is asked at a scrape, so that what is told of the sources is what the database knows
+ * @param configured ids of the sources that this worker runs
+ */
+export function workerMetrics(sql: Sql, configured: readonly string[]): WorkerMetrics {
   const registry = processRegistry('worker');
   const registers = [registry];
   const runs = new Counter({
@@ -61,11 +64,12 @@ export function workerMetrics(sql: Sql): WorkerMetrics {
     buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  addSourceGauges(registry, async () => {
+  const readFacts = async () => {
     const [sources, reasons] = await Promise.all([sourceStatus(sql), reasonCounts(sql)]);
     const byId = new Map(reasons.map((each) => [each.id, each]));
     return sources.map((source) => ({ ...source, reasons: byId.get(source.id) }));
-  });
+  };
+  addSourceGauges(registry, readFacts, { configured: new Set(configured) });
   return {
     registry,
     observe(sourceId, outcome, seconds) {

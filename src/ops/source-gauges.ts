@@ -1,26 +1,41 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { SourceReasons } from '../store/excluded.ts';
-import type { SourceStatus } from '../store/status.ts';
+import type { RegionStatus, SourceStatus } from '../store/status.ts';
 
-export type SourceFacts = Pick<SourceStatus, 'id' | 'verifiedAt' | 'published' | 'quarantined' | 'held'> & {
+export interface SourceFacts
+  extends Pick<
+    SourceStatus,
+    'id' | 'verifiedAt' | 'registeredAt' | 'retiredAt' | 'published' | 'quarantined' | 'held'
+  > {
+  readonly regions: readonly Pick<RegionStatus, 'code' | 'verifiedAt' | 'unreadSince'>[];
   readonly reasons?: Pick<SourceReasons, 'quarantined' | 'excluded'> | undefined;
-};
+}
 
 export interface SourceGaugesOptions {
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
   /** Milliseconds that a scrape waits for the database. */
   readonly waitMs?: number;
+  /** Ids of the sources that this process knows; it tells nothing of what is configured unless given. */
+  readonly configured?: ReadonlySet<string>;
 }
+
+/** Series that the ages of regions may take; of more of them the oldest are told. */
+const REGIONS_TOLD = 1000;
+
+type Series = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 /**
  * Gauges of every source. Where the database does not answer, what it said last is told again: the age of the data
  * goes on growing, which is what an alarm watches, and a scrape neither fails nor hangs.
+ *
+ * A source that never succeeded ages from when it was first known, a region from when it was first found unreadable: an
+ * alarm on age hears of both. Of a retired source nothing is told, until it is configured again.
  */
 export function addSourceGauges(
   registry: Registry,
   read: () => Promise<readonly SourceFacts[]>,
-  { now = Date.now, waitMs = 1500 }: SourceGaugesOptions = {},
+  { now = Date.now, waitMs = 1500, configured }: SourceGaugesOptions = {},
 ): void {
   let last: readonly SourceFacts[] = [];
   let reading: Promise<readonly SourceFacts[]> | undefined;
@@ -30,8 +45,8 @@ export function addSourceGauges(
     reading ??= read()
       .then(
         (facts) => {
-          last = facts;
-          return facts;
+          last = facts.filter(({ id, retiredAt }) => retiredAt === null || configured?.has(id));
+          return last;
         },
         () => last,
       )
@@ -45,64 +60,101 @@ export function addSourceGauges(
     return last;
   }
 
-  function gauge(name: string, help: string, value: (facts: SourceFacts) => number | undefined): void {
+  function gauge(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    series: (facts: readonly SourceFacts[]) => readonly Series[],
+  ): void {
     new Gauge({
       name,
       help,
-      labelNames: ['source'],
+      labelNames: [...labelNames],
       registers: [registry],
       // Every worker reads the same database: what they tell must not be added up.
       aggregator: 'max',
       async collect() {
         const facts = await latest();
         this.reset();
-        for (const each of facts) {
-          const found = value(each);
-          if (found !== undefined) this.set({ source: each.id }, found);
-        }
+        for (const [labels, value] of series(facts)) this.set(labels, value);
       },
     });
   }
 
-  function reasonGauge(
+  function ofReasons(
     name: string,
     help: string,
     value: (reasons: NonNullable<SourceFacts['reasons']>) => Readonly<Record<string, number>>,
   ): void {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['source', 'reason'],
-      registers: [registry],
-      aggregator: 'max',
-      async collect() {
-        const facts = await latest();
-        this.reset();
-        for (const { id, reasons } of facts) {
-          if (reasons === undefined) continue;
-          for (const [reason, count] of Object.entries(value(reasons)))
-            this.set({ source: id, reason }, count);
-        }
-      },
-    });
+    gauge(name, help, ['source', 'reason'], (facts) =>
+      facts.flatMap(({ id, reasons }) =>
+        Object.entries(reasons === undefined ? {} : value(reasons)).map(
+          ([reason, count]): Series => [{ source: id, reason }, count],
+        ),
+      ),
+    );
   }
 
-  gauge('fleetbook_source_age_seconds', 'Seconds since the last good run of the source', ({ verifiedAt }) =>
-    verifiedAt === null ? undefined : Math.max(0, (now() - Date.parse(verifiedAt)) / 1000),
+  function ofSource(name: string, help: string, value: (facts: SourceFacts) => number): void {
+    gauge(name, help, ['source'], (facts) => facts.map((each) => [{ source: each.id }, value(each)]));
+  }
+
+  const ageOf = (instant: string) => Math.max(0, (now() - Date.parse(instant)) / 1000);
+
+  ofSource(
+    'fleetbook_source_age_seconds',
+    'Seconds since the last good run of the source began, or since the source was first known',
+    ({ verifiedAt, registeredAt }) => ageOf(verifiedAt ?? registeredAt),
   );
-  gauge('fleetbook_source_held_batches', 'Batches that wait for a decision', ({ held }) => held);
+  ofSource(
+    'fleetbook_source_never_succeeded',
+    '1 for a source that has had no good run yet, else 0',
+    ({ verifiedAt }) => (verifiedAt === null ? 1 : 0),
+  );
+  if (configured) {
+    ofSource(
+      'fleetbook_source_configured',
+      '1 for a source that is configured; 0 for one that is only stored, and published for ever',
+      ({ id }) => (configured.has(id) ? 1 : 0),
+    );
+  }
+  ofSource(
+    'fleetbook_source_unread_regions',
+    'Regions that the last good run of the source could not read',
+    ({ regions }) => regions.filter(({ unreadSince }) => unreadSince !== null).length,
+  );
   gauge(
+    'fleetbook_region_age_seconds',
+    `Seconds since the region was last read well, or first found unreadable; the ${REGIONS_TOLD} oldest regions`,
+    ['source', 'region'],
+    (facts) =>
+      facts
+        .flatMap(({ id, regions }) =>
+          regions.flatMap(({ code, verifiedAt, unreadSince }): Series[] => {
+            const since = verifiedAt ?? unreadSince;
+            return since === null ? [] : [[{ source: id, region: code }, ageOf(since)]];
+          }),
+        )
+        .sort(([, one], [, other]) => other - one)
+        .slice(0, REGIONS_TOLD),
+  );
+  ofSource('fleetbook_source_held_batches', 'Batches that wait for a decision', ({ held }) => held);
+  ofSource(
     'fleetbook_source_published',
     'Machines or clusters of the source that readers see',
     ({ published }) => published,
   );
-  gauge('fleetbook_source_quarantined_rows', 'Rows that could not be used', ({ quarantined }) => quarantined);
-  reasonGauge(
+  ofSource(
+    'fleetbook_source_quarantined_rows',
+    'Rows that could not be used',
+    ({ quarantined }) => quarantined,
+  );
+  ofReasons(
     'fleetbook_source_quarantined_by_reason',
     'Rows that could not be used, by the kind of reason',
     ({ quarantined }) => quarantined,
   );
-  reasonGauge(
+  ofReasons(
     'fleetbook_source_excluded_by_reason',
     'Machines that are reported and not published, by reason',
     ({ excluded }) => excluded,

@@ -14,6 +14,16 @@ export interface RunStatus {
   readonly error: string | null;
 }
 
+/** A region of a catalogue: one that was read, or that its source lists and that could not be read yet. */
+export interface RegionStatus {
+  readonly code: string;
+  /** How old its data is, RFC 3339; null for one that was never read well: readers do not see it. */
+  readonly verifiedAt: string | null;
+  /** Since when it cannot be read, RFC 3339, and why; null when the last good run has read it. */
+  readonly unreadSince: string | null;
+  readonly reason: string | null;
+}
+
 export interface SourceStatus {
   readonly id: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';
@@ -21,8 +31,14 @@ export interface SourceStatus {
   readonly lastRun: RunStatus | null;
   /** The newest run that came to an end of its own: while the last run is under way, what is known until then. */
   readonly lastEnded: RunStatus | null;
-  /** RFC 3339. */
+  /** RFC 3339; null for a source that never succeeded. */
   readonly verifiedAt: string | null;
+  /** When it was first known, RFC 3339. */
+  readonly registeredAt: string;
+  /** When an operator took its data out of publication, RFC 3339. */
+  readonly retiredAt: string | null;
+  /** Of a catalogue, by code. */
+  readonly regions: readonly RegionStatus[];
   /** Machines or clusters that are not retired, or currencies. */
   readonly known: number;
   /** Of those, the ones that readers see. */
@@ -36,6 +52,21 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
   return sql<SourceStatus[]>`
     select s.id, s.kind,
       to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
+      to_char(s.registered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "registeredAt",
+      to_char(s.retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
+      (select coalesce(json_agg(json_build_object(
+          'code', coalesce(f.code, u.code),
+          'verifiedAt', to_char(f.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'unreadSince', to_char(u.first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'reason', u.reason) order by coalesce(f.code, u.code) collate "C"), '[]')
+        from (
+          select r.code, f.verified_at from region_freshness f join regions r on r.id = f.region_id
+          where f.source_id = s.id
+        ) f
+        full join (
+          select q.region_code as code, q.first_seen_at, q.reason from quarantined_rows q
+          where q.source_id = s.id and q.code = 'unread_region'
+        ) u on u.code = f.code) as regions,
       (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       (select ${runStatus(sql)} from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded') order by r.id desc limit 1) as "lastEnded",

@@ -26,6 +26,10 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   lastRun: good,
   lastEnded: good,
   verifiedAt: good.startedAt,
+  registeredAt: good.startedAt,
+  retiredAt: null,
+  regions: [],
+  configured: true,
   known: 108,
   published: 84,
   quarantined: 0,
@@ -112,8 +116,8 @@ describe('the table', () => {
     );
     expect(lines(shown).slice(4)).toEqual([
       'hetzner: a batch is held for a decision; see `fleetbook hold show hetzner`',
-      'hetzner: 6 rows are quarantined, not used',
-      'b: 1 row is quarantined, not used',
+      'hetzner: 6 rows are quarantined, not used; see `fleetbook rejected hetzner`',
+      'b: 1 row is quarantined, not used; see `fleetbook rejected b`',
     ]);
   });
 });

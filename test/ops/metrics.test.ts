@@ -59,7 +59,11 @@ describe('the metrics of a worker', () => {
     await using store = openStore({ url: database.url, role: 'worker', connections: 2 });
     await registerSource(store.sql, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
     await registerSource(store.sql, { id: 'never', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.sql, { id: 'gone', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.sql, { id: 'retired', kind: 'catalogue', adapter: 'hetzner' });
     await store.sql`update sources set verified_at = now() - interval '1 hour' where id = 'hetzner'`;
+    await store.sql`update sources set registered_at = now() - interval '2 hours' where id = 'never'`;
+    await store.sql`update sources set retired_at = now() where id = 'retired'`;
     await store.sql`
       insert into quarantined_rows (source_id, row_key, reason, code)
       values ('hetzner', 'a', 'ram is missing', 'invalid'), ('hetzner', 'b', 'cpu is missing', 'invalid'),
@@ -69,7 +73,7 @@ describe('the metrics of a worker', () => {
       a as (insert into regions (provider_id, code, name) select id, 'a', 'A' from acme returning id)
       insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason, source_id)
       select id, 'free', 2, 4, 'Binary', 'zero_price', 'hetzner' from a`;
-    const { registry, observe, published } = workerMetrics(store.sql);
+    const { registry, observe, published } = workerMetrics(store.sql, ['hetzner', 'never']);
     observe('hetzner', 'changed', 3);
     published('published', 12, 0.2);
     published('failed', 0, 1);
@@ -81,7 +85,13 @@ describe('the metrics of a worker', () => {
     const age = series(text, 'fleetbook_source_age_seconds', { source: 'hetzner' });
     expect(age).toBeGreaterThanOrEqual(3600);
     expect(age).toBeLessThan(3660);
-    expect(series(text, 'fleetbook_source_age_seconds', { source: 'never' })).toBeUndefined();
+    const neverAge = series(text, 'fleetbook_source_age_seconds', { source: 'never' });
+    expect(neverAge).toBeGreaterThanOrEqual(7200);
+    expect(neverAge).toBeLessThan(7260);
+    const never = (source: string) => series(text, 'fleetbook_source_never_succeeded', { source });
+    expect([never('hetzner'), never('never'), never('retired')]).toEqual([0, 1, undefined]);
+    const configured = (source: string) => series(text, 'fleetbook_source_configured', { source });
+    expect([configured('hetzner'), configured('never'), configured('gone')]).toEqual([1, 1, 0]);
     expect(series(text, 'fleetbook_source_held_batches', { source: 'hetzner' })).toBe(0);
     const quarantined = (reason: string) =>
       series(text, 'fleetbook_source_quarantined_by_reason', { source: 'hetzner', reason });
@@ -99,10 +109,33 @@ describe('the gauges of sources', () => {
   const facts: SourceFacts = {
     id: 'a',
     verifiedAt: '2026-01-01T00:00:00Z',
+    registeredAt: '2025-01-01T00:00:00Z',
+    retiredAt: null,
+    regions: [],
     published: 7,
     quarantined: 2,
     held: 1,
   };
+
+  it('tell the age of each region, of one that was never read since it was found so, and of no more than the oldest', async () => {
+    const read = { verifiedAt: '2026-01-01T00:00:00Z', unreadSince: null };
+    let regions: SourceFacts['regions'] = [
+      { code: 'x', ...read },
+      { code: 'y', verifiedAt: '2025-12-31T23:59:00Z', unreadSince: '2025-12-31T23:59:30Z' },
+      { code: 'z', verifiedAt: null, unreadSince: '2025-12-31T23:58:00Z' },
+    ];
+    const registry = new Registry();
+    const now = () => Date.parse('2026-01-01T00:01:00Z');
+    addSourceGauges(registry, async () => [{ ...facts, regions }], { now });
+    const text = await registry.metrics();
+    const age = (region: string) => series(text, 'fleetbook_region_age_seconds', { source: 'a', region });
+    expect([age('x'), age('y'), age('z')]).toEqual([60, 120, 180]);
+    expect(series(text, 'fleetbook_source_unread_regions', { source: 'a' })).toBe(2);
+    regions = [...regions, ...Array.from({ length: 2000 }, (_, i) => ({ code: `r${i}`, ...read }))];
+    const many = await registry.metrics();
+    expect(many.match(/^fleetbook_region_age_seconds\{/gm)).toHaveLength(1000);
+    expect(series(many, 'fleetbook_region_age_seconds', { source: 'a', region: 'z' })).toBe(180);
+  });
 
   it('go on ageing, and hold no scrape up, while the database is away', async () => {
     let now = Date.parse('2026-01-01T00:01:00Z');
@@ -146,7 +179,16 @@ describe('the metrics of several processes', () => {
   it('stand on one page, counters added up, gauges of the database not', async () => {
     const apis = [apiMetrics(), apiMetrics()];
     for (const api of apis) api.observe(request);
-    const facts: SourceFacts = { id: 'a', verifiedAt: null, published: 7, quarantined: 0, held: 1 };
+    const facts: SourceFacts = {
+      id: 'a',
+      verifiedAt: null,
+      registeredAt: '2026-01-01T00:00:00Z',
+      retiredAt: null,
+      regions: [],
+      published: 7,
+      quarantined: 0,
+      held: 1,
+    };
     const workers = [new Registry(), new Registry()];
     for (const worker of workers) addSourceGauges(worker, async () => [facts]);
     const registries = [...apis.map(({ registry }) => registry), ...workers];

@@ -237,6 +237,9 @@ describe('the status', () => {
       lastRun: null,
       lastEnded: null,
       verifiedAt: null,
+      registeredAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      retiredAt: null,
+      regions: [],
       known: 0,
       published: 0,
       quarantined: 0,
@@ -260,6 +263,9 @@ describe('the status', () => {
       offer('a', 'y', { excluded: 'deprecated' }),
     ];
     await scene.catalogue([...items, rejected('p')]);
+    const why = 'answers 500';
+    const unread = ['b', 'c'].map((code) => ({ kind: 'unread', regionCode: code, reason: why }) as const);
+    await scene.catalogue([...items, rejected('p'), ...unread], { limits: { rejectedShare: 1 } });
     await scene.clusters([cluster('one')]);
     await scene.catalogue([region('a'), offer('a', 'm1')]);
     const [catalogue, clusters] = await sourceStatus(sql);
@@ -267,9 +273,14 @@ describe('the status', () => {
       id: 'acme',
       known: 11,
       published: 10,
-      quarantined: 1,
+      quarantined: 3,
       held: 1,
-      verifiedAt: '2026-01-01T01:00:00Z',
+      verifiedAt: '2026-01-01T02:00:00Z',
+      regions: [
+        { code: 'a', verifiedAt: '2026-01-01T02:00:00Z', unreadSince: null, reason: null },
+        { code: 'b', verifiedAt: '2026-01-01T01:00:00Z', unreadSince: expect.any(String), reason: why },
+        { code: 'c', verifiedAt: null, unreadSince: expect.any(String), reason: why },
+      ],
       lastRun: { outcome: 'held', seen: 1, error: '10 of 11 known rows are not reported any more' },
     });
     expect(clusters).toMatchObject({
@@ -280,7 +291,7 @@ describe('the status', () => {
       held: 0,
       quarantined: 0,
     });
-    expect(await lastSeen(sql, 'acme')).toBe(12);
+    expect(await lastSeen(sql, 'acme')).toBe(14);
     const [{ id } = expect.unreachable()] = await sql`select id from regions where code = 'a'`;
     expect(await exampleRegion(sql)).toEqual({ id, providerId: 77 });
   });

@@ -1,0 +1,112 @@
+import { createInterface } from 'node:readline/promises';
+import type { Environment } from '../config.ts';
+import { previewRetirement, type Retirement, retireSource } from '../store/retire.ts';
+import { CommandFailure, UsageFailure } from './failure.ts';
+import { ago, alignedTable, printJson } from './table.ts';
+import { openWriteTier, publishNow } from './write-tier.ts';
+
+export interface RetireOptions {
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** Shows what would go of a source that is not configured any more, asks, and takes it out of publication. */
+export async function retireSourceCommand(
+  env: Environment,
+  id: string,
+  options: RetireOptions,
+): Promise<void> {
+  const { config, tier } = openWriteTier(env);
+  await using _ = tier;
+  const { sql } = tier.store;
+  const preview = await previewRetirement(sql, id);
+  if (!preview) {
+    const known = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
+    throw new UsageFailure(
+      `there is no source "${id}"; stored are ${known.map((each) => each.id).join(', ') || 'none'}`,
+    );
+  }
+  if (config.sources.some((source) => source.id === id)) {
+    throw new UsageFailure(
+      `source "${id}" is configured: its next run would bring everything back; take it out of the configuration first, of the workers too, and restart them`,
+    );
+  }
+  if (isRetired(preview)) {
+    if (options.json) return printJson({ source: id, retired: true, ...shown(preview) });
+    console.log(`${id}: nothing of it is published; it was retired ${ago(preview.retiredAt, new Date())}`);
+    return;
+  }
+  if (!options.yes) {
+    if (options.json) printJson({ source: id, retired: false, ...shown(preview) });
+    else process.stdout.write(previewText(preview, new Date()));
+    await confirm(id, process.stdin, process.stderr);
+  }
+  const gone = await retireSource(tier.store, id, new Date().toISOString());
+  if (!gone) throw new CommandFailure(`there is no source "${id}" any more`);
+  const published = await publishNow(tier);
+  if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });
+  console.log(
+    `${id}: retired: ${whatGoes(gone)} out of publication; the history stays${published ? '' : '; the cache is away and gets it later'}`,
+  );
+}
+
+const isRetired = ({ retiredAt, places, rates }: Retirement) =>
+  retiredAt !== null && places.length === 0 && rates === 0;
+
+const shown = ({ kind, verifiedAt, lastRunAt, places, rates }: Retirement) => ({
+  kind,
+  verifiedAt,
+  lastRunAt,
+  places,
+  rates,
+});
+
+const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+function whatGoes({ kind, places, rates }: Retirement): string {
+  if (kind === 'rates') return count(rates, 'exchange rate');
+  const published = places.reduce((sum, place) => sum + place.published, 0);
+  return kind === 'catalogue'
+    ? `${count(published, 'machine')} in ${count(places.length, 'region')}`
+    : `${count(published, 'cluster')} of ${count(places.length, 'organization')}`;
+}
+
+/** What would go, place by place, and what an operator should know before. */
+export function previewText(retirement: Retirement, now: Date): string {
+  const { id, kind, verifiedAt, lastRunAt, places } = retirement;
+  const read = verifiedAt === null ? 'never read well' : `last read well ${ago(verifiedAt, now)}`;
+  const ran = lastRunAt === null ? 'it never ran' : `its last run began ${ago(lastRunAt, now)}`;
+  const head = kind === 'clusters' ? ['ORGANIZATION', 'CLUSTERS'] : ['REGION', 'MACHINES', 'PUBLISHED'];
+  const rows = places.map(({ place, known, published }) => [
+    place,
+    String(known),
+    ...(kind === 'clusters' ? [] : [String(published)]),
+  ]);
+  return [
+    `${id}: ${whatGoes(retirement)} would go out of publication (${read}, ${ran})\n`,
+    ...(rows.length > 0 ? ['\n', alignedTable(head, rows)] : []),
+    ...(kind === 'rates'
+      ? ['prices stay as they are; new ones in other currencies need CATALOGUE_RATES\n']
+      : []),
+    '\nIds, prices and their history stay: what a later run of the source lists again comes back under its id.\n',
+    'A worker that still has it configured brings it back with its next run.\n',
+  ].join('');
+}
+
+type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+
+/** @throws UsageFailure where nobody can be asked, and CommandFailure for another answer than yes */
+export async function confirm(id: string, input: Terminal, output: NodeJS.WritableStream): Promise<void> {
+  if (!input.isTTY) {
+    throw new UsageFailure(
+      `nothing is retired yet, and there is no terminal to ask at; say so: fleetbook source retire ${id} --yes`,
+    );
+  }
+  const asking = createInterface({ input, output });
+  try {
+    const answer = await asking.question(`Take this out of publication? Type yes to go on: `);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailure('nothing was retired');
+  } finally {
+    asking.close();
+  }
+}

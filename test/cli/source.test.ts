@@ -1,0 +1,111 @@
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { confirm } from '../../src/cli/source.ts';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
+import { hetzner } from '../support/provider-answers.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { fleetbook } from './run.ts';
+
+const NAMES = ['cx11', 'cx21', 'cx31'];
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
+
+const closing = new AsyncDisposableStack();
+let env: Record<string, string>;
+beforeAll(async () => {
+  const database = closing.use(await createDatabase());
+  const redis = closing.use(await startTestRedis());
+  env = { DATABASE_URL: database.url, REDIS_URL: redis.url, CATALOGUE_CURRENCY: 'EUR' };
+});
+afterAll(() => closing.disposeAsync());
+
+async function sync() {
+  await using upstream = await fakeUpstream();
+  hetzner(upstream, [{ names: NAMES }], NAMES.length);
+  return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
+}
+const retire = (...options: string[]) => fleetbook(['source', 'retire', 'hetzner', ...options], env);
+const status = async () => JSON.parse((await fleetbook(['status', '--json'], env)).stdout)[0];
+
+it('a source that is not configured any more is named, and is retired when it is said so', {
+  timeout: 120_000,
+}, async () => {
+  expect((await sync()).code).toBe(0);
+  // Long notes are wrapped.
+  expect((await fleetbook(['status'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
+    /\nhetzner: not configured here: its 3 machines are still published, and it was last read \d+ s ago; unless a worker elsewhere has it, configure it again or take it out of publication: fleetbook source retire hetzner\n/,
+  );
+  expect(await status()).toMatchObject({
+    configured: false,
+    regions: [{ code: 'fsn1', verifiedAt: expect.any(String), unreadSince: null }],
+  });
+
+  const configured = await fleetbook(['source', 'retire', 'hetzner', '--yes'], {
+    ...env,
+    HETZNER_URL: 'http://127.0.0.1:1',
+  });
+  expect(configured).toMatchObject({ code: 2, stderr: expect.stringContaining('"hetzner" is configured') });
+
+  const unasked = await retire();
+  expect(unasked.code).toBe(2);
+  expect(unasked.stdout).toMatch(/^hetzner: 3 machines in 1 region would go out of publication \(last read/);
+  expect(unasked.stdout).toMatch(/\nREGION {8}MACHINES {2}PUBLISHED\nHetzner fsn1 {2}3 {9}3\n/);
+  expect(unasked.stderr).toContain('fleetbook source retire hetzner --yes');
+  const asJson = await retire('--json');
+  expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
+    2,
+    expect.objectContaining({ retired: false, places: [{ place: 'Hetzner fsn1', known: 3, published: 3 }] }),
+  ]);
+  expect(await status()).toMatchObject({ published: 3 });
+
+  const done = await retire('--yes', '--json');
+  expect([done.code, JSON.parse(done.stdout)]).toEqual([
+    0,
+    expect.objectContaining({ source: 'hetzner', retired: true, published: true }),
+  ]);
+  expect(await status()).toMatchObject({
+    published: 0,
+    known: 0,
+    retiredAt: expect.any(String),
+    regions: [],
+  });
+  expect((await retire()).stdout).toMatch(
+    /^hetzner: nothing of it is published; it was retired \d+ s ago\n$/,
+  );
+  expect((await fleetbook(['status'], env)).stdout).toMatch(/\nhetzner: retired \d+ s ago; nothing of it/);
+  expect(await fleetbook(['source', 'retire', 'linode'], env)).toMatchObject({
+    code: 2,
+    stderr: 'fleetbook: there is no source "linode"; stored are hetzner\n',
+  });
+
+  expect((await sync()).stdout).toMatch(/^hetzner: changed: 3 rows, 3 new/);
+  const prices = JSON.parse((await fleetbook(['prices', '1', '--json'], env)).stdout);
+  expect(prices.prices).toHaveLength(2);
+});
+
+it('a worker names it when it starts, and knows from then on what is configured', {
+  timeout: 60_000,
+}, async () => {
+  const LINODE_URL = 'http://127.0.0.1:1';
+  await using worker = await startProgram(CLI, ['work'], {
+    env: { PATH: process.env.PATH, ...env, LINODE_URL, EXCHANGE_RATES_URL: LINODE_URL, OPS_PORT: '0' },
+  });
+  await until(() => /hetzner: not configured here: its 3 machines/.test(worker.output()), {
+    timeoutMs: 30_000,
+  });
+  const known = JSON.parse((await fleetbook(['status', '--json'], env)).stdout) as { id: string }[];
+  expect(known.map(({ id }) => id)).toEqual(['exchange-rates', 'hetzner', 'linode']);
+});
+
+it('is not taken for a yes: any other answer', async () => {
+  const answered = async (answer: string) => {
+    const input = Object.assign(new PassThrough(), { isTTY: true });
+    input.write(`${answer}\n`);
+    await confirm('hetzner', input, new PassThrough());
+  };
+  await answered('yes');
+  await expect(answered('n')).rejects.toThrow('nothing was retired');
+  await expect(answered('')).rejects.toThrow('nothing was retired');
+});
