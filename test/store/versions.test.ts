@@ -52,8 +52,8 @@ const EVERYTHING = [
   'clusters 2 1',
   'clusters 3 1',
   'region 1 2',
-  'region 2 1',
-  'providers 3',
+  'region 2 2',
+  'providers 4',
 ];
 const dirty = async (limit = 100) => (await dirtyDocuments(sql, limit)).map(shown);
 
