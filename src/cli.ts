@@ -6,6 +6,7 @@ import { addHold } from './cli/decisions.ts';
 import { commandEnvironment } from './cli/environment.ts';
 import { VERSION } from './package.ts';
 import { BadSetting } from './settings.ts';
+import { postgresProblem } from './store/server-problem.ts';
 
 /** A command that was called wrongly: one line that says what would do, exit code 2. */
 const USAGE = 2;
@@ -49,7 +50,7 @@ program
   .option('--json', 'as JSON')
   .description('bring the database to this release')
   .action(async (options: { json?: boolean }) => {
-    await (await import('./cli/migrate.ts')).migrateCommand(process.env, options);
+    await (await import('./cli/migrate.ts')).migrateCommand(commandEnvironment(process.env), options);
   });
 
 program
@@ -155,6 +156,12 @@ function isToldPlainly(error: unknown): error is Error {
   );
 }
 
+/** Every command has one database; Redis tells of its own trouble. */
+function databaseProblem(error: unknown): string | undefined {
+  const url = commandEnvironment(process.env).DATABASE_URL;
+  return url ? postgresProblem(error, { setting: 'DATABASE_URL', url }) : undefined;
+}
+
 try {
   await program.parseAsync();
 } catch (error) {
@@ -164,6 +171,9 @@ try {
   } else if (isToldPlainly(error)) {
     for (const line of error.message.split('\n')) console.error(`fleetbook: ${line}`);
     process.exitCode = error instanceof BadSetting || error.name === 'UsageFailure' ? USAGE : FAILURE;
+  } else if (databaseProblem(error) !== undefined) {
+    console.error(`fleetbook: ${databaseProblem(error)}`);
+    process.exitCode = FAILURE;
   } else {
     const { code } = error as NodeJS.ErrnoException;
     const message =

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { ApiDeps } from './api/app.ts';
 import { Closing } from './closing.ts';
-import { type Configured, cacheRedisUrl, databaseUrl, openLoggedRedis } from './connections.ts';
+import { type Configured, cacheRedis, openLoggedRedis, readerDatabase } from './connections.ts';
 import type { Settings } from './settings.ts';
 import {
   type CatalogueReader,
@@ -16,6 +16,7 @@ import { withFence } from './snapshot/fence.ts';
 import { checkNowAndThen, MemoryCheck, type MemoryObserver } from './snapshot/memory-check.ts';
 import { catalogueReader, clusterReader, tokenVerifier } from './snapshot/readers.ts';
 import { openSqlStore } from './store/open.ts';
+import { postgresProblem } from './store/server-problem.ts';
 import { TokenUse } from './store/token-use.ts';
 
 export interface ReadTier extends AsyncDisposable {
@@ -43,20 +44,21 @@ export function apiOptions(settings: Settings): Pick<ApiDeps, 'trustProxy' | 'lo
 export function composeReadTier(config: Configured, logger: Logger, onCompared?: MemoryObserver): ReadTier {
   const { settings } = config;
   const closing = new Closing();
+  const database = readerDatabase(config);
   const store = closing.use(
     openSqlStore({
-      url: settings.READER_DATABASE_URL ?? databaseUrl(config),
+      url: database.url,
       role: 'reader',
       connections: settings.POSTGRES_READS,
       statementTimeoutMs: 2500,
     }),
   );
   const tokenUse = closing.use(new TokenUse({ sql: store.sql, logger }));
-  const url = cacheRedisUrl(config);
+  const cache = cacheRedis(config);
   const link = closing.use(
     new CacheLink({
-      commands: withFence(openLoggedRedis(url, 'reader', logger)),
-      subscriber: openLoggedRedis(url, 'subscriber', logger),
+      commands: withFence(openLoggedRedis(cache, 'reader', logger)),
+      subscriber: openLoggedRedis(cache, 'subscriber', logger),
       logger,
     }),
   );
@@ -68,6 +70,7 @@ export function composeReadTier(config: Configured, logger: Logger, onCompared?:
     postgresReads: settings.POSTGRES_READS,
     unknownTokens: settings.UNKNOWN_TOKENS,
     unknownTokensPerAddress: settings.UNKNOWN_TOKENS_PER_ADDRESS,
+    postgresProblem: (error) => postgresProblem(error, database),
     onHang: () => store.renew(),
     staleLimitMs: settings.STALE_LIMIT * 1000,
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Closing } from './closing.ts';
 import type { Config, SourceConfig } from './config.ts';
-import { cacheRedisUrl, databaseUrl, openLoggedRedis } from './connections.ts';
+import { cacheRedis, databaseUrl, openLoggedRedis } from './connections.ts';
 import { type RunOptions, runSource } from './run-source.ts';
 import { withFence } from './snapshot/fence.ts';
 import { type LineageObserver, Publisher, type PublishObserver } from './snapshot/publish.ts';
@@ -51,7 +51,7 @@ export function composeWriteTier(
       silentInTransactionMs: SILENT_IN_TRANSACTION_MS,
     }),
   );
-  const cache = withFence(openLoggedRedis(cacheRedisUrl(config), 'publisher', logger));
+  const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
   const publisher = new Publisher(store.sql, cache, onPublish, (begun, why) => {
     const { id, revokedAgain, forgotten } = begun;

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { Closing } from '../src/closing.ts';
 import { composeWriteTier } from '../src/compose-write.ts';
 import type { Config } from '../src/config.ts';
-import { openLoggedRedis, queueRedisUrl } from '../src/connections.ts';
+import { openLoggedRedis, queueRedis } from '../src/connections.ts';
 import { BadSetting } from '../src/settings.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish.ts';
 import { redisReady } from '../src/store/redis.ts';
@@ -68,8 +68,8 @@ export async function startWorker(
         onNewLineage: () => scheduler?.catchUpSoon(),
       }),
     );
-    const url = queueRedisUrl(config);
-    const producer = openLoggedRedis(url, 'producer', logger);
+    const server = queueRedis(config);
+    const producer = openLoggedRedis(server, 'producer', logger);
     closing.defer(() => producer.disconnect());
     await redisReady(producer, 10_000);
     // INFO and not CONFIG, which hosted servers keep to themselves.
@@ -84,7 +84,7 @@ export async function startWorker(
     // A queue whose first look at Redis fails stays broken for good: the start fails instead.
     await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
 
-    const consumer = openLoggedRedis(url, 'worker', logger);
+    const consumer = openLoggedRedis(server, 'worker', logger);
     const copies = keepCopies(consumer);
     closing.defer(() => {
       for (const connection of [consumer, ...copies])

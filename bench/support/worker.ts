@@ -92,8 +92,8 @@ async function syncAsJob(
   redisUrl: string,
 ): Promise<Measured> {
   const logger = pino({ level: 'warn' }, pino.destination(2));
-  const producer = openLoggedRedis(redisUrl, 'producer', logger);
-  const consumer = openLoggedRedis(redisUrl, 'worker', logger);
+  const producer = openLoggedRedis({ setting: 'REDIS_URL', url: redisUrl }, 'producer', logger);
+  const consumer = openLoggedRedis({ setting: 'REDIS_URL', url: redisUrl }, 'worker', logger);
   await redisReady(producer, 10_000);
   const queues = openQueues(producer, logger);
   let outcome = '';

@@ -1,10 +1,22 @@
 import { type Environment, readConfig } from '../config.ts';
 import { databaseUrl } from '../connections.ts';
 import { migrate } from '../store/migrate.ts';
-import { printJson } from './table.ts';
+import { describeDatabase } from '../store/server-problem.ts';
+import { printJson, wrapped } from './table.ts';
 
 export async function migrateCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
-  await migrate(databaseUrl(readConfig(env)));
-  if (options.json) printJson({ migrated: true });
-  else console.log('the database is up to date');
+  const url = databaseUrl(readConfig(env));
+  const { applied, isLater } = await migrate(url);
+  const where = describeDatabase(url);
+  if (options.json) printJson({ migrated: true, applied, isLater, database: where });
+  else if (isLater)
+    console.log(
+      `${where} has migrations of a later release than this one: nothing was done; update Fleetbook`,
+    );
+  else if (applied.length === 0) console.log(`${where} is up to date: nothing to do`);
+  else {
+    const names = applied.join(', ');
+    const migrations = applied.length === 1 ? 'migration' : 'migrations';
+    process.stdout.write(wrapped(`${where}: applied ${applied.length} ${migrations}: ${names}`, 80));
+  }
 }

@@ -100,7 +100,11 @@ async function start(
     env: childEnv,
   });
   const { port } = await processes.start({ name: 'serve', script: script(), args: ['serve'], env: childEnv });
-  const queueRedis = openLoggedRedis(servers.queueRedisUrl, 'producer', logger);
+  const queueRedis = openLoggedRedis(
+    { setting: 'QUEUE_REDIS_URL', url: servers.queueRedisUrl },
+    'producer',
+    logger,
+  );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll(METRICS, 2000));
   const opsUrl = await listenOps(config, opsToken, metrics, openQueues(queueRedis, logger).all, closing);

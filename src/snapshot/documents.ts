@@ -8,7 +8,7 @@ import type { Document } from './document.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from './keys.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory } from './memory.ts';
-import { PostgresReads } from './postgres-reads.ts';
+import { PostgresReads, type PostgresReadsOptions } from './postgres-reads.ts';
 import { type Found, Tiers } from './tiers.ts';
 import { Verification } from './verification.ts';
 
@@ -33,6 +33,8 @@ export interface DocumentsOptions {
   readonly postgresReads: number;
   /** Milliseconds that such a read may take, waiting for its turn included; 3,000 unless given. */
   readonly postgresDeadlineMs?: number;
+  /** What an operator is told of a failure to reach or enter Postgres. */
+  readonly postgresProblem?: PostgresReadsOptions['problemOf'];
   /** Called when Postgres takes statements and answers none, for a while: its connections are to be made anew. */
   readonly onHang?: (() => void) | undefined;
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
@@ -89,6 +91,7 @@ export class Documents {
       atOnce: options.postgresReads,
       deadlineMs: postgresDeadlineMs,
       onHang: options.onHang,
+      problemOf: options.postgresProblem,
     });
     this.#tiers = new Tiers({
       link,

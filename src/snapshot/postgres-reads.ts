@@ -13,6 +13,8 @@ export interface PostgresReadsOptions {
   readonly deadlineMs: number;
   /** Called when nothing is answered any more: the connections may lead nowhere, and new ones be well. */
   readonly onHang?: (() => void) | undefined;
+  /** What an operator is told of a failure to reach or enter Postgres; undefined for other failures. */
+  readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
 /** Reads in a row that got no answer in time. */
@@ -28,12 +30,14 @@ export class PostgresReads {
   readonly #gate: Gate;
   readonly #breaker: Breaker;
   readonly #onHang: () => void;
+  readonly #problemOf: (error: unknown) => string | undefined;
   #unanswered = 0;
 
   constructor(options: PostgresReadsOptions) {
     this.#sql = options.sql;
     this.#logger = options.logger;
     this.#onHang = options.onHang ?? (() => {});
+    this.#problemOf = options.problemOf ?? (() => undefined);
     this.#gate = new Gate({
       atOnce: options.atOnce,
       waitingAtMost: options.atOnce * 16,
@@ -57,7 +61,8 @@ export class PostgresReads {
       if (saysNo(error)) this.#breaker.succeeded();
       else this.#breaker.failed();
       if (error instanceof Unavailable) throw error;
-      this.#logger.warn({ code: codeOf(error) }, 'a read from PostgreSQL failed');
+      const why = this.#problemOf(error);
+      this.#logger.warn({ code: codeOf(error) }, `a read from PostgreSQL failed${why ? `: ${why}` : ''}`);
       throw new Unavailable('neither the cache nor PostgreSQL answers', 1, { cause: error });
     }
   }

@@ -1,4 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import { redisProblem, type ServerSetting } from './server-problem.ts';
 
 /**
  * What a connection is for decides how it fails:
@@ -53,22 +54,37 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
 };
 
-/** Opens a connection in the background. `onError` hears of every failure; ioredis reconnects by itself. */
-export function openRedis(url: string, use: RedisUse, onError: (error: Error) => void): Redis {
+/** What is known of a connection besides: where its URL comes from, and what it failed with last. */
+interface Origin extends ServerSetting {
+  failure: Error | undefined;
+}
+const origins = new WeakMap<Redis, Origin>();
+
+/**
+ * Opens a connection in the background. `onError` hears of every failure; ioredis reconnects by itself.
+ * @param setting of the environment, from which the URL comes
+ */
+export function openRedis(
+  url: string,
+  use: RedisUse,
+  onError: (error: Error) => void,
+  setting = 'REDIS_URL',
+): Redis {
   const redis = new Redis(url, { ...OPTIONS[use], retryStrategy: reconnect });
-  redis.on('error', onError);
+  const origin: Origin = { setting, url, failure: undefined };
+  origins.set(redis, origin);
+  redis.on('error', (error) => {
+    origin.failure = error;
+    onError(error);
+  });
   return redis;
 }
 
-/** Resolves when the connection takes commands. @throws Error naming the server when it does not in time. */
+/** Resolves when the connection takes commands. @throws Error naming the server, the setting and why, when it does not in time. */
 export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const { host, port } = redis.options;
-  const timer = setTimeout(
-    () => reject(new Error(`Redis at ${host}:${port} did not answer within ${timeoutMs} ms`)),
-    timeoutMs,
-  );
+  const timer = setTimeout(() => reject(new Error(notReady(redis, timeoutMs))), timeoutMs);
   redis.once('ready', resolve);
   try {
     await promise;
@@ -76,4 +92,13 @@ export async function redisReady(redis: Redis, timeoutMs: number): Promise<void>
     clearTimeout(timer);
     redis.off('ready', resolve);
   }
+}
+
+function notReady(redis: Redis, timeoutMs: number): string {
+  const { host, port } = redis.options;
+  const origin = origins.get(redis);
+  const why = origin?.failure && redisProblem(origin.failure, origin);
+  if (why) return why;
+  const setting = origin ? `: look whether it runs, or correct ${origin.setting}` : '';
+  return `Redis at ${host}:${port} did not answer within ${timeoutMs} ms${setting}`;
 }

@@ -30,7 +30,12 @@ it('migrate, sync, publish, hold reject and hold approve tell a program what the
   const migrated = await run('migrate');
   expect({ ...migrated, stdout: JSON.parse(migrated.stdout) }).toEqual({
     code: 0,
-    stdout: { migrated: true },
+    stdout: {
+      migrated: true,
+      applied: expect.arrayContaining(['0000_initial']),
+      isLater: false,
+      database: expect.stringMatching(/^database test_\w+ at /),
+    },
     stderr: '',
   });
 

@@ -119,6 +119,10 @@ describe('fleetbook up', () => {
       expect(text).toMatch(/fleetbook_http_requests_total\{.*route="\/v1\/clusters"/);
       expect((await fetch(`${up.opsUrl}/metrics`)).status).toBe(401);
 
+      const migrated = await fleetbook(['migrate'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
+      expect(migrated.stdout).toMatch(
+        /^database fleetbook at 127\.0\.0\.1:\d+ is up to date: nothing to do\n$/,
+      );
       const beside = await fleetbook(['status'], { FLEETBOOK_HOME: `${home.path}/.fleetbook` });
       expect(beside).toMatchObject({ code: 0, stderr: '' });
       expect(beside.stdout).toMatch(/^hetzner .* changed .*\n/m);

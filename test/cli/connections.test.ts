@@ -1,0 +1,199 @@
+/** Every way in which a setting can miss its server: the message names the setting, the server and what to do. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { composeReadTier } from '../../src/compose-read.ts';
+import { readConfig } from '../../src/config.ts';
+import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/connections.ts';
+import { freePort } from '../../src/local/free-port.ts';
+import { readSettings } from '../../src/settings.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { openSqlStore } from '../../src/store/open.ts';
+import { redisReady } from '../../src/store/redis.ts';
+import { postgresProblem } from '../../src/store/server-problem.ts';
+import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { fleetbook } from './run.ts';
+
+const silent = pino({ level: 'silent' });
+const opened = new AsyncDisposableStack();
+let db: TestDatabase;
+let redis: TestRedis;
+let closedPort: number;
+beforeAll(async () => {
+  db = opened.use(await createDatabase());
+  redis = opened.use(await startTestRedis());
+  closedPort = await freePort();
+});
+afterAll(() => opened.disposeAsync());
+
+const PASSWORD = 'not-the-one';
+const changed = (url: string, change: (parsed: URL) => void): string => {
+  const parsed = new URL(url);
+  change(parsed);
+  return parsed.href;
+};
+const wrongPassword = (parsed: URL) => {
+  parsed.password = PASSWORD;
+};
+const refused = (parsed: URL) => {
+  parsed.port = String(closedPort);
+};
+const unknownHost = (parsed: URL) => {
+  parsed.hostname = 'nowhere.invalid';
+};
+
+describe('a command', () => {
+  const cases: readonly (readonly [what: string, change: (parsed: URL) => void, told: RegExp])[] = [
+    ['whose password is wrong', wrongPassword, /refuses the password .*correct it in DATABASE_URL$/],
+    [
+      'whose port nobody listens on',
+      refused,
+      /refuses connections: start it, or correct host and port in DATABASE_URL$/,
+    ],
+    ['whose host is not known', unknownHost, /nowhere\.invalid:\d+ cannot be found.*in DATABASE_URL$/],
+    [
+      'whose name is wrong',
+      (parsed) => {
+        parsed.pathname = '/nothing_here';
+      },
+      /has no such database .*nothing_here.*in DATABASE_URL$/,
+    ],
+    [
+      'that has no TLS',
+      (parsed) => parsed.searchParams.set('sslmode', 'require'),
+      /TLS.*sslmode.* in DATABASE_URL/,
+    ],
+  ];
+  it.each(cases)('knows a database %s', async (_, change, told) => {
+    const server = { setting: 'DATABASE_URL', url: changed(db.url, change) };
+    await using store = openSqlStore({ url: server.url, role: 'worker' });
+    for (const failing of [migrate(server.url), store.sql`select 1`]) {
+      const why = await failing.then(
+        () => 'it works',
+        (error: unknown) => postgresProblem(error, server),
+      );
+      expect(why).toMatch(/^PostgreSQL at [\w.]+:\d+ /);
+      expect(why).toMatch(told);
+      expect(why).not.toContain(PASSWORD);
+    }
+  });
+
+  it('says it in one line, and ends with 1', async () => {
+    const env = { DATABASE_URL: changed(db.url, wrongPassword), REDIS_URL: redis.url };
+    const { code, stdout, stderr } = await fleetbook(['status'], env);
+    expect({ code, stdout, lines: stderr.trim().split('\n').length }).toEqual({
+      code: 1,
+      stdout: '',
+      lines: 1,
+    });
+    expect(stderr.trim()).toMatch(
+      /^fleetbook: PostgreSQL at .* refuses the password .*correct it in DATABASE_URL$/,
+    );
+    expect(stderr).not.toContain(PASSWORD);
+  });
+
+  it('tells of a database that was never migrated', async () => {
+    await using empty = await createDatabase({ migrated: false });
+    const { code, stderr } = await fleetbook(['status'], { DATABASE_URL: empty.url, REDIS_URL: redis.url });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^fleetbook: PostgreSQL at .* was not brought to this release \(.*\): run `fleetbook migrate`\n$/,
+      ),
+    });
+  });
+
+  it.each([
+    [
+      'whose password is wrong',
+      'CACHE_REDIS_URL',
+      wrongPassword,
+      /refuses the user or the password .*correct it in CACHE_REDIS_URL/,
+    ],
+    ['whose port nobody listens on', 'CACHE_REDIS_URL', refused, /refuses connections.* in CACHE_REDIS_URL$/],
+    ['whose port nobody listens on', 'REDIS_URL', refused, /refuses connections.* in REDIS_URL$/],
+    [
+      'whose host is not known',
+      'REDIS_URL',
+      unknownHost,
+      /nowhere\.invalid:\d+ cannot be found.*in REDIS_URL$/,
+    ],
+    [
+      'that has no TLS',
+      'REDIS_URL',
+      (parsed: URL) => {
+        parsed.protocol = 'rediss:';
+      },
+      /redis:\/\/ or rediss:\/\/ in REDIS_URL/,
+    ],
+  ] as const)('knows a Redis %s (%s)', async (_, setting, change, told) => {
+    const env = { REDIS_URL: redis.url, [setting]: changed(redis.url, change) };
+    const connection = openLoggedRedis(cacheRedis({ settings: readSettings(env) }), 'publisher', silent);
+    const why = await redisReady(connection, 2500).catch((error: Error) => error.message);
+    connection.disconnect();
+    expect(why).toMatch(/^Redis at [\w.]+:\d+ /);
+    expect(why).toMatch(told);
+    expect(why).not.toContain(PASSWORD);
+  });
+
+  it('knows which setting each Redis comes from', () => {
+    const settings = readSettings({ REDIS_URL: 'redis://both', QUEUE_REDIS_URL: 'redis://queue' });
+    expect(queueRedis({ settings })).toEqual({ setting: 'QUEUE_REDIS_URL', url: 'redis://queue' });
+    expect(cacheRedis({ settings })).toEqual({ setting: 'REDIS_URL', url: 'redis://both' });
+  });
+});
+
+describe('a reader, which starts all the same', () => {
+  it.each([
+    ['READER_DATABASE_URL', /refuses the password .*correct it in READER_DATABASE_URL/],
+    ['DATABASE_URL', /refuses the password .*correct it in DATABASE_URL/],
+  ])('logs what is wrong with %s', async (setting, told) => {
+    let logged = '';
+    const logger = pino(
+      {},
+      {
+        write(line: string) {
+          logged += line;
+        },
+      },
+    );
+    const env = { DATABASE_URL: db.url, REDIS_URL: redis.url, [setting]: changed(db.url, wrongPassword) };
+    await using tier = composeReadTier(readConfig(env), logger);
+    await until(async () => !(await tier.readiness()).ready && told.test(logged));
+    expect(logged).not.toContain(PASSWORD);
+  });
+});
+
+describe('migrate', () => {
+  it('says what it did, to which database, and that there was nothing to do', async () => {
+    await using empty = await createDatabase({ migrated: false });
+    const env = { DATABASE_URL: empty.url };
+    const { host } = new URL(inject('postgres').adminUrl);
+    const first = await fleetbook(['migrate'], env);
+    expect(first.code).toBe(0);
+    expect(first.stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      new RegExp(
+        `^database ${empty.name} at ${host}: applied \\d+ migrations: 0000_initial, 0001_roles_and_row_security, `,
+      ),
+    );
+    expect((await fleetbook(['migrate'], env)).stdout).toBe(
+      `database ${empty.name} at ${host} is up to date: nothing to do\n`,
+    );
+    expect(JSON.parse((await fleetbook(['migrate', '--json'], env)).stdout)).toEqual({
+      migrated: true,
+      applied: [],
+      isLater: false,
+      database: `database ${empty.name} at ${host}`,
+    });
+  });
+
+  it('says that a later release was here', async () => {
+    await using later = await createDatabase();
+    await run(
+      later.url,
+      `insert into drizzle.__drizzle_migrations (hash, created_at) values ('later', 9999999999999)`,
+    );
+    expect((await fleetbook(['migrate'], { DATABASE_URL: later.url })).stdout).toMatch(/of a later release/);
+  });
+});
