@@ -93,7 +93,7 @@ export class CacheLink implements AsyncDisposable {
   follow(keys: CacheKeys, events: CacheLinkEvents): void {
     this.#keys = keys;
     this.#events = events;
-    this.#unlink('the lineage is new');
+    this.#unlink();
     void this.poll();
   }
 
@@ -242,13 +242,15 @@ export class CacheLink implements AsyncDisposable {
     this.#events?.onGap();
   }
 
-  #unlink(why: string): void {
+  /** @param why told to operators; nothing is where the link is only made anew */
+  #unlink(why?: string): void {
     this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
     this.#revision = undefined;
     if (!this.#linked) return;
     this.#linked = false;
     this.#events?.onUnlinked();
-    this.#logger.warn({ why }, 'the link to the cache is down; memory is checked against PostgreSQL');
+    if (why !== undefined)
+      this.#logger.warn({ why }, 'the link to the cache is down; memory is checked against PostgreSQL');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -287,6 +287,9 @@ export class Documents {
     const lineage = await this.#postgres.run(readLineage).catch(() => undefined);
     if (lineage === undefined) return;
     if (lineage === this.#keys?.lineage) this.#lineageIsSure = true;
-    else this.#follow(lineage, true);
+    else {
+      this.#options.logger.info({ lineage }, 'the database has a new lineage: what memory holds is dropped');
+      this.#follow(lineage, true);
+    }
   }
 }
