@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { QUICK, quickFiles } from './test/support/quick.ts';
 
 const shared = {
   // Tests start processes, which must see the death of the process that started them: no worker threads.
@@ -7,30 +9,36 @@ const shared = {
   hookTimeout: 60_000,
 } as const;
 
+const quick = { ...shared, name: 'quick', include: [...quickFiles().quick] };
+
 export default defineConfig({
   test: {
+    // Tests wait for processes and servers more than they compute: two at a time, also on two cores.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     teardownTimeout: 30_000,
-    projects: [
-      {
-        test: {
-          ...shared,
-          name: 'main',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/containers/**'],
-          globalSetup: ['test/support/postgres-server.ts'],
-        },
-      },
-      {
-        test: {
-          ...shared,
-          name: 'containers',
-          include: ['test/containers/**/*.test.ts'],
-          globalSetup: ['test/support/docker.ts'],
-          runner: 'test/support/container-runner.ts',
-          testTimeout: 120_000,
-          hookTimeout: 300_000,
-        },
-      },
-    ],
+    projects: process.env[QUICK]
+      ? [{ test: quick }]
+      : [
+          {
+            test: {
+              ...shared,
+              name: 'main',
+              include: ['test/**/*.test.ts'],
+              exclude: ['test/containers/**'],
+              globalSetup: ['test/support/postgres-server.ts'],
+            },
+          },
+          {
+            test: {
+              ...shared,
+              name: 'containers',
+              include: ['test/containers/**/*.test.ts'],
+              globalSetup: ['test/support/docker.ts'],
+              runner: 'test/support/container-runner.ts',
+              testTimeout: 120_000,
+              hookTimeout: 300_000,
+            },
+          },
+        ],
   },
 });

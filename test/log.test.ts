@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';
 import { onPath } from '../src/local/on-path.ts';
 import { readableLine } from '../src/log-line.ts';
+import { needs } from './support/needs.ts';
 
 const PLAIN = { colours: false, stacks: false };
 const ENTRY = { time: '2026-11-21T16:13:30.222Z', pid: 29452, name: 'serve' };
@@ -99,8 +100,9 @@ describe('the log', () => {
     });
   });
 
-  it.skipIf(process.platform !== 'linux' || TERMINAL === undefined)(
+  it(
     'is to be read where standard error is a terminal',
+    needs(process.platform === 'linux' && TERMINAL !== undefined, 'Linux, and the program script'),
     () => {
       const command = `'${process.execPath}' --input-type=module -e '${WARNS}'`;
       const env = { PATH: process.env.PATH, TERM: 'xterm', NO_COLOR: '1' };

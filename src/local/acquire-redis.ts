@@ -4,9 +4,10 @@ import { createInterface } from 'node:readline/promises';
 import { onPath } from './on-path.ts';
 import { findRedisServer, type RedisBinary } from './redis.ts';
 
-const REMEDY =
-  'Install one (Debian, Ubuntu: `sudo apt install redis-server`; macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`), ' +
-  'or set REDIS_URL to a server that runs, e.g. redis://127.0.0.1:6379. The README says how to have one without root';
+const INSTALL =
+  'Install one (Debian, Ubuntu: `sudo apt install redis-server`; macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`)';
+const OR_URL =
+  ', or set REDIS_URL to a server that runs, e.g. redis://127.0.0.1:6379. The README says how to have one without root';
 
 const QUESTION =
   'Fleetbook needs a Redis server and found none. Install the system package redis-server with apt-get? [Y/n] ';
@@ -20,6 +21,8 @@ export interface AcquireOptions {
   readonly say?: (line: string) => void;
   /** Where programs are looked for; PATH and the usual places unless given. */
   readonly path?: string;
+  /** False where a server that runs already, named by REDIS_URL, would not do. */
+  readonly isUrlUseful?: boolean;
 }
 
 /**
@@ -28,23 +31,24 @@ export interface AcquireOptions {
  * @throws Error that says what to do when there is none and it cannot or must not be installed.
  */
 export async function acquireRedisServer(options: AcquireOptions = {}): Promise<RedisBinary> {
+  const remedy = (options.isUrlUseful ?? true) ? `${INSTALL}${OR_URL}` : INSTALL;
   const find = (program: string) => onPath(program, options.path);
   const found = findRedisServer(options.path);
   if (found) return found;
   const apt = find('apt-get');
   if (apt === undefined || process.getuid?.() !== 0) {
-    throw new Error(`no redis-server or valkey-server (6.2 or newer) was found. ${REMEDY}`);
+    throw new Error(`no redis-server or valkey-server (6.2 or newer) was found. ${remedy}`);
   }
   const say = options.say ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const interactive = options.interactive ?? (process.stdin.isTTY === true && process.stdout.isTTY === true);
-  if (interactive && !(await agreed())) throw new Error(`redis-server was not installed. ${REMEDY}`);
+  if (interactive && !(await agreed())) throw new Error(`redis-server was not installed. ${remedy}`);
   say(
     'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
   );
-  await withoutStartingServices(() => install(apt));
+  await withoutStartingServices(() => install(apt, remedy));
   await keepServiceOff(find);
   const installed = findRedisServer(options.path);
-  if (!installed) throw new Error(`this system's redis-server is older than 6.2. ${REMEDY}`);
+  if (!installed) throw new Error(`this system's redis-server is older than 6.2. ${remedy}`);
   say(`Installed ${installed.name} ${installed.version}.`);
   return installed;
 }
@@ -76,7 +80,7 @@ async function withoutStartingServices(act: () => Promise<void>): Promise<void> 
   }
 }
 
-async function install(apt: string): Promise<void> {
+async function install(apt: string, remedy: string): Promise<void> {
   const quiet = ['-o', 'DPkg::Lock::Timeout=120', '-qq'];
   const wanted = [...quiet, 'install', '--yes', '--no-install-recommends', 'redis-server'];
   if ((await run(apt, wanted)).code === 0) return;
@@ -85,7 +89,7 @@ async function install(apt: string): Promise<void> {
   const again = await run(apt, wanted);
   if (again.code !== 0) {
     throw new Error(
-      `apt-get could not install redis-server. ${REMEDY}\n${update.output}${again.output}`.trim(),
+      `apt-get could not install redis-server. ${remedy}\n${update.output}${again.output}`.trim(),
     );
   }
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { identify } from '../../src/local/process-identity.ts';
+import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
 import { hasRecorded, replayRecorded } from '../support/recorded.ts';
 import { until } from '../support/until.ts';
 import { readmeExamples, readmeTag } from './readme.ts';
@@ -141,24 +142,23 @@ describe('fleetbook up', () => {
     }
   }, 180_000);
 
-  it.skipIf(!hasRecorded)(
-    'serves the recorded catalogues of Hetzner and Linode within the limits',
-    async () => {
-      await using home = await temporaryHome();
-      await using upstream = await replayRecorded();
-      await using up = await startUp(home.path, {
-        HETZNER_URL: upstream.url,
-        LINODE_URL: upstream.url,
-        CATALOGUE_RATES: 'EUR:1.08',
-      });
-      const machines = await published(up);
-      expect(machines.get('Hetzner')).toHaveLength(84);
-      expect(new Set(machines.get('Linode')?.map(({ name }) => name)).size).toBe(19);
-      expect([...machines.keys()]).toEqual(['Hetzner', 'Linode']);
-      expect(await up.json('/v1/clusters')).toEqual([]);
-    },
-    120_000,
-  );
+  it('serves the recorded catalogues of Hetzner and Linode within the limits', {
+    ...needs(hasRecorded, RECORDED_PAYLOADS),
+    timeout: 120_000,
+  }, async () => {
+    await using home = await temporaryHome();
+    await using upstream = await replayRecorded();
+    await using up = await startUp(home.path, {
+      HETZNER_URL: upstream.url,
+      LINODE_URL: upstream.url,
+      CATALOGUE_RATES: 'EUR:1.08',
+    });
+    const machines = await published(up);
+    expect(machines.get('Hetzner')).toHaveLength(84);
+    expect(new Set(machines.get('Linode')?.map(({ name }) => name)).size).toBe(19);
+    expect([...machines.keys()]).toEqual(['Hetzner', 'Linode']);
+    expect(await up.json('/v1/clusters')).toEqual([]);
+  });
 
   it('is ready although a source cannot be read, and says which and why', async () => {
     await using home = await temporaryHome();

@@ -1,9 +1,10 @@
 import type { StartedPostgreSqlContainer } from '@testcontainers/postgresql';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { hashToken, newToken } from '../../src/domain/token.ts';
 import { loadContent } from '../../src/snapshot/load.ts';
 import { openStore, type Sql, type Store, type StoreRole } from '../../src/store/connect.ts';
 import { migrate } from '../../src/store/migrate.ts';
+import { DOCKER, needs } from '../support/needs.ts';
 import { run } from '../support/postgres.ts';
 import { startPostgresContainer } from './images.ts';
 
@@ -76,132 +77,136 @@ async function counts(sql: Sql): Promise<Record<string, number>> {
 
 const everywhere = (count: number) => Object.fromEntries(SCOPED.map((table) => [table, count]));
 
-describe.each(OWNERS)('PostgreSQL from its official image, owned by %s', (_, setUp) => {
-  const cleanUp = new AsyncDisposableStack();
-  afterAll(() => cleanUp.disposeAsync());
-  let server: StartedPostgreSqlContainer;
-  const open = (role: StoreRole, user = 'owner'): Store =>
-    cleanUp.use(openStore({ url: urlOf(server, user, 'fb'), role, connections: 1 }));
+describe.each(OWNERS)(
+  'PostgreSQL from its official image, owned by %s',
+  needs(inject('docker'), DOCKER),
+  (_, setUp) => {
+    const cleanUp = new AsyncDisposableStack();
+    afterAll(() => cleanUp.disposeAsync());
+    let server: StartedPostgreSqlContainer;
+    const open = (role: StoreRole, user = 'owner'): Store =>
+      cleanUp.use(openStore({ url: urlOf(server, user, 'fb'), role, connections: 1 }));
 
-  beforeAll(async () => {
-    server = cleanUp.use(await startPostgresContainer());
-    const admin = server.getConnectionUri();
-    for (const statement of setUp) await run(admin, statement);
-    for (const database of ['fb', 'fb_other']) await run(admin, `create database ${database} owner owner`);
-    // Both at once, since roles belong to the whole server; then again, as at every start.
-    await Promise.all(['fb', 'fb_other'].map((database) => migrate(urlOf(server, 'owner', database))));
-    await migrate(urlOf(server, 'owner', 'fb'));
-    await insertClusters(open('worker').sql);
-  });
-
-  it('is migrated once, whoever comes how often', async () => {
-    const [row] = await open('owner').sql`select count(*)::integer as lineages from lineage`;
-    expect(row).toEqual({ lineages: 1 });
-  });
-
-  it('lets the worker see and write every organization', async () => {
-    expect(await counts(open('worker').sql)).toEqual(everywhere(2));
-  });
-
-  it('shows the reader no organization at all until one is named', async () => {
-    const { sql } = open('reader');
-    expect(await counts(sql)).toEqual(everywhere(0));
-    expect(await sql`select code from regions`).toEqual([{ code: 'shared' }]);
-    expect(await sql`select id from machines`).toEqual([]);
-  });
-
-  it.each([
-    [1, 'first'],
-    [2, 'second'],
-  ])('shows the reader organization %i and no other', async (id, slug) => {
-    const { sql } = open('reader');
-    const [, names, regions, unlisted] = await sql.begin('read only', (tx) => [
-      tx`select set_config('app.org_id', ${String(id)}, true)`,
-      tx`select o.slug, c.name, d.size, t.name as type
-         from organizations o, clusters c, disks d, disk_types t, users`,
-      tx`select code, name from regions order by id`,
-      tx`select id from machines`,
-    ]);
-    expect(names).toEqual([{ slug, name: slug, size: 150, type: 'gp2' }]);
-    expect(regions).toEqual([
-      { code: 'shared', name: 'Shared' },
-      { code: 'own', name: slug },
-    ]);
-    expect(unlisted).toEqual([{ id }]);
-    expect(await counts(sql)).toEqual(everywhere(0));
-  });
-
-  it('gives the reader a document with the clusters of that organization alone', async () => {
-    const content = await loadContent(open('reader').sql, { kind: 'clusters', organizationId: 2 });
-    expect(JSON.parse(content?.body.toString() ?? '')).toMatchObject([
-      { name: 'second', slug: 'same-slug', created_at: '2022-02-14T10:11:26.567713' },
-    ]);
-  });
-
-  it.each([
-    "update clusters set name = 'x'",
-    'delete from machines',
-    "insert into organizations (slug, name) values ('x', 'x')",
-    'select from tokens',
-    'select from sync_runs',
-    'select from held_items',
-    'select fence from sources',
-    'set role fleetbook_nobody',
-  ])('refuses the reader: %s', async (statement) => {
-    const { sql } = open('reader');
-    await sql`select set_config('app.org_id', '1', false)`;
-    await expect(sql.unsafe(statement)).rejects.toMatchObject({
-      code: statement.startsWith('set role') ? '22023' : '42501',
+    beforeAll(async () => {
+      server = cleanUp.use(await startPostgresContainer());
+      const admin = server.getConnectionUri();
+      for (const statement of setUp) await run(admin, statement);
+      for (const database of ['fb', 'fb_other']) await run(admin, `create database ${database} owner owner`);
+      // Both at once, since roles belong to the whole server; then again, as at every start.
+      await Promise.all(['fb', 'fb_other'].map((database) => migrate(urlOf(server, 'owner', database))));
+      await migrate(urlOf(server, 'owner', 'fb'));
+      await insertClusters(open('worker').sql);
     });
-  });
 
-  it('tells the reader what a token allows, for one whole hash', async () => {
-    const hash = Buffer.from(hashToken(newToken()), 'hex');
-    await open('worker').sql`
+    it('is migrated once, whoever comes how often', async () => {
+      const [row] = await open('owner').sql`select count(*)::integer as lineages from lineage`;
+      expect(row).toEqual({ lineages: 1 });
+    });
+
+    it('lets the worker see and write every organization', async () => {
+      expect(await counts(open('worker').sql)).toEqual(everywhere(2));
+    });
+
+    it('shows the reader no organization at all until one is named', async () => {
+      const { sql } = open('reader');
+      expect(await counts(sql)).toEqual(everywhere(0));
+      expect(await sql`select code from regions`).toEqual([{ code: 'shared' }]);
+      expect(await sql`select id from machines`).toEqual([]);
+    });
+
+    it.each([
+      [1, 'first'],
+      [2, 'second'],
+    ])('shows the reader organization %i and no other', async (id, slug) => {
+      const { sql } = open('reader');
+      const [, names, regions, unlisted] = await sql.begin('read only', (tx) => [
+        tx`select set_config('app.org_id', ${String(id)}, true)`,
+        tx`select o.slug, c.name, d.size, t.name as type
+         from organizations o, clusters c, disks d, disk_types t, users`,
+        tx`select code, name from regions order by id`,
+        tx`select id from machines`,
+      ]);
+      expect(names).toEqual([{ slug, name: slug, size: 150, type: 'gp2' }]);
+      expect(regions).toEqual([
+        { code: 'shared', name: 'Shared' },
+        { code: 'own', name: slug },
+      ]);
+      expect(unlisted).toEqual([{ id }]);
+      expect(await counts(sql)).toEqual(everywhere(0));
+    });
+
+    it('gives the reader a document with the clusters of that organization alone', async () => {
+      const content = await loadContent(open('reader').sql, { kind: 'clusters', organizationId: 2 });
+      expect(JSON.parse(content?.body.toString() ?? '')).toMatchObject([
+        { name: 'second', slug: 'same-slug', created_at: '2022-02-14T10:11:26.567713' },
+      ]);
+    });
+
+    it.each([
+      "update clusters set name = 'x'",
+      'delete from machines',
+      "insert into organizations (slug, name) values ('x', 'x')",
+      'select from tokens',
+      'select from sync_runs',
+      'select from held_items',
+      'select fence from sources',
+      'set role fleetbook_nobody',
+    ])('refuses the reader: %s', async (statement) => {
+      const { sql } = open('reader');
+      await sql`select set_config('app.org_id', '1', false)`;
+      await expect(sql.unsafe(statement)).rejects.toMatchObject({
+        code: statement.startsWith('set role') ? '22023' : '42501',
+      });
+    });
+
+    it('tells the reader what a token allows, for one whole hash', async () => {
+      const hash = Buffer.from(hashToken(newToken()), 'hex');
+      await open('worker').sql`
       insert into tokens (organization_id, hash, scopes) values (2, ${hash}, ${['clusters:read']})`;
-    const { sql } = open('reader');
-    expect(await sql`select organization_id, scopes, revoked from authenticate_token(${hash})`).toEqual([
-      { organization_id: 2, scopes: ['clusters:read'], revoked: false },
-    ]);
-    expect(await sql`select from authenticate_token(${hash.subarray(0, 31)})`).toHaveLength(0);
-  });
+      const { sql } = open('reader');
+      expect(await sql`select organization_id, scopes, revoked from authenticate_token(${hash})`).toEqual([
+        { organization_id: 2, scopes: ['clusters:read'], revoked: false },
+      ]);
+      expect(await sql`select from authenticate_token(${hash.subarray(0, 31)})`).toHaveLength(0);
+    });
 
-  it('keeps the reader a reader after RESET ROLE', async () => {
-    const { sql } = open('reader');
-    expect(await sql`select current_user, session_user`).toEqual([
-      { current_user: 'fleetbook_reader', session_user: 'owner' },
-    ]);
-    await sql`reset role`;
-    expect(await sql`select current_user`).toEqual([{ current_user: 'fleetbook_reader' }]);
-  });
+    it('keeps the reader a reader after RESET ROLE', async () => {
+      const { sql } = open('reader');
+      expect(await sql`select current_user, session_user`).toEqual([
+        { current_user: 'fleetbook_reader', session_user: 'owner' },
+      ]);
+      await sql`reset role`;
+      expect(await sql`select current_user`).toEqual([{ current_user: 'fleetbook_reader' }]);
+    });
 
-  it('lets an API with a user of its own become a reader and nothing else', async () => {
-    await run(
-      server.getConnectionUri(),
-      "create role api login nosuperuser password 'secret' in role fleetbook_reader",
-    );
-    const { sql } = open('reader', 'api');
-    expect(await counts(sql)).toEqual(everywhere(0));
-    await sql`set role none`;
-    await expect(sql`set role fleetbook_worker`).rejects.toMatchObject({ code: '42501' });
-    await expect(sql`set role owner`).rejects.toMatchObject({ code: '42501' });
-  });
+    it('lets an API with a user of its own become a reader and nothing else', async () => {
+      await run(
+        server.getConnectionUri(),
+        "create role api login nosuperuser password 'secret' in role fleetbook_reader",
+      );
+      const { sql } = open('reader', 'api');
+      expect(await counts(sql)).toEqual(everywhere(0));
+      await sql`set role none`;
+      await expect(sql`set role fleetbook_worker`).rejects.toMatchObject({ code: '42501' });
+      await expect(sql`set role owner`).rejects.toMatchObject({ code: '42501' });
+    });
 
-  it('forces row-level security on every table with rows of an organization, and lets neither role pass it', async () => {
-    const { sql } = open('owner');
-    const forced = await sql`
+    it('forces row-level security on every table with rows of an organization, and lets neither role pass it', async () => {
+      const { sql } = open('owner');
+      const forced = await sql`
       select relname from pg_class
       where relnamespace = 'public'::regnamespace and relrowsecurity and relforcerowsecurity order by relname`;
-    expect(forced.map((row) => row.relname)).toEqual(
-      [...SCOPED, 'machines', 'providers', 'regions', 'tokens'].sort(),
-    );
-    const roles = await sql`
+      expect(forced.map((row) => row.relname)).toEqual(
+        [...SCOPED, 'machines', 'providers', 'regions', 'tokens'].sort(),
+      );
+      const roles = await sql`
       select rolname, rolsuper, rolbypassrls, rolcanlogin from pg_roles
       where rolname in ('fleetbook_reader', 'fleetbook_worker') order by rolname`;
-    const plain = { rolsuper: false, rolbypassrls: false, rolcanlogin: false };
-    expect(roles).toEqual([
-      { rolname: 'fleetbook_reader', ...plain },
-      { rolname: 'fleetbook_worker', ...plain },
-    ]);
-  });
-});
+      const plain = { rolsuper: false, rolbypassrls: false, rolcanlogin: false };
+      expect(roles).toEqual([
+        { rolname: 'fleetbook_reader', ...plain },
+        { rolname: 'fleetbook_worker', ...plain },
+      ]);
+    });
+  },
+);

@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import type { StartedRedisContainer } from '@testcontainers/redis';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { setIfNewer, withFence } from '../../src/snapshot/fence.ts';
 import { encodeDocument, parseHeader } from '../../src/snapshot/format.ts';
 import { CacheKeys } from '../../src/snapshot/keys.ts';
 import { openRedis, type RedisUse, redisReady } from '../../src/store/redis.ts';
 import { jobId, openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
+import { DOCKER, needs } from '../support/needs.ts';
 import { startRedisContainer } from './images.ts';
 
 const NAME = { kind: 'region', regionId: 7 } as const;
@@ -18,7 +19,7 @@ async function document(version: number): Promise<Buffer> {
   return await encodeDocument({ name: NAME, version, body, index: new Map(), sources: [] });
 }
 
-describe('Redis from its official image', () => {
+describe('Redis from its official image', needs(inject('docker'), DOCKER), () => {
   const cleanUp = new AsyncDisposableStack();
   afterAll(() => cleanUp.disposeAsync());
   let server: StartedRedisContainer;

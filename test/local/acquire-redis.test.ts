@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { acquireRedisServer } from '../../src/local/acquire-redis.ts';
 import { onPath } from '../../src/local/on-path.ts';
 import { findRedisServer } from '../../src/local/redis.ts';
+import { ANOTHER_USER, needs } from '../support/needs.ts';
 import { asNobody } from '../support/nobody.ts';
 
 const PROGRAM = join(import.meta.dirname, 'programs/acquire-redis.ts');
@@ -60,6 +61,12 @@ it('takes valkey-server where there is no redis-server', async () => {
   });
 });
 
+it('does not ask for REDIS_URL where a server that runs already would not do, as for the tests', async () => {
+  await using here = await machine();
+  const refused = acquireRedisServer({ path: here.path, isUrlUseful: false });
+  await expect(refused).rejects.toThrow(/was found\. Install one \(.*\)$/);
+});
+
 it('says what to do where there is neither a server, nor one new enough, nor apt-get', async () => {
   await using here = await machine();
   await here.add('redis-server', 'echo "Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64"');
@@ -71,48 +78,60 @@ it('says what to do where there is neither a server, nor one new enough, nor apt
   );
 });
 
-it.skipIf(!isRoot)('installs the package as root after saying so, and leaves its service off', async () => {
-  await using here = await machine();
-  await here.add('apt-get', installs(here.path));
-  await here.add('update-rc.d');
-  await here.add('service');
-  await here.add('systemctl');
-  const policyBefore = existsSync('/usr/sbin/policy-rc.d');
-  const { message, said } = await acquire(here.path);
-  expect(message).toBe(join(here.path, 'redis-server'));
-  expect(said).toEqual([
-    'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
-    expect.stringMatching(/^Installed redis-server \d+\.\d+\.\d+\.$/),
-  ]);
-  const turnedOff = existsSync('/run/systemd/system')
-    ? ['systemctl disable --now redis-server.service']
-    : ['update-rc.d redis-server disable', 'service redis-server stop'];
-  expect(await here.calls()).toEqual([INSTALL, ...turnedOff]);
-  expect(existsSync('/usr/sbin/policy-rc.d')).toBe(policyBefore);
-});
+it(
+  'installs the package as root after saying so, and leaves its service off',
+  needs(isRoot, 'to be run by root'),
+  async () => {
+    await using here = await machine();
+    await here.add('apt-get', installs(here.path));
+    await here.add('update-rc.d');
+    await here.add('service');
+    await here.add('systemctl');
+    const policyBefore = existsSync('/usr/sbin/policy-rc.d');
+    const { message, said } = await acquire(here.path);
+    expect(message).toBe(join(here.path, 'redis-server'));
+    expect(said).toEqual([
+      'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
+      expect.stringMatching(/^Installed redis-server \d+\.\d+\.\d+\.$/),
+    ]);
+    const turnedOff = existsSync('/run/systemd/system')
+      ? ['systemctl disable --now redis-server.service']
+      : ['update-rc.d redis-server disable', 'service redis-server stop'];
+    expect(await here.calls()).toEqual([INSTALL, ...turnedOff]);
+    expect(existsSync('/usr/sbin/policy-rc.d')).toBe(policyBefore);
+  },
+);
 
-it.skipIf(!isRoot)('keeps services from being started while the package is installed', async () => {
-  await using here = await machine();
-  await here.add(
-    'apt-get',
-    `/usr/sbin/policy-rc.d redis-server start; echo "policy $?" >> '${here.path}/calls.log'; ${installs(here.path)}`,
-  );
-  await acquire(here.path);
-  expect(await here.calls()).toContain('policy 101');
-});
+it(
+  'keeps services from being started while the package is installed',
+  needs(isRoot, 'to be run by root'),
+  async () => {
+    await using here = await machine();
+    await here.add(
+      'apt-get',
+      `/usr/sbin/policy-rc.d redis-server start; echo "policy $?" >> '${here.path}/calls.log'; ${installs(here.path)}`,
+    );
+    await acquire(here.path);
+    expect(await here.calls()).toContain('policy 101');
+  },
+);
 
-it.skipIf(!isRoot)('fetches the package lists when the package is not known yet', async () => {
-  await using here = await machine();
-  await here.add(
-    'apt-get',
-    `case "$*" in *update*) touch '${here.path}/lists';; *) test -e '${here.path}/lists' && ${installs(here.path)};; esac`,
-  );
-  const { message } = await acquire(here.path);
-  expect(message).toBe(join(here.path, 'redis-server'));
-  expect(await here.calls()).toEqual([INSTALL, 'apt-get -o DPkg::Lock::Timeout=120 -qq update', INSTALL]);
-});
+it(
+  'fetches the package lists when the package is not known yet',
+  needs(isRoot, 'to be run by root'),
+  async () => {
+    await using here = await machine();
+    await here.add(
+      'apt-get',
+      `case "$*" in *update*) touch '${here.path}/lists';; *) test -e '${here.path}/lists' && ${installs(here.path)};; esac`,
+    );
+    const { message } = await acquire(here.path);
+    expect(message).toBe(join(here.path, 'redis-server'));
+    expect(await here.calls()).toEqual([INSTALL, 'apt-get -o DPkg::Lock::Timeout=120 -qq update', INSTALL]);
+  },
+);
 
-it.skipIf(!isRoot)('passes on why apt-get failed, together with what to do', async () => {
+it('passes on why apt-get failed, together with what to do', needs(isRoot, 'to be run by root'), async () => {
   await using here = await machine();
   await here.add('apt-get', 'echo "E: Unable to locate package redis-server" >&2; exit 100');
   const { message } = await acquire(here.path);
@@ -120,7 +139,7 @@ it.skipIf(!isRoot)('passes on why apt-get failed, together with what to do', asy
   expect(message).toContain('E: Unable to locate package redis-server');
 });
 
-it.skipIf(!asNobody)('installs nothing when it is not root', async () => {
+it('installs nothing when it is not root', needs(asNobody !== undefined, ANOTHER_USER), async () => {
   await using here = await machine();
   await here.add('apt-get', installs(here.path));
   const [command = '', ...args] = [...(asNobody ?? []), process.execPath, PROGRAM, here.path];
@@ -129,8 +148,9 @@ it.skipIf(!asNobody)('installs nothing when it is not root', async () => {
   expect(await here.calls()).toEqual([]);
 });
 
-it.skipIf(!isRoot || onPath('script') === undefined)(
+it(
   'asks first on a terminal, and takes no for an answer',
+  needs(isRoot && onPath('script') !== undefined, 'to be run by root, and the program script'),
   async () => {
     await using here = await machine();
     await here.add('apt-get', installs(here.path));

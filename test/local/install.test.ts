@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { onPath } from '../../src/local/on-path.ts';
+import { needs } from '../support/needs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -56,8 +57,9 @@ async function clone(): Promise<Clone> {
 
 const NPM_THAT_FAILS = '#!/bin/sh\necho "npm error: no network" >&2\nexit 1\n';
 
-it.skipIf(onPath('npm') === undefined)(
+it(
   'installs a fresh clone with one line of its own, and then never again',
+  needs(onPath('npm') !== undefined, 'npm'),
   async () => {
     await using here = await clone();
     const first = await here.install();

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
+import { ANOTHER_USER, needs } from '../support/needs.ts';
 import { asNobody, NOBODY } from '../support/nobody.ts';
 import { startProgram } from '../support/program.ts';
 
@@ -58,40 +59,49 @@ it('makes the links that a blocked install script did not make', async () => {
   expect((await lstat(join(clone.library, 'libpq.so.5'))).isSymbolicLink()).toBe(true);
 });
 
-describe.skipIf(!asNobody).each([
+describe.each([
   { clone: 'below a folder that only root may enter', closed: [], capability: '0000000000000004' },
   // As a umask of 077 leaves it: DAC_READ_SEARCH does not let anybody run a program.
   { clone: 'whose every file is root’s alone', closed: ['-R'], capability: '0000000000000002' },
-])('started by root, in a clone $clone', ({ closed, capability }) => {
-  it('runs as another user, with the one capability that this takes', async () => {
+])(
+  'started by root, in a clone $clone',
+  needs(asNobody !== undefined, ANOTHER_USER),
+  ({ closed, capability }) => {
+    it('runs as another user, with the one capability that this takes', async () => {
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
+      const clone = await cloneTo(join(folder.path, 'clone'));
+      await run('chmod', [...closed, 'go-rwx', folder.path]);
+      await using program = await startProgram(clone.program, [clone.dataDir]);
+      const { url, pid } = await program.answer();
+      // Binaries, time zones and text search configurations are all read from the clone.
+      const reads = `select to_tsvector('english', 'running')::text as stem, (now() at time zone 'Europe/Rome')::text as local`;
+      expect(await ask(url, reads)).toEqual({ stem: "'run':1", local: expect.stringMatching(/^\d{4}-/) });
+      const owner = (await stat(clone.dataDir)).uid;
+      expect(owner).not.toBe(0);
+      expect(await field(pid, 'Uid')).toBe(Array(4).fill(owner).join('\t'));
+      expect(await field(pid, 'CapEff')).toBe(capability);
+    });
+  },
+);
+
+it(
+  'gives the server no capability at all where everybody may read the clone',
+  needs(asNobody !== undefined, ANOTHER_USER),
+  async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
-    const clone = await cloneTo(join(folder.path, 'clone'));
-    await run('chmod', [...closed, 'go-rwx', folder.path]);
-    await using program = await startProgram(clone.program, [clone.dataDir]);
-    const { url, pid } = await program.answer();
-    // Binaries, time zones and text search configurations are all read from the clone.
-    const reads = `select to_tsvector('english', 'running')::text as stem, (now() at time zone 'Europe/Rome')::text as local`;
-    expect(await ask(url, reads)).toEqual({ stem: "'run':1", local: expect.stringMatching(/^\d{4}-/) });
-    const owner = (await stat(clone.dataDir)).uid;
-    expect(owner).not.toBe(0);
-    expect(await field(pid, 'Uid')).toBe(Array(4).fill(owner).join('\t'));
-    expect(await field(pid, 'CapEff')).toBe(capability);
-  });
-});
+    await chmod(folder.path, 0o755);
+    const clone = await cloneTo(folder.path);
+    const dataDir = join(folder.path, 'data/postgres');
+    await mkdir(dirname(dataDir), { mode: 0o755 });
+    await using program = await startProgram(clone.program, [dataDir]);
+    const { pid } = await program.answer();
+    expect(await field(pid, 'CapEff')).toBe('0000000000000000');
+  },
+);
 
-it.skipIf(!asNobody)('gives the server no capability at all where everybody may read the clone', async () => {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
-  await chmod(folder.path, 0o755);
-  const clone = await cloneTo(folder.path);
-  const dataDir = join(folder.path, 'data/postgres');
-  await mkdir(dirname(dataDir), { mode: 0o755 });
-  await using program = await startProgram(clone.program, [dataDir]);
-  const { pid } = await program.answer();
-  expect(await field(pid, 'CapEff')).toBe('0000000000000000');
-});
-
-it.skipIf(!asNobody)(
+it(
   'runs as its own user when that is not root, and says so when root made the data',
+  needs(asNobody !== undefined, ANOTHER_USER),
   async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-clone-'));
     const clone = await cloneTo(folder.path);

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/local/postgres.ts';
 import { identify } from '../../src/local/process-identity.ts';
 import { findSetpriv } from '../../src/local/server-process.ts';
+import { needs, SETPRIV } from '../support/needs.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 
@@ -142,8 +143,9 @@ it('does not touch a server that somebody else runs on the data', async () => {
   expect(await query(server.url, 'select 1::text as one')).toEqual([{ one: '1' }]);
 });
 
-it.skipIf(findSetpriv() === undefined)(
+it(
   'ends with the process that started it, also when that one is killed',
+  needs(findSetpriv() !== undefined, SETPRIV),
   async () => {
     await using here = await place();
     await using program = await startProgram(PROGRAM, [here.dataDir]);

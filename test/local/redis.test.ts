@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 import { identify } from '../../src/local/process-identity.ts';
 import { findRedisServer, type RedisBinary, startRedis } from '../../src/local/redis.ts';
 import { findSetpriv } from '../../src/local/server-process.ts';
+import { needs, SETPRIV } from '../support/needs.ts';
 import { startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -78,8 +79,9 @@ it('says in the server’s own words why it did not start', async () => {
   );
 });
 
-it.skipIf(findSetpriv() === undefined)(
+it(
   'ends with the process that started it, also when that one is killed',
+  needs(findSetpriv() !== undefined, SETPRIV),
   async () => {
     await using program = await startProgram(PROGRAM, []);
     const { pid } = await program.answer();

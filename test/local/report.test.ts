@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readReport } from '../support/report.ts';
+import { type ReportOptions, readReport } from '../support/report.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
 /** Lets vitest itself run these test files, and reads its report. Below node_modules/.cache, so that they find vitest. */
-async function reportOf(files: Readonly<Record<string, string>>) {
+async function reportOf(files: Readonly<Record<string, string>>, options: ReportOptions = {}) {
   const cache = join(ROOT, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
   await using folder = await mkdtempDisposable(join(cache, 'report-'));
@@ -30,21 +30,31 @@ async function reportOf(files: Readonly<Record<string, string>>) {
       resolve(Number(error?.code ?? 0)),
     );
   });
-  const { passed, failed, skipped } = await readReport(report);
+  const { passed, failed, skipped } = await readReport(report, options);
   const name = (file: string) => file.slice(folder.path.length + 1);
-  return { code, passed, failed, skipped: skipped.map((test) => `${name(test.file)}: ${test.name}`) };
+  return {
+    code,
+    passed,
+    failed,
+    skipped: skipped.map((test) => `${name(test.file)}: ${test.name}: ${test.reason}`),
+  };
 }
 
-it('counts what passed and failed, and names what was skipped or left to do', async () => {
+it('counts what passed and failed, and names what was skipped or left to do, with the reason', async () => {
   const files = {
     'a.test.ts': `it('one', () => {}); it('two', () => {}); it('three', () => { expect(1).toBe(2); });`,
-    'b.test.ts': `describe('b', () => { it.skip('later', () => {}); it.todo('some day'); it('now', (t) => t.skip('why')); });`,
+    'b.test.ts': `describe('b', () => { it.skip('later', () => {}); it.todo('some day'); it('now', (t) => t.skip('why')); it('elsewhere', { skip: true, meta: { skipped: 'needs a moon' } }, () => {}); });`,
   };
   expect(await reportOf(files)).toEqual({
     code: 1,
     passed: 2,
     failed: 1,
-    skipped: ['b.test.ts: b > later', 'b.test.ts: b > some day', 'b.test.ts: b > now'],
+    skipped: [
+      'b.test.ts: b > later: its file says so',
+      'b.test.ts: b > some day: it is still to be written',
+      'b.test.ts: b > now: its file says so',
+      'b.test.ts: b > elsewhere: needs a moon',
+    ],
   });
 });
 
@@ -61,5 +71,11 @@ it('counts a file whose set-up fails as failed', async () => {
 });
 
 it('counts nothing where there is no report', async () => {
-  expect(await readReport(join(ROOT, 'no-such-report.json'))).toEqual({ passed: 0, failed: 0, skipped: [] });
+  expect(await readReport(join(ROOT, 'no-such-report.json'))).toEqual({
+    passed: 0,
+    failed: 0,
+    skipped: [],
+    cancelled: 0,
+    files: 0,
+  });
 });

@@ -1,6 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { identify } from '../../src/local/process-identity.ts';
+import { until } from '../support/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -16,8 +19,8 @@ function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
 it('passes its arguments on, names what is skipped, and ends with the plain count', async () => {
   const { code, lines } = await run('test/local/until.test.ts', '-t', 'asks again');
   expect(lines.slice(-3)).toEqual([
-    'skipped: test/local/until.test.ts > returns the first truthy answer',
-    'skipped: test/local/until.test.ts > says what it waited for, how long, and what came last',
+    'skipped: test/local/until.test.ts > returns the first truthy answer: its name was not asked for',
+    'skipped: test/local/until.test.ts > says what it waited for, how long, and what came last: its name was not asked for',
     '1 passed, 0 failed, 2 skipped',
   ]);
   expect(code).toBe(0);
@@ -31,3 +34,59 @@ it('fails when no test ran', async () => {
   ]);
   expect(code).toBe(1);
 });
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)(
+  'tells what ran when it is interrupted by %s, and leaves nothing running',
+  async (signal, code) => {
+    // As a terminal does it: the signal goes to all that is in the foreground.
+    const files = ['test/local/until.test.ts', 'test/local/postgres.test.ts', 'test/local/redis.test.ts'];
+    const child = spawn(process.execPath, [join(ROOT, 'test/run.ts'), ...files, '--maxWorkers=1'], {
+      cwd: ROOT,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const closed = once(child, 'close');
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    // Its own server and a worker run by then.
+    const own = await until(() => offspring(child.pid ?? 0).length > 2 && offspring(child.pid ?? 0), {
+      timeoutMs: 30_000,
+    });
+    process.kill(-(child.pid ?? 0), signal);
+    expect(await closed).toEqual([code, null]);
+    const lines = output.trimEnd().split('\n');
+    expect(lines.at(-2)).toMatch(
+      new RegExp(`^interrupted by ${signal}: [0-2] of 3 test files ran to their end`),
+    );
+    expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed(, \d+ skipped)?$/);
+    expect(own.filter(isRunning)).toEqual([]);
+  },
+  90_000,
+);
+
+it('runs, when it is to be quick, only what needs no server, and says how much it left out', async () => {
+  const { code, lines } = await run('--quick', 'test/local/until.test.ts', 'test/local/lock.test.ts');
+  expect(lines.slice(-2)).toEqual([
+    expect.stringMatching(/^left out: \d+ of \d+ test files, which need PostgreSQL, Redis or processes;/),
+    '3 passed, 0 failed',
+  ]);
+  expect(code).toBe(0);
+});
+
+/** Every process that this one has started, and those have. */
+function offspring(pid: number): number[] {
+  const all = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/ +/).map(Number));
+  const below = (parent: number): number[] =>
+    all.flatMap(([child = 0, of]) => (of === parent ? [child, ...below(child)] : []));
+  return below(pid);
+}
+
+function isRunning(pid: number): boolean {
+  return identify(pid) !== undefined;
+}

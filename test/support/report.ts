@@ -1,10 +1,22 @@
 import { readFile } from 'node:fs/promises';
 
+/** Names the file to which the process that runs vitest writes its report. */
+export const REPORT_FILE = 'FLEETBOOK_TEST_REPORT';
+
+/** What that process tells the one that started it. */
+export interface TestRunStarted {
+  readonly files: number;
+}
+
 export interface TestReport {
   readonly passed: number;
   /** A file that could not even be loaded counts as one. */
   readonly failed: number;
-  readonly skipped: readonly { readonly file: string; readonly name: string }[];
+  readonly skipped: readonly { readonly file: string; readonly name: string; readonly reason: string }[];
+  /** Tests of an interrupted run that were about to run. */
+  readonly cancelled: number;
+  /** Files of which every test has run, or was skipped for a reason of its own. */
+  readonly files: number;
 }
 
 interface JsonReport {
@@ -15,25 +27,46 @@ interface JsonReport {
       readonly ancestorTitles: readonly string[];
       readonly title: string;
       readonly status: string;
+      readonly meta?: { readonly skipped?: string };
     }[];
   }[];
 }
 
+export interface ReportOptions {
+  /** The run was ended early. */
+  readonly isInterrupted?: boolean;
+  /** Tests were chosen by their names. */
+  readonly isFiltered?: boolean;
+}
+
 /** Counts vitest's JSON report. One that was never written counts nothing. */
-export async function readReport(path: string): Promise<TestReport> {
+export async function readReport(
+  path: string,
+  { isInterrupted = false, isFiltered = false }: ReportOptions = {},
+): Promise<TestReport> {
   let passed = 0;
   let failed = 0;
-  const skipped: { file: string; name: string }[] = [];
+  let cancelled = 0;
+  let files = 0;
+  const skipped: { file: string; name: string; reason: string }[] = [];
+  const otherwise = isFiltered ? 'its name was not asked for' : 'its file says so';
   for (const file of (await parse(path)).testResults) {
     const failedBefore = failed;
+    const cancelledBefore = cancelled;
     for (const test of file.assertionResults) {
       if (test.status === 'passed') passed++;
       else if (test.status === 'failed') failed++;
-      else skipped.push({ file: file.name, name: [...test.ancestorTitles, test.title].join(' > ') });
+      else if (isInterrupted && test.meta?.skipped === undefined && test.status !== 'todo') cancelled++;
+      else {
+        const reason =
+          test.meta?.skipped ?? (test.status === 'todo' ? 'it is still to be written' : otherwise);
+        skipped.push({ file: file.name, name: [...test.ancestorTitles, test.title].join(' > '), reason });
+      }
     }
-    if (file.status === 'failed' && failed === failedBefore) failed++;
+    if (file.status === 'failed' && failed === failedBefore && !isInterrupted) failed++;
+    if (cancelled === cancelledBefore && file.assertionResults.length > 0) files++;
   }
-  return { passed, failed, skipped };
+  return { passed, failed, skipped, cancelled, files };
 }
 
 async function parse(path: string): Promise<JsonReport> {

@@ -6,6 +6,7 @@ import { adapter as hetzner } from '../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
+import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
 import { openScene, type Scene } from './scene.ts';
 
 const DATA = new URL('../../../shared/data/', import.meta.url);
@@ -54,7 +55,7 @@ const shuffled = <T>(items: readonly T[], seed: number): T[] =>
     .sort((a, b) => a.at - b.at)
     .map(({ item }) => item);
 
-describe.skipIf(!existsSync(DATA))('a recorded catalogue', () => {
+describe('a recorded catalogue', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();

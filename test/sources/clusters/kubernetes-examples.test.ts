@@ -3,6 +3,7 @@ import { loadAllYaml } from '@kubernetes/client-node';
 import { describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/sources/clusters/kubernetes/kinds.ts';
 import type { Json } from '../../conformance/catalogue-case.ts';
+import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 import { clusters, having } from './kubernetes-objects.ts';
 
 const SAMPLES = new URL('../../../../shared/data/clusters/', import.meta.url);
@@ -46,7 +47,7 @@ const samples: readonly [string, readonly object[]][] = [
   ],
 ];
 
-describe.skipIf(!existsSync(SAMPLES))('the operators’ own examples', () => {
+describe('the operators’ own examples', needs(existsSync(SAMPLES), RECORDED_PAYLOADS), () => {
   it.each(samples)('%s is read', (file, expected) => {
     const objects = loadAllYaml(readFileSync(new URL(file, SAMPLES), 'utf8')) as Json[];
     const object = objects.find((each) =>

@@ -5,6 +5,7 @@ import { openSourceHttp } from '../../../src/sources/http.ts';
 import { adapter } from '../../../src/sources/providers/aws.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
+import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 const REGION = 'us-east-2';
@@ -270,7 +271,7 @@ describe('an AWS region', () => {
 
 const DATA = new URL('../../../../shared/data/aws/', import.meta.url);
 
-describe.skipIf(!existsSync(DATA))('what AWS has published', () => {
+describe('what AWS has published', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
   const recorded = (name: string) => ({ raw: readFileSync(new URL(name, DATA)) });
 
   it('prices an accelerated type once, beside a block of capacity at zero dollars', async () => {

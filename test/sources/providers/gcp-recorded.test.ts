@@ -4,6 +4,7 @@ import { openSourceHttp } from '../../../src/sources/http.ts';
 import { adapter } from '../../../src/sources/providers/gcp.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 
 const PROJECT = '/compute/v1/projects/fleet';
 const IOWA = 'us-central1';
@@ -62,7 +63,7 @@ interface RecordedSku {
   }[];
 }
 
-describe.skipIf(!existsSync(DATA))('what GCP has published', () => {
+describe('what GCP has published', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
   const recorded = (name: string) => JSON.parse(readFileSync(new URL(name, DATA), 'utf8'));
   let types: RecordedType[] = [];
   let skus: RecordedSku[] = [];

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/providers/openstack.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
+import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 import { readItems } from './read.ts';
 
 const RECORDED = new URL('../../../../shared/data/openstack/flavors-detail-v2.102.json', import.meta.url);
@@ -116,7 +117,7 @@ it('a price list that cannot be read fails the source before Nova is asked', asy
   expect(upstream.received).toEqual([]);
 });
 
-describe.skipIf(!existsSync(RECORDED))('the flavors of the reference documentation', () => {
+describe('the flavors of the reference documentation', needs(existsSync(RECORDED), RECORDED_PAYLOADS), () => {
   it('are 7, of which 5 have a whole number of GiB, all for sale at the listed prices', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: PATH }, { raw: readFileSync(RECORDED) });

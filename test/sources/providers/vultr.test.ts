@@ -4,6 +4,7 @@ import { limitBroken } from '../../../src/domain/exclusion.ts';
 import { adapter } from '../../../src/sources/providers/vultr.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
+import { needs, RECORDED_PAYLOADS } from '../../support/needs.ts';
 import { fates, readCatalogue } from '../../support/read-catalogue.ts';
 
 const DATA = new URL('../../../../shared/data/vultr/', import.meta.url);
@@ -122,7 +123,7 @@ describe('the pages of Vultr', () => {
   });
 });
 
-describe.skipIf(!existsSync(DATA))('the recorded catalogue of Vultr', () => {
+describe('the recorded catalogue of Vultr', needs(existsSync(DATA), RECORDED_PAYLOADS), () => {
   it('has 21 plans in 17 regions, all within the limits, 256 of the 357 pairs for sale, by the month', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect(REGIONS, { raw: readFileSync(new URL('regions.json', DATA)) });

@@ -1,0 +1,40 @@
+/**
+ * Runs vitest as `vitest run <arguments>` does, in a process that can be told to end early: `interrupt` lets the test
+ * under way end, skips the rest, writes the report and stops the servers. It is in a process group of its own, since
+ * Ctrl-C in a terminal would kill vitest, its workers and the servers of the tests all at once.
+ */
+import { createVitest, type InlineConfig, parseCLI, type Reporter, type Vitest } from 'vitest/node';
+import { REPORT_FILE, type TestRunStarted } from './report.ts';
+
+let vitest: Vitest | undefined;
+let isInterrupted = false;
+function interrupt(): void {
+  isInterrupted = true;
+  void vitest?.cancelCurrentRun('keyboard-input');
+}
+process.on('message', interrupt);
+// Whoever started it is gone.
+process.on('disconnect', interrupt);
+
+const reporter: Reporter = {
+  onTestRunStart(specifications) {
+    process.send?.({ files: specifications.length } satisfies TestRunStarted);
+    // There was no run to be cancelled before.
+    if (isInterrupted) interrupt();
+  },
+};
+const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
+const outputFile = process.env[REPORT_FILE];
+if (outputFile === undefined) throw new Error('it is started by test/run.ts');
+const reporters: InlineConfig['reporters'] = ['default', ['json', { outputFile }], reporter];
+vitest = await createVitest({ ...options, watch: false, run: true, reporters });
+try {
+  if (!isInterrupted) await vitest.start(filter);
+} catch (error) {
+  process.exitCode = 1;
+  console.error(error instanceof Error ? error.message : error);
+} finally {
+  await vitest.close();
+  process.off('disconnect', interrupt);
+  if (process.connected) process.disconnect?.();
+}
