@@ -89,7 +89,10 @@ export function composeWriteTier(
     adoptCurrency: adopt,
     async runSource(source, options = {}) {
       await seed();
-      await adopt();
+      // What fails here fails in the run too, or not at all: the run is what is recorded.
+      await adopt().catch((error: unknown) =>
+        logger.warn({ err: error }, 'the currency could not be changed'),
+      );
       return runSource(config, store, source, options);
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
