@@ -25,6 +25,7 @@ import { migrate } from '../store/migrate.ts';
 import { createOrganization, firstOrganization, type Organization } from '../store/organizations.ts';
 import { exampleRegion, sourceStatus } from '../store/status.ts';
 import { createToken, tokenWorks } from '../store/tokens.ts';
+import { dirtyDocuments } from '../store/versions.ts';
 import { CommandFailure } from './failure.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
 import { METRICS } from './questions.ts';
@@ -33,6 +34,8 @@ import { stopSignal } from './stop-signal.ts';
 
 /** The first syncs may take this long before `ready` is said without them. */
 const FIRST_SYNC_WITHIN_MS = 120_000;
+/** What was stored may take so long to be published before `ready` is said without it. */
+const PUBLISHED_WITHIN_MS = 10_000;
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
 /**
@@ -110,6 +113,7 @@ async function start(
   const opsUrl = await listenOps(config, opsToken, metrics, openQueues(queueRedis, logger).all, closing);
 
   await firstSyncs(running, store);
+  await published(store);
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
   const region = await exampleRegion(store.sql);
   const path = region ? `/v1/machines?provider=${region.providerId}&region=${region.id}` : '/v1/providers';
@@ -205,6 +209,12 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
     if (waiting.size > 0) await sleep(100);
   }
   for (const id of waiting) say(`${id}: its first sync still runs; see fleetbook status`);
+}
+
+/** Waits until readers can find what was read: it is stored first, and published a moment later. */
+async function published(store: Store): Promise<void> {
+  const deadline = performance.now() + PUBLISHED_WITHIN_MS;
+  while ((await dirtyDocuments(store.sql, 1)).length > 0 && performance.now() < deadline) await sleep(20);
 }
 
 /** @throws CommandFailure naming the setting when somebody else listens where the API or the operators' pages should. */
