@@ -84,9 +84,11 @@ const OPERATIONS = [
 
 /** Variables of other programs. */
 const OTHERS = new Set([
+  'LD_LIBRARY_PATH',
   'CONFIG_FOLDER',
   'EXTRA_CA',
   'NODE_EXTRA_CA_CERTS',
+  'NODE_USE_ENV_PROXY',
   'NPM_CONFIG_REGISTRY',
   'NODE_IMAGE',
   'POSTGRES_IMAGE',

@@ -105,7 +105,8 @@ async function loadRegion(
              and l.source_id is not null),
           -- An empty list hangs on whoever says that it is empty.
           (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
-          '[]')) end as head,
+          '[]'),
+        'currency', (select currency from lineage)) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit"
     from regions r
     join providers p on p.id = r.provider_id
