@@ -136,7 +136,7 @@ describe('prices', () => {
     for (const amount of ['0.06', '0', '0.06', '0.000000000000000000001', '0.12']) {
       await scene.catalogue([region('a'), offer('a', 'x', { amount }), offer('a', 'y')]);
     }
-    expect(await loadMachinePrices(scene.sql, 1)).toEqual([
+    expect((await loadMachinePrices(scene.sql, 1)).rows).toEqual([
       { price: 0.002, from: '2026-01-01T05:00:00.000000Z', to: null },
       { price: 0.001, from: '2026-01-01T03:00:00.000000Z', to: '2026-01-01T04:00:00.000000Z' },
       { price: 0.001, from: '2026-01-01T01:00:00.000000Z', to: '2026-01-01T02:00:00.000000Z' },
@@ -161,7 +161,7 @@ describe('prices', () => {
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0' }), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'x', EUR('0.06')), offer('a', 'y')]);
     await scene.catalogue([region('a'), offer('a', 'x', { amount: '0.06' }), offer('a', 'y')]);
-    expect(await loadMachinePrices(scene.sql, 1)).toMatchObject([{ price: 0.001, to: null }]);
+    expect((await loadMachinePrices(scene.sql, 1)).rows).toMatchObject([{ price: 0.001, to: null }]);
     const told = await priceHistory(scene.sql, 1);
     expect(told?.prices.map(({ withdrawn }) => withdrawn)).toEqual([null, 'no_exchange_rate', 'zero_price']);
     expect(told && priceChart(told, 'USD').split('\n')[2]).toMatch(

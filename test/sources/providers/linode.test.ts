@@ -33,7 +33,7 @@ async function itemsOf({ region = {}, type = {}, availability = {} }): Promise<C
   const found: CatalogueItem[] = [];
   for await (const item of adapter.catalogue({ http, now: () => new Date('2026-03-01T00:00:00Z') }))
     found.push(item);
-  return found.filter((item) => item.kind === 'offer' || item.kind === 'rejected');
+  return found.filter((item) => ['offer', 'rejected', 'unread'].includes(item.kind));
 }
 
 it.each([
@@ -57,10 +57,9 @@ it.each([
   expect(item?.kind === 'offer' ? item.offer.excluded : 'rejected').toBe(excluded);
 });
 
-it('a Linode region of a kind that is not known is rejected, and not left without machines', async () => {
+it('a Linode region of a kind that is not known is unread, and not left without machines', async () => {
   expect(await itemsOf({ region: { site_type: 'orbital' } })).toContainEqual({
-    kind: 'rejected',
-    key: 'us-east',
+    kind: 'unread',
     regionCode: 'us-east',
     reason: 'site_type must be core or distributed; it is "orbital"',
   });
