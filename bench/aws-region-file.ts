@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
-import { openSourceHttp } from '../src/sources/http.ts';
+import { openSourceHttp } from '../src/sources/http/http.ts';
 import { adapter } from '../src/sources/providers/aws.ts';
 
 const LIMIT_MB = 300;

@@ -11,7 +11,7 @@ BEGIN
       EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
       END;
     END IF;
-    -- The connecting user takes one of these roles at connection time (src/store/connect.ts). Since PostgreSQL 16
+    -- The connecting user takes one of these roles at connection time (src/db/connect.ts). Since PostgreSQL 16
     -- a user that is no superuser becomes a member of the roles that it creates, but one that may not take them.
     IF NOT pg_has_role(current_user, wanted,
                        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) THEN

@@ -4,9 +4,9 @@ import { Command, CommanderError } from 'commander';
 import { addAdministration } from './cli/administration.ts';
 import { addHold } from './cli/decisions.ts';
 import { commandEnvironment } from './cli/environment.ts';
-import { VERSION } from './package.ts';
-import { BadSetting } from './settings.ts';
-import { postgresProblem } from './store/server-problem.ts';
+import { VERSION } from './config/package.ts';
+import { BadSetting } from './config/settings.ts';
+import { postgresProblem } from './db/queries/server-problem.ts';
 
 /** A command that was called wrongly: one line that says what would do, exit code 2. */
 const USAGE = 2;

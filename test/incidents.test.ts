@@ -1,11 +1,11 @@
 /** What has gone wrong at others, through the whole of it: an upstream's answers, a run, and what readers are told. */
 import { pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
-import { composeReadTier } from '../src/compose-read.ts';
-import { composeWriteTier } from '../src/compose-write.ts';
-import { readConfig } from '../src/config.ts';
-import type { Answer } from '../src/snapshot/answer.ts';
-import { redisReady } from '../src/store/redis.ts';
+import { composeReadTier } from '../src/app/reader.ts';
+import { composeWriteTier } from '../src/app/worker.ts';
+import { readConfig } from '../src/config/config.ts';
+import { redisReady } from '../src/db/redis.ts';
+import type { Answer } from '../src/snapshot/document/answer.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { startWorker } from '../workers/main.ts';
 import { type FakeUpstream, fakeUpstream } from './support/fake-upstream.ts';

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { acquireRedisServer } from '../src/local/acquire-redis.ts';
+import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
 import { REPORT_FILE, readReport, type TestRunStarted } from './support/report.ts';
 

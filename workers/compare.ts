@@ -1,17 +1,22 @@
 /** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { type Comparison, compareDocument, dropDamaged, type Verdict } from '../src/snapshot/compare.ts';
-import { CacheKeys, documentId } from '../src/snapshot/keys.ts';
-import type { Publisher } from '../src/snapshot/publish.ts';
-import type { Sql } from '../src/store/connect.ts';
+import type { Sql } from '../src/db/connect.ts';
 import {
   documentVersions,
   raiseVersion,
   type SampledDocument,
   sampleVersions,
-} from '../src/store/version-sample.ts';
-import { dirtyDocuments, readLineage } from '../src/store/versions.ts';
+} from '../src/db/queries/version-sample.ts';
+import { dirtyDocuments, readLineage } from '../src/db/queries/versions.ts';
+import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
+import {
+  type Comparison,
+  compareDocument,
+  dropDamaged,
+  type Verdict,
+} from '../src/snapshot/publish/compare.ts';
+import type { Publisher } from '../src/snapshot/publish/publisher.ts';
 
 /** Hears what the comparer finds. Durations in seconds, instants in seconds since the epoch. */
 export interface CompareObserver {

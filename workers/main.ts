@@ -1,16 +1,16 @@
 import { UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Closing } from '../src/closing.ts';
-import { composeWriteTier } from '../src/compose-write.ts';
-import type { Config } from '../src/config.ts';
-import { openLoggedRedis, queueRedis } from '../src/connections.ts';
-import { BadSetting } from '../src/settings.ts';
-import { isRefusal, type PublishObserver } from '../src/snapshot/publish.ts';
-import { redisReady } from '../src/store/redis.ts';
-import { pruneSlots, slotsWaitUntil } from '../src/store/slots.ts';
-import { readLineage } from '../src/store/versions.ts';
-import { pruneRuns } from '../src/store/watch-runs.ts';
+import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
+import { Closing } from '../src/app/disposer.ts';
+import { composeWriteTier } from '../src/app/worker.ts';
+import type { Config } from '../src/config/config.ts';
+import { BadSetting } from '../src/config/settings.ts';
+import { pruneSlots, slotsWaitUntil } from '../src/db/queries/slots.ts';
+import { readLineage } from '../src/db/queries/versions.ts';
+import { pruneRuns } from '../src/db/queries/watch-runs.ts';
+import { redisReady } from '../src/db/redis.ts';
+import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {

@@ -1,8 +1,8 @@
 import { CronExpressionParser } from 'cron-parser';
 import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
-import type { Sql } from '../src/store/connect.ts';
-import { claimSlot, type Slot, slotEnqueued, slotsToEnqueue } from '../src/store/slots.ts';
+import type { Sql } from '../src/db/connect.ts';
+import { claimSlot, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/queries/slots.ts';
 
 export interface Schedule {
   /** The source's id, or the name of a job of the house. */

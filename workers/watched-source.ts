@@ -1,6 +1,6 @@
 /** One source that is watched, from the first state to the end of the lease. */
 import type { Logger } from 'pino';
-import { type ClustersConfig, watchContext } from '../src/run-source.ts';
+import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { Newest } from './newest.ts';

@@ -1,10 +1,10 @@
 /** Puts a worker's watches together: leases, runs, publishing and their records. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClustersConfig } from '../src/run-source.ts';
+import type { ClustersConfig } from '../src/app/run-source.ts';
+import { Leases } from '../src/db/queries/leases.ts';
+import { registerSource } from '../src/db/queries/runs.ts';
+import { foldUnchanged, recordFailedWatch } from '../src/db/queries/watch-runs.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
-import { Leases } from '../src/store/leases.ts';
-import { registerSource } from '../src/store/runs.ts';
-import { foldUnchanged, recordFailedWatch } from '../src/store/watch-runs.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './processors/sync.ts';
 import { WatchHost } from './watch.ts';

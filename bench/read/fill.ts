@@ -1,11 +1,11 @@
 /** A database as syncs would leave it, written in a few statements, and published by the real publisher. */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { composeWriteTier } from '../../src/compose-write.ts';
+import { composeWriteTier } from '../../src/app/worker.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import type { Sql } from '../../src/db/connect.ts';
+import { redisReady } from '../../src/db/redis.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
-import { readSettings } from '../../src/settings.ts';
-import type { Sql } from '../../src/store/connect.ts';
-import { redisReady } from '../../src/store/redis.ts';
 
 export const PROVIDER = 900;
 

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { onPath } from '../../src/local/on-path.ts';
-import { isReadyMessage, type ReadyDetails } from '../../src/local/parent.ts';
+import { isReadyMessage, type ReadyDetails } from '../../src/processes/ipc.ts';
+import { onPath } from '../../src/processes/on-path.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 

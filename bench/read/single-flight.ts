@@ -1,8 +1,8 @@
 /** A thousand callers who all want, at the same moment, what is not in memory. */
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from '../../src/local/free-port.ts';
-import type { Sql } from '../../src/store/connect.ts';
+import type { Sql } from '../../src/db/connect.ts';
+import { freePort } from '../../src/dev/free-port.ts';
 import { ask } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';

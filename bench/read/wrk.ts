@@ -1,7 +1,7 @@
 /** wrk(1), on the core that is kept for the load. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { onPath } from '../../src/local/on-path.ts';
+import { onPath } from '../../src/processes/on-path.ts';
 import { pinned } from './program.ts';
 
 export interface Load {

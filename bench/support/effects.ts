@@ -1,9 +1,9 @@
 /** What a sync left behind, as the servers themselves count it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { CacheKeys } from '../../src/snapshot/keys.ts';
-import type { Sql } from '../../src/store/connect.ts';
-import { readLineage } from '../../src/store/versions.ts';
+import type { Sql } from '../../src/db/connect.ts';
+import { readLineage } from '../../src/db/queries/versions.ts';
+import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 
 export interface Effects {
   /** Rows of the data's own tables that were written, also by transactions that were rolled back. */

@@ -2,9 +2,9 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { composeReadTier } from '../../src/compose-read.ts';
-import { readSettings } from '../../src/settings.ts';
-import { type Tier, Unavailable } from '../../src/snapshot/answer.ts';
+import { composeReadTier } from '../../src/app/reader.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { type Tier, Unavailable } from '../../src/snapshot/document/answer.ts';
 
 export interface Reading {
   readonly asked: number;

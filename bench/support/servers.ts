@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { acquireRedisServer } from '../../src/local/acquire-redis.ts';
-import { startEmbeddedPostgres } from '../../src/local/postgres.ts';
-import { startRedis } from '../../src/local/redis.ts';
-import type { Sql } from '../../src/store/connect.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import type { Sql } from '../../src/db/connect.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { acquireRedisServer } from '../../src/dev/acquire-redis.ts';
+import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { startRedis } from '../../src/dev/redis.ts';
 
 export interface Servers extends AsyncDisposable {
   readonly redisUrl: string;

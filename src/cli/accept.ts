@@ -1,5 +1,5 @@
-import type { Environment } from '../config.ts';
-import { acceptPrice } from '../store/accepted-prices.ts';
+import type { Environment } from '../config/config.ts';
+import { acceptPrice } from '../db/queries/accepted-prices.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { type DeciderOptions, decider } from './operator.ts';
 import { printJson } from './table.ts';

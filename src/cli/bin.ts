@@ -3,7 +3,7 @@
  * The program of the published package. All else is imported only where it can run: on an older Node.js it would fail
  * at an import, in words that name no remedy. Nothing imported up here may need a newer one.
  */
-import { NODE_RANGE } from '../package.ts';
+import { NODE_RANGE } from '../config/package.ts';
 
 const [, major = 0, minor = 0] = /^>=(\d+)\.(\d+)$/.exec(NODE_RANGE) ?? [];
 const [hasMajor = 0, hasMinor = 0] = process.versions.node.split('.').map(Number);

@@ -4,6 +4,6 @@
  * write there may change the program anyway. Where nothing can be written, starts take a little longer.
  */
 import { enableCompileCache } from 'node:module';
-import { inPackage } from '../package.ts';
+import { inPackage } from '../config/package.ts';
 
 enableCompileCache(process.env.NODE_COMPILE_CACHE ?? inPackage('node_modules/.cache/node-compile-cache'));

@@ -1,6 +1,6 @@
-import type { Environment } from '../config.ts';
-import { runningEnvironment } from '../local/running.ts';
-import { SETTINGS } from '../settings.ts';
+import type { Environment } from '../config/config.ts';
+import { SETTINGS } from '../config/settings.ts';
+import { runningEnvironment } from '../dev/running.ts';
 
 /**
  * The environment of a command: where it names no database, the one with which the `up` beside it runs, so that

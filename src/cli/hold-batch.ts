@@ -1,7 +1,7 @@
 /** Which batch an operator names, and what to say where it is not the one to decide about. */
-import type { Config, SourceConfig } from '../config.ts';
-import type { Sql } from '../store/connect.ts';
-import { type BatchRecord, batchRecord, pendingBatches } from '../store/held.ts';
+import type { Config, SourceConfig } from '../config/config.ts';
+import type { Sql } from '../db/connect.ts';
+import { type BatchRecord, batchRecord, pendingBatches } from '../db/queries/held.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 
 /** @throws UsageFailure for what is no batch number */

@@ -1,7 +1,7 @@
 /** What a held batch would change, as text. */
-import type { PreviewRow } from '../store/catalogue-diff.ts';
-import type { ClusterPreviewRow } from '../store/cluster-preview.ts';
-import type { HeldBatch } from '../store/held.ts';
+import type { PreviewRow } from '../db/queries/catalogue-diff.ts';
+import type { ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
+import type { HeldBatch } from '../db/queries/held.ts';
 import type { Preview } from '../sync/preview.ts';
 import { moreLine } from './paging.ts';
 import { reasonLines } from './reasons.ts';

@@ -1,6 +1,6 @@
-import type { Environment } from '../config.ts';
-import { approveHeld, previewHeld, undoApproval } from '../run-source.ts';
-import { batchRecords, decide, pendingBatches, undoRejection } from '../store/held.ts';
+import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
+import type { Environment } from '../config/config.ts';
+import { batchRecords, decide, pendingBatches, undoRejection } from '../db/queries/held.ts';
 import { confirm } from './confirm.ts';
 import { CommandFailure } from './failure.ts';
 import {

@@ -1,6 +1,6 @@
-import type { Store } from '../store/connect.ts';
-import type { Organization } from '../store/organizations.ts';
-import { findOrganization } from '../store/organizations.ts';
+import type { Store } from '../db/connect.ts';
+import type { Organization } from '../db/queries/organizations.ts';
+import { findOrganization } from '../db/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 
 /** A row's id as people give it. @throws UsageFailure that says where such a number is shown */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Settings } from '../settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { CommandFailure } from './failure.ts';
 
 type Address = Pick<Settings, 'HOST' | 'PORT'>;

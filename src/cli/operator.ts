@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
-import type { Config } from '../config.ts';
-import type { Decider } from '../store/accepted-prices.ts';
+import type { Config } from '../config/config.ts';
+import type { Decider } from '../db/queries/accepted-prices.ts';
 import { UsageFailure } from './failure.ts';
 
 export interface DeciderOptions {

@@ -1,10 +1,10 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Closing } from '../closing.ts';
-import type { Configured } from '../connections.ts';
-import { answerParent } from '../local/parent.ts';
+import type { Configured } from '../app/connections.ts';
+import type { Closing } from '../app/disposer.ts';
 import { exportMetrics } from '../ops/collect.ts';
+import { answerParent } from '../processes/ipc.ts';
 import { METRICS } from './questions.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */

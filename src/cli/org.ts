@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline/promises';
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/config.ts';
 import {
   createOrganization,
   deleteOrganization,
   listOrganizations,
   type OrganizationSummary,
   renameOrganization,
-} from '../store/organizations.ts';
+} from '../db/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { existingOrganization, noOrganization } from './identifier.ts';
 import { ago, alignedTable, printJson } from './table.ts';

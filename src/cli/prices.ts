@@ -1,6 +1,6 @@
-import type { Environment } from '../config.ts';
-import { storedCurrency } from '../store/currency.ts';
-import { type PriceHistory, priceHistory } from '../store/prices.ts';
+import type { Environment } from '../config/config.ts';
+import { storedCurrency } from '../db/queries/currency.ts';
+import { type PriceHistory, priceHistory } from '../db/queries/prices.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWriteTier } from './write-tier.ts';
 

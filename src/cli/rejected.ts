@@ -1,8 +1,8 @@
-import type { Environment } from '../config.ts';
-import { excludedMachines } from '../store/excluded.ts';
-import { quarantinedRows } from '../store/quarantine.ts';
-import { groupReasons, quarantineKey } from '../store/rejected.ts';
-import { sourceKind } from '../store/status.ts';
+import type { Environment } from '../config/config.ts';
+import { excludedMachines } from '../db/queries/excluded.ts';
+import { quarantinedRows } from '../db/queries/quarantine.ts';
+import { groupReasons, quarantineKey } from '../db/queries/rejected.ts';
+import { sourceKind } from '../db/queries/status.ts';
 import { UsageFailure } from './failure.ts';
 import { moreLine, type PageOptions, pageLimit } from './paging.ts';
 import { exclusionMeaning, reasonLines } from './reasons.ts';

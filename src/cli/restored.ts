@@ -1,5 +1,5 @@
-import type { Environment } from '../config.ts';
-import { redisReady } from '../store/redis.ts';
+import type { Environment } from '../config/config.ts';
+import { redisReady } from '../db/redis.ts';
 import { printJson } from './table.ts';
 import { openWriteTier, toldOfTokens } from './write-tier.ts';
 

@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Closing } from '../closing.ts';
-import type { Config } from '../config.ts';
-import { acquireRedisServer } from '../local/acquire-redis.ts';
-import { startEmbeddedPostgres } from '../local/postgres.ts';
-import { startRedis } from '../local/redis.ts';
-import type { Exit } from '../local/server-process.ts';
+import type { Closing } from '../app/disposer.ts';
+import type { Config } from '../config/config.ts';
+import { acquireRedisServer } from '../dev/acquire-redis.ts';
+import { startEmbeddedPostgres } from '../dev/postgres.ts';
+import { startRedis } from '../dev/redis.ts';
+import type { Exit } from '../processes/server-process.ts';
 
 export interface Servers {
   readonly databaseUrl: string;

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import type { Environment } from '../config.ts';
-import { previewRetirement, type Retirement, retireSource } from '../store/retire.ts';
+import type { Environment } from '../config/config.ts';
+import { previewRetirement, type Retirement, retireSource } from '../db/queries/retire.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { ago, alignedTable, printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';

@@ -1,6 +1,6 @@
 import { nextSlot } from '../../workers/schedule.ts';
-import type { Environment } from '../config.ts';
-import { type SourceStatus, sourceStatus } from '../store/status.ts';
+import type { Environment } from '../config/config.ts';
+import { type SourceStatus, sourceStatus } from '../db/queries/status.ts';
 import { age, alignedTable, printJson, shortened, wrapped } from './table.ts';
 import { notConfigured } from './unconfigured.ts';
 import { openWriteTier } from './write-tier.ts';

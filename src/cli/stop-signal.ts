@@ -1,4 +1,4 @@
-import { whenParentIsGone } from '../local/parent.ts';
+import { whenParentIsGone } from '../processes/ipc.ts';
 
 /** Resolves on Ctrl-C, SIGTERM, or when `up`, which started this process, is gone. A second Ctrl-C ends at once. */
 export function stopSignal(): Promise<string> {

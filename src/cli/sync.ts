@@ -1,7 +1,7 @@
-import type { Environment } from '../config.ts';
-import { claimContent } from '../store/content.ts';
-import { groupReasons } from '../store/rejected.ts';
-import { lastSeen } from '../store/status.ts';
+import type { Environment } from '../config/config.ts';
+import { claimContent } from '../db/queries/content.ts';
+import { groupReasons } from '../db/queries/rejected.ts';
+import { lastSeen } from '../db/queries/status.ts';
 import type { SyncResult } from '../sync/result.ts';
 import type { Progress } from '../sync/stage.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';

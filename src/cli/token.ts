@@ -1,6 +1,12 @@
-import type { Environment } from '../config.ts';
+import type { Environment } from '../config/config.ts';
+import {
+  createToken,
+  listTokens,
+  revokeToken,
+  rotateToken,
+  type TokenSummary,
+} from '../db/queries/tokens.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
-import { createToken, listTokens, revokeToken, rotateToken, type TokenSummary } from '../store/tokens.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { existingOrganization, readId } from './identifier.ts';
 import { ago, alignedTable, printJson } from './table.ts';

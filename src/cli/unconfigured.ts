@@ -1,4 +1,4 @@
-import type { SourceStatus } from '../store/status.ts';
+import type { SourceStatus } from '../db/queries/status.ts';
 import { ago } from './table.ts';
 
 type Facts = Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>;

@@ -3,29 +3,35 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
 import { openQueues } from '../../workers/queues.ts';
-import { Closing } from '../closing.ts';
-import { type Config, type Environment, liveEnvironment, namesASource, readConfig } from '../config.ts';
-import { openLoggedRedis } from '../connections.ts';
+import { openLoggedRedis } from '../app/connections.ts';
+import { Closing } from '../app/disposer.ts';
+import { openLogger } from '../app/logger.ts';
+import {
+  type Config,
+  type Environment,
+  liveEnvironment,
+  namesASource,
+  readConfig,
+} from '../config/config.ts';
+import { inPackage } from '../config/package.ts';
+import { SETTINGS } from '../config/settings.ts';
+import { openStore, type Store } from '../db/connect.ts';
+import { migrate } from '../db/migrate.ts';
+import { type Content, claimContent } from '../db/queries/content.ts';
+import { createOrganization, firstOrganization, type Organization } from '../db/queries/organizations.ts';
+import { exampleRegion, sourceStatus } from '../db/queries/status.ts';
+import { createToken, tokenWorks } from '../db/queries/tokens.ts';
+import { dirtyDocuments } from '../db/queries/versions.ts';
+import { freePort } from '../dev/free-port.ts';
+import { type Home, openHome } from '../dev/home.ts';
+import { announceRunning } from '../dev/running.ts';
+import { SAMPLE_RATES } from '../dev/sample/rates.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
 import { SCOPES } from '../domain/token.ts';
-import { freePort } from '../local/free-port.ts';
-import { type Home, openHome } from '../local/home.ts';
-import { keepProcesses, type Processes } from '../local/processes.ts';
-import { announceRunning } from '../local/running.ts';
-import { openLogger } from '../log.ts';
 import { mergeMetrics } from '../ops/collect.ts';
-import { inPackage } from '../package.ts';
-import { SAMPLE_RATES } from '../sample/rates.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../sample/upstream.ts';
-import { SETTINGS } from '../settings.ts';
-import { environmentKey } from '../sources/options.ts';
+import { keepProcesses, type Processes } from '../processes/processes.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
-import { openStore, type Store } from '../store/connect.ts';
-import { type Content, claimContent } from '../store/content.ts';
-import { migrate } from '../store/migrate.ts';
-import { createOrganization, firstOrganization, type Organization } from '../store/organizations.ts';
-import { exampleRegion, sourceStatus } from '../store/status.ts';
-import { createToken, tokenWorks } from '../store/tokens.ts';
-import { dirtyDocuments } from '../store/versions.ts';
+import { environmentKey } from '../sources/schema/options.ts';
 import { CommandFailure } from './failure.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
 import { METRICS } from './questions.ts';
@@ -151,7 +157,7 @@ function script(): string {
 /** The upstreams of the sample as a process, and the settings that make them the sources. */
 async function startSample(processes: Processes): Promise<Record<string, string>> {
   const extension = script().endsWith('.ts') ? 'ts' : 'js';
-  const main = new URL(`../sample/main.${extension}`, import.meta.url).pathname;
+  const main = new URL(`../dev/sample/main.${extension}`, import.meta.url).pathname;
   const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start({
     name: 'sample',
     script: main,

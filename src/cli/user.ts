@@ -1,5 +1,5 @@
-import type { Environment } from '../config.ts';
-import { deleteUser, listUsers, renameUser, type User, type UserName } from '../store/users.ts';
+import type { Environment } from '../config/config.ts';
+import { deleteUser, listUsers, renameUser, type User, type UserName } from '../db/queries/users.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { existingOrganization, readId } from './identifier.ts';
 import { alignedTable, printJson } from './table.ts';

@@ -1,8 +1,8 @@
-import { composeWriteTier, type WriteTier } from '../compose-write.ts';
-import { type Config, type Environment, readConfig } from '../config.ts';
-import { openLogger } from '../log.ts';
-import type { LineageObserver } from '../snapshot/publish.ts';
-import { redisReady } from '../store/redis.ts';
+import { openLogger } from '../app/logger.ts';
+import { composeWriteTier, type WriteTier } from '../app/worker.ts';
+import { type Config, type Environment, readConfig } from '../config/config.ts';
+import { redisReady } from '../db/redis.ts';
+import type { LineageObserver } from '../snapshot/publish/publisher.ts';
 
 /**
  * What a command that writes needs: the configuration, and the database and the cache opened.

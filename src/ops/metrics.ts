@@ -1,8 +1,8 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
-import type { Sql } from '../store/connect.ts';
-import { reasonCounts } from '../store/excluded.ts';
-import { sourceStatus } from '../store/status.ts';
+import type { Sql } from '../db/connect.ts';
+import { reasonCounts } from '../db/queries/excluded.ts';
+import { sourceStatus } from '../db/queries/status.ts';
 import { cacheComparison, memoryComparison } from './compare-metrics.ts';
 import { RequestCounts, type RequestFacts } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { SourceReasons } from '../store/excluded.ts';
-import type { RegionStatus, SourceStatus } from '../store/status.ts';
+import type { SourceReasons } from '../db/queries/excluded.ts';
+import type { RegionStatus, SourceStatus } from '../db/queries/status.ts';
 
 export interface SourceFacts
   extends Pick<

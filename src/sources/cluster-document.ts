@@ -1,8 +1,8 @@
 /** Parts of the contract's cluster document, for every control plane that answers in its form or in a like one. */
 import { z } from 'zod';
 import type { DescribedDisk } from '../domain/cluster.ts';
-import { amount, label, quantity } from './fields.ts';
-import { utcMicroseconds } from './instant.ts';
+import { amount, label, quantity } from './schema/fields.ts';
+import { utcMicroseconds } from './schema/instant.ts';
 
 export const memoryUnit = z.enum(['Binary', 'Decimal'], { error: 'must be Binary or Decimal' });
 

@@ -1,7 +1,7 @@
 /** What a source of clusters is told besides its address: whose its clusters are, and what they do not say themselves. */
 import { z } from 'zod';
 import { memoryUnit, nameOfPerson, pathSegment } from './cluster-document.ts';
-import { amount, count, currencyCode, label, quantity } from './fields.ts';
+import { amount, count, currencyCode, label, quantity } from './schema/fields.ts';
 
 const Shape = z.strictObject({
   name: label.optional(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { amount, count, currencyCode, label, quantity } from './fields.ts';
-import { descriptionOf } from './options.ts';
+import { amount, count, currencyCode, label, quantity } from './schema/fields.ts';
+import { descriptionOf } from './schema/options.ts';
 
 /** What a list may say of a machine that is not for sale to everybody; other reasons are found by looking at it. */
 const EXCLUDED = ['deprecated', 'unavailable', 'accelerated', 'licensed'] as const;

@@ -2,8 +2,8 @@ import { pipeline } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { CsvError, type Info, parse } from 'csv-parse';
 import { z } from 'zod';
-import { isFramed, parseJson, readBytes } from './body.ts';
-import { nothingListed } from './listing.ts';
+import { isFramed, parseJson, readBytes } from './http/body.ts';
+import { nothingListed } from './http/listing.ts';
 import { SourceError, type SourceHttp, type StreamAnswer } from './source.ts';
 
 /** Of a list in JSON, which is held whole; a list in CSV is read as it comes. */

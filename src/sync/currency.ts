@@ -1,16 +1,17 @@
 /** In which currency prices are stored and published, and by which rates they get there. */
-import { minutePricer } from '../domain/minute-price.ts';
-import type { ExchangeRates } from '../domain/price.ts';
-import { exchangeRates } from '../domain/rates.ts';
-import { SourceError } from '../sources/source.ts';
-import type { SessionSql, Store } from '../store/connect.ts';
+
+import type { SessionSql, Store } from '../db/connect.ts';
 import {
   type CurrencyChange,
   changeCurrency,
   isPublishedCurrency,
   storedCurrency,
-} from '../store/currency.ts';
-import { storedRates } from '../store/rates.ts';
+} from '../db/queries/currency.ts';
+import { storedRates } from '../db/queries/rates.ts';
+import { minutePricer } from '../domain/minute-price.ts';
+import type { ExchangeRates } from '../domain/price.ts';
+import { exchangeRates } from '../domain/rates.ts';
+import { SourceError } from '../sources/source.ts';
 import type { Pricing } from './stage.ts';
 
 /** What an operator has set. */

@@ -1,11 +1,12 @@
 /** What a run keeps of the versions of the documents that it read, and how one ends for which nothing has changed. */
+
+import type { SessionSql } from '../db/connect.ts';
+import { stampEveryRegion } from '../db/queries/freshness.ts';
+import { supersedeHeld } from '../db/queries/held.ts';
+import type { RejectedKey } from '../db/queries/rejected.ts';
+import { finishRun, NO_COUNTS, type Run } from '../db/queries/runs.ts';
+import { countStored, regionsWithMissed, writeVersions } from '../db/queries/validators.ts';
 import type { DocumentItem } from '../sources/source.ts';
-import type { SessionSql } from '../store/connect.ts';
-import { stampEveryRegion } from '../store/freshness.ts';
-import { supersedeHeld } from '../store/held.ts';
-import type { RejectedKey } from '../store/rejected.ts';
-import { finishRun, NO_COUNTS, type Run } from '../store/runs.ts';
-import { countStored, regionsWithMissed, writeVersions } from '../store/validators.ts';
 import { nothingStored, type SyncResult } from './result.ts';
 
 /** Whether the only document of the source is the one that its stored rows come from. */

@@ -1,9 +1,9 @@
 /** How old what a run has read is. */
 
-import type { CatalogueSource } from '../store/catalogue-write.ts';
-import type { SessionSql } from '../store/connect.ts';
-import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../store/freshness.ts';
-import { type RejectedKey, unreadRegion } from '../store/rejected.ts';
+import type { SessionSql } from '../db/connect.ts';
+import type { CatalogueSource } from '../db/queries/catalogue-write.ts';
+import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../db/queries/freshness.ts';
+import { type RejectedKey, unreadRegion } from '../db/queries/rejected.ts';
 import type { Fetched } from './stage.ts';
 
 /** The earlier of two instants, RFC 3339; the second may not be known. */

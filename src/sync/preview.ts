@@ -1,21 +1,22 @@
 /** What a held batch would change now. Nothing is written: the session ends without a commit. */
-import type { ReportedCluster } from '../domain/cluster.ts';
-import type { CatalogueItem, ClusterItem } from '../sources/source.ts';
+
+import type { Store } from '../db/connect.ts';
 import {
   type CatalogueDiff,
   type CataloguePreview,
   cataloguePreview,
   diffStaged,
-} from '../store/catalogue-diff.ts';
+} from '../db/queries/catalogue-diff.ts';
 import {
   type ClusterDiff,
   computeClusterDiff,
   createClusterStaging,
   rejectStagedClusters,
-} from '../store/cluster-diff.ts';
-import { type ClusterPreview, clusterPreview } from '../store/cluster-preview.ts';
-import type { Store } from '../store/connect.ts';
-import { boundedRejected, groupReasons, type ReasonGroup } from '../store/rejected.ts';
+} from '../db/queries/cluster-diff.ts';
+import { type ClusterPreview, clusterPreview } from '../db/queries/cluster-preview.ts';
+import { boundedRejected, groupReasons, type ReasonGroup } from '../db/queries/rejected.ts';
+import type { ReportedCluster } from '../domain/cluster.ts';
+import type { CatalogueItem, ClusterItem } from '../sources/source.ts';
 import type { GuardLimits } from './guard.ts';
 import { createStaging, highestPrice, type Pricing, stageCatalogue } from './stage.ts';
 import { stageClusters } from './sync-clusters.ts';

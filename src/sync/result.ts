@@ -1,5 +1,5 @@
-import type { ReasonGroup, RejectedKey } from '../store/rejected.ts';
-import { NO_COUNTS, type RunCounts } from '../store/runs.ts';
+import type { ReasonGroup, RejectedKey } from '../db/queries/rejected.ts';
+import { NO_COUNTS, type RunCounts } from '../db/queries/runs.ts';
 import type { BrokenGuard } from './guard.ts';
 
 /** What became of a run. A held one has stored what was safe by itself, see docs/decisions. */

@@ -2,14 +2,15 @@
  * The way of a catalogue into the database: rows stream into a temporary table with COPY while they are fetched, so
  * that neither the process nor a round trip a row limits how many there can be.
  */
+
+import type { SessionSql } from '../db/connect.ts';
+import { COPY_NULL, copyField, copyLines } from '../db/copy.ts';
+import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../db/queries/rejected.ts';
 import { limitBroken } from '../domain/exclusion.ts';
 import type { Offer } from '../domain/machine.ts';
 import { minutePricer } from '../domain/minute-price.ts';
 import { decimal, type ExchangeRates, isPositive, pricePerMinute } from '../domain/price.ts';
 import type { CatalogueItem, DocumentItem } from '../sources/source.ts';
-import type { SessionSql } from '../store/connect.ts';
-import { COPY_NULL, copyField, copyLines } from '../store/copy.ts';
-import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../store/rejected.ts';
 import { Turns } from './turns.ts';
 
 export interface Pricing {

@@ -1,14 +1,21 @@
+import type { Store } from '../db/connect.ts';
+import { countChanges, diffStaged, withdrawnMachines } from '../db/queries/catalogue-diff.ts';
+import { lockProvider, writeMachines, writeRegions } from '../db/queries/catalogue-write.ts';
+import {
+  type BatchDecision,
+  decide,
+  heldReadAt,
+  holdStaged,
+  isOpen,
+  supersedeHeld,
+} from '../db/queries/held.ts';
+import { setJumpsAside } from '../db/queries/price-jumps.ts';
+import { writeQuarantine } from '../db/queries/quarantine.ts';
+import { boundedRejected } from '../db/queries/rejected.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../db/queries/runs.ts';
+import { recordUndo, restoreBefore, saveCatalogue } from '../db/queries/undo.ts';
+import { stageStored, storedRegions } from '../db/queries/validators.ts';
 import type { CatalogueItem } from '../sources/source.ts';
-import { countChanges, diffStaged, withdrawnMachines } from '../store/catalogue-diff.ts';
-import { lockProvider, writeMachines, writeRegions } from '../store/catalogue-write.ts';
-import type { Store } from '../store/connect.ts';
-import { type BatchDecision, decide, heldReadAt, holdStaged, isOpen, supersedeHeld } from '../store/held.ts';
-import { setJumpsAside } from '../store/price-jumps.ts';
-import { writeQuarantine } from '../store/quarantine.ts';
-import { boundedRejected } from '../store/rejected.ts';
-import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
-import { recordUndo, restoreBefore, saveCatalogue } from '../store/undo.ts';
-import { stageStored, storedRegions } from '../store/validators.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions, unmodifiedRegions } from './documents.ts';
 import { earlier, stampRead } from './freshness.ts';

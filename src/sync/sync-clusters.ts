@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { ReportedCluster } from '../domain/cluster.ts';
-import { pricePerMinute } from '../domain/price.ts';
-import type { ClusterItem, DocumentItem } from '../sources/source.ts';
+import type { SessionSql, Store } from '../db/connect.ts';
+import { copyField, copyLines } from '../db/copy.ts';
 import {
   computeClusterDiff,
   createClusterStaging,
   rejectStagedClusters,
   setRemovalAside,
-} from '../store/cluster-diff.ts';
-import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../store/cluster-write.ts';
-import type { SessionSql, Store } from '../store/connect.ts';
-import { copyField, copyLines } from '../store/copy.ts';
+} from '../db/queries/cluster-diff.ts';
+import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../db/queries/cluster-write.ts';
 import {
   type BatchDecision,
   decide,
@@ -18,11 +15,14 @@ import {
   holdStagedClusters,
   isOpen,
   supersedeHeld,
-} from '../store/held.ts';
-import { writeQuarantine } from '../store/quarantine.ts';
-import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../store/rejected.ts';
-import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../store/runs.ts';
-import { recordUndo, restoreBefore, saveClusters } from '../store/undo.ts';
+} from '../db/queries/held.ts';
+import { writeQuarantine } from '../db/queries/quarantine.ts';
+import { boundedRejected, REJECTED_KEPT, type RejectedKey } from '../db/queries/rejected.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../db/queries/runs.ts';
+import { recordUndo, restoreBefore, saveClusters } from '../db/queries/undo.ts';
+import type { ReportedCluster } from '../domain/cluster.ts';
+import { pricePerMinute } from '../domain/price.ts';
+import type { ClusterItem, DocumentItem } from '../sources/source.ts';
 import { checkCurrency } from './currency.ts';
 import { endUnmodified, isUnmodified, keepVersions } from './documents.ts';
 import { earlier } from './freshness.ts';

@@ -1,7 +1,7 @@
+import type { Store } from '../db/connect.ts';
+import { storedRates, writeRates } from '../db/queries/rates.ts';
+import { finishRun, holdsFence, NO_COUNTS, type Run } from '../db/queries/runs.ts';
 import type { RatesReading } from '../sources/source.ts';
-import type { Store } from '../store/connect.ts';
-import { storedRates, writeRates } from '../store/rates.ts';
-import { finishRun, holdsFence, NO_COUNTS, type Run } from '../store/runs.ts';
 import { keepVersions } from './documents.ts';
 import { nothingStored, type SyncResult } from './result.ts';
 

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { confirm } from '../../src/cli/confirm.ts';
 import { decider } from '../../src/cli/operator.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 
 const asked = (answer: string, isTTY: boolean) => {
   const input = Object.assign(new PassThrough(), { isTTY });

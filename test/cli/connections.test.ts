@@ -1,15 +1,15 @@
 /** Every way in which a setting can miss its server: the message names the setting, the server and what to do. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { composeReadTier } from '../../src/compose-read.ts';
-import { readConfig } from '../../src/config.ts';
-import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/connections.ts';
-import { freePort } from '../../src/local/free-port.ts';
-import { readSettings } from '../../src/settings.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import { openSqlStore } from '../../src/store/open.ts';
-import { redisReady } from '../../src/store/redis.ts';
-import { postgresProblem } from '../../src/store/server-problem.ts';
+import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
+import { composeReadTier } from '../../src/app/reader.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { openSqlStore } from '../../src/db/open.ts';
+import { postgresProblem } from '../../src/db/queries/server-problem.ts';
+import { redisReady } from '../../src/db/redis.ts';
+import { freePort } from '../../src/dev/free-port.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, expect, it, vi } from 'vitest';
+import { Closing } from '../../src/app/disposer.ts';
 import { offerOps, ownMetrics } from '../../src/cli/ops.ts';
-import { Closing } from '../../src/closing.ts';
-import { readSettings } from '../../src/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { composeReadTier } from '../../src/app/reader.ts';
 import { readGrace, tokenTable } from '../../src/cli/token.ts';
-import { composeReadTier } from '../../src/compose-read.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { identify } from '../../src/local/process-identity.ts';
+import { identify } from '../../src/dev/process-identity.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
 import { hasRecorded, replayRecorded } from '../support/recorded.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../src/local/free-port.ts';
+import { freePort } from '../../src/dev/free-port.ts';
 import { until } from '../support/until.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;

@@ -1,10 +1,10 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
+import { SETTINGS } from '../../src/config/settings.ts';
 import type { Offer } from '../../src/domain/machine.ts';
-import { SETTINGS } from '../../src/settings.ts';
-import { openSourceHttp } from '../../src/sources/http.ts';
-import { descriptionOf, environmentKey, readOptions } from '../../src/sources/options.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
+import { descriptionOf, environmentKey, readOptions } from '../../src/sources/schema/options.ts';
 import {
   type AnyCatalogueAdapter,
   type CatalogueItem,

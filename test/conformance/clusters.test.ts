@@ -1,11 +1,11 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
+import { SETTINGS } from '../../src/config/settings.ts';
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
-import { SETTINGS } from '../../src/settings.ts';
 import { fixedCredentials } from '../../src/sources/credentials/provider.ts';
-import { openSourceHttp } from '../../src/sources/http.ts';
-import { descriptionOf, environmentKey, readOptions } from '../../src/sources/options.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { clusterAdapters } from '../../src/sources/registry.ts';
+import { descriptionOf, environmentKey, readOptions } from '../../src/sources/schema/options.ts';
 import {
   type ClusterAdapter,
   type ClusterItem,

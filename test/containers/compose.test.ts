@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { inPackage } from '../../src/package.ts';
+import { inPackage } from '../../src/config/package.ts';
 
 const run = promisify(execFile);
 const FLEETBOOK = ['migrate', 'api', 'worker'] as const;

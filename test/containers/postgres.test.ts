@@ -1,9 +1,9 @@
 import type { StartedPostgreSqlContainer } from '@testcontainers/postgresql';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { openStore, type Sql, type Store, type StoreRole } from '../../src/db/connect.ts';
+import { migrate } from '../../src/db/migrate.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
-import { openStore, type Sql, type Store, type StoreRole } from '../../src/store/connect.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { DOCKER, needs } from '../support/needs.ts';
 import { run } from '../support/postgres.ts';
 import { startPostgresContainer } from './images.ts';

@@ -2,11 +2,11 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connect.ts';
+import { registerSource } from '../../src/db/queries/runs.ts';
 import { exportMetrics, mergeMetrics } from '../../src/ops/collect.ts';
 import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
 import { addSourceGauges, type SourceFacts } from '../../src/ops/source-gauges.ts';
-import { openStore } from '../../src/store/connect.ts';
-import { registerSource } from '../../src/store/runs.ts';
 import { createDatabase } from '../support/postgres.ts';
 
 /** The value of one series; undefined when the text has no such line. */

@@ -1,10 +1,10 @@
 /** Three readers of one cache: each shows what Postgres holds, whatever happens to the messages about it. */
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { encodeDocument } from '../../src/snapshot/format.ts';
-import type { DocumentName } from '../../src/snapshot/keys.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
-import { createToken, revokeToken } from '../../src/store/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { encodeDocument } from '../../src/snapshot/document/format.ts';
+import type { DocumentName } from '../../src/snapshot/document/keys.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { until } from '../support/until.ts';
 import { reprice, setStatus } from './rows.ts';

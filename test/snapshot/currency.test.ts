@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { Answer, CatalogueReader, ClusterReader } from '../../src/snapshot/answer.ts';
-import { encodeDocument } from '../../src/snapshot/format.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
+import type { Answer, CatalogueReader, ClusterReader } from '../../src/snapshot/document/answer.ts';
+import { encodeDocument } from '../../src/snapshot/document/format.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { sceneForEachTest } from './scene.ts';
 
 const scene = sceneForEachTest();

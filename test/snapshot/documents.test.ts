@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connect.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
-import { Unavailable } from '../../src/snapshot/answer.ts';
-import { encodeDocument } from '../../src/snapshot/format.ts';
-import type { DocumentName } from '../../src/snapshot/keys.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
-import { openStore } from '../../src/store/connect.ts';
-import { createToken } from '../../src/store/tokens.ts';
+import { Unavailable } from '../../src/snapshot/document/answer.ts';
+import { encodeDocument } from '../../src/snapshot/document/format.ts';
+import type { DocumentName } from '../../src/snapshot/document/keys.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { addMachine, addOrganization, addRegion } from './rows.ts';

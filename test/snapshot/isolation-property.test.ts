@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
-import { buildApp } from '../../src/api/app.ts';
+import type { Sql } from '../../src/db/connect.ts';
 import { hashToken } from '../../src/domain/token.ts';
-import type { Sql } from '../../src/store/connect.ts';
+import { buildApp } from '../../src/http/app.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import {
   type Answer,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadContent } from '../../src/snapshot/load.ts';
-import { openStore } from '../../src/store/connect.ts';
+import { openStore } from '../../src/db/connect.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { sceneForEachTest } from './scene.ts';
 
 const scene = sceneForEachTest();

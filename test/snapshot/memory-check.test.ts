@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Document } from '../../src/snapshot/document.ts';
-import type { DocumentName } from '../../src/snapshot/keys.ts';
-import { documentId } from '../../src/snapshot/keys.ts';
-import { checkNowAndThen, MemoryCheck, type MemoryVerdict } from '../../src/snapshot/memory-check.ts';
+import type { Document } from '../../src/snapshot/document/document.ts';
+import type { DocumentName } from '../../src/snapshot/document/keys.ts';
+import { documentId } from '../../src/snapshot/document/keys.ts';
+import { checkNowAndThen, MemoryCheck, type MemoryVerdict } from '../../src/snapshot/read/memory-check.ts';
 import { until } from '../support/until.ts';
 import { reprice } from './rows.ts';
 import { sceneForEachTest, type TestReader } from './scene.ts';

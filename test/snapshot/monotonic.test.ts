@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { decodeDocument } from '../../src/snapshot/format.ts';
-import type { DocumentName } from '../../src/snapshot/keys.ts';
+import { decodeDocument } from '../../src/snapshot/document/format.ts';
+import type { DocumentName } from '../../src/snapshot/document/keys.ts';
 import { until } from '../support/until.ts';
 import { reprice } from './rows.ts';
 import { sceneForEachTest } from './scene.ts';

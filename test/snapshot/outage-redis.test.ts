@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/snapshot/answer.ts';
-import { createToken } from '../../src/store/tokens.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import type { Answer } from '../../src/snapshot/document/answer.ts';
 import { until } from '../support/until.ts';
 import { reprice } from './rows.ts';
 import { sceneForEachTest, TestClock, type TestReader } from './scene.ts';

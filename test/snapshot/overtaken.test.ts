@@ -1,9 +1,9 @@
 /** Answers of Postgres that are held back until something newer was published: the races, one by one. */
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
-import { CacheKeys } from '../../src/snapshot/keys.ts';
-import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
+import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { until } from '../support/until.ts';
 import { addMachine, reprice } from './rows.ts';
 import { sceneForEachTest, type TestReader } from './scene.ts';

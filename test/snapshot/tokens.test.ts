@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
-import { setIfNewer } from '../../src/snapshot/fence.ts';
-import { encodeDocument } from '../../src/snapshot/format.ts';
-import type { DocumentName } from '../../src/snapshot/keys.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
-import { createToken, revokeToken } from '../../src/store/tokens.ts';
+import { encodeDocument } from '../../src/snapshot/document/format.ts';
+import type { DocumentName } from '../../src/snapshot/document/keys.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
+import { setIfNewer } from '../../src/snapshot/publish/fence.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { sceneForEachTest, TestClock } from './scene.ts';

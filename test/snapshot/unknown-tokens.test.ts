@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { createToken } from '../../src/db/queries/tokens.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
-import { Unavailable } from '../../src/snapshot/answer.ts';
-import { UnknownTokens } from '../../src/snapshot/unknown-tokens.ts';
-import { createToken } from '../../src/store/tokens.ts';
+import { Unavailable } from '../../src/snapshot/document/answer.ts';
+import { UnknownTokens } from '../../src/snapshot/read/unknown-tokens.ts';
 import { until } from '../support/until.ts';
 import { countingSql, sceneForEachTest, TestClock } from './scene.ts';
 

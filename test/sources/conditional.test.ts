@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openSourceHttp } from '../../src/sources/http.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import type { DocumentVersion, SourceHttp } from '../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 

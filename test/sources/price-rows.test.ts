@@ -2,7 +2,7 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openSourceHttp } from '../../src/sources/http.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { type PriceRow, priceRows } from '../../src/sources/price-rows.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';

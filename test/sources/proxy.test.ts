@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { rawUpstream } from '../support/raw-upstream.ts';
 
-const HTTP = fileURLToPath(new URL('../../src/sources/http.ts', import.meta.url));
+const HTTP = fileURLToPath(new URL('../../src/sources/http/http.ts', import.meta.url));
 /** Reads `http://catalogue.test/names`, a name that no resolver knows. */
 const PROGRAM = `
 import { z } from ${JSON.stringify(import.meta.resolve('zod'))};

@@ -2,8 +2,8 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openSourceHttp } from '../../src/sources/http.ts';
-import { entriesOf } from '../../src/sources/json-entries.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
+import { entriesOf } from '../../src/sources/http/json-entries.ts';
 import { priceRows } from '../../src/sources/price-rows.ts';
 import { adapter as ecb } from '../../src/sources/rates/ecb.ts';
 import { SourceError, type SourceHttp } from '../../src/sources/source.ts';

@@ -1,4 +1,4 @@
-import { findSetpriv } from '../../src/local/server-process.ts';
+import { findSetpriv } from '../../src/processes/server-process.ts';
 
 export const NOBODY = 65_534;
 const setpriv = process.getuid?.() === 0 ? findSetpriv() : undefined;

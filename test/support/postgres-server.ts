@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/local/postgres.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { databaseUrl, run } from './postgres.ts';
 
 declare module 'vitest' {

@@ -1,4 +1,4 @@
-import { openSourceHttp } from '../../src/sources/http.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';
 
 /** Everything that an adapter yields of the source at a URL, read on 1 March 2026; without a token, without credentials. */

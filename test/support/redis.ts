@@ -3,7 +3,7 @@ import {
   type PrivateRedis,
   type PrivateRedisOptions,
   startRedis,
-} from '../../src/local/redis.ts';
+} from '../../src/dev/redis.ts';
 
 export interface TestRedis extends AsyncDisposable {
   /** Stays the same over restarts. */

@@ -1,7 +1,7 @@
 /** Whatever catalogues come, one after the other. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { loadContent } from '../../src/snapshot/load.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from './scene.ts';

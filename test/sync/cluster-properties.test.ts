@@ -1,10 +1,10 @@
 /** Whatever clusters and catalogues come, one after the other. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { seedProviders } from '../../src/db/queries/providers.ts';
 import type { ClusterDocument, ReportedCluster } from '../../src/domain/cluster.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
-import { seedProviders } from '../../src/store/providers.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { ACME, LAX, offer, openScene, region, type Scene } from './scene.ts';
 

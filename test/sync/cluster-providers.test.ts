@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
+import { seedProviders } from '../../src/db/queries/providers.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { complete } from '../../src/sources/complete.ts';
-import { seedProviders } from '../../src/store/providers.ts';
 import { cluster, reported } from './cluster-rows.ts';
 import { LAX, openScene } from './scene.ts';
 

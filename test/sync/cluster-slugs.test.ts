@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decide, heldItems, pendingBatches } from '../../src/db/queries/held.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
-import { decide, heldItems, pendingBatches } from '../../src/store/held.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { OPERATOR, offer, openScene, region, type Scene } from './scene.ts';
 

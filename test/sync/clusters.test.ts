@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createOrganization, deleteOrganization } from '../../src/db/queries/organizations.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { completed } from '../../src/sources/complete.ts';
-import { createOrganization, deleteOrganization } from '../../src/store/organizations.ts';
 import { cluster, disk, reported } from './cluster-rows.ts';
 import { offer, openScene, region, rejected, type Scene } from './scene.ts';
 

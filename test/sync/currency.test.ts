@@ -1,9 +1,13 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { composeWriteTier, type WriteTierOptions } from '../../src/compose-write.ts';
-import { readConfig } from '../../src/config.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION, startSampleUpstream } from '../../src/sample/upstream.ts';
-import { createOrganization } from '../../src/store/organizations.ts';
+import { composeWriteTier, type WriteTierOptions } from '../../src/app/worker.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import {
+  SAMPLE_HETZNER_TOKEN,
+  SAMPLE_ORGANIZATION,
+  startSampleUpstream,
+} from '../../src/dev/sample/upstream.ts';
 import { adoptCurrency } from '../../src/sync/currency.ts';
 import { createDatabase } from '../support/postgres.ts';
 

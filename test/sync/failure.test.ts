@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Run } from '../../src/db/queries/runs.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
-import { openSourceHttp } from '../../src/sources/http.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';
-import type { Run } from '../../src/store/runs.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { until } from '../support/until.ts';
 import { cluster } from './cluster-rows.ts';

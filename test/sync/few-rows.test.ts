@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
+import { heldItems, pendingBatches } from '../../src/db/queries/held.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import { acceptPrice } from '../../src/store/accepted-prices.ts';
-import { heldItems, pendingBatches } from '../../src/store/held.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';
 
 describe('a few rows that are wrong by themselves', () => {

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { loadContent } from '../../src/snapshot/load.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { offer, offers, openScene, type RunSettings, region, rejected, type Scene } from './scene.ts';
 

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { decide, heldItems, pendingBatches } from '../../src/db/queries/held.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import { decide, heldItems, pendingBatches } from '../../src/store/held.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
 describe('a catalogue that breaks a guard', () => {

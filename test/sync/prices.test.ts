@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { priceChart } from '../../src/cli/prices.ts';
-import { loadMachinePrices } from '../../src/snapshot/load.ts';
-import { priceHistory } from '../../src/store/prices.ts';
+import { priceHistory } from '../../src/db/queries/prices.ts';
+import { loadMachinePrices } from '../../src/snapshot/document/load.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';
 
 const EUR = (amount: string) => ({ price: { amount, currency: 'EUR' } });

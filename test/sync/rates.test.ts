@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { composeWriteTier } from '../../src/compose-write.ts';
-import { readConfig } from '../../src/config.ts';
-import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/sample/upstream.ts';
+import { composeWriteTier } from '../../src/app/worker.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 

@@ -1,7 +1,7 @@
 /** The providers' recorded payloads, through the adapters and into the database. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openSourceHttp } from '../../src/sources/http.ts';
+import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { adapter as hetzner } from '../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../src/sources/source.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { REJECTED_KEPT } from '../../src/db/queries/rejected.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import { REJECTED_KEPT } from '../../src/store/rejected.ts';
 import { offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
 describe('rows that cannot be used', () => {

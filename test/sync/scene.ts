@@ -1,13 +1,13 @@
 import postgres from 'postgres';
+import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import type { Decider } from '../../src/db/queries/accepted-prices.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import { finishRun, type Run, registerSource } from '../../src/db/queries/runs.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
-import type { Decider } from '../../src/store/accepted-prices.ts';
-import { openStore, type Sql, type Store } from '../../src/store/connect.ts';
-import { createOrganization } from '../../src/store/organizations.ts';
-import { finishRun, type Run, registerSource } from '../../src/store/runs.ts';
 import { DEFAULT_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { syncCatalogue } from '../../src/sync/sync-catalogue.ts';

@@ -98,7 +98,7 @@ describe('the published package', () => {
   });
 
   it('brings the sample along', async () => {
-    const sample = spawn(process.execPath, [join(folder, 'dist/src/sample/main.js')], {
+    const sample = spawn(process.execPath, [join(folder, 'dist/src/dev/sample/main.js')], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     cleanUp.defer(() => void sample.kill('SIGKILL'));

@@ -13,7 +13,7 @@ it('the migrations make what the schema says: drizzle-kit finds none that is mis
   const before = await readdir(folder.path);
   // It takes its folder for one below the working directory.
   const out = relative(ROOT, folder.path);
-  const options = ['--dialect', 'postgresql', '--schema', 'src/store/schema.ts', '--out', out];
+  const options = ['--dialect', 'postgresql', '--schema', 'src/db/schema.ts', '--out', out];
   const { stdout } = await promisify(execFile)(
     join(ROOT, 'node_modules/.bin/drizzle-kit'),
     ['generate', ...options],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SAMPLE_HETZNER_TOKEN } from '../../src/sample/upstream.ts';
-import { claimSlot, slotEnqueued } from '../../src/store/slots.ts';
+import { claimSlot, slotEnqueued } from '../../src/db/queries/slots.ts';
+import { SAMPLE_HETZNER_TOKEN } from '../../src/dev/sample/upstream.ts';
 import { until } from '../support/until.ts';
 import {
   dueIn,

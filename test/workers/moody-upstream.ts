@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { startSampleUpstream } from '../../src/sample/upstream.ts';
+import { startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 
 /** How an upstream takes a call: as usual, with an error, with something else, or not at all until it is told to. */
 export type Mood =

@@ -1,8 +1,8 @@
 /** A control plane that a test drives, over real HTTP, and an adapter of its own that watches it. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { ClustersConfig } from '../../src/app/run-source.ts';
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
-import type { ClustersConfig } from '../../src/run-source.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';

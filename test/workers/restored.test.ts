@@ -1,15 +1,15 @@
 /** A backup is restored under programs that run: what readers are told is what PostgreSQL holds, within seconds. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { composeReadTier, type ReadTier } from '../../src/compose-read.ts';
-import { readConfig } from '../../src/config.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/sample/upstream.ts';
-import { hashOf } from '../../src/snapshot/body.ts';
-import { loadContent } from '../../src/snapshot/load.ts';
-import { openStore, type Store } from '../../src/store/connect.ts';
-import { createOrganization } from '../../src/store/organizations.ts';
-import { createToken, revokeToken } from '../../src/store/tokens.ts';
-import { dirtyDocuments, readLineage } from '../../src/store/versions.ts';
+import { composeReadTier, type ReadTier } from '../../src/app/reader.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { openStore, type Store } from '../../src/db/connect.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { dirtyDocuments, readLineage } from '../../src/db/queries/versions.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
+import { hashOf } from '../../src/snapshot/document/body.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import { fleetbook } from '../cli/run.ts';
 import { backUp } from '../support/backup.ts';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openStore, type Store } from '../../src/store/connect.ts';
-import { openRedis, redisReady } from '../../src/store/redis.ts';
-import { pruneSlots, type Slot } from '../../src/store/slots.ts';
+import { openStore, type Store } from '../../src/db/connect.ts';
+import { pruneSlots, type Slot } from '../../src/db/queries/slots.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { jobId, openQueues } from '../../workers/queues.ts';
 import { type Schedule, Scheduler } from '../../workers/schedule.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { openStore } from '../../src/store/connect.ts';
+import { openStore } from '../../src/db/connect.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';

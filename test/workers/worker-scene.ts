@@ -1,12 +1,12 @@
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/sample/upstream.ts';
-import { openStore, type Store } from '../../src/store/connect.ts';
-import { createOrganization } from '../../src/store/organizations.ts';
-import { openRedis, redisReady } from '../../src/store/redis.ts';
-import { dirtyDocuments } from '../../src/store/versions.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { openStore, type Store } from '../../src/db/connect.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import { dirtyDocuments } from '../../src/db/queries/versions.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import type { SyncJob } from '../../workers/queues.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

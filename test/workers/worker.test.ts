@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
-import { composeReadTier } from '../../src/compose-read.ts';
-import { BadSetting } from '../../src/settings.ts';
-import { openRedis, redisReady } from '../../src/store/redis.ts';
+import { composeReadTier } from '../../src/app/reader.ts';
+import { BadSetting } from '../../src/config/settings.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';

@@ -1,11 +1,11 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
-import type { WriteTier } from '../../src/compose-write.ts';
-import type { Config, SourceConfig } from '../../src/config.ts';
+import type { WriteTier } from '../../src/app/worker.ts';
+import type { Config, SourceConfig } from '../../src/config/config.ts';
+import { groupReasons } from '../../src/db/queries/rejected.ts';
+import { anyNeverRan } from '../../src/db/queries/runs.ts';
+import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/db/queries/slots.ts';
 import { SourceError } from '../../src/sources/source.ts';
-import { groupReasons } from '../../src/store/rejected.ts';
-import { anyNeverRan } from '../../src/store/runs.ts';
-import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/store/slots.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { AttemptFailed, type SyncJob } from '../queues.ts';
 import { nextAttempt } from '../retry.ts';

@@ -7,17 +7,9 @@ import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import Fastify from 'fastify';
 import postgres from 'postgres';
+import { clusters, disks, diskTypes, machines, providers, regions, users } from '../../../src/db/schema.ts';
 import { hashToken } from '../../../src/domain/token.ts';
-import { reportReady, whenParentIsGone } from '../../../src/local/parent.ts';
-import {
-  clusters,
-  disks,
-  diskTypes,
-  machines,
-  providers,
-  regions,
-  users,
-} from '../../../src/store/schema.ts';
+import { reportReady, whenParentIsGone } from '../../../src/processes/ipc.ts';
 
 const CONNECTIONS = 16;
 const client = postgres(process.env.DATABASE_URL ?? '', {

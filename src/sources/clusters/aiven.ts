@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
 import { memory } from '../../domain/memory.ts';
 import { instant, pathSegment } from '../cluster-document.ts';
-import { count, countOrNone, label, quantity } from '../fields.ts';
-import { nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { nothingListed } from '../http/listing.ts';
+import { count, countOrNone, label, quantity } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
 
 const PROJECTS = '/v1/project';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
 import { instant, pathSegment } from '../cluster-document.ts';
-import { count, label, quantity } from '../fields.ts';
-import { nothingListed } from '../listing.ts';
-import { pagesByToken } from '../page-tokens.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { nothingListed } from '../http/listing.ts';
+import { pagesByToken } from '../http/page-tokens.ts';
+import { count, label, quantity } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const ORGANIZATIONS = '/v1/organizations';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { asOfIn } from '../as-of.ts';
 import {
   DiskRow,
   describedDisk,
@@ -9,8 +8,9 @@ import {
   nameOfPerson,
   pathSegment,
 } from '../cluster-document.ts';
-import { count, countOrNone, currencyCode, label } from '../fields.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { asOfIn } from '../http/as-of.ts';
+import { count, countOrNone, currencyCode, label } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import type { ClusterAdapter } from '../source.ts';
 
 const CLUSTERS = '/v1/clusters';

@@ -8,9 +8,9 @@ import {
   nameOfPerson,
   pathSegment,
 } from '../cluster-document.ts';
-import { count, countOrNone, currencyCode, label, quantity } from '../fields.ts';
-import { nextLink } from '../link.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { nextLink } from '../http/link.ts';
+import { count, countOrNone, currencyCode, label, quantity } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type ClusterAdapter,
   type ClusterItem,

@@ -1,6 +1,6 @@
 /** The forms in which a token is handed out. */
 import { z } from 'zod';
-import { problemsOf } from '../problems.ts';
+import { problemsOf } from '../schema/problems.ts';
 import type { IssuedToken } from './provider.ts';
 
 const token = z.string().min(1).max(16_384);

@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { problemsOf } from '../problems.ts';
+import { problemsOf } from '../schema/problems.ts';
 import { SourceError } from '../source.ts';
 import type { IssuedToken } from './provider.ts';
 import { requestToken } from './token-request.ts';

@@ -1,5 +1,5 @@
 /** From what the configuration says of a source's credentials to whom its requests ask for them. */
-import { environmentKey, optionsInEnvironment, readOptions } from '../options.ts';
+import { environmentKey, optionsInEnvironment, readOptions } from '../schema/options.ts';
 import type { CredentialKind } from '../source.ts';
 import { tokenOfCommand } from './command.ts';
 import {

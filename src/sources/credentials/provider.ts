@@ -1,5 +1,5 @@
 /** Where the requests of a source get their credentials: adapters do not know whether these are renewed. */
-import { orAborted } from '../or-aborted.ts';
+import { orAborted } from '../http/or-aborted.ts';
 
 export interface CredentialProvider {
   /** False where requests carry no credentials. */

@@ -1,7 +1,7 @@
 /** One request for a token, to an authorization server or to a metadata service. */
 import { z } from 'zod';
-import { readBytes } from '../body.ts';
-import { failureOfConnection, failureOfStatus } from '../failure.ts';
+import { readBytes } from '../http/body.ts';
+import { failureOfConnection, failureOfStatus } from '../http/failure.ts';
 import { SourceError } from '../source.ts';
 import { tokenInAnswer } from './issued-token.ts';
 import type { IssuedToken } from './provider.ts';

@@ -1,6 +1,6 @@
 /** What a source can be told of credentials that renew themselves: the fields of each type, for file and environment. */
 import { z } from 'zod';
-import { label } from '../fields.ts';
+import { label } from '../schema/fields.ts';
 
 const url = z
   .string({ error: 'must be a URL that starts with https:// or http://' })

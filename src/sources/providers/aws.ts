@@ -3,10 +3,10 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
-import { amount, count, label, quantity } from '../fields.ts';
-import { entriesOf } from '../json-entries.ts';
-import { nothingListed } from '../listing.ts';
-import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import { entriesOf } from '../http/json-entries.ts';
+import { nothingListed } from '../http/listing.ts';
+import { amount, count, label, quantity } from '../schema/fields.ts';
+import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';

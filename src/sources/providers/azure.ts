@@ -2,11 +2,10 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
-import { type AzurePrice, PRICES, pagesByLink, readPrices } from '../azure-prices.ts';
-import { beside } from '../beside.ts';
-import { count, label, quantity } from '../fields.ts';
-import { nothingListed } from '../listing.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { nothingListed } from '../http/listing.ts';
+import { beside } from '../http/sibling-host.ts';
+import { count, label, quantity } from '../schema/fields.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
   type CatalogueItem,
@@ -14,6 +13,7 @@ import {
   SourceError,
   type SourceHttp,
 } from '../source.ts';
+import { type AzurePrice, PRICES, pagesByLink, readPrices } from './azure/prices.ts';
 
 const SKUS = '/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { amount, count, label } from '../fields.ts';
-import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
+import { amount, count, label } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { isPositive } from '../../domain/price.ts';
-import { asOfIn } from '../as-of.ts';
-import { amount, count, currencyCode, label } from '../fields.ts';
-import { nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import { asOfIn } from '../http/as-of.ts';
+import { nothingListed } from '../http/listing.ts';
+import { amount, count, currencyCode, label } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const PROVIDERS = '/v1/providers';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
-import { amount, count, label, quantity } from '../fields.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import { amount, count, label, quantity } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { amount, count, countOrNone, label } from '../fields.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import { amount, count, countOrNone, label } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 /** Many times what there is; an upstream that always has one more page is broken. */

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
-import { count, label } from '../fields.ts';
-import { endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
+import { endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { priceRows } from '../price-rows.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { count, label } from '../schema/fields.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueItem,
   type GenericCatalogueAdapter,

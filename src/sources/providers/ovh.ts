@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { amountIn, count, currencyCode, label, quantity } from '../fields.ts';
-import { nothingListed } from '../listing.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { nothingListed } from '../http/listing.ts';
+import { amountIn, count, currencyCode, label, quantity } from '../schema/fields.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
   type CatalogueItem,

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { Offer } from '../../domain/machine.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
-import { label } from '../fields.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
-import { labelIn, type Row, readRow, rejectedRow } from '../rows.ts';
+import { label } from '../schema/fields.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import type { CatalogueItem, GenericCatalogueAdapter } from '../source.ts';
 
 const Options = z.strictObject({

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { amount, count, countOrNone, label, quantity } from '../fields.ts';
-import { nextLink } from '../link.ts';
-import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow } from '../rows.ts';
+import { nextLink } from '../http/link.ts';
+import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
+import { amount, count, countOrNone, label, quantity } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
 /** The largest page that the Instance API gives; without being asked it gives 50. The catalogue gives it as well. */

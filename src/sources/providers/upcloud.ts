@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { amount, amountIn, count, countOrNone, currencyCode, label } from '../fields.ts';
-import { nothingListed } from '../listing.ts';
-import { labelIn, readRow, rejectedRow, unusableRegion } from '../rows.ts';
+import { nothingListed } from '../http/listing.ts';
+import { amount, amountIn, count, countOrNone, currencyCode, label } from '../schema/fields.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const Zones = z.object({ zones: z.object({ zone: z.array(z.unknown()) }) });

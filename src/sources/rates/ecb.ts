@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ReferenceRates } from '../../domain/rates.ts';
-import { amount, currencyCode } from '../fields.ts';
+import { amount, currencyCode } from '../schema/fields.ts';
 import { type RatesReading, type SourceContext, SourceError } from '../source.ts';
 
 /** Many times the file's size. */

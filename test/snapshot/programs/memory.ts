@@ -5,22 +5,22 @@
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { buildApp } from '../../../src/api/app.ts';
+import { openRedis, redisReady } from '../../../src/db/redis.ts';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
+import { buildApp } from '../../../src/http/app.ts';
 import {
   clustersContent,
   providersContent,
   regionContent,
   tokenContent,
-} from '../../../src/snapshot/build.ts';
-import { CacheLink } from '../../../src/snapshot/cache-link.ts';
-import { Documents } from '../../../src/snapshot/documents.ts';
-import { withFence } from '../../../src/snapshot/fence.ts';
-import { type DocumentContent, encodeDocument } from '../../../src/snapshot/format.ts';
-import { CacheKeys, LINEAGE_KEY } from '../../../src/snapshot/keys.ts';
-import { indexMachines } from '../../../src/snapshot/machine-index.ts';
-import { catalogueReader, clusterReader, tokenVerifier } from '../../../src/snapshot/readers.ts';
-import { openRedis, redisReady } from '../../../src/store/redis.ts';
+} from '../../../src/snapshot/document/build.ts';
+import { type DocumentContent, encodeDocument } from '../../../src/snapshot/document/format.ts';
+import { CacheKeys, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
+import { indexMachines } from '../../../src/snapshot/document/machine-index.ts';
+import { withFence } from '../../../src/snapshot/publish/fence.ts';
+import { CacheLink } from '../../../src/snapshot/read/cache-subscription.ts';
+import { Documents } from '../../../src/snapshot/read/documents.ts';
+import { catalogueReader, clusterReader, tokenVerifier } from '../../../src/snapshot/read/readers.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 

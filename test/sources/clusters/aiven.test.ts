@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/aiven.ts';
-import { readOptions } from '../../../src/sources/options.ts';
 import { catalogueAdapters } from '../../../src/sources/registry.ts';
+import { readOptions } from '../../../src/sources/schema/options.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { onlyClusters, readClusterItems } from './read.ts';

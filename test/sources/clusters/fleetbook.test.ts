@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/fleetbook.ts';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { ClusterItem, DocumentVersion } from '../../../src/sources/source.ts';
-import { listen, testApi } from '../../api/harness.ts';
-import { CLUSTERS } from '../../api/readers.ts';
 import { contractCluster } from '../../conformance/contract-cluster.ts';
+import { listen, testApi } from '../../http/harness.ts';
+import { CLUSTERS } from '../../http/readers.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { onlyClusters, readClusterItems } from './read.ts';
 

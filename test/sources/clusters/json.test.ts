@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/json.ts';
 import { fixedCredentials, NO_CREDENTIALS } from '../../../src/sources/credentials/provider.ts';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import { fixture } from '../../conformance/catalogue-case.ts';
 import { clusterCase } from '../../conformance/clusters-json.ts';

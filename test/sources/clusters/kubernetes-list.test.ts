@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/kubernetes.ts';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { ClusterContext, ClusterItem } from '../../../src/sources/source.ts';
 import { FakeKubernetes, type FakeKubernetesOptions } from '../../support/fake-kubernetes.ts';
 import { until } from '../../support/until.ts';

@@ -1,6 +1,6 @@
 import type { DescribedCluster } from '../../../src/domain/cluster.ts';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { ClusterAdapter, ClusterItem } from '../../../src/sources/source.ts';
 
 const TOKEN = 'key:secret';

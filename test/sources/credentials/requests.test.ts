@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { adapter as kubernetes } from '../../../src/sources/clusters/kubernetes.ts';
 import { type CredentialProvider, renewingCredentials } from '../../../src/sources/credentials/provider.ts';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as azure } from '../../../src/sources/providers/azure.ts';
 import { adapter as gcp } from '../../../src/sources/providers/gcp.ts';
 import { SourceError } from '../../../src/sources/source.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/fleetbook.ts';
-import { listen, testApi } from '../../api/harness.ts';
+import { listen, testApi } from '../../http/harness.ts';
 import { type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
 import { readItems } from './read.ts';
 

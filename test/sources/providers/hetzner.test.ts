@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter } from '../../../src/sources/providers/hetzner.ts';
 import type { CatalogueItem } from '../../../src/sources/source.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';

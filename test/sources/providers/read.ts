@@ -1,4 +1,4 @@
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import type { AnyCatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';
 
 /** Everything that an adapter yields for a source at this URL. */

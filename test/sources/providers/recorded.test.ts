@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { limitBroken } from '../../../src/domain/exclusion.ts';
 import type { Offer } from '../../../src/domain/machine.ts';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter as hetzner } from '../../../src/sources/providers/hetzner.ts';
 import { adapter as linode } from '../../../src/sources/providers/linode.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../../../src/sources/source.ts';

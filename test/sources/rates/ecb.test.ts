@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openSourceHttp } from '../../../src/sources/http.ts';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { adapter, readRates } from '../../../src/sources/rates/ecb.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 

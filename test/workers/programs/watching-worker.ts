@@ -1,6 +1,6 @@
 /** A worker as a process of its own that watches the plane at PLANE_URL; it has to end by itself when it is disposed of. */
 import { pino } from 'pino';
-import { readConfig } from '../../../src/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { startWorker } from '../../../workers/main.ts';
 import { planeSource } from '../plane.ts';
 

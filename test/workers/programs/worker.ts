@@ -1,6 +1,6 @@
 /** A worker as a process of its own, configured by its environment; it has to end by itself once it is disposed of. */
 import { pino } from 'pino';
-import { readConfig } from '../../../src/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { startWorker } from '../../../workers/main.ts';
 
 const worker = await startWorker(readConfig(process.env), pino({ level: 'silent' }), { closeWithinMs: 500 });

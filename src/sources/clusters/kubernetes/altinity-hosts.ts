@@ -5,7 +5,7 @@
  * defaults. Pure.
  */
 import { z } from 'zod';
-import { countOrNone, label } from '../../fields.ts';
+import { countOrNone, label } from '../../schema/fields.ts';
 
 /** `TemplatesList` of the operator: names of templates in `spec.templates`. */
 export const TemplateNames = z

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { parseJson, readBytes } from '../../body.ts';
-import { decoded } from '../../content-coding.ts';
-import { failureOfConnection, failureOfStatus } from '../../failure.ts';
-import { get } from '../../get.ts';
-import { orAborted } from '../../or-aborted.ts';
+import { parseJson, readBytes } from '../../http/body.ts';
+import { decoded } from '../../http/content-coding.ts';
+import { failureOfConnection, failureOfStatus } from '../../http/failure.ts';
+import { get } from '../../http/get.ts';
+import { orAborted } from '../../http/or-aborted.ts';
 import { SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../../domain/cluster.ts';
 import { instant } from '../../cluster-document.ts';
-import { label } from '../../fields.ts';
-import { labelIn, readRow, rejectedRow } from '../../rows.ts';
+import { label } from '../../schema/fields.ts';
+import { labelIn, readRow, rejectedRow } from '../../schema/rows.ts';
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './naming.ts';
 import { Labels } from './placement.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { label } from '../../fields.ts';
+import { label } from '../../schema/fields.ts';
 import { SourceError } from '../../source.ts';
 import type { ClusterKind } from './kind.ts';
 import { KINDS } from './kinds.ts';

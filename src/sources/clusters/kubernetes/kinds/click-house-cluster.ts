@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DescribedDisk } from '../../../../domain/cluster.ts';
-import { countOrNone, label } from '../../../fields.ts';
-import { rejectedRow } from '../../../rows.ts';
+import { countOrNone, label } from '../../../schema/fields.ts';
+import { rejectedRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import type { ClusterKind } from '../kind.ts';
 import { Metadata, namedBy, readObject } from '../metadata.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
-import { label } from '../../../fields.ts';
-import { labelIn, rejectedRow } from '../../../rows.ts';
+import { label } from '../../../schema/fields.ts';
+import { labelIn, rejectedRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
 import { templatesOf, withTemplates } from '../altinity-templates.ts';

@@ -1,0 +1,7 @@
+/** Writes docs/adapters.md, which is made from the adapters: part of `npm run docs`. */
+import { writeFileSync } from 'node:fs';
+import { inPackage } from '../../src/config/package.ts';
+import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
+import { adapterPage } from './describe.ts';
+
+writeFileSync(inPackage('docs/adapters.md'), adapterPage(catalogueAdapters, clusterAdapters));

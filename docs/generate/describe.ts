@@ -1,0 +1,117 @@
+import type { SourceMemoryUnit } from '../../src/domain/memory.ts';
+import { environmentKey } from '../../src/sources/schema/options.ts';
+import type {
+  AnyCatalogueAdapter,
+  ClusterAdapter,
+  GenericCatalogueAdapter,
+} from '../../src/sources/source.ts';
+import { clusterSections } from './describe-clusters.ts';
+import { credentialRows, credentialSections } from './describe-credentials.ts';
+import { CREDENTIALS, optionRows, row, table } from './markdown.ts';
+
+const MEMORY: Record<SourceMemoryUnit, string> = {
+  GB: 'GB, sold as such (Decimal)',
+  GiB: 'GiB (Binary)',
+  MiB: 'MiB, whole GiB of them (Binary)',
+  bytes: 'bytes, whole GiB of them (Binary)',
+};
+
+const INTRODUCTION = `# Adapters
+
+Made from the adapters themselves; a test fails when this page is not what they say.
+
+An *adapter* is code that reads one kind of upstream, a *source* is a configured instance of it, a *provider* is what
+readers see. The variables below configure one source of each adapter, whose id is the adapter's. More sources, and
+limits for their guards, go into the JSON file that \`FLEETBOOK_CONFIG\` names:
+
+\`\`\`json
+{
+  "catalogues": [
+    {
+      "id": "acme-basel",
+      "adapter": "openstack",
+      "url": "https://cloud.example.com:8774/v2.1",
+      "tokenEnv": "ACME_TOKEN",
+      "schedule": "22 * * * *",
+      "options": {
+        "provider": "Acme Cloud",
+        "region": "dc1",
+        "regionName": "Hall 1, Basel",
+        "prices": "https://intranet.example.com/prices.csv"
+      },
+      "limits": { "rejectedShare": 0.2 }
+    }
+  ],
+  "clusters": []
+}
+\`\`\`
+
+Schedules are five cron fields, UTC. Tokens are never written into that file, see [credentials](#credentials). An entry
+whose id and adapter are the same, such as \`hetzner\`, takes the place of the source that the variables below configure:
+\`HETZNER_TOKEN\` then is its token, and a variable that both of them would need, such as \`HETZNER_URL\`, stops the start.
+[The file](configuration.md) is described field by field, with the limits of the guards.
+
+A provider that a source's options name gets an id from 1000 up when it is new; sources that name the same one fill it
+together, each its own regions. Upper and lower case do not tell two providers apart, the first spelling stays. Another
+name is another provider: the machines of the old one are retired as missing.`;
+
+/** The page of the documentation that tells of every adapter, from what they say of themselves. Pure. */
+export function adapterPage(
+  catalogues: readonly AnyCatalogueAdapter[],
+  clusters: readonly ClusterAdapter[],
+): string {
+  return `${[
+    INTRODUCTION,
+    ...credentialSections(catalogues),
+    '## Machines',
+    overview(catalogues),
+    ...catalogues.map(section),
+    '## Clusters',
+    ...clusterSections(clusters),
+  ].join('\n\n')}\n`;
+}
+
+function overview(catalogues: readonly AnyCatalogueAdapter[]): string {
+  const rows = catalogues.map((adapter) =>
+    row([
+      `[${adapter.id}](#${adapter.id})`,
+      adapter.provider ? `${adapter.provider.name} (id ${adapter.provider.id})` : 'as the source says',
+      CREDENTIALS[adapter.credentials],
+      memoryOf(adapter),
+      adapter.currency ?? adapter.currencyFrom,
+      `\`${adapter.schedule}\``,
+    ]),
+  );
+  return table(['adapter', 'provider', 'credentials', 'memory', 'currency', 'schedule'], rows);
+}
+
+function section(adapter: AnyCatalogueAdapter): string {
+  const variables = [
+    row([`\`${environmentKey(adapter.id, 'url')}\``, ...addressOf(adapter)]),
+    ...credentialRows(adapter),
+    row([`\`${environmentKey(adapter.id, 'schedule')}\``, 'when it is read', `\`${adapter.schedule}\``]),
+    ...(adapter.provider ? [] : catalogueOptions(adapter)),
+  ];
+  const endpoints = adapter.endpoints.map((endpoint) => `\`${endpoint}\``).join(', ');
+  return [
+    `### ${adapter.id}`,
+    `Reads ${endpoints}.`,
+    table(['variable', 'meaning', 'default'], variables),
+    ...(adapter.notes === undefined ? [] : [adapter.notes]),
+  ].join('\n\n');
+}
+
+function catalogueOptions({ id, options }: GenericCatalogueAdapter): string[] {
+  const described = (name: string) => `\`${environmentKey(id, name)}\``;
+  return optionRows(options, described, (name) => `option \`${name}\`: `);
+}
+
+/** What the URL is, and which one it is by default. */
+function addressOf(adapter: AnyCatalogueAdapter): [string, string] {
+  if (adapter.provider) return ['where the API is', adapter.baseUrl];
+  return [adapter.readsFiles ? 'URL, or path on this machine' : 'where the API is', 'must be given'];
+}
+
+function memoryOf({ memoryUnit }: AnyCatalogueAdapter): string {
+  return memoryUnit === undefined ? 'as each row says' : MEMORY[memoryUnit];
+}

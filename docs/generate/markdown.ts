@@ -1,0 +1,37 @@
+/** What the pages on adapters are made of. */
+import { descriptionOf } from '../../src/sources/schema/options.ts';
+import type { CredentialKind, SourceOptions } from '../../src/sources/source.ts';
+
+export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
+  none: 'none',
+  bearer: 'a bearer token',
+  'optional-bearer': 'none, or a bearer token',
+  basic: '`user:password` (HTTP Basic)',
+  'basic-or-bearer': '`user:password` (HTTP Basic), or an API token (bearer)',
+  'x-auth-token': 'a token, sent as `X-Auth-Token`',
+  aivenv1: 'a token, sent as `aivenv1`',
+  'x-goog-api-key': 'an API key, sent as `X-Goog-Api-Key`',
+};
+
+/** A row for each option: how it is called, what it means (behind a word or two), and whether it must be given. */
+export function optionRows(
+  options: SourceOptions | undefined,
+  called: (name: string) => string,
+  before: (name: string) => string = () => '',
+): string[] {
+  return Object.entries(options?.shape ?? {}).map(([name, option]) =>
+    row([
+      called(name),
+      before(name) + descriptionOf(option),
+      option.safeParse(undefined).success ? 'may be left out' : 'must be given',
+    ]),
+  );
+}
+
+export function table(head: readonly string[], rows: readonly string[]): string {
+  return [row(head), `|${'---|'.repeat(head.length)}`, ...rows].join('\n');
+}
+
+export function row(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+}

@@ -1,0 +1,60 @@
+/** What the settings say about servers, and connections to them. */
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { BadSetting, type Settings } from '../config/settings.ts';
+import { redisProblem, type ServerSetting } from '../db/queries/server-problem.ts';
+import { openRedis, type RedisUse } from '../db/redis.ts';
+
+export interface Configured {
+  readonly settings: Settings;
+}
+
+/** @throws BadSetting that says what to give, and that `up` would bring a database of its own. */
+export function databaseUrl(config: Configured): string {
+  const url = config.settings.DATABASE_URL;
+  if (url) return url;
+  throw new BadSetting(
+    'DATABASE_URL is not set; give postgres://user:password@host/database, or use `fleetbook up`, which brings its own',
+  );
+}
+
+/** Where readers read: their own user, where they have one. */
+export function readerDatabase(config: Configured): ServerSetting {
+  const url = config.settings.READER_DATABASE_URL;
+  if (url) return { setting: 'READER_DATABASE_URL', url };
+  return { setting: 'DATABASE_URL', url: databaseUrl(config) };
+}
+
+export function cacheRedis(config: Configured): ServerSetting {
+  return redisOf(config, 'CACHE_REDIS_URL');
+}
+
+export function queueRedis(config: Configured): ServerSetting {
+  return redisOf(config, 'QUEUE_REDIS_URL');
+}
+
+function redisOf(config: Configured, name: 'CACHE_REDIS_URL' | 'QUEUE_REDIS_URL'): ServerSetting {
+  const { [name]: own, REDIS_URL: shared } = config.settings;
+  if (own) return { setting: name, url: own };
+  if (shared) return { setting: 'REDIS_URL', url: shared };
+  throw new BadSetting(
+    `neither ${name} nor REDIS_URL is set; give redis://host:6379, or use \`fleetbook up\`, which brings its own`,
+  );
+}
+
+/** Opens a connection that tells of trouble once, not at every attempt. */
+export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): Redis {
+  let told = false;
+  const onError = (error: Error) => {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = redisProblem(error, server) ?? `Redis: ${error.message}`;
+    logger[told ? 'debug' : 'warn']({ use, code, setting: server.setting }, why);
+    told = true;
+  };
+  const redis = openRedis(server.url, use, onError, server.setting);
+  redis.on('ready', () => {
+    if (told) logger.info({ use }, 'Redis is back');
+    told = false;
+  });
+  return redis;
+}

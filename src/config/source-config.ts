@@ -1,0 +1,36 @@
+/** What the configuration says of one source. */
+import type { ClusterRules } from '../sources/cluster-rules.ts';
+import type { CredentialProvider } from '../sources/credentials/provider.ts';
+import type { adapter as ecb } from '../sources/rates/ecb.ts';
+import type { ReadOptions } from '../sources/schema/options.ts';
+import type { AnyCatalogueAdapter, ClusterAdapter } from '../sources/source.ts';
+import type { GuardLimits } from '../sync/guard.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface SourceBase {
+  /** Names the source in the database, in logs and on the command line. */
+  readonly id: string;
+  readonly url: string;
+  readonly credentials: CredentialProvider;
+  /** Of an adapter that has a use for one besides its credentials. */
+  readonly apiKey?: string;
+  /** Five cron fields, UTC. */
+  readonly schedule: string;
+  readonly limits: GuardLimits;
+}
+
+export type SourceConfig =
+  | (SourceBase & {
+      readonly kind: 'catalogue';
+      readonly adapter: AnyCatalogueAdapter;
+      /** Of an adapter that has some, as its schema read them. */
+      readonly options?: ReadOptions;
+    })
+  | (SourceBase & {
+      readonly kind: 'clusters';
+      readonly adapter: ClusterAdapter;
+      readonly rules: ClusterRules;
+      readonly options?: ReadOptions;
+    })
+  | (SourceBase & { readonly kind: 'rates'; readonly adapter: typeof ecb });

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { migrate as applyMigrations } from 'drizzle-orm/postgres-js/migrator';
+import postgres from 'postgres';
+import { inPackage } from '../config/package.ts';
+
+// Any number that no other program uses as an advisory lock; per database.
+const MIGRATION_LOCK = 7_155_237;
+
+export interface Migrated {
+  /** Names of the migrations that were applied, in their order. */
+  readonly applied: readonly string[];
+  /** The database has had a migration that this release does not know: a later one was here. */
+  readonly isLater: boolean;
+}
+
+/** Brings the database to this release's schema. Safe to call from several processes at once: they take turns. */
+export async function migrate(url: string): Promise<Migrated> {
+  const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+  try {
+    await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
+    const before = await lastApplied(client);
+    await applyMigrations(drizzle(client), { migrationsFolder: inPackage('drizzle') });
+    const known = knownMigrations();
+    return {
+      applied: known.filter(({ when }) => when > before).map(({ tag }) => tag),
+      isLater: before > (known.at(-1)?.when ?? 0),
+    };
+  } finally {
+    await client.end({ timeout: 5 });
+  }
+}
+
+/** Drizzle knows a migration by the time at which it was made, in milliseconds; 0 before the first one. */
+async function lastApplied(client: postgres.Sql): Promise<number> {
+  const [exists] = await client`select to_regclass('drizzle.__drizzle_migrations') is not null as is`;
+  if (!exists?.is) return 0;
+  const [row] = await client`select max(created_at)::float8 as last from drizzle.__drizzle_migrations`;
+  return (row?.last as number | null) ?? 0;
+}
+
+function knownMigrations(): readonly { readonly tag: string; readonly when: number }[] {
+  const journal = readFileSync(inPackage('drizzle', 'meta', '_journal.json'), 'utf8');
+  return (JSON.parse(journal) as { entries: { tag: string; when: number }[] }).entries;
+}

@@ -1,0 +1,129 @@
+/** Which runs are really under way: a process that was killed leaves its runs `running` behind. */
+import type { Session, SessionSql, Sql } from '../client.ts';
+import { beginRun, type Run } from './runs.ts';
+
+/** Milliseconds between two signs of life, and without one until Postgres itself gives up a session that hangs. */
+const SIGN_EVERY_MS = 3000;
+const SILENT_AT_MOST_MS = 10_000;
+
+/** A run, and the end of what shows that it is under way. */
+export interface LiveRun extends AsyncDisposable {
+  readonly run: Run;
+}
+
+/**
+ * The runs of this process. Each is marked by an advisory lock of one session that all of them share, which ends with
+ * the process, however that ends: at once where the process died, within ten seconds where the machine did. The lock is
+ * for others to look at; what a run may write is decided by its fence.
+ */
+export class LiveRuns implements AsyncDisposable {
+  readonly #open: () => Session;
+  readonly #live = new Set<number>();
+  /** Runs that are under way or about to begin: the session is theirs. */
+  #users = 0;
+  #session: Promise<Session> | undefined;
+  #signs: NodeJS.Timeout | undefined;
+
+  /** @param open opens a session; it is used for nothing else, and not through a pooler that shares sessions */
+  constructor(open: () => Session) {
+    this.#open = open;
+  }
+
+  /** Begins a run, which is marked before anybody sees it. @throws what the database fails with */
+  async begin(sourceId: string, slot: string | undefined): Promise<LiveRun> {
+    this.#users += 1;
+    try {
+      const run = await this.#begin(sourceId, slot);
+      this.#live.add(run.id);
+      this.#signs ??= setInterval(() => void this.#sign(), SIGN_EVERY_MS).unref();
+      return { run, [Symbol.asyncDispose]: () => this.#end(run.id) };
+    } catch (error) {
+      await this.#leave();
+      throw error;
+    }
+  }
+
+  async #begin(sourceId: string, slot: string | undefined): Promise<Run> {
+    const begin = async () => beginRun((await this.#current()).sql, sourceId, slot, { marked: true });
+    const isShared = this.#session !== undefined;
+    try {
+      return await begin();
+    } catch (error) {
+      if (!isShared) throw error;
+      // The session of another run may have been lost without anybody having noticed.
+      await this.#close();
+      return begin();
+    }
+  }
+
+  #current(): Promise<Session> {
+    this.#session ??= this.#connect().catch((error: unknown) => {
+      this.#session = undefined;
+      throw error;
+    });
+    return this.#session;
+  }
+
+  async #connect(): Promise<Session> {
+    const session = this.#open();
+    try {
+      await session.sql`select set_config('idle_session_timeout', ${String(SILENT_AT_MOST_MS)}, false)`;
+      await mark(session.sql, [...this.#live]);
+      return session;
+    } catch (error) {
+      await session[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** A session that was lost is replaced, with the marks of what still runs. */
+  async #sign(): Promise<void> {
+    try {
+      await (await this.#current()).sql`select 1`;
+    } catch {
+      await this.#close();
+    }
+  }
+
+  async #end(id: number): Promise<void> {
+    this.#live.delete(id);
+    try {
+      const session = await this.#session;
+      if (session) await session.sql`select pg_advisory_unlock_shared(${key(session.sql, id)})`;
+    } catch {
+      // With the session its marks are gone; what still runs gets them back with the next sign of life.
+      await this.#close();
+    }
+    await this.#leave();
+  }
+
+  /** A session that nobody uses would be ended for its silence. */
+  async #leave(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    clearInterval(this.#signs);
+    this.#signs = undefined;
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.then(
+      (open) => open[Symbol.asyncDispose](),
+      () => {},
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#signs);
+    await this.#close();
+  }
+}
+
+async function mark(sql: SessionSql, ids: readonly number[]): Promise<void> {
+  for (const id of ids) await sql`select pg_advisory_lock_shared(${key(sql, id)})`;
+}
+
+/** The advisory lock that marks a run. */
+const key = (sql: Sql, id: number) => sql`hashtextextended('fleetbook run ' || ${id}::text, 0)`;

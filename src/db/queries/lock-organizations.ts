@@ -1,0 +1,14 @@
+import type { Fragment } from 'postgres';
+import type { SessionSql } from '../connect.ts';
+
+/**
+ * Locks organizations for the rest of the transaction. Whoever writes rows of organizations (clusters, their users,
+ * disk types, slugs and unlisted regions) has locked them first, all of them and in the order of their ids: so no two
+ * wait for each other, and each finds what the one before it has left. Before them comes the table, which who deletes
+ * an organization, or a person, locks whole.
+ * @param ids a query for ids of organizations
+ */
+export async function lockOrganizations(sql: SessionSql, ids: Fragment): Promise<void> {
+  await sql`lock table clusters in row exclusive mode`;
+  await sql`select from organizations where id in (${ids}) order by id for no key update`;
+}

@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { onPath } from '../processes/on-path.ts';
+import { type Exit, type ServerProcess, startServerProcess } from '../processes/server-process.ts';
+import { freePort } from './free-port.ts';
+
+export interface RedisBinary {
+  readonly command: string;
+  readonly name: 'redis-server' | 'valkey-server';
+  /** E.g. `7.0.15`. */
+  readonly version: string;
+}
+
+// BullMQ asks for 6.2, ioredis speaks RESP3 (6.0). Every Valkey is younger.
+const OLDEST = [6, 2] as const;
+
+/** The first `redis-server` or `valkey-server` on the PATH that is new enough (6.2), or undefined. */
+export function findRedisServer(path?: string): RedisBinary | undefined {
+  for (const name of ['redis-server', 'valkey-server'] as const) {
+    const command = onPath(name, path);
+    const version = command === undefined ? undefined : versionOf(command);
+    if (command !== undefined && version !== undefined && isNewEnough(version))
+      return { command, name, version };
+  }
+  return undefined;
+}
+
+function versionOf(command: string): string | undefined {
+  try {
+    return /\bv=(\d+\.\d+\.\d+)/.exec(execFileSync(command, ['--version'], { encoding: 'utf8' }))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+function isNewEnough(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+}
+
+export interface PrivateRedisOptions {
+  /** From findRedisServer() or acquireRedisServer(). */
+  readonly binary: RedisBinary;
+  /** Its working directory; nothing is written there unless `args` ask for it. The system's temporary folder unless given. */
+  readonly dir?: string;
+  /** A free one unless given. */
+  readonly port?: number;
+  /** Made up unless given. */
+  readonly password?: string;
+  /** Further settings as on its command line, e.g. `['--maxmemory', '2mb']`. No secrets: everybody can read them. */
+  readonly args?: readonly string[];
+}
+
+/** A Redis (or Valkey) server of our own on 127.0.0.1, in memory only, that never evicts. Disposing is `stop()`. */
+export interface PrivateRedis extends AsyncDisposable {
+  /** Password included. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly password: string;
+  /** Resolves when the server has ended, also when nobody stopped it. */
+  readonly exited: Promise<Exit>;
+  signal(signal: NodeJS.Signals): void;
+  /** Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a private server and waits until it answers. Dies with this process where Linux lets it.
+ * @throws Error with the server's own words when it does not start.
+ */
+export async function startRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
+  const password = options.password ?? randomBytes(24).toString('base64url');
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await freePort());
+    const server = await startServerProcess({
+      command: options.binary.command,
+      args: ['-', ...(options.args ?? [])],
+      input: configuration(port, password, options.dir ?? tmpdir()),
+      whenParentDies: 'SIGTERM',
+    });
+    if (await answers(server, port, password)) return privateRedis(server, port, password);
+    const words = await server.lastLines();
+    // Somebody else was faster with the port.
+    if (options.port === undefined && attempt < 20 && words.includes('Address already in use')) continue;
+    throw new Error(`${options.binary.command} did not start on port ${port}:\n${words}`);
+  }
+}
+
+function configuration(port: number, password: string, dir: string): string {
+  return [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `requirepass ${JSON.stringify(password)}`,
+    `dir ${JSON.stringify(dir)}`,
+    'save ""',
+    'appendonly no',
+    'maxmemory-policy noeviction',
+    'daemonize no',
+    'supervised no',
+    'loglevel warning',
+    '',
+  ].join('\n');
+}
+
+const STOP = [
+  { signal: 'SIGTERM', ms: 5_000 },
+  { signal: 'SIGKILL', ms: 5_000 },
+] as const;
+
+function privateRedis(server: ServerProcess, port: number, password: string): PrivateRedis {
+  const stop = async () => {
+    // A stopped process takes no signal but SIGKILL until it is continued.
+    server.signal('SIGCONT');
+    await server.end(STOP);
+  };
+  return {
+    url: `redis://:${encodeURIComponent(password)}@127.0.0.1:${port}`,
+    port,
+    pid: server.pid,
+    password,
+    exited: server.exited,
+    signal: (signal) => server.signal(signal),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** False when the process has ended, or answers nothing (it is ended then). Whoever else has the port refuses the password. */
+async function answers(server: ServerProcess, port: number, password: string): Promise<boolean> {
+  for (const until = Date.now() + 10_000; Date.now() < until && server.exit === undefined; await sleep(10)) {
+    const client = new Redis({
+      host: '127.0.0.1',
+      port,
+      password,
+      lazyConnect: true,
+      connectTimeout: 1_000,
+      commandTimeout: 1_000,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => null,
+    });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      if ((await client.ping()) === 'PONG') return true;
+    } catch {
+      // not yet
+    } finally {
+      client.disconnect();
+    }
+  }
+  await server.end(STOP);
+  return false;
+}

@@ -1,0 +1,217 @@
+/** The HTTP API: puts hooks and routes together. What it answers with is handed to it. */
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import type { Logger } from 'pino';
+import {
+  type CatalogueReader,
+  type ClusterReader,
+  type TokenReader,
+  Unavailable,
+} from '../snapshot/document/answer.ts';
+import { encodeBody } from '../snapshot/document/body.ts';
+import { openApiDocument } from './openapi.ts';
+import { addOperation } from './operation.ts';
+import { addressKey } from './protocol/address.ts';
+import { mendedTarget } from './protocol/bad-target.ts';
+import { cutWhenIdle, limitConnections } from './protocol/connections.ts';
+import { withinTime } from './protocol/deadline.ts';
+import { drainOnClose } from './protocol/drain.ts';
+import { DEFAULT_LIMITS, type Limits } from './protocol/limits.ts';
+import { accepts } from './protocol/negotiate.ts';
+import { QueryString } from './protocol/parameters.ts';
+import { Overloaded, refuseUnderPressure } from './protocol/pressure.ts';
+import {
+  INTERNAL_ERROR,
+  NOT_ACCEPTABLE,
+  plainProblem,
+  sendProblem,
+  unavailable,
+} from './protocol/problem.ts';
+import { addRateLimit } from './protocol/rate-limit.ts';
+import { requestIdOf } from './protocol/request-id.ts';
+import { answerOddRequests, clientErrorHandler } from './protocol/transport.ts';
+import { type RequestFacts, recorder } from './record.ts';
+import { clusterOperations } from './routes/clusters.ts';
+import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
+import { machineOperations } from './routes/machines.ts';
+import { addElsewhere } from './routes/not-found.ts';
+import { providerOperations } from './routes/providers.ts';
+import { answerSender, sendPublic } from './send.ts';
+
+export interface ApiDeps {
+  readonly catalogue: CatalogueReader;
+  readonly clusters: ClusterReader;
+  readonly tokens: TokenReader;
+  /** What `/readyz` tells everybody. */
+  readiness(): Promise<Readiness>;
+  readonly logger: Logger | false;
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustProxy?: readonly string[] | undefined;
+  /** The release, as `/openapi.json` shows it. */
+  readonly version: string;
+  /** Hears of every answer, also of those to what was no request. */
+  observe?(facts: RequestFacts): void;
+  readonly limits?: Partial<Limits>;
+  /** The share of successful answers that are logged, from 0 to 1; all unless given. Every other one is. */
+  readonly logSuccesses?: number;
+  /** False lets every request go the ordinary way, to compare the two. */
+  readonly hot?: boolean;
+}
+
+const BAD_TARGET = plainProblem(
+  400,
+  'The request target is not a well-formed path: its percent-encoding is broken.',
+);
+const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header field.');
+
+/** Builds the API; nothing listens yet. */
+export function buildApp(deps: ApiDeps): FastifyInstance {
+  const limits: Limits = { ...DEFAULT_LIMITS, ...deps.limits };
+  const within = withinTime(limits.answerTimeoutMs);
+  const { logger, logSuccesses = 1 } = deps;
+  const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
+  const tokens: TokenReader = {
+    verify: (token, address) => within(deps.tokens.verify(token, address && addressKey(address))),
+    held: (token) => deps.tokens.held?.(token),
+  };
+
+  const app: FastifyInstance = Fastify({
+    // Lines of our own, one a request, instead of a child logger for each.
+    logger: false,
+    genReqId: requestIdOf,
+    ...(deps.trustProxy && deps.trustProxy.length > 0 ? { trustProxy: [...deps.trustProxy] } : {}),
+    routerOptions: {
+      maxParamLength: limits.maxHeaderSize,
+      querystringParser: (text) => ({ query: new QueryString(text) }),
+    },
+    // Parameters are read in parameters.ts. The framework's own compilers would be a quarter of its loading.
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+    exposeHeadRoutes: false,
+    // A request that arrives while the server closes is answered: whoever sent it was not told in time.
+    return503OnClosing: false,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    http: {
+      maxHeaderSize: limits.maxHeaderSize,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+      // Checked below, where the answer can say so.
+      requireHostHeader: false,
+      // Two Authorization or Host fields must not look like the first of them alone.
+      joinDuplicateHeaders: true,
+    },
+    clientErrorHandler: clientErrorHandler(record),
+    frameworkErrors: (_, request, reply) => {
+      const mended = mendedTarget(request.raw.url ?? '');
+      if (mended !== undefined) {
+        request.raw.url = mended;
+        app.routing(request.raw, reply.raw);
+        return;
+      }
+      cutWhenIdle(request.raw, limits.idleTimeoutMs);
+      sendProblem(reply.header('x-request-id', request.id), BAD_TARGET);
+      record.refused(request.method, BAD_TARGET.status, request.id, undefined);
+    },
+  });
+
+  app.decorateRequest('grant', undefined);
+  app.decorateRequest('tier', undefined);
+  app.decorateRequest('startedAt', 0);
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof Unavailable) {
+      // Overload is told by its answers: a line more for each would add to it.
+      if (!(error instanceof Overloaded)) record.unavailable(error, request);
+      return sendProblem(reply, unavailable(error.retryAfterSeconds));
+    }
+    record.failed(error, request);
+    return sendProblem(reply, INTERNAL_ERROR);
+  });
+  const tellToClose = drainOnClose(app, limits.drainMs);
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!hasBadHost(request)) {
+      done();
+      return;
+    }
+    // No hook of an operation will.
+    request.startedAt = performance.now();
+    sendProblem(reply, BAD_HOST);
+  });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    reply.header('x-request-id', request.id);
+    cutWhenIdle(request.raw, limits.idleTimeoutMs);
+    tellToClose(reply.raw);
+    done(null, payload);
+  });
+  const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
+  const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
+  // Where requests are counted, all of them go the way on which they are.
+  const hot = deps.hot !== false && rateLimit === undefined;
+  answerOddRequests(app.server, record, limits.idleTimeoutMs);
+  limitConnections(app.server, limits.maxConnections, logger);
+  const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
+
+  const operations = [
+    ...providerOperations(deps.catalogue),
+    ...machineOperations(deps.catalogue),
+    ...clusterOperations(deps.clusters),
+  ];
+  for (const operation of operations)
+    addOperation(app, operation, {
+      tokens,
+      rateLimit,
+      recorder: record,
+      pressure,
+      sendAnswer,
+      within,
+      hot,
+    });
+
+  const openPaths: string[] = [];
+  /** A route that asks for no token. */
+  function open(
+    path: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ) {
+    openPaths.push(path);
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      // Whoever watches the process must not take it for dead.
+      onRequest: HEALTH_PATHS.includes(path) ? [] : [pressure],
+      onResponse: (request, reply, done) => {
+        record.answered(path, request, reply.statusCode, reply.elapsedTime);
+        done();
+      },
+      handler: async (request, reply) =>
+        accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
+    });
+  }
+  addHealth({ readiness: () => deps.readiness(), within, open, failed: record.failed });
+  let document: ReturnType<typeof encodeBody> | undefined;
+  open('/openapi.json', async (request, reply) => {
+    document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(operations, deps.version))));
+    return sendPublic(request, reply, await document);
+  });
+
+  const known = [
+    ...operations.map(({ path }) => ({ path, open: false })),
+    ...openPaths.map((path) => ({ path, open: true })),
+  ];
+  addElsewhere(app, { known, tokens, rateLimit, pressure, recorder: record });
+  return app;
+}
+
+function noSchemas(): never {
+  throw new Error('routes of this API have no schema for the framework to check');
+}
+
+function hasBadHost({ raw }: FastifyRequest): boolean {
+  const { host } = raw.headers;
+  if (host === undefined) return raw.httpVersionMajor === 1 && raw.httpVersionMinor === 1;
+  return host.includes(',');
+}

@@ -1,0 +1,99 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Grant } from '../domain/grant.ts';
+import { isWellFormedToken, type Scope } from '../domain/token.ts';
+import type { TokenReader } from '../snapshot/document/answer.ts';
+import { Problem, sendProblem } from './protocol/problem.ts';
+import type { RateLimit } from './protocol/rate-limit.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the request's token allows; undefined until it is verified, and where none is asked for. */
+    grant: Grant | undefined;
+  }
+}
+
+const CHALLENGE = 'Bearer realm="fleetbook"';
+
+export const UNAUTHENTICATED = new Problem(401, {
+  detail: 'Give a token in the Authorization header: Bearer fb_…',
+  headers: { 'www-authenticate': CHALLENGE },
+});
+
+/** The same for a malformed, unknown, expired and revoked token: the caller must not learn which. */
+export const INVALID_TOKEN = new Problem(401, {
+  detail: 'The token is not valid.',
+  headers: { 'www-authenticate': `${CHALLENGE}, error="invalid_token"` },
+});
+
+export function insufficientScope(scope: Scope): Problem {
+  return new Problem(403, {
+    type: 'urn:fleetbook:problem:insufficient-scope',
+    title: 'Insufficient scope',
+    detail: `The token lacks the scope ${scope}.`,
+    headers: { 'www-authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
+    members: { scope },
+  });
+}
+
+/** What follows `Bearer`, well formed or not; undefined without credentials of that scheme. */
+export function bearerToken(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (header.startsWith('Bearer fb_')) return header.slice(7);
+  const match = /^bearer(?: +|$)/i.exec(header);
+  return match ? header.slice(match[0].length) : undefined;
+}
+
+/** The problem with a request's token, if there is one; else its grant is attached. At once where memory knows it. */
+export type Guard = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Problem | undefined | Promise<Problem | undefined>;
+
+export interface GuardDeps {
+  readonly tokens: TokenReader;
+  readonly rateLimit?: RateLimit | undefined;
+}
+
+/** Lets a request pass only with a valid token, and, where one is named, its scope. */
+export function guard({ tokens, rateLimit }: GuardDeps, scope: Scope | undefined): Guard {
+  const lacking = scope && insufficientScope(scope);
+
+  function allow(request: FastifyRequest, grant: Grant): Problem | undefined {
+    request.grant = grant;
+    return scope && !grant.scopes.includes(scope) ? lacking : undefined;
+  }
+
+  async function lookUp(
+    token: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<Problem | undefined> {
+    const grant = await tokens.verify(token, request.ip);
+    if (grant === undefined) return INVALID_TOKEN;
+    const problem = allow(request, grant);
+    return (await rateLimit?.(request, reply)) ?? problem;
+  }
+
+  return (request, reply) => {
+    const token = bearerToken(request.headers.authorization);
+    if (token === undefined) return UNAUTHENTICATED;
+    // The hot path may have found it already.
+    const grant = rateLimit ? undefined : (request.grant ?? tokens.held?.(token));
+    if (grant) return allow(request, grant);
+    return isWellFormedToken(token) ? lookUp(token, request, reply) : INVALID_TOKEN;
+  };
+}
+
+/** The guard as a hook. It comes before everything that could tell something. */
+export function guardHook(check: Guard): onRequestHookHandler {
+  return (request, reply, done) => {
+    const answer = (problem: Problem | undefined) => {
+      if (problem) sendProblem(reply, problem);
+      else done();
+    };
+    const found = check(request, reply);
+    if (found instanceof Promise)
+      found.then(answer, (error: unknown) => done(error instanceof Error ? error : new Error(String(error))));
+    else answer(found);
+  };
+}

@@ -1,0 +1,129 @@
+/** The headers and the responses that `/openapi.json` has by name. Examples are what is really answered. */
+import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from './auth.ts';
+import { reference, references } from './openapi-schemas.ts';
+import { invalidParameter } from './protocol/parameters.ts';
+import {
+  INTERNAL_ERROR,
+  METHOD_NOT_ALLOWED,
+  NOT_ACCEPTABLE,
+  NOT_FOUND,
+  type Problem,
+  unavailable,
+} from './protocol/problem.ts';
+import { tooMany } from './protocol/rate-limit.ts';
+import { notReady } from './routes/health.ts';
+import { problemSchema, type Schema } from './schemas.ts';
+
+const REQUEST_ID = 'b9c1f0c2-7d0e-4b51-9a4f-0a4a2f3d6e11';
+
+const header = (description: string, example: string, required = true): Schema => ({
+  description,
+  required,
+  schema: { type: 'string' },
+  example,
+});
+
+export const HEADERS = {
+  ETag: header(
+    'Strong, of the content and its coding; equal whichever tier answered',
+    '"9Xk2mVfQb0c1Zt4yLr7pAw"',
+  ),
+  'Fleetbook-As-Of': header(
+    'When the data was last verified against its source',
+    '2026-03-01T04:17:02Z',
+    false,
+  ),
+  'Fleetbook-Currency': {
+    ...header('Currency of the prices, ISO 4217; absent before the first prices are there', 'USD', false),
+    schema: { type: 'string', pattern: '^[A-Z]{3}$' },
+  },
+  'Fleetbook-Tier': {
+    ...header('Which tier answered', 'memory'),
+    schema: { type: 'string', enum: ['memory', 'redis', 'postgres'] },
+  },
+  'X-Request-Id': header("The caller's where it is well formed, else made", REQUEST_ID),
+};
+
+/** A response that is one of these problems. */
+function problems(
+  description: string,
+  examples: Readonly<Record<string, Problem>>,
+  headers: Readonly<Record<string, Schema>> = {},
+): Schema {
+  const shown = Object.entries(examples).map(([name, problem]) => [
+    name,
+    { value: JSON.parse(problem.body(REQUEST_ID).toString()) as unknown },
+  ]);
+  return {
+    description,
+    headers: { ...headers, ...references('headers', ['X-Request-Id']) },
+    content: {
+      'application/problem+json': { schema: reference(problemSchema), examples: Object.fromEntries(shown) },
+    },
+  };
+}
+
+const challenge = (problem: Problem) =>
+  header('What to authenticate with', problem.headers['www-authenticate'] ?? '');
+const RETRY_AFTER = header('Seconds', '1');
+const LACKING = insufficientScope('clusters:read');
+
+export const RESPONSES = {
+  304: {
+    description: 'What `If-None-Match` names is current',
+    headers: references('headers', Object.keys(HEADERS)),
+  },
+  400: problems('A parameter is missing, repeated, or not what it must be; `parameter` names it', {
+    invalidParameter: invalidParameter('region', {
+      in: 'query',
+      expected: 'a positive 32-bit integer in decimal digits',
+    }),
+  }),
+  401: problems(
+    'No token, or one that is not valid',
+    { noToken: UNAUTHENTICATED, invalidToken: INVALID_TOKEN },
+    { 'WWW-Authenticate': challenge(INVALID_TOKEN) },
+  ),
+  403: problems(
+    'The token lacks the scope that `scope` names',
+    { insufficientScope: LACKING },
+    { 'WWW-Authenticate': challenge(LACKING) },
+  ),
+  404: problems('Nothing there that the token may read', { notFound: NOT_FOUND }),
+  405: problems(
+    'Another method than GET and HEAD',
+    { methodNotAllowed: METHOD_NOT_ALLOWED },
+    { Allow: header('The methods that are answered', METHOD_NOT_ALLOWED.headers.allow ?? '') },
+  ),
+  406: problems('`Accept` excludes JSON, or `Accept-Encoding` every coding', {
+    notAcceptable: NOT_ACCEPTABLE,
+  }),
+  429: problems(
+    'The token has made more requests than it may, where the operator has set a limit',
+    { tooManyRequests: tooMany(600, 21) },
+    {
+      'Retry-After': { ...RETRY_AFTER, example: '21' },
+      'RateLimit-Limit': header('Requests that the token may make in a minute', '600'),
+      'RateLimit-Remaining': header('How many of them are left', '0'),
+      'RateLimit-Reset': header('Seconds until they are counted anew', '21'),
+    },
+  ),
+  503: problems(
+    'Nothing fresh is to be had',
+    { unavailable: unavailable(1) },
+    { 'Retry-After': RETRY_AFTER },
+  ),
+  default: problems('Any other error', { internalError: INTERNAL_ERROR }),
+};
+
+/** Of `/readyz` alone. */
+export const NOT_READY = problems(
+  'Not ready; `checks` says what is missing',
+  { notReady: notReady({ catalogue: 'not published yet', cache: 'ok' }) },
+  { 'Retry-After': RETRY_AFTER },
+);
+
+/** These responses of an operation, by name. */
+export function responseReferences(statuses: readonly (keyof typeof RESPONSES)[]): Schema {
+  return references('responses', statuses.map(String));
+}

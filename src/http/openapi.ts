@@ -1,0 +1,158 @@
+/** `/openapi.json`: written out of the very operations that are routed. Pure. */
+
+import { HEADERS, NOT_READY, RESPONSES, responseReferences } from './openapi-responses.ts';
+import { NAMED, reference, references } from './openapi-schemas.ts';
+import type { Operation } from './operation.ts';
+import type { Parameter } from './protocol/parameters.ts';
+import type { Schema } from './schemas.ts';
+
+const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
+
+- HEAD answers as GET without the body; any other method: 405.
+- Prices are per minute, in the currency that the header \`Fleetbook-Currency\` names.
+- Every error is an RFC 9457 problem, \`application/problem+json\`.
+- Bodies come plain, in gzip or br; \`ETag\` and \`If-None-Match\` work across these.
+- Operations tagged *Extensions* are not part of the given contract.`;
+
+/** The OpenAPI 3.1 document. */
+export function openApiDocument(operations: readonly Operation[], version: string): Schema {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Fleetbook',
+      version,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ token: [] }],
+    tags: [
+      { name: 'Machines', description: 'What can be ordered today, and what it costs' },
+      { name: 'Clusters', description: "The organization's clusters" },
+      { name: 'Extensions', description: 'Operations beyond the given contract' },
+      { name: 'Health', description: 'For whoever keeps the process running; no token is asked for' },
+    ],
+    paths: {
+      ...Object.fromEntries(operations.map((operation) => [operation.path, { get: describe(operation) }])),
+      ...OPEN_PATHS,
+    },
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'Scopes: `machines:read`, `clusters:read`' },
+      },
+      schemas: Object.fromEntries([...NAMED].map(([schema, name]) => [name, schema])),
+      headers: HEADERS,
+      responses: RESPONSES,
+    },
+  };
+}
+
+function describe({ path, scope, parameters, doc }: Operation): Schema {
+  const subject = path.startsWith('/v1/clusters') ? 'Clusters' : 'Machines';
+  const named = Object.entries(parameters);
+  return {
+    operationId: doc.id,
+    summary: doc.summary,
+    description: `${doc.description}\n\nNeeds the scope \`${scope}\`.`,
+    tags: doc.extension ? [subject, 'Extensions'] : [subject],
+    ...(named.length > 0 && {
+      parameters: named.map(([name, parameter]) => describeParameter(name, parameter)),
+    }),
+    responses: {
+      200: {
+        description: doc.summary,
+        headers: references('headers', Object.keys(HEADERS)),
+        content: { 'application/json': { schema: named200(doc.answers), example: doc.example } },
+      },
+      ...responseReferences([
+        304,
+        ...(named.some(([, { schema }]) => schema.type === 'integer') ? ([400] as const) : []),
+        401,
+        403,
+        ...(path.includes('{') ? ([404] as const) : []),
+        405,
+        406,
+        429,
+        503,
+        'default',
+      ]),
+    },
+  };
+}
+
+function describeParameter(
+  name: string,
+  { in: where, description, schema, example }: Parameter<unknown>,
+): Schema {
+  return { name, in: where, required: true, description, schema, example };
+}
+
+/** A schema of the documents is referred to by its name. */
+function named200(schema: Schema): Schema {
+  const { items } = schema as { items?: Schema };
+  return items ? { ...schema, items: reference(items) } : reference(schema);
+}
+
+const status = (value: string, more: Readonly<Record<string, Schema>> = {}): Schema => ({
+  type: 'object',
+  required: ['status', ...Object.keys(more)],
+  additionalProperties: false,
+  properties: { status: { const: value }, ...more },
+});
+
+interface OpenPath {
+  readonly id: string;
+  readonly summary: string;
+  readonly answer: Schema;
+  readonly example?: unknown;
+  readonly responses?: Schema;
+}
+
+function openPath({ id, summary, answer, example, responses }: OpenPath): Schema {
+  return {
+    get: {
+      operationId: id,
+      summary,
+      tags: ['Health'],
+      security: [],
+      responses: {
+        200: {
+          description: summary,
+          headers: references('headers', ['X-Request-Id']),
+          content: { 'application/json': { schema: answer, ...(example ? { example } : {}) } },
+        },
+        ...responseReferences([405, 406]),
+        ...responses,
+        ...responseReferences(['default']),
+      },
+    },
+  };
+}
+
+const OPEN_PATHS = {
+  '/healthz': openPath({
+    id: 'getHealth',
+    summary: 'The process is alive',
+    answer: status('ok'),
+    example: { status: 'ok' },
+  }),
+  '/readyz': openPath({
+    id: 'getReadiness',
+    summary: 'Ready to answer; 503 with `checks` while not',
+    answer: status('ready', {
+      checks: {
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: 'By name: `ok`, or what is missing that the answers can do without',
+      },
+    }),
+    example: { status: 'ready', checks: { catalogue: 'ok', cache: 'ok' } },
+    responses: { 503: NOT_READY },
+  }),
+  '/openapi.json': openPath({
+    id: 'getOpenApi',
+    summary: 'This document',
+    answer: { type: 'object' },
+    responses: responseReferences([304, 503]),
+  }),
+};

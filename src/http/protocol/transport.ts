@@ -1,0 +1,102 @@
+/** Problems in what is not yet, or hardly, a request: Node would answer these itself, or not at all. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { NO_ROUTE, type Recorder } from '../record.ts';
+import { cutWhenIdle } from './connections.ts';
+import { STATUS_CODES } from './http.ts';
+import { METHOD_NOT_ALLOWED, type Problem, plainProblem } from './problem.ts';
+import { newRequestId, requestIdOf } from './request-id.ts';
+
+const BAD_REQUEST = plainProblem(400, 'This is not a well-formed HTTP/1.1 request.');
+const EXPECTATION_FAILED = plainProblem(417, 'No other expectation than 100-continue is known here.');
+
+/** By the code of Node's parser; every other one means that the request is malformed. */
+const PROBLEMS: Readonly<Record<string, Problem>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: plainProblem(408, 'The request took too long to arrive.'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: plainProblem(413, 'The chunk extensions of the body are too long.'),
+  HPE_HEADER_OVERFLOW: plainProblem(431, 'The request line and the header fields are too long together.'),
+  HPE_INVALID_VERSION: plainProblem(505, 'HTTP/1.1 is spoken here.'),
+};
+
+/** A request line that is well formed although Node does not know its method. */
+const REQUEST_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\s]+ HTTP\/1\.[01]\r?\n/;
+
+/** How long a refused client may take to read its answer before the connection is cut. */
+const LINGER_MS = 1000;
+
+export interface ClientError extends Error {
+  readonly code?: string;
+  readonly rawPacket?: unknown;
+}
+
+/** The `clientErrorHandler`: answers a broken request with a problem, and ends its connection. */
+export function clientErrorHandler(recorder: Recorder) {
+  return (error: ClientError, socket: Duplex): void => {
+    if (socket.destroyed || socket.writableEnded) return;
+    const problem = problemOf(error);
+    if (problem === undefined || !socket.writable || isAnswering(socket)) {
+      socket.destroy();
+      return;
+    }
+    const requestId = newRequestId();
+    refuse(socket, problem, requestId);
+    recorder.refused(NO_ROUTE, problem.status, requestId, error.code);
+  };
+}
+
+/** Answers what Node leaves to listeners, on pain of an empty answer or none: expectations and CONNECT. */
+export function answerOddRequests(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const requestId = requestIdOf(request);
+    const body = EXPECTATION_FAILED.body(requestId);
+    const headers = {
+      ...EXPECTATION_FAILED.headers,
+      'content-length': body.length,
+      'x-request-id': requestId,
+    };
+    cutWhenIdle(request, idleTimeoutMs);
+    response.writeHead(EXPECTATION_FAILED.status, headers).end(body);
+    recorder.refused(request.method ?? NO_ROUTE, EXPECTATION_FAILED.status, requestId, undefined);
+  });
+  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    const requestId = requestIdOf(request);
+    refuse(socket, METHOD_NOT_ALLOWED, requestId);
+    recorder.refused('CONNECT', METHOD_NOT_ALLOWED.status, requestId, undefined);
+  });
+}
+
+function problemOf({ code, rawPacket }: ClientError): Problem | undefined {
+  const known = PROBLEMS[code ?? ''];
+  if (known) return known;
+  // A method that exists nowhere is not allowed anywhere; a TLS greeting or garbage is no request.
+  if (code === 'HPE_INVALID_METHOD' && rawPacket instanceof Uint8Array) {
+    const start = Buffer.from(rawPacket.subarray(0, 65_536)).toString('latin1');
+    return REQUEST_LINE.test(start) ? METHOD_NOT_ALLOWED : BAD_REQUEST;
+  }
+  return code?.startsWith('HPE_') ? BAD_REQUEST : undefined;
+}
+
+/** True while a response is half-way out on this connection: nothing may be written into its middle. */
+function isAnswering(socket: Duplex): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage');
+  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true;
+}
+
+function refuse(socket: Duplex, problem: Problem, requestId: string): void {
+  const body = problem.body(requestId);
+  const headers = {
+    date: new Date().toUTCString(),
+    ...problem.headers,
+    'content-length': body.length,
+    'x-request-id': requestId,
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n`;
+  // The rest of the request is still read: closing over unread bytes resets the connection, and the answer is lost.
+  socket.end(Buffer.concat([Buffer.from(head, 'latin1'), body]));
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => clearTimeout(timer));
+}

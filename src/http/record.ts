@@ -1,0 +1,101 @@
+/** What is told of every request: one line in the log, and the facts behind the metrics. */
+import type { FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Tier } from '../snapshot/document/answer.ts';
+
+export interface RequestFacts {
+  /** The route's pattern, such as `/v1/machines/{id}`; `(none)` where no route is. Never a raw path. */
+  readonly route: string;
+  /** As Node parsed it; `(none)` for what was no HTTP request. */
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  /** The tier that answered, where one did. */
+  readonly tier: Tier | undefined;
+}
+
+export const NO_ROUTE = '(none)';
+
+export interface Recorder {
+  /** After a response, `ms` after its request: neither the query nor the path is told, only the route's pattern. */
+  answered(route: string, request: FastifyRequest, status: number, ms: number): void;
+  /** After an answer that was given without the framework, to what was hardly a request. */
+  refused(method: string, status: number, requestId: string, code: string | undefined): void;
+  /** An error that nobody expected; the client learns nothing of it but the request's id. */
+  failed(error: unknown, request: FastifyRequest): void;
+  /** A tier that did not answer. */
+  unavailable(error: Error, request: FastifyRequest): void;
+}
+
+export interface RecorderOptions {
+  readonly logger: Logger | false;
+  readonly observe: ((facts: RequestFacts) => void) | undefined;
+  /** The share of answers below status 400 that get a line, from 0 to 1; all others do. */
+  readonly logSuccesses: number;
+  /** Patterns of routes whose answers are told at debug, whatever they are: somebody asks every few seconds. */
+  readonly quiet: readonly string[];
+}
+
+export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptions): Recorder {
+  const isLogged = sampler(logSuccesses);
+  return {
+    answered(route, request, status, ms) {
+      const { tier, method, grant } = request;
+      observe?.({ route, method, status, seconds: ms / 1000, tier });
+      if (!logger || (status < 400 && !isLogged())) return;
+      const line = {
+        requestId: request.id,
+        method,
+        route,
+        status,
+        ms: Math.round(ms * 1000) / 1000,
+        ip: request.ip,
+        ...(tier && { tier }),
+        ...(grant && { token: grant.tokenId, organization: grant.organizationId }),
+      };
+      if (quiet.includes(route)) logger.debug(line, 'answered');
+      else logger.info(line, 'answered');
+    },
+    refused(method, status, requestId, code) {
+      observe?.({ route: NO_ROUTE, method, status, seconds: 0, tier: undefined });
+      if (logger) logger.info({ requestId, method, route: NO_ROUTE, status, code }, 'refused');
+    },
+    failed(error, request) {
+      if (logger) logger.error({ requestId: request.id, err: tellable(error) }, 'a request failed');
+    },
+    unavailable(error, request) {
+      if (logger) logger.warn({ requestId: request.id, reason: error.message }, 'no fresh answer');
+    },
+  };
+}
+
+/**
+ * Says yes with this probability each time, independently, as `Math.random() < share` would: but how many come until
+ * the next yes is drawn once for all of them.
+ */
+function sampler(share: number): () => boolean {
+  const draw = () => (share >= 1 ? 0 : Math.floor(Math.log(1 - Math.random()) / Math.log1p(-share)));
+  let left = share > 0 ? draw() : Number.POSITIVE_INFINITY;
+  return () => {
+    if (left > 0) {
+      left -= 1;
+      return false;
+    }
+    left = draw();
+    return true;
+  };
+}
+
+/**
+ * What may be logged of an error. Drizzle writes a query's parameters into its message, and with it into the stack:
+ * of such an error, and of whatever wraps it, only the cause is told.
+ */
+function tellable(error: unknown): Readonly<Record<string, unknown>> {
+  let told = error;
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if ('query' in each && 'params' in each) told = each.cause;
+  }
+  if (!(told instanceof Error)) return { name: 'Error', message: 'thrown without a cause that may be told' };
+  const code = 'code' in told ? { code: told.code } : {};
+  return { name: told.name, message: told.message, stack: told.stack, ...code };
+}

@@ -1,0 +1,71 @@
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { ClusterReader } from '../../snapshot/document/answer.ts';
+import { type Operation, operation } from '../operation.ts';
+import { slugParameter } from '../protocol/parameters.ts';
+import { clusterSchema } from '../schemas.ts';
+
+const EXAMPLE: ClusterDocument = {
+  name: 'Cluster Test',
+  slug: 'cluster-test',
+  region: { name: 'Ashburn, Virginia', code: 'us-east-1' },
+  provider: { id: 2, name: 'AWS' },
+  status: 'Active',
+  shards: 3,
+  replicas: 1,
+  user: { first_name: 'John', last_name: 'Doe' },
+  machine: { ram: 8, cpu: 2, id: 1, ram_unit: 'Binary' },
+  disks: [
+    {
+      type: { name: 'gp2', price: 0.00000000045, unit: 'Decimal' },
+      size: 150,
+      unit: 'GB',
+      autoscaling: false,
+    },
+  ],
+  created_at: '2022-02-14T10:11:26.567713',
+};
+
+/** The organization is the token's, and never anything that a request says. */
+export function clusterOperations(clusters: ClusterReader): Operation[] {
+  const { held } = clusters;
+  return [
+    operation({
+      path: '/v1/clusters',
+      scope: 'clusters:read',
+      parameters: {},
+      doc: {
+        id: 'listClusters',
+        summary: "Clusters of the token's organization",
+        description: 'Oldest first, then by slug. Empty where there is none.',
+        answers: { type: 'array', items: clusterSchema },
+        example: [EXAMPLE],
+        extension: false,
+      },
+      read: (_, { organizationId }) => clusters.clusters(organizationId),
+      shared: false,
+      memory: held && {
+        held: (_, { organizationId }) => held.clusters(organizationId),
+        remembering: held,
+      },
+    }),
+    operation({
+      path: '/v1/clusters/{slug}',
+      scope: 'clusters:read',
+      parameters: { slug: slugParameter },
+      doc: {
+        id: 'getCluster',
+        summary: "One cluster of the token's organization",
+        description: "404, one and the same, for a cluster of another organization and one that isn't there.",
+        answers: clusterSchema,
+        example: EXAMPLE,
+        extension: false,
+      },
+      read: ({ slug }, { organizationId }) => clusters.cluster(organizationId, slug),
+      shared: false,
+      memory: held && {
+        held: ({ slug }, { organizationId }) => held.cluster(organizationId, slug),
+        remembering: held,
+      },
+    }),
+  ];
+}

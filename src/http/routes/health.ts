@@ -1,0 +1,51 @@
+/** For whoever keeps the process running. No token is asked for, and nothing about the data is told. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { WithinTime } from '../protocol/deadline.ts';
+import { Problem, sendProblem } from '../protocol/problem.ts';
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** By name: `ok`, or what is missing. Everybody may read it. */
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+export interface HealthDeps {
+  readiness(): Promise<Readiness>;
+  readonly within: WithinTime;
+  open(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
+  /** Hears why readiness could not be found out. */
+  failed(error: unknown, request: FastifyRequest): void;
+}
+
+/** Asked every few seconds by whoever watches, and always answered. */
+export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
+
+const ALIVE = Buffer.from('{"status":"ok"}');
+
+export function addHealth({ readiness, within, open, failed }: HealthDeps): void {
+  open('/healthz', async (_, reply) => sendStatus(reply, ALIVE));
+
+  open('/readyz', async (request, reply) => {
+    const { ready, checks } = await within(readiness()).catch((error: unknown): Readiness => {
+      failed(error, request);
+      return { ready: false, checks: { readiness: 'could not be found out' } };
+    });
+    if (ready) return sendStatus(reply, Buffer.from(JSON.stringify({ status: 'ready', checks })));
+    return sendProblem(reply, notReady(checks));
+  });
+}
+
+function sendStatus(reply: FastifyReply, body: Buffer): FastifyReply {
+  return reply.header('content-type', 'application/json').header('cache-control', 'no-store').send(body);
+}
+
+export function notReady(checks: Readiness['checks']): Problem {
+  const missing = Object.keys(checks).filter((name) => checks[name] !== 'ok');
+  return new Problem(503, {
+    type: 'urn:fleetbook:problem:not-ready',
+    title: 'Not ready',
+    detail: `Not ready to answer: ${missing.join(', ') || 'starting'}.`,
+    headers: { 'retry-after': '1' },
+    members: { checks },
+  });
+}

@@ -1,0 +1,81 @@
+import type { MachineDocument } from '../../domain/machine.ts';
+import type { CatalogueReader } from '../../snapshot/document/answer.ts';
+import { type Operation, operation } from '../operation.ts';
+import { idParameter } from '../protocol/parameters.ts';
+import { machineSchema, priceSchema } from '../schemas.ts';
+
+const EXAMPLE: MachineDocument = {
+  id: 17,
+  name: 'cax11',
+  ram: 4,
+  cpu: 2,
+  price: 0.000103791666666667,
+  ram_unit: 'Decimal',
+  provider: { id: 5, name: 'Hetzner' },
+  region: { id: 3, name: 'Falkenstein', code: 'fsn1' },
+};
+const machineId = idParameter('path', 'Machine id', EXAMPLE.id);
+
+export function machineOperations(catalogue: CatalogueReader): Operation[] {
+  const { held } = catalogue;
+  return [
+    operation({
+      path: '/v1/machines',
+      scope: 'machines:read',
+      parameters: {
+        provider: idParameter('query', 'Provider id; `/v1/providers` lists them', EXAMPLE.provider.id),
+        region: idParameter('query', 'Region id; `/v1/providers` lists them', EXAMPLE.region.id),
+      },
+      doc: {
+        id: 'listMachines',
+        summary: 'Machines of a region',
+        description:
+          'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is.',
+        answers: { type: 'array', items: machineSchema },
+        example: [EXAMPLE],
+        extension: false,
+      },
+      read: ({ provider, region }) => catalogue.machines(provider, region),
+      shared: true,
+      memory: held && {
+        held: ({ provider, region }) => held.machines(provider, region),
+        remembering: held,
+      },
+    }),
+    operation({
+      path: '/v1/machines/{id}',
+      scope: 'machines:read',
+      parameters: { id: machineId },
+      doc: {
+        id: 'getMachine',
+        summary: 'One machine',
+        description: '404 for a machine that is not in the published catalogue.',
+        answers: machineSchema,
+        example: EXAMPLE,
+        extension: false,
+      },
+      read: ({ id }) => catalogue.machine(id),
+      shared: true,
+      memory: held && { held: ({ id }) => held.machine(id), remembering: held },
+    }),
+    operation({
+      path: '/v1/machines/{id}/prices',
+      scope: 'machines:read',
+      parameters: { id: machineId },
+      doc: {
+        id: 'listMachinePrices',
+        summary: 'Prices of a machine over time',
+        description:
+          'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue.',
+        answers: { type: 'array', items: priceSchema },
+        example: [
+          { price: EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
+          { price: 0.000099875, from: '2025-11-20T04:17:01.880127Z', to: '2026-03-01T04:17:02.114392Z' },
+        ],
+        extension: true,
+      },
+      read: ({ id }) => catalogue.machinePrices(id),
+      shared: true,
+    }),
+  ];
+}

@@ -1,0 +1,68 @@
+/** What no operation answers: other methods on its path, and paths that lead nowhere. */
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { type GuardDeps, guard } from '../auth.ts';
+import { METHODS } from '../protocol/http.ts';
+import { METHOD_NOT_ALLOWED, NOT_FOUND, sendProblem } from '../protocol/problem.ts';
+import { NO_ROUTE, type Recorder } from '../record.ts';
+
+export interface KnownPath {
+  /** As OpenAPI writes it. */
+  readonly path: string;
+  /** Whether it answers without a token. */
+  readonly open: boolean;
+}
+
+export interface ElsewhereDeps extends GuardDeps {
+  readonly known: readonly KnownPath[];
+  readonly recorder: Recorder;
+  /** Refuses a request that would have to wait. */
+  readonly pressure: onRequestHookHandler;
+}
+
+/**
+ * An ordinary route for every method and path that no other one takes. (The framework's own not-found handler would
+ * parse a body, and complain of it, before it is known who asks.)
+ */
+export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
+  const { known, pressure, recorder } = deps;
+  const patterns = known.map((each) => ({ ...each, pattern: pathPattern(each.path) }));
+  const find = (request: FastifyRequest) => {
+    const path = pathOf(request.raw.url ?? '');
+    return patterns.find(({ pattern }) => pattern.test(path));
+  };
+  const check = guard(deps, undefined);
+  for (const method of METHODS) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  }
+  app.route({
+    method: [...app.supportedMethods],
+    url: '*',
+    onRequest: [
+      pressure,
+      async (request, reply) => {
+        const found = find(request);
+        const problem = found?.open ? undefined : await check(request, reply);
+        return sendProblem(reply, problem ?? (found ? METHOD_NOT_ALLOWED : NOT_FOUND));
+      },
+    ],
+    onResponse(request, reply, done) {
+      recorder.answered(find(request)?.path ?? NO_ROUTE, request, reply.statusCode, reply.elapsedTime);
+      done();
+    },
+    handler: (_, reply) => sendProblem(reply, NOT_FOUND),
+  });
+}
+
+function pathPattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]*')}$`);
+}
+
+/** The path of a request target, decoded but for its slashes as the router does it. */
+function pathOf(url: string): string {
+  const path = url.replace(/^https?:\/\/[^/]*/i, '').replace(/[?#].*$/s, '');
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,32 @@
+import type { CatalogueReader } from '../../snapshot/document/answer.ts';
+import type { ProviderListing } from '../../snapshot/document/build.ts';
+import { type Operation, operation } from '../operation.ts';
+import { providerSchema } from '../schemas.ts';
+
+const EXAMPLE: ProviderListing = {
+  id: 5,
+  name: 'Hetzner',
+  regions: [{ id: 3, name: 'Falkenstein', code: 'fsn1' }],
+};
+
+export function providerOperations(catalogue: CatalogueReader): Operation[] {
+  const { held } = catalogue;
+  return [
+    operation({
+      path: '/v1/providers',
+      scope: 'machines:read',
+      parameters: {},
+      doc: {
+        id: 'listProviders',
+        summary: 'Providers and their regions',
+        description: 'The ids that `/v1/machines` asks for.',
+        answers: { type: 'array', items: providerSchema },
+        example: [EXAMPLE],
+        extension: true,
+      },
+      read: () => catalogue.providers(),
+      shared: true,
+      memory: held && { held: () => held.providers(), remembering: held },
+    }),
+  ];
+}

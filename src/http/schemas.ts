@@ -1,0 +1,131 @@
+/** The documents of the contract as JSON Schema; a field that the domain's type has not, or has more, fails to compile. */
+import type { ClusterDocument } from '../domain/cluster.ts';
+import type { MachineDocument } from '../domain/machine.ts';
+import type { ProviderListing } from '../snapshot/document/build.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Every property of T is required and there is no other. */
+function object<T>(properties: { readonly [K in keyof T]-?: Schema }): Schema {
+  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties };
+}
+
+const text = (description: string): Schema => ({ type: 'string', description });
+const count = (description: string): Schema => ({ type: 'integer', description });
+const id = (description: string): Schema => ({ type: 'integer', format: 'int32', minimum: 1, description });
+const pricePerMinute: Schema = {
+  type: 'number',
+  format: 'double',
+  description: 'Price per minute, in the currency that the header `Fleetbook-Currency` names',
+};
+const memoryUnit: Schema = {
+  type: 'string',
+  enum: ['Binary', 'Decimal'],
+  description: 'Binary: GiB and TiB; Decimal: GB and TB',
+};
+const provider = object<MachineDocument['provider']>({ id: id('Provider id'), name: text('Provider name') });
+const ram = count('Memory, a whole number of GiB or GB as `ram_unit` says');
+
+export const machineSchema: Schema = object<MachineDocument>({
+  id: id('Machine id, stable'),
+  name: text('Name, as the provider names it'),
+  ram,
+  cpu: count('Number of virtual CPUs'),
+  price: pricePerMinute,
+  ram_unit: memoryUnit,
+  provider,
+  region: object<MachineDocument['region']>({
+    id: id('Region id, stable'),
+    name: text('Region name'),
+    code: text('Region code, as the provider defines it'),
+  }),
+});
+
+export const clusterSchema: Schema = object<ClusterDocument>({
+  name: text('Cluster name'),
+  slug: text('Made from the name, unique within the organization'),
+  region: object<ClusterDocument['region']>({ name: text('Region name'), code: text('Region code') }),
+  provider,
+  status: text('Open-ended: Creating, Active, Stopped, …'),
+  shards: count('Number of shards'),
+  replicas: count('Number of replicas'),
+  user: object<ClusterDocument['user']>({ first_name: text('Creator'), last_name: text('Creator') }),
+  machine: object<ClusterDocument['machine']>({
+    ram,
+    cpu: count('Number of virtual CPUs'),
+    id: id('Machine id; it may be one that the catalogue leaves out'),
+    ram_unit: memoryUnit,
+  }),
+  disks: {
+    type: 'array',
+    items: object<ClusterDocument['disks'][number]>({
+      type: object<ClusterDocument['disks'][number]['type']>({
+        name: text('Disk type'),
+        price: pricePerMinute,
+        unit: memoryUnit,
+      }),
+      size: { type: 'number', format: 'double', description: 'Size in `unit`' },
+      unit: { type: 'string', enum: ['GB', 'TB', 'GiB', 'TiB'] },
+      autoscaling: { type: 'boolean' },
+    }),
+  },
+  created_at: {
+    type: 'string',
+    pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{6}$',
+    description: 'UTC, six fractional digits, no zone designator',
+  },
+});
+
+export const providerSchema: Schema = object<ProviderListing>({
+  id: id('Provider id, stable'),
+  name: text('Provider name'),
+  regions: {
+    type: 'array',
+    items: object<ProviderListing['regions'][number]>({
+      id: id('Region id, stable'),
+      name: text('Region name'),
+      code: text('Region code, as the provider defines it'),
+    }),
+  },
+});
+
+/** One price of a machine and the time for which it held. */
+interface PriceDocument {
+  price: number;
+  from: string;
+  to: string | null;
+}
+
+export const priceSchema: Schema = object<PriceDocument>({
+  price: pricePerMinute,
+  from: { type: 'string', format: 'date-time', description: 'First seen' },
+  to: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'Until when; null for the price of today',
+  },
+});
+
+/** RFC 9457. Types of our own add members. */
+export const problemSchema: Schema = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'instance'],
+  properties: {
+    type: {
+      type: 'string',
+      format: 'uri-reference',
+      description: '`about:blank` where the status says all, else a URN',
+    },
+    title: text('The same for every problem of the type'),
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: text('What is wrong and what would do'),
+    instance: text('Id of the request, as in the `x-request-id` header and in the log'),
+    parameter: text('Of `urn:fleetbook:problem:invalid-parameter`: the first parameter that does not do'),
+    scope: text('Of `urn:fleetbook:problem:insufficient-scope`: the scope that the token lacks'),
+    checks: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Of `urn:fleetbook:problem:not-ready`: each check and what it found',
+    },
+  },
+};

@@ -1,0 +1,148 @@
+/** Rows to document contents. Pure: the same rows give the same bytes in the publisher and in the reader. */
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { MachineDocument } from '../../domain/machine.ts';
+import type { Provenance } from './document.ts';
+import type { DocumentContent } from './format.ts';
+import type { DocumentName } from './keys.ts';
+
+/** A list of elements, each as JSON, with their keys, in the order in which they are shown. */
+function listContent(
+  name: DocumentName,
+  version: number,
+  elements: Iterable<Element>,
+  { sources, currency }: Provenance,
+): DocumentContent {
+  const index = new Map<string, readonly [number, number]>();
+  const parts: string[] = [];
+  let end = 1;
+  for (const [key, json] of elements) {
+    if (parts.length > 0) end += 1;
+    const start = end;
+    end += Buffer.byteLength(json);
+    index.set(key, [start, end]);
+    parts.push(json);
+  }
+  const body = Buffer.from(`[${parts.join(',')}]`);
+  return { name, version, body, index, sources: [...sources].sort(), currency };
+}
+
+export interface RegionHead {
+  readonly id: number;
+  readonly code: string;
+  readonly name: string;
+  readonly version: number;
+  readonly provider: { readonly id: number; readonly name: string };
+}
+
+export interface MachineRow {
+  readonly id: number;
+  readonly name: string;
+  readonly ram: number;
+  readonly cpu: number;
+  readonly price: number;
+  readonly ramUnit: MachineDocument['ram_unit'];
+}
+
+/** An element of a list as JSON, behind the key that the index has for it. */
+export type Element = readonly [key: string, json: string];
+
+/** What makes elements of the region's machines; the key is the machine's id. */
+export function machineElements(region: RegionHead): (row: MachineRow) => Element {
+  const where: Pick<MachineDocument, 'provider' | 'region'> = {
+    provider: { id: region.provider.id, name: region.provider.name },
+    region: { id: region.id, name: region.name, code: region.code },
+  };
+  // The same for thousands of machines: encoded once, and put behind what is each one's own.
+  const end = `,${JSON.stringify(where).slice(1)}`;
+  return ({ id, name, ram, cpu, price, ramUnit }) => {
+    const own: Omit<MachineDocument, keyof typeof where> = { id, name, ram, cpu, price, ram_unit: ramUnit };
+    return [String(id), JSON.stringify(own).slice(0, -1) + end];
+  };
+}
+
+/** The machines of one region, in the order of `rows`. */
+export function regionContent(
+  region: RegionHead,
+  rows: Iterable<MachineRow>,
+  provenance: Provenance,
+): DocumentContent {
+  return regionList(region, Iterator.from(rows).map(machineElements(region)), provenance);
+}
+
+/** The same of elements that were made before. */
+export function regionList(
+  region: RegionHead,
+  machines: Iterable<Element>,
+  provenance: Provenance,
+): DocumentContent {
+  return listContent({ kind: 'region', regionId: region.id }, region.version, machines, provenance);
+}
+
+/** The clusters of one organization, in the order given; the key is the slug. */
+export function clustersContent(
+  organizationId: number,
+  version: number,
+  clusters: readonly ClusterDocument[],
+  provenance: Provenance,
+): DocumentContent {
+  return listContent(
+    { kind: 'clusters', organizationId },
+    version,
+    clusters.map((cluster) => [cluster.slug, JSON.stringify(cluster)]),
+    provenance,
+  );
+}
+
+export interface ProviderListing {
+  readonly id: number;
+  readonly name: string;
+  readonly regions: readonly { readonly id: number; readonly name: string; readonly code: string }[];
+}
+
+/**
+ * Every provider with its regions; the key is `<provider id>/<region id>` and leads to the provider, so that a
+ * reader can tell without further I/O whether a region exists at a provider.
+ */
+export function providersContent(
+  version: number,
+  providers: readonly ProviderListing[],
+  provenance: Provenance,
+): DocumentContent {
+  const content = listContent(
+    { kind: 'providers' },
+    version,
+    providers.map((provider) => [String(provider.id), JSON.stringify(provider)]),
+    provenance,
+  );
+  const index = new Map<string, readonly [number, number]>();
+  for (const provider of providers) {
+    const place = content.index.get(String(provider.id));
+    if (place) for (const region of provider.regions) index.set(regionKey(provider.id, region.id), place);
+  }
+  return { ...content, index };
+}
+
+/** Key of a region in the index of the providers document. */
+export function regionKey(providerId: number, regionId: number): string {
+  return `${providerId}/${regionId}`;
+}
+
+/** What is kept about a token. A revoked one stays as a tombstone: a deletion could be undone by a late write-back. */
+export interface TokenRecord {
+  readonly id: number;
+  readonly organizationId: number;
+  readonly scopes: readonly string[];
+  /** Milliseconds since the epoch; null for a token that does not expire. */
+  readonly expiresAt: number | null;
+  readonly revoked: boolean;
+}
+
+export function tokenContent(hash: string, version: number, record: TokenRecord): DocumentContent {
+  return {
+    name: { kind: 'token', hash },
+    version,
+    body: Buffer.from(JSON.stringify(record)),
+    index: new Map(),
+    sources: [],
+  };
+}

@@ -1,0 +1,321 @@
+/**
+ * Reads one document's rows from Postgres. Each is one statement, or one transaction that is one, so that the
+ * version and the rows are of the same instant. Order and text are fixed in SQL: `COLLATE "C"`, explicit disk order,
+ * microseconds by to_char.
+ */
+
+import type { Sql } from '../../db/connect.ts';
+import type { ClusterDocument } from '../../domain/cluster.ts';
+import type { MemoryUnit } from '../../domain/memory.ts';
+import {
+  clustersContent,
+  type Element,
+  machineElements,
+  type ProviderListing,
+  providersContent,
+  type RegionHead,
+  regionList,
+  tokenContent,
+} from './build.ts';
+import type { Provenance } from './document.ts';
+import type { DocumentContent } from './format.ts';
+import type { DocumentName } from './keys.ts';
+
+/**
+ * The document as Postgres has it now; undefined when there is no such region, organization or token.
+ * @param machinesAtOnce how many machines are read at a stretch, with the event loop free in between: for whoever reads
+ *   one region after the other. All of them unless given: a round trip each is what a caller would wait for.
+ */
+export async function loadContent(
+  sql: Sql,
+  name: DocumentName,
+  machinesAtOnce?: number,
+): Promise<DocumentContent | undefined> {
+  switch (name.kind) {
+    case 'providers':
+      return loadProviders(sql);
+    case 'region':
+      return loadRegion(sql, name.regionId, machinesAtOnce);
+    case 'clusters':
+      return loadClusters(sql, name.organizationId);
+    case 'token':
+      return loadToken(sql, name.hash);
+  }
+}
+
+/** Only the version, to find out whether a copy is still good. */
+export async function loadVersion(sql: Sql, name: DocumentName): Promise<number | undefined> {
+  switch (name.kind) {
+    case 'providers': {
+      const rows = await sql<{ version: string }[]>`select providers_version as version from lineage`;
+      return numberOf(rows[0]?.version);
+    }
+    case 'region': {
+      const rows = await sql<{ version: string }[]>`
+        select version from regions where id = ${name.regionId} and organization_id is null`;
+      return numberOf(rows[0]?.version);
+    }
+    case 'clusters': {
+      const [, rows] = await sql.begin('read only', (tx) => [
+        tx`select set_config('app.org_id', ${String(name.organizationId)}, true)`,
+        tx<{ version: string }[]>`
+          select clusters_version as version from organizations where id = ${name.organizationId}`,
+      ]);
+      return numberOf(rows[0]?.version);
+    }
+    case 'token': {
+      const rows = await sql<{ version: string }[]>`
+        select version from authenticate_token(${Buffer.from(name.hash, 'hex')})`;
+      return numberOf(rows[0]?.version);
+    }
+  }
+}
+
+/** The currency is of the same instant as the rows, so that it is theirs. */
+function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
+  return { sources, currency: currency ?? undefined };
+}
+
+const numberOf = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : Number(text);
+
+async function loadRegion(
+  sql: Sql,
+  regionId: number,
+  machinesAtOnce: number | undefined,
+): Promise<DocumentContent | undefined> {
+  // What is the same for every machine stands in the first row alone: it would be most of what is read.
+  const query = sql<
+    {
+      head: (RegionHead & Provenance) | null;
+      id: number | null;
+      name: string;
+      ram: string;
+      cpu: number;
+      price: string;
+      ramUnit: MemoryUnit;
+    }[]
+  >`
+    select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
+        'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
+        'provider', json_build_object('id', p.id, 'name', p.name),
+        -- Named as in loadVerified.
+        'sources', coalesce(
+          (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
+           where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
+             and l.source_id is not null),
+          -- An empty list hangs on whoever says that it is empty.
+          (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
+          '[]'),
+        'currency', (select currency from lineage)) end as head,
+      m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit"
+    from regions r
+    join providers p on p.id = r.provider_id
+    left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
+    where r.id = ${regionId} and r.organization_id is null
+    order by m.price, m.id`;
+  const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
+  let head: (RegionHead & Provenance) | undefined;
+  let elementOf: ReturnType<typeof machineElements> | undefined;
+  const machines: Element[] = [];
+  for await (const rows of batches) {
+    head ??= rows[0]?.head ?? undefined;
+    // Without a row there is no region; one that has no machine has one row, without a machine.
+    if (!head) return undefined;
+    elementOf ??= machineElements(head);
+    for (const { id, name, ram, cpu, price, ramUnit } of rows) {
+      if (id !== null)
+        machines.push(elementOf({ id, name, ram: Number(ram), cpu, price: Number(price), ramUnit }));
+    }
+  }
+  return head && regionList(head, machines, provenanceOf(head.sources, head.currency));
+}
+
+async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
+  const rows = await sql<
+    { version: string; currency: string | null; providers: ProviderListing[]; sources: string[] }[]
+  >`
+    select l.providers_version as version, l.currency,
+      coalesce((
+        select json_agg(json_build_object('id', p.id, 'name', p.name, 'regions', (
+          select coalesce(json_agg(json_build_object('id', r.id, 'name', r.name, 'code', r.code)
+                                   order by r.code collate "C"), '[]')
+          from regions r where r.provider_id = p.id and ${isListed(sql)})) order by p.id)
+        from providers p
+        where p.listed and exists (select from regions r where r.provider_id = p.id and ${isListed(sql)})
+      ), '[]') as providers,
+      array(
+        select id from sources
+        where kind = 'catalogue' and verified_at is not null and retired_at is null order by id collate "C") as sources
+    from lineage l`;
+  const [row] = rows;
+  return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
+}
+
+/** A region that some source has read well, now or ever: of the others nobody knows what they have. */
+function isListed(sql: Sql) {
+  return sql`r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)`;
+}
+
+/** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
+async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
+  // The predicate is written out although row-level security, which reads app.org_id, would do: each holds alone.
+  const [, rows] = await sql.begin('read only', (tx) => [
+    tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
+    tx<
+      {
+        id: number;
+        version: string;
+        currency: string | null;
+        cluster: (ClusterDocument & { source: string }) | null;
+      }[]
+    >`
+      select o.id, o.clusters_version as version, (select currency from lineage) as currency,
+        case when c.id is not null then json_build_object(
+          'name', c.name, 'slug', c.slug,
+          'region', json_build_object('name', r.name, 'code', r.code),
+          'provider', json_build_object('id', p.id, 'name', p.name),
+          'status', c.status, 'shards', c.shards, 'replicas', c.replicas,
+          'user', json_build_object('first_name', u.first_name, 'last_name', u.last_name),
+          'machine', json_build_object('ram', ceil(m.ram), 'cpu', m.cpu, 'id', m.id, 'ram_unit', m.ram_unit),
+          'disks', (
+            select coalesce(json_agg(json_build_object(
+              'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
+              'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
+            from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
+            where d.organization_id = o.id and d.cluster_id = c.id),
+          'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'),
+          'source', c.source_id) end as cluster
+      from organizations o
+      left join clusters c on c.organization_id = o.id and c.retired_at is null and o.deleted_at is null
+      left join regions r on r.id = c.region_id
+      left join providers p on p.id = r.provider_id
+      left join users u on u.organization_id = c.organization_id and u.id = c.user_id
+      left join machines m on m.id = c.machine_id
+      where o.id = ${organizationId}
+      order by c.created_at, c.slug collate "C"`,
+  ]);
+  const [first] = rows;
+  if (!first) return undefined;
+  refuseAnother(first.id, organizationId);
+  const sources = new Set<string>();
+  const clusters: ClusterDocument[] = [];
+  for (const { cluster } of rows) {
+    if (!cluster) continue;
+    const { source, ...document } = cluster;
+    sources.add(source);
+    clusters.push(document);
+  }
+  const provenance = provenanceOf([...sources], first.currency);
+  return clustersContent(organizationId, Number(first.version), clusters, provenance);
+}
+
+/**
+ * What comes from Redis says in its envelope what it is; so do these rows, lest the answer to another question, on a
+ * connection that lost count, show one organization's data to another.
+ */
+function refuseAnother<T>(found: T, asked: T): void {
+  if (found !== asked) throw new Error('PostgreSQL answered another question than the one that was asked');
+}
+
+async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | undefined> {
+  const rows = await sql<
+    {
+      id: number;
+      organizationId: number;
+      scopes: string[];
+      expiresAt: Date | null;
+      revoked: boolean;
+      version: string;
+      hash: string;
+    }[]
+  >`
+    select id, organization_id as "organizationId", scopes, expires_at as "expiresAt", revoked, version,
+      encode(asked.hash, 'hex') as hash
+    from (select ${Buffer.from(hash, 'hex')}::bytea as hash) asked, authenticate_token(asked.hash)`;
+  const [row] = rows;
+  if (!row) return undefined;
+  refuseAnother(row.hash, hash);
+  return tokenContent(hash, Number(row.version), {
+    id: row.id,
+    organizationId: row.organizationId,
+    scopes: row.scopes,
+    expiresAt: row.expiresAt?.getTime() ?? null,
+    revoked: row.revoked,
+  });
+}
+
+/** The region of a listed machine; undefined for an id that no catalogue has given. */
+export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<number | undefined> {
+  const rows = await sql<{ regionId: number }[]>`
+    select m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
+    where m.id = ${machineId} and r.organization_id is null`;
+  return rows[0]?.regionId;
+}
+
+/** How many machines are published in each range of `size` ids, in batches. */
+export async function* loadMachineBuckets(
+  sql: Sql,
+  size: number,
+  batchSize: number,
+): AsyncGenerator<{ bucket: number; machines: number }[]> {
+  yield* sql<{ bucket: number; machines: number }[]>`
+    select m.id / ${size}::integer as bucket, count(*)::integer as machines
+    from machines m join regions r on r.id = m.region_id
+    where r.organization_id is null and m.excluded_reason is null and m.retired_at is null
+    group by 1`.cursor(batchSize);
+}
+
+/** Published machines with ids from `from` to below `to`, and their regions. */
+export async function loadMachinesOfBucket(
+  sql: Sql,
+  from: number,
+  to: number,
+): Promise<[machineId: number, regionId: number][]> {
+  const rows = await sql<{ id: number; regionId: number }[]>`
+    select m.id, m.region_id as "regionId" from machines m join regions r on r.id = m.region_id
+    where m.id >= ${from} and m.id < ${to} and r.organization_id is null and m.excluded_reason is null
+      and m.retired_at is null`;
+  return rows.map((row) => [row.id, row.regionId]);
+}
+
+/**
+ * How old the data is: source id → `<kind> <RFC 3339>`, and of catalogues `<source id>/<region id>` → the same. The kind
+ * of a source that was taken out of publication is `retired`.
+ */
+export async function loadVerified(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; stamp: string }[]>`
+    select id, case when retired_at is null then kind else 'retired' end || ' ' || ${timeText(sql)} as stamp
+    from sources where verified_at is not null
+    union all
+    select source_id || '/' || region_id, 'catalogue ' || ${timeText(sql)} from region_freshness`;
+  return new Map(rows.map((row) => [row.id, row.stamp]));
+}
+
+function timeText(sql: Sql) {
+  return sql`to_char(verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+export interface MachinePrices {
+  /** As the contract shows them, newest first. */
+  readonly rows: readonly { readonly price: number; readonly from: string; readonly to: string | null }[];
+  readonly currency: string | undefined;
+}
+
+/**
+ * The price history of one machine. A time at which it was withdrawn, since it was free of charge or had no exchange
+ * rate, is a gap: readers never see a price of 0.
+ */
+export async function loadMachinePrices(sql: Sql, machineId: number): Promise<MachinePrices> {
+  const rows = await sql<
+    { price: string | null; from: string; to: string | null; currency: string | null }[]
+  >`
+    select l.currency, p.price, to_char(p.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
+           to_char(p.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
+    from lineage l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
+    order by p.valid_from desc`;
+  return {
+    rows: rows.flatMap(({ price, from, to }) => (price === null ? [] : { price: Number(price), from, to })),
+    currency: rows[0]?.currency ?? undefined,
+  };
+}

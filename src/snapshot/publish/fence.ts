@@ -1,0 +1,105 @@
+/** The one way in which anything is written to the cache: newer versions only, announced in the same step. */
+import type { Redis, Result } from 'ioredis';
+import { FORMAT } from '../document/format.ts';
+import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
+
+/**
+ * KEYS document, revision · ARGV value, version, format, seconds to live ('' = for good), channel, document id
+ *
+ * Returns 1 when set, 0 when what is stored is as new or newer. An equal version that was written back with an
+ * expiry is made permanent by the publisher. A document of another format is replaced by the publisher alone: a
+ * reader of an older release must not overwrite what a newer one understands.
+ */
+const SET_IF_NEWER = `
+local head = redis.call('GETRANGE', KEYS[1], 0, 19)
+local permanent = ARGV[4] == ''
+if head ~= '' then
+  if string.sub(head, 1, 4) == ARGV[3] .. ' ' then
+    local stored = tonumber(string.sub(head, 5, 20))
+    if stored and stored >= tonumber(ARGV[2]) then
+      if permanent and stored == tonumber(ARGV[2]) then redis.call('PERSIST', KEYS[1]) end
+      return 0
+    end
+  elseif not permanent then
+    return 0
+  end
+end
+if permanent then
+  redis.call('SET', KEYS[1], ARGV[1])
+else
+  redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[4])
+end
+local revision = redis.call('INCR', KEYS[2])
+redis.call('PUBLISH', ARGV[5], revision .. ' ' .. ARGV[6] .. ' ' .. ARGV[2])
+return 1
+`;
+
+/**
+ * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. At the same time the greater
+ * text counts: a source that was retired stays so.
+ *
+ * Returns how many moved.
+ */
+const VERIFY_IF_LATER = `
+local function time(stamp) return string.match(stamp, ' (.*)$') or '' end
+local moved = 0
+for i = 1, #ARGV, 2 do
+  local stored = redis.call('HGET', KEYS[1], ARGV[i])
+  local stamp = ARGV[i + 1]
+  local isLater = not stored or time(stamp) > time(stored) or (time(stamp) == time(stored) and stamp > stored)
+  if isLater then
+    redis.call('HSET', KEYS[1], ARGV[i], stamp)
+    moved = moved + 1
+  end
+end
+return moved
+`;
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    fleetbookSetIfNewer(
+      document: string,
+      revision: string,
+      value: Buffer,
+      version: string,
+      format: string,
+      seconds: string,
+      channel: string,
+      id: string,
+    ): Result<number, Context>;
+    fleetbookVerifyIfLater(hash: string, ...fieldsAndStamps: string[]): Result<number, Context>;
+  }
+}
+
+/** Teaches a connection the scripts; call it once for each client. */
+export function withFence(redis: Redis): Redis {
+  redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
+  redis.defineCommand('fleetbookVerifyIfLater', { numberOfKeys: 1, lua: VERIFY_IF_LATER });
+  return redis;
+}
+
+/**
+ * Sets a document unless the cache holds one as new. `expireSeconds` is for write-backs by readers: after a flush
+ * the fence is empty, and what an old read left there must go away by itself.
+ * @returns true when it was set.
+ */
+export async function setIfNewer(
+  redis: Redis,
+  keys: CacheKeys,
+  name: DocumentName,
+  version: number,
+  value: Buffer,
+  expireSeconds?: number,
+): Promise<boolean> {
+  const set = await redis.fleetbookSetIfNewer(
+    keys.document(name),
+    keys.revision,
+    value,
+    String(version),
+    FORMAT,
+    expireSeconds === undefined ? '' : String(expireSeconds),
+    keys.published,
+    documentId(name),
+  );
+  return set === 1;
+}

@@ -1,0 +1,85 @@
+/** What follows from a restored database: a new lineage, and what the cache still knows of the old one's tokens. */
+import type { Redis } from 'ioredis';
+import type { Sql } from '../../db/connect.ts';
+import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/queries/lineage.ts';
+import type { TokenRecord } from '../document/build.ts';
+import { decodeDocument } from '../document/format.ts';
+import { CacheKeys } from '../document/keys.ts';
+
+export interface NewLineage {
+  readonly id: string;
+  /** Tokens that the backup held as good, and that had been revoked since. */
+  readonly revokedAgain: readonly NamedToken[];
+  /** Numbers of tokens that were made after the backup: nobody knows them now. */
+  readonly forgotten: readonly number[];
+}
+
+/** Seconds for which the old lineage's documents stay, for readers that cannot ask PostgreSQL which lineage is current. */
+const OLD_DOCUMENTS_S = 3600;
+/** Keys that Redis looks at in one step of a scan. */
+const SCANNED = 1000;
+
+/**
+ * Begins a new lineage. A token that the old one's documents name as revoked is revoked again first: a backup that is
+ * older than the revocation holds it as good. The old documents go away by themselves.
+ * @returns undefined when `old` is not the current lineage any more
+ * @throws what Postgres or Redis fails with; nothing has begun then, and it can be tried again
+ */
+export async function takeNewLineage(sql: Sql, redis: Redis, old: string): Promise<NewLineage | undefined> {
+  const revoked: NamedToken[] = [];
+  // A scan may name a key twice.
+  const forgotten = new Set<number>();
+  for await (const records of oldTokens(redis, new CacheKeys(old))) {
+    const gone = records.filter(({ record }) => record.revoked).map(({ hash }) => hash);
+    revoked.push(...(await revokeAgain(sql, gone)));
+    const unknown = new Set(
+      await unknownTokens(
+        sql,
+        records.map(({ hash }) => hash),
+      ),
+    );
+    for (const { hash, record } of records)
+      if (unknown.has(hash) && !record.revoked) forgotten.add(record.id);
+  }
+  const id = await beginLineage(sql, old);
+  if (id === undefined) return undefined;
+  const byId = (a: number, b: number) => a - b;
+  return {
+    id,
+    revokedAgain: revoked.sort((a, b) => byId(a.id, b.id)),
+    forgotten: [...forgotten].sort(byId),
+  };
+}
+
+interface OldToken {
+  readonly hash: string;
+  readonly record: TokenRecord;
+}
+
+/** The tokens of which the cache holds documents. Gives every key of the lineage an end. */
+async function* oldTokens(redis: Redis, keys: CacheKeys): AsyncGenerator<OldToken[]> {
+  const tokenPrefix = keys.document({ kind: 'token', hash: '' });
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.scan(cursor, 'MATCH', keys.all, 'COUNT', SCANNED);
+    cursor = next;
+    const pipeline = redis.pipeline();
+    for (const key of found) pipeline.expire(key, OLD_DOCUMENTS_S);
+    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+    const hashes = found.flatMap((key) =>
+      key.startsWith(tokenPrefix) ? [key.slice(tokenPrefix.length)] : [],
+    );
+    if (hashes.length > 0) yield await readTokens(redis, keys, hashes);
+  } while (cursor !== '0');
+}
+
+async function readTokens(redis: Redis, keys: CacheKeys, hashes: readonly string[]): Promise<OldToken[]> {
+  const names = hashes.map((hash) => ({ kind: 'token', hash }) as const);
+  const values = await redis.mgetBuffer(names.map((name) => keys.document(name)));
+  return names.flatMap((name, i) => {
+    const value = values[i];
+    const document = value ? decodeDocument(name, value) : undefined;
+    if (!document) return [];
+    return [{ hash: name.hash, record: JSON.parse(document.body.identity.toString()) as TokenRecord }];
+  });
+}

@@ -1,0 +1,110 @@
+import type { Logger } from 'pino';
+import type { Sql } from '../../db/connect.ts';
+import { Unavailable } from '../document/answer.ts';
+import { Breaker } from './breaker.ts';
+import { Gate, GateFull } from './semaphore.ts';
+
+export interface PostgresReadsOptions {
+  readonly sql: Sql;
+  readonly logger: Logger;
+  readonly now: () => number;
+  /** Reads at once; sixteen times as many may wait. */
+  readonly atOnce: number;
+  readonly deadlineMs: number;
+  /** Called when nothing is answered any more: the connections may lead nowhere, and new ones be well. */
+  readonly onHang?: (() => void) | undefined;
+  /** What an operator is told of a failure to reach or enter Postgres; undefined for other failures. */
+  readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
+}
+
+/** Reads in a row that got no answer in time. */
+const UNANSWERED_TO_HANG = 3;
+
+/**
+ * Every way to Postgres while serving: capped in number and in time, tried again where only the connection was cut,
+ * and given up for a moment while nothing answers, so that what memory has is not kept waiting by each request.
+ */
+export class PostgresReads {
+  readonly #sql: Sql;
+  readonly #logger: Logger;
+  readonly #gate: Gate;
+  readonly #breaker: Breaker;
+  readonly #onHang: () => void;
+  readonly #problemOf: (error: unknown) => string | undefined;
+  #unanswered = 0;
+
+  constructor(options: PostgresReadsOptions) {
+    this.#sql = options.sql;
+    this.#logger = options.logger;
+    this.#onHang = options.onHang ?? (() => {});
+    this.#problemOf = options.problemOf ?? (() => undefined);
+    this.#gate = new Gate({
+      atOnce: options.atOnce,
+      waitingAtMost: options.atOnce * 16,
+      deadlineMs: options.deadlineMs,
+    });
+    this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now: options.now });
+  }
+
+  /** @throws Unavailable when it fails, whatever the cause. */
+  async run<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    if (!this.#breaker.allows()) throw new Unavailable('PostgreSQL does not answer');
+    try {
+      const result = await this.#gate.run(() => this.#twice(read));
+      this.#breaker.succeeded();
+      this.#unanswered = 0;
+      return result;
+    } catch (error) {
+      if (error instanceof GateFull) throw error;
+      if (error instanceof Unavailable) this.#wasNotAnswered();
+      else this.#unanswered = 0;
+      if (saysNo(error)) this.#breaker.succeeded();
+      else this.#breaker.failed();
+      if (error instanceof Unavailable) throw error;
+      const why = this.#problemOf(error);
+      this.#logger.warn({ code: codeOf(error) }, `a read from PostgreSQL failed${why ? `: ${why}` : ''}`);
+      throw new Unavailable('neither the cache nor PostgreSQL answers', 1, { cause: error });
+    }
+  }
+
+  #wasNotAnswered(): void {
+    this.#unanswered += 1;
+    if (this.#unanswered < UNANSWERED_TO_HANG) return;
+    this.#unanswered = 0;
+    this.#onHang();
+  }
+
+  async #twice<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    try {
+      return await read(this.#sql);
+    } catch (error) {
+      if (!wasCut(error)) throw error;
+      return await read(this.#sql);
+    }
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
+/** A connection killed while busy fails its query, and the next one on it, although the server may be back. */
+function wasCut(error: unknown): boolean {
+  return [
+    'CONNECTION_CLOSED',
+    'CONNECTION_DESTROYED',
+    'EPIPE',
+    'CONNECTION_ENDED',
+    'ECONNRESET',
+    '57P01',
+  ].includes(codeOf(error) ?? '');
+}
+
+/** Postgres is there and refuses this one statement: an SQLSTATE that is not about connections or the server's state. */
+function saysNo(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    error.name === 'PostgresError' &&
+    !/^(08|53|55|57|58|XX)/.test(codeOf(error) ?? '08')
+  );
+}

@@ -1,0 +1,112 @@
+import { type Duplex, pipeline, Readable } from 'node:stream';
+import * as zlib from 'node:zlib';
+import { SourceError } from '../source.ts';
+
+/** What is asked for. */
+export const ACCEPTED_CODINGS = 'gzip, deflate, br';
+
+const CHUNK_BYTES = 64 * 1024;
+/** More than one at all is hardly ever seen. */
+const MOST_CODINGS = 3;
+
+/** What follows the end of a stream is an error, and not left aside as zlib does by itself. */
+const ONE_STREAM: zlib.ZlibOptions & zlib.BrotliOptions = {
+  chunkSize: CHUNK_BYTES,
+  rejectGarbageAfterEnd: true,
+};
+
+/** For each coding what decodes it, by the first byte of the body. All of them fail when the body ends early. */
+const DECODERS: Readonly<Record<string, (firstByte: number) => Duplex>> = {
+  // Gzip may come in several members; it refuses what is none by itself, but for zeros that fill up a block.
+  gzip: () => zlib.createGunzip({ chunkSize: CHUNK_BYTES }),
+  // RFC 9110 means deflate within zlib; some servers send it bare.
+  deflate: (firstByte) =>
+    (firstByte & 0x0f) === 8 ? zlib.createInflate(ONE_STREAM) : zlib.createInflateRaw(ONE_STREAM),
+  br: () => zlib.createBrotliDecompress(ONE_STREAM),
+  zstd: () => zlib.createZstdDecompress({ chunkSize: CHUNK_BYTES, rejectGarbageAfterEnd: true }),
+};
+
+/**
+ * A body without its codings, as it comes. It ends only where every coding says that it ends.
+ * @param contentEncoding the header of that name
+ * @throws SourceError `retry` for a body that breaks off, `invalid` for one that is broken or in a coding that is not
+ *   known; whatever `body` fails with
+ */
+export function decoded(
+  body: AsyncIterable<Uint8Array>,
+  contentEncoding: string | undefined,
+  where: string,
+): AsyncIterable<Uint8Array> {
+  const codings = (contentEncoding ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim().replace(/^x-/, ''))
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  const unknown = codings.find((coding) => !Object.hasOwn(DECODERS, coding));
+  if (unknown !== undefined || codings.length > MOST_CODINGS) {
+    const named = JSON.stringify((contentEncoding ?? '').slice(0, 40));
+    throw new SourceError(
+      'invalid',
+      `${where} answers in the content coding ${named}, which was not asked for and cannot be read`,
+    );
+  }
+  // The last one named was applied last.
+  return codings.reduceRight((from, coding) => decodedOnce(from, coding, where), body);
+}
+
+async function* decodedOnce(
+  body: AsyncIterable<Uint8Array>,
+  coding: string,
+  where: string,
+): AsyncGenerator<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]();
+  let failure: { readonly error: unknown } | undefined;
+  let decoder: Duplex | undefined;
+
+  /** The next piece that is not empty; undefined at the end. */
+  async function next(): Promise<Uint8Array | undefined> {
+    try {
+      for (;;) {
+        const { done, value } = await pieces.next();
+        if (done === true) return undefined;
+        if (value.byteLength > 0) return value;
+      }
+    } catch (error) {
+      failure = { error };
+      throw error;
+    }
+  }
+  async function* from(first: Uint8Array): AsyncGenerator<Uint8Array> {
+    yield first;
+    for (let piece = await next(); piece !== undefined; piece = await next()) yield piece;
+  }
+
+  try {
+    const first = await next();
+    if (first === undefined) throw breaksOff(where, coding);
+    decoder = DECODERS[coding]?.(first[0] ?? 0);
+    if (decoder === undefined) throw new TypeError(`no decoder for ${coding}`);
+    // Whatever either of them fails with is what reading the decoder fails with.
+    yield* pipeline(Readable.from(from(first), { objectMode: false }), decoder, () => {});
+  } catch (error) {
+    if (failure !== undefined) throw failure.error;
+    throw failureOfDecoder(error, where, coding);
+  } finally {
+    decoder?.destroy();
+    // Not waited for: it may be waiting for a piece itself, until who owns the body gives that up.
+    pieces.return?.()?.catch(() => {});
+  }
+}
+
+function failureOfDecoder(error: unknown, where: string, coding: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  if (code === undefined) return error;
+  if (code === 'Z_BUF_ERROR') return breaksOff(where, coding);
+  return new SourceError('invalid', `${where} answers a body that is no valid ${coding} (${code})`, {
+    cause: error,
+  });
+}
+
+function breaksOff(where: string, coding: string): SourceError {
+  return new SourceError('retry', `${where} answers a body in ${coding} that breaks off before its end`);
+}

@@ -1,0 +1,128 @@
+import { open, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type JsonRequest, SourceError, type SourceFailureKind, type SourceHttp } from '../source.ts';
+import { parseJson, readBytes, tooLarge } from './body.ts';
+import { pieces, silenceDeadline } from './stream.ts';
+
+export interface ReadingLimits {
+  /** For one whole answer, body included. */
+  readonly deadlineMs: number;
+  /** Of one answer, uncompressed. */
+  readonly maxBytes: number;
+  /** Of one streamed answer, uncompressed; 4 GiB when absent. */
+  readonly maxStreamBytes?: number;
+  /** Ends every request: the run that they belong to is over. */
+  readonly signal?: AbortSignal;
+}
+
+/** Several times the largest document that any provider has. */
+export const MOST_STREAM_BYTES = 4 * 1024 ** 3;
+
+const KINDS: Readonly<Record<string, SourceFailureKind>> = {
+  ENOENT: 'gone',
+  ENOTDIR: 'gone',
+  EACCES: 'misconfigured',
+  EPERM: 'misconfigured',
+};
+
+/**
+ * A source that is one file on this machine, under the same size caps and deadlines as one behind HTTP. Only the
+ * document itself (the path `''`) can be asked for. Its answer has no headers, a streamed one its length.
+ */
+export function openSourceFile(from: URL | string, options: ReadingLimits): SourceHttp {
+  const path = typeof from === 'string' ? resolve(from) : pathIn(from);
+  const url = pathToFileURL(path);
+  const noAddress = () =>
+    new SourceError(
+      'misconfigured',
+      `${path} is a path; this source's URL must start with http:// or https://`,
+    );
+
+  /** Runs one reading under what ends it, and gives its failure the meaning that it has. */
+  function reading(below: string, request: JsonRequest, deadline: AbortSignal) {
+    if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
+    const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
+    const failed = (error: unknown): unknown => {
+      if (error instanceof SourceError) return error;
+      for (const { aborted, reason } of ended) if (aborted) return reason;
+      if (deadline.aborted)
+        return new SourceError('retry', `${path} was not read within ${options.deadlineMs} ms`);
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+      const cannot = `the file ${path} cannot be read (${code})`;
+      return new SourceError(KINDS[code] ?? 'retry', cannot, { cause: error });
+    };
+    return { signal: AbortSignal.any([deadline, ...ended]), failed };
+  }
+
+  const source: Pick<SourceHttp, 'base' | 'hasCredentials' | 'at' | 'json' | 'stream'> = {
+    base: url,
+    hasCredentials: false,
+    at() {
+      throw noAddress();
+    },
+    async json(below, schema, request = {}) {
+      const { signal, failed } = reading(below, request, AbortSignal.timeout(options.deadlineMs));
+      try {
+        await sizeOf(path, options.maxBytes, signal);
+        const bytes = await readBytes(contentOf(path, signal), options.maxBytes, path);
+        return { data: parseJson(bytes, schema, path), headers: new Headers(), url };
+      } catch (error) {
+        throw failed(error);
+      }
+    },
+    async stream(below, request = {}) {
+      const silence = silenceDeadline(options.deadlineMs);
+      const { signal, failed } = reading(below, request, silence.signal);
+      const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
+      try {
+        const size = await silence.during(sizeOf(path, maxBytes, signal));
+        const content = ReadableStream.from(contentOf(path, signal));
+        return {
+          body: pieces(content, { silence, maxBytes, where: path, failed }),
+          headers: new Headers({ 'content-length': String(size) }),
+          url,
+        };
+      } catch (error) {
+        throw failed(error);
+      }
+    },
+  };
+  // A file on this machine costs nothing to read again.
+  return { ...source, jsonIfModified: source.json, streamIfModified: source.stream };
+}
+
+/** Before it is opened: opening a pipe would wait for its writer, which no signal ends. */
+async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Promise<number> {
+  signal.throwIfAborted();
+  const stats = await stat(path);
+  if (!stats.isFile())
+    throw new SourceError('misconfigured', `${path} is no file; give the path of a document`);
+  if (stats.size > maxBytes) throw tooLarge(maxBytes, path);
+  return stats.size;
+}
+
+/**
+ * Opened when its first piece is asked for, closed however the reading ends. One that is written meanwhile may be half
+ * of what it is to be; one that another file replaces is read as it was.
+ */
+async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  await using file = await open(path, 'r');
+  const before = await file.stat();
+  yield* file.createReadStream({ signal, autoClose: false });
+  const after = await file.stat();
+  if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) {
+    throw new SourceError(
+      'retry',
+      `${path} was changed while it was read; replace a file by renaming a new one over it`,
+    );
+  }
+}
+
+function pathIn(url: URL): string {
+  try {
+    return fileURLToPath(url);
+  } catch (cause) {
+    throw new SourceError('misconfigured', "the source's file: URL names no path on this machine", { cause });
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What Google bills for a machine: so much for each core and each GiB of its family, in its region.
+ *
+ * Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
+ */
+import Big from 'big.js';
+import { z } from 'zod';
+import { isPositive } from '../../../domain/price.ts';
+import { nothingListed } from '../../http/listing.ts';
+import { pagesByToken } from '../../http/page-tokens.ts';
+import { countOrNone, label } from '../../schema/fields.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
+import type { RejectedRow, SourceHttp } from '../../source.ts';
+
+/** The SKUs of Compute Engine. */
+export const SKUS = '/v1/services/6F81-5844-456A/skus';
+
+const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string().optional() });
+const Sku = z.object({
+  description: z.string(),
+  category: z.object({ usageType: z.string() }),
+  serviceRegions: z.array(label),
+});
+const UnitPrice = z
+  .object({
+    currencyCode: z.literal('USD', { error: 'must be USD, as asked for' }),
+    units: z.string().regex(/^\d{1,9}$/, { error: 'must be a whole amount, 0 or above' }),
+    nanos: countOrNone.refine((nanos) => nanos < 1e9, { error: 'must be less than a whole unit' }),
+  })
+  .transform(({ units, nanos }) => new Big(`${units}.${String(nanos).padStart(9, '0')}`).toFixed());
+const pricedBy = (usageUnit: string) => {
+  const unit = z.literal(usageUnit, { error: `must be ${usageUnit}` });
+  const rates = z.array(z.object({ unitPrice: UnitPrice })).min(1);
+  const pricingExpression = z.object({ usageUnit: unit, tieredRates: rates });
+  return z.object({ pricingInfo: z.array(z.object({ pricingExpression })).min(1) });
+};
+type Component = 'core' | 'ram' | 'machine';
+const PRICED = { core: pricedBy('h'), ram: pricedBy('GiBy.h'), machine: pricedBy('h') };
+
+/** Parts of predefined machines: those of custom ones, sole tenancy, reservations and commitments read otherwise. */
+const OF_FAMILY =
+  /^([A-Z]\d+[A-Z]?)(?: AMD| Arm| Predefined| Memory-optimized)? Instance (Core|Ram)(?: running)?(?: in .+)?$/i;
+const OF_OLD_FAMILY =
+  /^(Compute optimized|Memory-optimized)(?: Instance)? (Core|Ram)(?: running)?(?: in .+)?$/i;
+const OLD_FAMILIES: Readonly<Record<string, string>> = {
+  'compute optimized': 'c2',
+  'memory-optimized': 'm1',
+};
+/** Machines that are billed whole. */
+const OF_MACHINE: readonly (readonly [RegExp, string])[] = [
+  [/^Micro Instance with burstable CPU(?: running)?(?: in .+)?$/i, 'f1-micro'],
+  [/^Small Instance with 1 VCPU(?: running)?(?: in .+)?$/i, 'g1-small'],
+];
+/** How much of a core a shared-core machine is billed for. Source: https://cloud.google.com/compute/vm-instance-pricing. */
+const BILLED_CORES: Readonly<Record<string, string>> = {
+  'e2-micro': '0.25',
+  'e2-small': '0.5',
+  'e2-medium': '1',
+};
+/** Types that do not cost what the cores and the memory of their family do. */
+const OWN_RATES = /^(a3-(mega|ultra|edge)gpu|m2-|m4-ultramem-224$|n1-(mega|ultra)mem|x4-)/;
+
+/** What has to be known of a machine type to price it. */
+export interface BilledType {
+  readonly name: string;
+  readonly guestCpus: number;
+  readonly memoryMb: number;
+}
+
+export interface GcpRates {
+  /** Dollars an hour, exactly; zero as soon as one part is, so that half a price is never published. */
+  hourly(type: BilledType, regionCode: string): Row<string>;
+  /** Why no price can be computed for a type, in whatever region; undefined when there is no such reason. */
+  unpriced(name: string, isShared: boolean): string | undefined;
+}
+
+/** Reads every SKU; those that cannot even be told apart come back as rejected rows. */
+export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, GcpRates> {
+  /** By family (or the name of a machine that is billed whole), component and region. */
+  const rates = new Map<string, Row<string>>();
+  const families = new Set<string>();
+  let listed = 0;
+  for await (const { skus } of pagesByToken(http, SKUS, SkuPage, { currencyCode: 'USD', pageSize: 5000 })) {
+    for (const row of skus) {
+      listed += 1;
+      const id = labelIn(row, 'skuId') ?? `SKU ${listed}`;
+      const { value: sku, reason } = readRow(Sku, row);
+      if (sku === undefined) yield rejectedRow(id, reason, {});
+      const of = sku?.category.usageType === 'OnDemand' ? componentOf(sku.description) : undefined;
+      if (sku === undefined || of === undefined) continue;
+      families.add(of.family);
+      const price = priceOf(of.component, row);
+      const rate = price.value === undefined ? { reason: `SKU ${id}: ${price.reason}` } : price;
+      for (const regionCode of sku.serviceRegions) {
+        const key = keyOf(of.family, of.component, regionCode);
+        rates.set(key, agreed(rates.get(key) ?? rate, rate));
+      }
+    }
+  }
+  if (listed === 0) throw nothingListed(`${SKUS}: skus`);
+  return {
+    hourly: (type, regionCode) => hourly(type, regionCode, rates),
+    unpriced: (name, isShared) => unpriced(name, isShared, families),
+  };
+}
+
+/** What an on-demand SKU prices; undefined for all that is no part of a predefined machine. */
+function componentOf(description: string): { family: string; component: Component } | undefined {
+  const machine = OF_MACHINE.find(([pattern]) => pattern.test(description))?.[1];
+  if (machine !== undefined) return { family: machine, component: 'machine' };
+  const found = OF_FAMILY.exec(description) ?? OF_OLD_FAMILY.exec(description);
+  const [named, part] = [found?.[1]?.toLowerCase(), found?.[2]?.toLowerCase()];
+  if (named === undefined) return undefined;
+  return { family: OLD_FAMILIES[named] ?? named, component: part === 'core' ? 'core' : 'ram' };
+}
+
+/** The latest price; of its tiers the first that is not free. */
+function priceOf(component: Component, row: unknown): Row<string> {
+  const { value, reason } = readRow(PRICED[component], row);
+  if (value === undefined) return { reason };
+  const tiers = value.pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
+  return { value: tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0' };
+}
+
+/** Of two SKUs for the same. */
+function agreed(one: Row<string>, other: Row<string>): Row<string> {
+  if (one.value === undefined) return one;
+  if (other.value === undefined || one.value === other.value) return other;
+  return { reason: `SKUs disagree about its price: ${one.value} and ${other.value}` };
+}
+
+function keyOf(family: string, component: Component, regionCode: string): string {
+  return JSON.stringify([family, component, regionCode]);
+}
+
+function familyOf(name: string): string {
+  return name.split('-')[0] ?? name;
+}
+
+function unpriced(name: string, isShared: boolean, families: ReadonlySet<string>): string | undefined {
+  if (families.has(name)) return undefined;
+  if (OWN_RATES.test(name)) return 'is billed at rates of its own, not at those of its family';
+  if (isShared && BILLED_CORES[name] === undefined)
+    return 'is shared-core, and how much of a core it is billed for is not known';
+  if (families.has(familyOf(name))) return undefined;
+  return `no SKU prices the cores and the memory of the family ${familyOf(name)}`;
+}
+
+function hourly(
+  { name, guestCpus, memoryMb }: BilledType,
+  regionCode: string,
+  rates: ReadonlyMap<string, Row<string>>,
+): Row<string> {
+  const rateOf = (component: Component): Row<string> =>
+    rates.get(keyOf(familyOf(name), component, regionCode)) ?? {
+      reason: `no SKU prices the ${component} of ${name} in ${regionCode}`,
+    };
+  const whole = rates.get(keyOf(name, 'machine', regionCode));
+  if (whole !== undefined) return whole;
+  const [core, ram] = [rateOf('core'), rateOf('ram')];
+  if (core.value === undefined) return core;
+  if (ram.value === undefined) return ram;
+  if (!isPositive(core.value) || !isPositive(ram.value)) return { value: '0' };
+  const cores = new Big(core.value).times(BILLED_CORES[name] ?? guestCpus);
+  // A 1024th adds ten decimal places to nine: nothing is rounded.
+  return { value: cores.plus(new Big(ram.value).times(memoryMb).div(1024)).toFixed() };
+}

@@ -1,0 +1,146 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { approveHeld } from '../../src/app/run-source.ts';
+import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
+import { decide, pendingBatches, supersedeHeld } from '../../src/db/queries/held.ts';
+import { untilWaiting } from '../support/waiting.ts';
+import { cluster } from '../sync/cluster-rows.ts';
+import { OPERATOR, offers, openScene, region, type Scene } from '../sync/scene.ts';
+
+const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
+
+let scene: Scene;
+let config: Config;
+let linode: SourceConfig;
+beforeAll(async () => {
+  scene = await openScene();
+  config = readConfig({
+    DATABASE_URL: scene.db.url,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    LINODE_URL: 'http://127.0.0.1:1',
+    CLUSTERS_URL: 'http://127.0.0.1:1',
+  });
+  linode = config.sources.find(({ id }) => id === 'linode') ?? expect.unreachable('it is configured');
+  return () => scene[Symbol.asyncDispose]();
+});
+beforeEach(() => scene.reset());
+
+describe('an operator who approves a held batch', () => {
+  /** Ten machines are known, and a batch with half of them is held. */
+  async function heldBatch(): Promise<number> {
+    await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
+    await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
+    const [batch] = await pendingBatches(scene.store.sql);
+    return batch?.id ?? expect.unreachable('it is held');
+  }
+  const approve = (batch: number) => approveHeld(config, scene.store, linode, batch, OPERATOR);
+  const known = async () => (await scene.sql`select from machines where retired_at is null`).count;
+  const statuses = async () =>
+    (await scene.sql<{ status: string }[]>`select status from held_batches order by id`).map(
+      ({ status }) => status,
+    );
+
+  it('has it stored, and it is held no more', async () => {
+    const batch = await heldBatch();
+    expect(await approve(batch)).toMatchObject({ outcome: 'changed', counts: { seen: 5, retired: 5 } });
+    expect([await known(), await statuses()]).toEqual([5, ['approved']]);
+    // What was before is kept until the next run.
+    await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
+    expect((await scene.sql`select from held_items`).count).toBe(0);
+  });
+
+  const ages = () => scene.sql`
+    select f.source_id || ' ' || r.code as of, f.verified_at::text as at
+    from region_freshness f join regions r on r.id = f.region_id
+    union all select id, verified_at::text from sources order by 1`;
+
+  it('makes its data no younger than its reading, and unread regions no younger at all', async () => {
+    const whole = ['a', 'b'].flatMap((code) => [region(code), ...offers(code, 10)]);
+    await scene.catalogue(whole, LINODE);
+    const unread = { kind: 'unread', regionCode: 'b', reason: 'b answers 500' } as const;
+    await scene.catalogue([region('a'), ...offers('a', 2), region('b'), unread], LINODE);
+    const [batch] = await pendingBatches(scene.store.sql);
+    expect(await approve(batch?.id ?? 0)).toMatchObject({
+      outcome: 'changed',
+      counts: { seen: 3, retired: 8, rejected: 1 },
+    });
+    expect(await ages()).toEqual([
+      { of: 'linode', at: '2026-01-01 02:00:00+00' },
+      { of: 'linode a', at: '2026-01-01 02:00:00+00' },
+      { of: 'linode b', at: '2026-01-01 01:00:00+00' },
+    ]);
+    expect(await scene.sql`select row_key, code, region_code from quarantined_rows`).toEqual([
+      { row_key: 'b', code: 'unread_region', region_code: 'b' },
+    ]);
+  });
+
+  it('stamps a region that had not changed, as the held batch had found', async () => {
+    const version = { url: 'http://upstream/a', etag: '"1"' };
+    await scene.catalogue([region('a'), ...offers('a', 3), region('b'), ...offers('b', 10)], LINODE);
+    await scene.catalogue(
+      [{ kind: 'unmodified', version, regionCode: 'a' }, region('b'), ...offers('b', 2)],
+      LINODE,
+    );
+    const [batch] = await pendingBatches(scene.store.sql);
+    expect(await approve(batch?.id ?? 0)).toMatchObject({ outcome: 'changed', counts: { retired: 8 } });
+    expect(await ages()).toEqual(
+      ['linode', 'linode a', 'linode b'].map((of) => ({ of, at: '2026-01-01 02:00:00+00' })),
+    );
+  });
+
+  it('does not take back what is younger by now', async () => {
+    const batch = await heldBatch();
+    const later = '2026-01-01 05:00:00+00';
+    await scene.sql`update sources set verified_at = ${later}`;
+    await scene.sql`update region_freshness set verified_at = ${later}`;
+    await approve(batch);
+    expect(await ages()).toEqual(['linode', 'linode a'].map((of) => ({ of, at: later })));
+  });
+
+  it('makes clusters no younger than their reading', async () => {
+    await scene.organization('org');
+    const source = { source: 'clusters' };
+    const all = Array.from({ length: 10 }, (_, i) => cluster(`c${i}`));
+    await scene.clusters(all, source);
+    await scene.clusters(all.slice(0, 5), source);
+    const [batch] = await pendingBatches(scene.store.sql);
+    const plane = config.sources.find(({ kind }) => kind === 'clusters') ?? expect.unreachable();
+    expect(await approveHeld(config, scene.store, plane, batch?.id ?? 0, OPERATOR)).toMatchObject({
+      outcome: 'changed',
+      counts: { retired: 5 },
+    });
+    expect(await ages()).toEqual([{ of: 'clusters', at: '2026-01-01 02:00:00+00' }]);
+  });
+
+  it('changes nothing when a sync that is just being stored takes its place', async () => {
+    const batch = await heldBatch();
+    await using sync = scene.store.session();
+    await sync.sql`begin`;
+    await sync.sql`select from sources where id = 'linode' for update`;
+    await supersedeHeld(sync.sql, 'linode');
+    const approved = approve(batch);
+    await untilWaiting(scene.sql, 1);
+    await sync.sql`commit`;
+    expect(await approved).toMatchObject({ outcome: 'superseded' });
+    expect([await known(), await statuses()]).toEqual([10, ['superseded']]);
+  });
+
+  it('changes nothing when another operator rejects it meanwhile', async () => {
+    const batch = await heldBatch();
+    await using other = scene.store.session();
+    await other.sql`begin`;
+    expect(await decide(other.sql, batch, 'rejected', OPERATOR)).toBe(true);
+    const approved = approve(batch);
+    await untilWaiting(scene.sql, 1);
+    await other.sql`commit`;
+    expect(await approved).toMatchObject({ outcome: 'superseded' });
+    expect([await known(), await statuses()]).toEqual([10, ['rejected']]);
+  });
+
+  it('changes nothing the second time', async () => {
+    const batch = await heldBatch();
+    await approve(batch);
+    const before = await scene.rows('machines', 'regions', 'held_batches');
+    expect(await approve(batch)).toMatchObject({ outcome: 'superseded' });
+    expect(await scene.rows('machines', 'regions', 'held_batches')).toEqual(before);
+  });
+});

@@ -1,0 +1,113 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { describe, expect, it, vi } from 'vitest';
+import { readableLine } from '../../src/app/log-line.ts';
+import { onPath } from '../../src/processes/on-path.ts';
+import { needs } from '../support/needs.ts';
+
+const PLAIN = { colours: false, stacks: false };
+const ENTRY = { time: '2026-11-21T16:13:30.222Z', pid: 29452, name: 'serve' };
+
+const line = (fields: object, style = PLAIN) => readableLine(JSON.stringify({ ...ENTRY, ...fields }), style);
+
+describe('a log entry on a terminal', () => {
+  it('is one line: the time of day there, which process, level, message and fields', () => {
+    vi.stubEnv('TZ', 'Asia/Kolkata');
+    const told = line({ level: 40, why: 'the subscription was cut', tries: 3, msg: 'the link is down' });
+    vi.unstubAllEnvs();
+    expect(told).toBe(
+      '21:43:30 serve[29452] warn  the link is down (why="the subscription was cut" tries=3)\n',
+    );
+  });
+
+  it('says what an error says, once, without its stack', () => {
+    const err = {
+      type: 'Error',
+      message: 'connect ECONNREFUSED',
+      stack: 'Error: …\n    at x.ts:1',
+      code: 'E1',
+    };
+    expect(line({ level: 50, err, msg: 'not published' })).toMatch(
+      /error not published: connect ECONNREFUSED \(code=E1\)\n$/,
+    );
+    expect(line({ level: 50, err, msg: err.message })).toMatch(/error connect ECONNREFUSED \(code=E1\)\n$/);
+    expect(line({ level: 50, err: 'no error', msg: 'it failed' })).toMatch(/error it failed: no error\n$/);
+  });
+
+  it('says where an error comes from when it is a mistake in the program, or when it is asked to', () => {
+    const stack = 'TypeError: x is not a function\n    at one (a.ts:1:2)\n    at two (b.ts:3:4)';
+    const err = { type: 'TypeError', message: 'x is not a function', stack };
+    const places = /: x is not a function\n {2}at one \(a\.ts:1:2\)\n {2}at two \(b\.ts:3:4\)\n$/;
+    expect(line({ level: 50, err, msg: 'a request failed' })).toMatch(places);
+    const { type: _, ...nameless } = err;
+    expect(line({ level: 50, err: { ...nameless, name: 'TypeError' }, msg: 'it failed' })).toMatch(places);
+    const other = { level: 50, err: { ...err, type: 'Error' }, msg: 'a request failed' };
+    expect(line(other)).not.toMatch(places);
+    expect(line(other, { ...PLAIN, stacks: true })).toMatch(places);
+  });
+
+  it('shows broken guards by their sentences, and other values as JavaScript would', () => {
+    const broken = [
+      { guard: 'removed', limit: 0.2, found: 0.5, detail: '5 of 10 machines would be removed' },
+      { guard: 'priced', limit: 3, found: 9, detail: 'a price would rise 9-fold' },
+    ];
+    expect(line({ level: 40, sourceId: 'linode', broken, msg: 'held' })).toMatch(
+      / warn {2}held \(sourceId=linode broken="5 of 10 machines would be removed; a price would rise 9-fold"\)\n$/,
+    );
+    expect(line({ level: 40, document: { kind: 'region', regionId: 3 }, none: null, msg: 'lost' })).toMatch(
+      /lost \(document=\{ kind: 'region', regionId: 3 \} none=null\)\n$/,
+    );
+  });
+
+  it('cannot steer the terminal nor feign another line, whatever an upstream or a caller wrote', () => {
+    const evil = 'a\u001b[2J\u009b1mb\r\n16:00:00 up[1] error  all is lost\u202e\u2028c\u0007';
+    const err = { type: 'TypeError', message: evil, stack: `TypeError: ${evil}` };
+    for (const fields of [
+      { msg: evil },
+      { msg: 'm', url: evil },
+      { msg: 'm', at: { evil } },
+      { msg: 'm', err },
+    ]) {
+      const told = line({ level: 40, ...fields });
+      expect(told).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+\n$/u);
+      expect(told).toContain('16:00:00');
+    }
+    expect(readableLine('no \u001b[2J entry', PLAIN)).toBe('no \\u{1b}[2J entry\n');
+  });
+
+  it('has its level in colour where the terminal has colours', () => {
+    expect(line({ level: 50, msg: 'm' }, { ...PLAIN, colours: true })).toContain(
+      '\u001b[31merror\u001b[39m m',
+    );
+    expect(line({ level: 30, msg: 'm' }, { ...PLAIN, colours: true })).toContain('] info  m');
+  });
+});
+
+/** Runs a command on a terminal of its own. */
+const TERMINAL = onPath('script');
+const LOG = new URL('../../src/app/logger.ts', import.meta.url).pathname;
+const WARNS = `import { openLogger } from "${LOG}"; openLogger({ LOG_LEVEL: "warn" }, "work").warn({ use: "reader" }, "Redis is away");`;
+
+describe('the log', () => {
+  it('is JSON where standard error is no terminal', () => {
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', WARNS], {
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(stderr)).toMatchObject({
+      level: 40,
+      name: 'work',
+      use: 'reader',
+      msg: 'Redis is away',
+    });
+  });
+
+  it(
+    'is to be read where standard error is a terminal',
+    needs(process.platform === 'linux' && TERMINAL !== undefined, 'Linux, and the program script'),
+    () => {
+      const command = `'${process.execPath}' --input-type=module -e '${WARNS}'`;
+      const env = { PATH: process.env.PATH, TERM: 'xterm', NO_COLOR: '1' };
+      const shown = execFileSync(TERMINAL ?? '', ['-qec', command, '/dev/null'], { encoding: 'utf8', env });
+      expect(shown).toMatch(/^\d\d:\d\d:\d\d work\[\d+\] warn {2}Redis is away \(use=reader\)\r?\n$/);
+    },
+  );
+});

@@ -1,0 +1,347 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { approveHeld } from '../../src/app/run-source.ts';
+import { composeWriteTier } from '../../src/app/worker.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { pendingBatches } from '../../src/db/queries/held.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import { beginRun } from '../../src/db/queries/runs.ts';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+/** A database and an upstream that plays every source; a run is made under the environment as it is then. */
+async function scene() {
+  await using undo = new AsyncDisposableStack();
+  const database = undo.use(await createDatabase());
+  const upstream = undo.use(await fakeUpstream());
+  const env: Record<string, string> = {
+    DATABASE_URL: database.url,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    PRICE_LIST_URL: `${upstream.url}/list.csv`,
+    PRICE_LIST_PROVIDER: 'Acme',
+    AWS_URL: upstream.url,
+    CLUSTERS_URL: `${upstream.url}/clusters`,
+    EXCHANGE_RATES_URL: `${upstream.url}/rates.xml`,
+    CATALOGUE_RATES: 'EUR:1.1',
+  };
+  const tier = undo.use(composeWriteTier(readConfig(env), pino({ level: 'silent' })));
+  const { sql } = tier.store;
+  const named = (id: string) => {
+    const source = readConfig(env).sources.find((each) => each.id === id);
+    return source ?? expect.unreachable(`no source ${id}`);
+  };
+  const run = async (id: string) => {
+    const over = composeWriteTier(readConfig(env), pino({ level: 'silent' }));
+    await using _closing = over;
+    const { outcome, counts } = await over.runSource(named(id));
+    return { outcome, ...counts };
+  };
+  /** The next request for a document; `given` is the ETag that it is to be asked by. */
+  const answer = (
+    path: string,
+    given: string | null,
+    answered: { etag?: string; raw: string } | 304,
+    after: Promise<unknown> = Promise.resolve(),
+  ) =>
+    upstream.expect(
+      { path, headers: { 'if-none-match': given } },
+      answered === 304
+        ? { after, status: 304 }
+        : { after, raw: answered.raw, ...(answered.etag ? { headers: { etag: answered.etag } } : {}) },
+    );
+  const opened = undo.move();
+  return {
+    env,
+    sql,
+    store: tier.store,
+    run,
+    answer,
+    approve: async (id: string) => {
+      const [batch] = await pendingBatches(sql);
+      return approveHeld(
+        readConfig(env),
+        tier.store,
+        named(id),
+        batch?.id ?? expect.unreachable('none held'),
+        { by: 'ada@desk', reason: undefined },
+      );
+    },
+    kept: async () =>
+      (await sql<{ etag: string }[]>`select etag from source_validators order by etag collate "C"`).map(
+        ({ etag }) => etag,
+      ),
+    machines: () => sql`
+      select r.code, m.name, m.missed_runs, m.retired_at is not null as retired, m.price::float as price
+      from machines m join regions r on r.id = m.region_id order by r.code collate "C", m.name collate "C"`,
+    written: () => sql`select ctid::text, xmin::text from machines order by ctid`,
+    verified: async (id: string) =>
+      (await sql`select verified_at from sources where id = ${id}`)[0]?.verified_at,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+const list = (...rows: string[]) =>
+  ['region_code,region_name,name,cpu,ram,ram_unit,price,per,currency', ...rows, ''].join('\n');
+const machine = (name: string, price = '0.06') => `a,Hall,${name},2,4,GiB,${price},hour,EUR`;
+const ten = Array.from({ length: 10 }, (_, index) => machine(`m${index}`));
+
+describe('a price list that has not changed', () => {
+  it('is not sent again: the run ends unchanged, nothing is written and the source is verified', async () => {
+    await using here = await scene();
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten) });
+    expect(await here.run('price-list')).toMatchObject({ outcome: 'changed', seen: 10, added: 10 });
+    const before = [await here.written(), await here.machines()];
+    const verified = await here.verified('price-list');
+    here.answer('/list.csv', '"1"', 304);
+    expect(await here.run('price-list')).toEqual({
+      outcome: 'unchanged',
+      seen: 10,
+      added: 0,
+      changed: 0,
+      retired: 0,
+      rejected: 0,
+      withdrawn: 0,
+    });
+    expect([await here.written(), await here.machines()]).toEqual(before);
+    expect(await here.verified('price-list')).not.toEqual(verified);
+    expect(await here.kept()).toEqual(['"1"']);
+  });
+
+  it('is read again after its exchange rate has changed, or the currency or the options', async () => {
+    await using here = await scene();
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(machine('m')) });
+    await here.run('price-list');
+    expect(await here.machines()).toMatchObject([{ price: expect.closeTo(0.0011, 12) }]);
+    here.env.CATALOGUE_RATES = 'EUR:1.2';
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(machine('m')) });
+    expect(await here.run('price-list')).toMatchObject({ outcome: 'changed', changed: 1 });
+    expect(await here.machines()).toMatchObject([{ price: expect.closeTo(0.0012, 12) }]);
+    here.answer('/list.csv', '"1"', 304);
+    await here.run('price-list');
+    here.env.CATALOGUE_CURRENCY = 'EUR';
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(machine('m')) });
+    await here.run('price-list');
+    here.env.PRICE_LIST_PROVIDER = 'Other';
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(machine('m')) });
+    await here.run('price-list');
+  });
+
+  it('is read again while a row of it is rejected or a machine is missed, until that is retired', async () => {
+    await using here = await scene();
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten, machine('bad', 'x')) });
+    expect(await here.run('price-list')).toMatchObject({ rejected: 1 });
+    expect(await here.kept()).toEqual([]);
+    const nine = list(...ten.slice(1));
+    for (const retired of [0, 0, 1]) {
+      here.answer('/list.csv', null, { etag: '"2"', raw: nine });
+      expect(await here.run('price-list')).toMatchObject({ retired });
+    }
+    here.answer('/list.csv', '"2"', 304);
+    expect(await here.run('price-list')).toMatchObject({ outcome: 'unchanged', seen: 9 });
+  });
+});
+
+describe('a list that is held', () => {
+  it('is not hidden by its version: it is sent and held again, until the old one comes back', async () => {
+    await using here = await scene();
+    here.answer('/list.csv', null, { etag: '"good"', raw: list(...ten) });
+    await here.run('price-list');
+    for (const _run of [1, 2]) {
+      here.answer('/list.csv', '"good"', { etag: '"half"', raw: list(...ten.slice(5)) });
+      expect(await here.run('price-list')).toMatchObject({ outcome: 'held' });
+      expect(await here.kept()).toEqual(['"good"']);
+    }
+    here.answer('/list.csv', '"good"', 304);
+    expect(await here.run('price-list')).toMatchObject({ outcome: 'unchanged' });
+    expect(await pendingBatches(here.sql)).toEqual([]);
+  });
+
+  it('takes the version of the list before it with it when it is approved', async () => {
+    await using here = await scene();
+    here.answer('/list.csv', null, { etag: '"good"', raw: list(...ten) });
+    await here.run('price-list');
+    here.answer('/list.csv', '"good"', { etag: '"half"', raw: list(...ten.slice(5)) });
+    await here.run('price-list');
+    expect(await here.approve('price-list')).toMatchObject({ outcome: 'changed', counts: { retired: 5 } });
+    here.answer('/list.csv', null, { etag: '"good"', raw: list(...ten) });
+    expect(await here.run('price-list')).toMatchObject({ outcome: 'changed', added: 5 });
+  });
+
+  it('leaves the stored version alone when its run fails or is superseded', async () => {
+    await using here = await scene();
+    here.answer('/list.csv', null, { etag: '"1"', raw: list(...ten) });
+    await here.run('price-list');
+    here.answer('/list.csv', '"1"', { etag: '"2"', raw: 'no,list\n1,2\n' });
+    await expect(here.run('price-list')).rejects.toMatchObject({ kind: 'invalid' });
+    expect(await here.kept()).toEqual(['"1"']);
+
+    for (const answered of [{ etag: '"2"', raw: list(...ten, machine('new')) }, 304] as const) {
+      const released = Promise.withResolvers<void>();
+      const { arrived } = here.answer('/list.csv', '"1"', answered, released.promise);
+      const late = here.run('price-list');
+      await arrived;
+      await beginRun(here.sql, 'price-list', undefined);
+      released.resolve();
+      expect(await late).toMatchObject({ outcome: 'superseded' });
+      expect(await here.kept()).toEqual(['"1"']);
+    }
+    here.answer('/list.csv', '"1"', { etag: '"2"', raw: list(...ten, machine('new')) });
+    expect(await here.run('price-list')).toMatchObject({ outcome: 'changed', added: 1 });
+    expect(await here.kept()).toEqual(['"2"']);
+  });
+});
+
+describe('one region of many that has not changed', () => {
+  const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
+  const index = (...files: string[]) => ({
+    raw: JSON.stringify({
+      regions: Object.fromEntries(
+        files.map((file) => [
+          file.slice(0, 1),
+          { regionCode: file.slice(0, 1), currentVersionUrl: `/${file}` },
+        ]),
+      ),
+    }),
+  });
+  const file = (etag: string, code: string, names: readonly string[], since = '2026-01-01T00:00:00Z') => ({
+    etag,
+    raw: JSON.stringify({
+      products: Object.fromEntries(
+        names.map((name) => [
+          name,
+          {
+            productFamily: 'Compute Instance',
+            attributes: {
+              location: code.toUpperCase(),
+              regionCode: code,
+              instanceType: name,
+              currentGeneration: 'Yes',
+              instanceFamily: 'General purpose',
+              vcpu: '2',
+              memory: '8 GiB',
+              tenancy: 'Shared',
+              operatingSystem: 'Linux',
+              operation: 'RunInstances',
+              capacitystatus: 'Used',
+              preInstalledSw: 'NA',
+            },
+          },
+        ]),
+      ),
+      terms: {
+        OnDemand: Object.fromEntries(
+          names.map((name) => [
+            name,
+            Object.fromEntries(
+              ['2026-01-01T00:00:00Z', since].map((effectiveDate, at) => [
+                `${at}`,
+                { effectiveDate, priceDimensions: { d: { unit: 'Hrs', pricePerUnit: { USD: '0.1' } } } },
+              ]),
+            ),
+          ]),
+        ),
+      },
+    }),
+  });
+  const five = ['a1', 'a2', 'a3', 'a4', 'a5'];
+
+  it('keeps its machines through the diff, also where another one changes, fails or is new', async () => {
+    await using here = await scene();
+    here.answer(INDEX, null, index('a/1', 'b/1'));
+    here.answer('/a/1', null, file('"a1"', 'a', five));
+    here.answer('/b/1', null, file('"b1"', 'b', ['m1']));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 6 });
+    expect(await here.kept()).toEqual(['"a1"', '"b1"']);
+
+    here.answer(INDEX, null, index('a/1', 'b/1'));
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/1', '"b1"', 304);
+    const before = await here.written();
+    expect(await here.run('aws')).toMatchObject({ outcome: 'unchanged', seen: 6, rejected: 0 });
+    expect(await here.written()).toEqual(before);
+
+    here.answer(INDEX, null, index('a/1', 'b/2', 'c/1'));
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/2', null, file('"b2"', 'b', ['m1', 'm2']));
+    here.answer('/c/1', null, { raw: '{}' });
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', seen: 8, added: 1, rejected: 1 });
+    // The address of b's first file is forgotten: should it come back, the stored machines are another file's.
+    expect(await here.kept()).toEqual(['"a1"', '"b2"']);
+    expect(await here.machines()).toHaveLength(7);
+    expect((await here.machines()).filter((row) => row.missed_runs > 0 || row.retired)).toEqual([]);
+  });
+
+  it('does not hide a batch of the others that is held, and is part of it when that is approved', async () => {
+    await using here = await scene();
+    here.answer(INDEX, null, index('a/1', 'b/1'));
+    here.answer('/a/1', null, file('"a1"', 'a', five));
+    here.answer('/b/1', null, file('"b1"', 'b', five));
+    await here.run('aws');
+    here.answer(INDEX, null, index('a/1', 'b/2'));
+    here.answer('/a/1', '"a1"', 304);
+    here.answer('/b/2', null, file('"b2"', 'b', ['a1']));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'held', seen: 6 });
+    expect(await here.approve('aws')).toMatchObject({ outcome: 'changed', counts: { seen: 6, retired: 4 } });
+    expect((await here.machines()).filter((row) => !row.retired)).toHaveLength(6);
+    expect(await here.kept()).toEqual([]);
+  });
+
+  it('is read again while one of its terms is yet to come', async () => {
+    await using here = await scene();
+    here.answer(INDEX, null, index('a/1'));
+    here.answer('/a/1', null, file('"a1"', 'a', five, '2999-01-01T00:00:00Z'));
+    expect(await here.run('aws')).toMatchObject({ outcome: 'changed', added: 5 });
+    expect(await here.kept()).toEqual([]);
+  });
+});
+
+describe('a file of exchange rates that has not changed', () => {
+  it('is not sent again, and is verified all the same', async () => {
+    await using here = await scene();
+    const day = new Date().toISOString().slice(0, 10);
+    const raw = `<gesmes:Envelope><Cube><Cube time='${day}'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
+    here.answer('/rates.xml', null, { etag: '"r"', raw });
+    expect(await here.run('exchange-rates')).toMatchObject({ outcome: 'changed', added: 1 });
+    const verified = await here.verified('exchange-rates');
+    here.answer('/rates.xml', '"r"', 304);
+    expect(await here.run('exchange-rates')).toMatchObject({ outcome: 'unchanged', seen: 1 });
+    expect(await here.verified('exchange-rates')).not.toEqual(verified);
+    expect(await here.sql`select currency from exchange_rates`).toHaveLength(1);
+  });
+});
+
+describe('a list of clusters that has not changed', () => {
+  const clusters = (organization: string, machineName = 'm0') =>
+    JSON.stringify([
+      {
+        organization,
+        name: 'One',
+        region: { name: 'Hall', code: 'a' },
+        provider: { name: 'Acme' },
+        status: 'Active',
+        shards: 1,
+        replicas: 0,
+        machine: { name: machineName, cpu: 2, ram: 4, ram_unit: 'Binary' },
+        disks: [],
+        created_at: '2026-01-01T00:00:00.000001',
+      },
+    ]);
+
+  it('is not sent again once every cluster has its organization and its machine', async () => {
+    await using here = await scene();
+    here.answer('/clusters', null, { etag: '"c"', raw: clusters('org') });
+    expect(await here.run('clusters')).toMatchObject({ rejected: 1 });
+    await createOrganization(here.store.db, 'org', 'Org');
+    here.answer('/clusters', null, { etag: '"c"', raw: clusters('org') });
+    expect(await here.run('clusters')).toMatchObject({ outcome: 'changed', added: 1 });
+
+    // Its machine is none of a catalogue's yet: whether there is one by now shows only in the list itself.
+    here.answer('/list.csv', null, { raw: list(machine('m0')) });
+    await here.run('price-list');
+    here.answer('/clusters', null, { etag: '"c"', raw: clusters('org') });
+    expect(await here.run('clusters')).toMatchObject({ outcome: 'changed' });
+
+    here.answer('/clusters', '"c"', 304);
+    expect(await here.run('clusters')).toMatchObject({ outcome: 'unchanged', seen: 1 });
+  });
+});

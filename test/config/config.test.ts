@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
+import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'fleetbook-config-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(content: unknown): string {
+  const path = join(folder, `${Math.random()}.json`);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+const ids = (env: Record<string, string>) => readConfig(env).sources.map(({ id }) => id);
+const problems = (env: Record<string, string>): string[] => {
+  try {
+    readConfig(env);
+  } catch (error) {
+    return (error as Error).message.split('\n');
+  }
+  return [];
+};
+
+describe('the configuration', () => {
+  it('has no source unless one is named, and then that one alone', () => {
+    expect(ids({})).toEqual([]);
+    expect(ids({ LINODE_URL: 'http://127.0.0.1:1' })).toEqual(['linode']);
+    expect(ids({ CLUSTERS_URL: './clusters.json' })).toEqual(['clusters']);
+    expect(namesASource({})).toBe(false);
+    expect(namesASource({ LINODE_URL: 'http://127.0.0.1:1' })).toBe(true);
+    expect(namesASource({ HETZNER_TOKEN: 'x' })).toBe(true);
+    expect(namesASource({ FLEETBOOK_CONFIG: 'x' })).toBe(true);
+  });
+
+  it('takes a token alone for the provider’s public address', async () => {
+    const [source] = readConfig({ HETZNER_TOKEN: 'secret', CATALOGUE_RATES: 'EUR:1.1' }).sources;
+    expect(source).toMatchObject({ id: 'hetzner', url: 'https://api.hetzner.cloud' });
+    expect(await source?.credentials.token()).toBe('secret');
+  });
+
+  it('reads with --live whoever needs no credentials and is not too large to be read unasked', () => {
+    const live = Object.keys(liveEnvironment({ LINODE_URL: 'http://mine' }));
+    expect(live).toEqual(expect.arrayContaining(['VULTR_URL', 'OVH_URL']));
+    expect(live).not.toContain('LINODE_URL');
+    expect(live).not.toContain('AWS_URL');
+    expect(live).not.toContain('HETZNER_URL');
+  });
+
+  it('names every setting that is wrong at once, and never a secret’s value', () => {
+    const found = problems({
+      PORT: '70000',
+      LOG_LEVEL: 'loud',
+      CATALOGUE_RATES: 'EUR=1.08',
+      DATABASE_URL: 'mysql://user:secret@host/db',
+      TRUST_PROXY: 'everybody',
+    });
+    expect(found).toEqual([
+      expect.stringMatching(/^DATABASE_URL must be a URL that starts with postgres:\/\//),
+      'PORT must be a port from 0 to 65535; it is "70000"',
+      expect.stringMatching(/^LOG_LEVEL must be one of trace, /),
+      expect.stringMatching(/^CATALOGUE_RATES must be a list such as EUR:1\.0845/),
+      expect.stringMatching(/^TRUST_PROXY must be a list of addresses/),
+    ]);
+    expect(found.join()).not.toContain('secret');
+    expect(problems({ CATALOGUE_RATES: 'EUR:1,EUR:2' })[0]).toContain('names EUR twice');
+    expect(problems({ CATALOGUE_RATES: 'EUR:0' })).toHaveLength(1);
+    expect(problems({ CATALOGUE_CURRENCY: 'usd' })[0]).toContain('three-letter');
+  });
+
+  it('lists sources in a file, with tokens by the name of their variable and limits of their own', async () => {
+    const path = file({
+      catalogues: [
+        { id: 'one', adapter: 'linode', limits: { removedShare: 0.5 } },
+        { id: 'two', adapter: 'linode', url: 'http://127.0.0.1:1', tokenEnv: 'MINE', schedule: '5 4 * * *' },
+      ],
+      clusters: [{ id: 'platform', adapter: 'json', url: 'https://platform.example/clusters.json' }],
+    });
+    const { sources } = readConfig({ FLEETBOOK_CONFIG: path, MINE: 'secret' });
+    expect(sources).toMatchObject([
+      { id: 'one', kind: 'catalogue', limits: { ...DEFAULT_LIMITS, removedShare: 0.5 } },
+      { id: 'two', schedule: '5 4 * * *', limits: DEFAULT_LIMITS },
+      { id: 'platform', kind: 'clusters', url: 'https://platform.example/clusters.json' },
+    ]);
+    expect(await Promise.all(sources.map(({ credentials }) => credentials.token()))).toEqual([
+      undefined,
+      'secret',
+      undefined,
+    ]);
+  });
+
+  it.each<[string, unknown, RegExp]>([
+    ['is no JSON', '{', /must name a readable JSON file/],
+    ['has an unknown key', { catalogs: [] }, /catalogs/],
+    [
+      'holds a token',
+      { catalogues: [{ id: 'a', adapter: 'linode', token: 'secret' }] },
+      /catalogues\.0: .*token/,
+    ],
+    ['names no adapter', { catalogues: [{ id: 'a', adapter: 'lynode' }] }, /"a".*lynode|lynode/],
+    [
+      'names an unset token',
+      { catalogues: [{ id: 'a', adapter: 'linode', tokenEnv: 'NOBODY' }] },
+      /NOBODY, which is not set/,
+    ],
+    [
+      'has an id twice',
+      {
+        catalogues: [
+          { id: 'a', adapter: 'linode' },
+          { id: 'a', adapter: 'linode' },
+        ],
+      },
+      /"a" is configured twice/,
+    ],
+    [
+      'has no schedule',
+      { catalogues: [{ id: 'a', adapter: 'linode', schedule: '* * *' }] },
+      /must have five cron fields/,
+    ],
+    [
+      'has a share that is none',
+      { catalogues: [{ id: 'a', adapter: 'linode', limits: { removedShare: -1 } }] },
+      /removedShare/,
+    ],
+    [
+      'has a cluster source without an address',
+      { clusters: [{ id: 'a', adapter: 'json' }] },
+      /url is missing/,
+    ],
+  ])('refuses a file that %s', (_, content, message) => {
+    const found = problems({ FLEETBOOK_CONFIG: file(content) });
+    expect(found.join('\n')).toMatch(message);
+    expect(found.join('\n')).not.toContain('secret');
+  });
+
+  it('refuses a file that is not there', () => {
+    expect(problems({ FLEETBOOK_CONFIG: '/nowhere.json' })[0]).toContain('/nowhere.json');
+  });
+});

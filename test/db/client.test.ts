@@ -1,0 +1,262 @@
+/** Connections break: servers restart, fail over, end a backend. Nothing that works on others may suffer from it. */
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore, type Sql } from '../../src/db/connect.ts';
+import { copyField, copyLines } from '../../src/db/copy.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
+
+let db: TestDatabase;
+let admin: Sql;
+beforeAll(async () => {
+  db = await createDatabase();
+  admin = postgres(db.url, { max: 1, onnotice: () => {} });
+});
+afterAll(async () => {
+  await admin.end({ timeout: 5 });
+  await db[Symbol.asyncDispose]();
+});
+
+/** Ends every connection of that name and waits until they are gone. */
+const cut = (application: string) => admin`
+  select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = ${application}`;
+const open = (applicationName: string, connections = 2) =>
+  openStore({ url: db.url, role: 'worker', connections, applicationName });
+const failure = (promise: PromiseLike<unknown>) =>
+  Promise.resolve(promise).then(
+    () => expect.unreachable('it did not fail'),
+    (error: unknown) => error,
+  );
+const sleeping = (application: string) =>
+  until(async () => {
+    const rows = await admin`
+      select from pg_stat_activity where application_name = ${application} and wait_event = 'PgSleep'`;
+    return rows.length > 0;
+  });
+const LOSS = {
+  code: expect.stringMatching(/^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P01)$/),
+};
+
+describe('a store', () => {
+  it('leaves busy connections for new ones when it is told that they hang', async () => {
+    await using store = open('renewed', 1);
+    const pid = async () => (await store.sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid;
+    const before = await pid();
+    const stuck = failure(store.sql`select pg_sleep(600)`);
+    await sleeping('renewed');
+    store.renew();
+    expect(await pid()).not.toBe(before);
+    expect(await stuck).toBeInstanceOf(Error);
+  });
+
+  it('answers again at once after all its connections were cut while idle', async () => {
+    await using store = open('idle');
+    for (let round = 0; round < 3; round++) {
+      await Promise.all([store.sql`select 1`, store.sql`select 2`]);
+      await cut('idle');
+      // The first to come may still be sent on a connection of which the loss is not known yet.
+      await until(() => store.sql`select 1 as one`.then((rows) => rows.length === 1));
+      expect(await store.sql`select 1 as one`).toEqual([{ one: 1 }]);
+    }
+  });
+
+  it('fails what was under way when its connections are cut, and answers everything after that', async () => {
+    await using store = open('busy');
+    const running = failure(store.sql`select pg_sleep(30)`);
+    await sleeping('busy');
+    await cut('busy');
+    expect(await running).toMatchObject(LOSS);
+    expect(await Promise.all([1, 2, 3, 4].map((n) => store.sql`select ${n}::int as n`))).toHaveLength(4);
+  });
+
+  it('goes on under load while its connections are cut again and again', async () => {
+    await using store = open('load', 4);
+    let answered = 0;
+    const failures: unknown[] = [];
+    const stop = new AbortController();
+    const client = async () => {
+      while (!stop.signal.aborted) {
+        await store.sql`select ${answered}::int`.then(
+          () => (answered += 1),
+          (error: unknown) => failures.push(error),
+        );
+      }
+    };
+    const clients = Array.from({ length: 8 }, client);
+    for (let round = 0; round < 5; round++) {
+      const before = answered;
+      await until(() => answered > before + 100, { what: 'a hundred more answers' });
+      await cut('load');
+    }
+    const before = answered;
+    await until(() => answered > before + 100, { what: 'answers after the last cut' });
+    stop.abort();
+    await Promise.all(clients);
+    expect(failures.length).toBeGreaterThan(0);
+    for (const error of failures) expect(error).toMatchObject(LOSS);
+  });
+
+  it('fails a transaction whose connection is cut, in the form of a list and of a function', async () => {
+    await using store = open('tx');
+    const list = failure(
+      store.sql.begin((sql) => [
+        sql`insert into providers (id, name) values (7, 'lost')`,
+        sql`select pg_sleep(30)`,
+      ]),
+    );
+    await sleeping('tx');
+    await cut('tx');
+    expect(await list).toMatchObject(LOSS);
+
+    const entered = Promise.withResolvers<void>();
+    const gone = Promise.withResolvers<void>();
+    const steps: string[] = [];
+    const work = failure(
+      store.sql.begin('read write', async (sql) => {
+        await sql`insert into providers (id, name) values (7, 'lost')`;
+        entered.resolve();
+        await gone.promise;
+        steps.push('goes on');
+        // Nothing is said on a connection that is not there, nor on another one.
+        await failure((async () => sql`insert into providers (id, name) values (8, 'lost too')`)());
+        steps.push('was refused');
+      }),
+    );
+    await entered.promise;
+    await cut('tx');
+    expect(await work).toMatchObject(LOSS);
+    gone.resolve();
+    await until(() => steps.length === 2);
+    expect(await store.sql`select name from providers`).toEqual([]);
+  });
+
+  it('rolls a transaction back and passes on what it failed of', async () => {
+    await using store = open('rollback');
+    const own = new Error('no');
+    const thrown = store.sql.begin(async (sql) => {
+      await sql`insert into providers (id, name) values (1, 'x')`;
+      throw own;
+    });
+    expect(await failure(thrown)).toBe(own);
+    const refused = store.sql.begin((sql) => [
+      sql`insert into providers (id, name) values (1, 'x')`,
+      sql`insert into providers (id, name) values (1, 'x')`,
+    ]);
+    expect(await failure(refused)).toMatchObject({ code: '23505' });
+    expect(await store.sql`select from providers`).toHaveLength(0);
+    const [, rows] = await store.sql.begin((sql) => [sql`select 1`, sql`select 2 as two`]);
+    expect(rows).toEqual([{ two: 2 }]);
+  });
+
+  it('gives Drizzle a new connection too', async () => {
+    await using store = open('drizzle');
+    expect(await store.db.query.providers.findMany()).toEqual([]);
+    await cut('drizzle');
+    expect(await until(() => store.db.query.providers.findMany())).toEqual([]);
+  });
+
+  it('reserves no connection: a session is for that', async () => {
+    await using store = open('reserve');
+    expect(() => store.sql.reserve()).toThrow('open a session');
+  });
+
+  it('ends its connections when it is disposed of', async () => {
+    {
+      await using store = open('disposed');
+      await Promise.all([store.sql`select 1`, store.db.query.providers.findMany()]);
+    }
+    await until(async () => {
+      const rows = await admin`select from pg_stat_activity where application_name = 'disposed'`;
+      return rows.length === 0;
+    });
+    expect(await admin`select from pg_stat_activity where application_name = 'disposed'`).toHaveLength(0);
+  });
+});
+
+describe('a session', () => {
+  it('refuses everything once its connection is lost: no other connection takes over its transaction', async () => {
+    await using store = open('session');
+    await using session = store.session();
+    await session.sql`begin`;
+    await session.sql`insert into providers (id, name) values (7, 'lost')`;
+    await cut('session');
+    for (let statement = 0; statement < 3; statement++) {
+      expect(
+        await failure(session.sql`insert into providers (id, name) values (8, 'lost too')`),
+      ).toMatchObject(LOSS);
+    }
+    expect(await admin`select name from providers`).toEqual([]);
+    expect(await store.sql`select 1 as one`.catch(() => store.sql`select 1 as one`)).toEqual([{ one: 1 }]);
+  });
+
+  it('is one connection, acts in the role of its store, and rolls back what it did not commit', async () => {
+    await using store = open('one');
+    {
+      await using session = store.session();
+      const [first] = await session.sql`select pg_backend_pid() as pid, current_user as role`;
+      await session.sql`begin`;
+      await session.sql`insert into providers (id, name) values (1, 'x')`;
+      expect(await session.sql`select pg_backend_pid() as pid, current_user as role`).toEqual([first]);
+      expect(first).toMatchObject({ role: 'fleetbook_worker' });
+    }
+    await until(async () => (await admin`select from providers`).length === 0);
+    expect(await store.sql`select from providers`).toHaveLength(0);
+  });
+});
+
+describe('copying rows', () => {
+  async function* lines(count: number, at: Record<number, () => string | Promise<string>> = {}) {
+    for (let row = 0; row < count; row++) yield (await at[row]?.()) ?? `${row}\ttext ${row}\n`;
+  }
+  async function copied(rows: AsyncIterable<string>) {
+    await using store = open('copy');
+    await using session = store.session();
+    await session.sql`create temporary table rows (n integer, t text)`;
+    await copyLines(session.sql, 'rows', rows);
+    return await session.sql`select count(*)::int, sum(n)::int, count(distinct t)::int as texts from rows`;
+  }
+
+  it('takes none, one and many', async () => {
+    expect(await copied(lines(0))).toEqual([{ count: 0, sum: null, texts: 0 }]);
+    expect(await copied(lines(1))).toEqual([{ count: 1, sum: 0, texts: 1 }]);
+    expect(await copied(lines(50_000))).toEqual([{ count: 50_000, sum: 1_249_975_000, texts: 50_000 }]);
+  });
+
+  it.each([1, 50_000])(
+    'fails when the server refuses one of %i rows, rather than wait for ever',
+    async (count) => {
+      const error = await failure(copied(lines(count, { 0: () => 'seven\tx\n' })));
+      expect(String(error)).toMatch(
+        /took 0 of \d+ rows into rows; its own log says why|invalid input syntax for type integer/,
+      );
+    },
+  );
+
+  it('fails when the text holds a NUL, which Postgres does not know', async () => {
+    expect(String(await failure(copied(lines(3, { 1: () => `1\t${copyField('a\0b')}\n` }))))).toMatch(
+      /took 0 of 3 rows/,
+    );
+  });
+
+  it('fails with what the rows fail of', async () => {
+    const thrown = new Error('the upstream is gone');
+    for (const row of [0, 2, 40_000]) {
+      expect(await failure(copied(lines(50_000, { [row]: () => Promise.reject(thrown) })))).toBe(thrown);
+    }
+  });
+
+  it('fails at once when the connection is lost while the next row is waited for', async () => {
+    const never = Promise.withResolvers<string>();
+    const error = failure(
+      copied(
+        lines(50_000, {
+          40000: async () => {
+            await cut('copy');
+            return never.promise;
+          },
+        }),
+      ),
+    );
+    expect(await error).toMatchObject(LOSS);
+  });
+});

@@ -1,0 +1,345 @@
+/** Row-level security, and the predicates, each without the other. */
+import { randomBytes } from 'node:crypto';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { hashToken } from '../../src/domain/token.ts';
+import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
+import { cluster, disk } from '../sync/cluster-rows.ts';
+import { offer, openScene, region, type Scene } from '../sync/scene.ts';
+
+let scene: Scene;
+let reader: Store;
+let organizations: Record<'one' | 'two', number>;
+let token: string;
+
+beforeAll(async () => {
+  scene = await openScene();
+  reader = openStore({ url: scene.db.url, role: 'reader' });
+  organizations = { one: await scene.organization('one'), two: await scene.organization('two') };
+  await scene.sql`update organizations set name = 'name of ' || slug`;
+  await scene.catalogue([region('a'), offer('a', 'x')]);
+  await scene.clusters(
+    ['one', 'two'].flatMap((organization) => {
+      const user = { firstName: 'Creator of', lastName: marker(organization) };
+      const common = { organization, user, disks: [disk(`disk of ${organization}`)] };
+      return [
+        cluster('listed', { ...common, name: `cluster of ${organization}` }),
+        cluster('unlisted', {
+          ...common,
+          provider: `cloud of ${organization}`,
+          region: { code: 'dc-7', name: `cellar of ${organization}` },
+          machine: { name: `box of ${organization}`, cpu: 3, ram: 5, ramUnit: 'Binary' },
+        }),
+        // A machine type that no catalogue lists, in a region that one does.
+        cluster('odd', {
+          ...common,
+          machine: { name: `oddity of ${organization}`, cpu: 3, ram: 5, ramUnit: 'Binary' },
+        }),
+      ];
+    }),
+  );
+  ({ token } = await createToken(scene.store.db, {
+    organizationId: organizations.two,
+    scopes: ['clusters:read'],
+  }));
+});
+afterAll(async () => {
+  await reader[Symbol.asyncDispose]();
+  await scene[Symbol.asyncDispose]();
+});
+
+const SCOPED = ['organizations', 'users', 'disk_types', 'clusters', 'disks'];
+/** Whatever an organization calls something of its own, here it ends so. */
+const marker = (organization: string) => `of ${organization}`;
+
+interface Table {
+  readonly name: string;
+  /** Columns that the reader may select; none for a table that it may not read. */
+  readonly columns: readonly string[];
+}
+
+/** Every table and view there is, as the database itself lists them: a new one cannot be forgotten. */
+const tables = () =>
+  scene.sql<Table[]>`
+    select c.relname as name, array(
+        select a.attname::text from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+          and has_column_privilege('fleetbook_reader', c.oid, a.attnum, 'select')
+        order by a.attnum) as columns
+    from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f')
+    order by 1`;
+
+describe('without any predicate', () => {
+  /** Everything that raw SQL in the reader's role sees of a table, as text. */
+  const seen = async (table: Table, organization?: string): Promise<string[]> => {
+    const [, rows] = await reader.sql.begin('read only', (sql) => [
+      organization === undefined ? sql`select` : sql`select set_config('app.org_id', ${organization}, true)`,
+      sql<{ row: string }[]>`
+        select t::text as row from (select ${sql(table.columns)} from ${sql(table.name)}) t`,
+    ]);
+    return rows.map(({ row }) => row);
+  };
+  const readable = async () => (await tables()).filter(({ columns }) => columns.length > 0);
+  const named = async (name: string): Promise<Table> =>
+    (await tables()).find((table) => table.name === name) ?? expect.unreachable(name);
+
+  it('the reader sees of every table there is not a byte of another organization, and all of its own', async () => {
+    const found = await readable();
+    expect(found.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([...SCOPED, 'machines', 'providers']),
+    );
+    const withMarkers: string[] = [];
+    for (const table of found) {
+      const all = (
+        await scene.sql<{ row: string }[]>`select t::text as row from ${scene.sql(table.name)} t`
+      ).map(({ row }) => row);
+      expect(all, `the scene above puts no row into ${table.name}, so that nothing is tested`).not.toEqual(
+        [],
+      );
+      for (const [slug, id] of Object.entries(organizations)) {
+        const other = slug === 'one' ? 'two' : 'one';
+        const rows = (await seen(table, String(id))).join('\n');
+        expect(rows, table.name).not.toContain(marker(other));
+        const own = all.filter((row) => row.includes(marker(slug))).length;
+        expect(rows.split(marker(slug)).length > 1, table.name).toBe(own > 0);
+        if (own > 0) withMarkers.push(table.name);
+      }
+      for (const nobody of [undefined, '', '999999']) {
+        expect((await seen(table, nobody)).join('\n'), table.name).not.toMatch(/of (one|two)/);
+      }
+    }
+    expect(new Set(withMarkers)).toEqual(
+      new Set(['organizations', 'users', 'disk_types', 'clusters', 'regions', 'machines', 'providers']),
+    );
+  });
+
+  it('row security is forced on every table with rows that belong to an organization', async () => {
+    const loose = await scene.sql`
+      select distinct c.relname from pg_class c
+      left join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+        and (a.attname is not null or c.relname in ('organizations', 'machines', 'providers'))
+        and not (c.relrowsecurity and c.relforcerowsecurity)`;
+    expect(loose).toEqual([]);
+  });
+
+  it('the reader may call what runs as the owner for two purposes only', async () => {
+    const functions = await scene.sql`
+      select proname as name from pg_proc
+      where pronamespace = 'public'::regnamespace and prosecdef
+        and has_function_privilege('fleetbook_reader', oid, 'execute')
+      order by 1`;
+    expect(functions.map(({ name }) => name)).toEqual(['authenticate_token', 'note_token_use']);
+  });
+
+  it.each(SCOPED)('the reader sees nothing of %s before it says for whom it reads', async (table) => {
+    expect(await seen(await named(table))).toEqual([]);
+    expect(await seen(await named(table), '')).toEqual([]);
+    expect(await reader.sql`select from ${reader.sql(table)}`).toHaveLength(0);
+  });
+
+  it.each(SCOPED)('the reader sees of %s the rows of its organization alone', async (table) => {
+    const key = table === 'organizations' ? 'id' : 'organization_id';
+    const owned = { name: table, columns: [key] };
+    for (const id of Object.values(organizations)) {
+      const rows = await seen(owned, String(id));
+      expect(rows.length).toBeGreaterThan(0);
+      expect(new Set(rows)).toEqual(new Set([`(${id})`]));
+    }
+    expect(await seen(owned, '999999')).toEqual([]);
+  });
+
+  it('the reader sees the regions of catalogues, and those of its own organization', async () => {
+    const names = async (organization?: string) => {
+      const [, rows] = await reader.sql.begin('read only', (sql) => [
+        organization === undefined
+          ? sql`select`
+          : sql`select set_config('app.org_id', ${organization}, true)`,
+        sql<{ name: string }[]>`select name from regions order by name`,
+      ]);
+      return rows.map(({ name }) => name);
+    };
+    expect(await names()).toEqual(['A']);
+    expect(await names(String(organizations.one))).toEqual(['A', 'cellar of one']);
+    expect(await names(String(organizations.two))).toEqual(['A', 'cellar of two']);
+    expect(await names()).toEqual(['A']);
+  });
+
+  it('the organization is forgotten with the transaction, on every connection of the pool', async () => {
+    const clusters = await named('clusters');
+    await Promise.all(Array.from({ length: 8 }, () => seen(clusters, String(organizations.one))));
+    const after = await Promise.all(Array.from({ length: 8 }, () => reader.sql`select from clusters`));
+    expect(after.map((rows) => rows.length)).toEqual(Array(8).fill(0));
+  });
+
+  it('what is no organization’s id is an error and no row', async () => {
+    const clusters = await named('clusters');
+    await expect(seen(clusters, "1' or 'a'='a")).rejects.toMatchObject({ code: '22P02' });
+    await expect(seen(clusters, '1 or true')).rejects.toMatchObject({ code: '22P02' });
+  });
+});
+
+describe('tokens', () => {
+  it('cannot be read, counted or listed by the reader', async () => {
+    for (const what of ['*', 'id', 'hash', 'count(*)', '']) {
+      await expect(reader.sql.unsafe(`select ${what} from tokens`)).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+
+  it('lead to their organization by the whole hash only', async () => {
+    const hash = Buffer.from(hashToken(token), 'hex');
+    const found = (bytes: Buffer) =>
+      reader.sql`select organization_id, scopes, revoked from authenticate_token(${bytes})`;
+    expect(await found(hash)).toEqual([
+      { organization_id: organizations.two, scopes: ['clusters:read'], revoked: false },
+    ]);
+    expect(await found(hash.subarray(0, 31))).toEqual([]);
+    expect(await found(Buffer.alloc(32))).toEqual([]);
+    expect(await found(Buffer.alloc(0))).toEqual([]);
+    expect(await reader.sql`select * from authenticate_token(null)`).toEqual([]);
+  });
+});
+
+describe('the reader', () => {
+  it.each([
+    ['organizations', "insert into organizations (slug, name) values ('x', 'x')"],
+    ['clusters', 'delete from clusters'],
+    ['machines', 'update machines set price = 0'],
+    ['regions', 'update regions set version = version + 1'],
+    ['lineage', 'update lineage set id = gen_random_uuid()'],
+    ['providers', 'truncate providers cascade'],
+    ['tokens', 'update tokens set revoked_at = null'],
+    ['a new table', 'create table public.own (a int)'],
+    ['sequences', "select nextval('machines_id_seq')"],
+    ['policies', 'alter table clusters no force row level security'],
+    ['roles', 'grant fleetbook_worker to fleetbook_reader'],
+  ])('cannot write: %s', async (_, statement) => {
+    await expect(reader.sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('cannot read what is the operators’, nor the tokens: whatever was not granted to it', async () => {
+    const closed = (await tables()).filter(({ columns }) => columns.length === 0).map(({ name }) => name);
+    expect(closed).toEqual(
+      expect.arrayContaining(['held_batches', 'held_items', 'quarantined_rows', 'sync_runs', 'tokens']),
+    );
+    for (const table of closed) {
+      await expect(reader.sql`select from ${reader.sql(table)}`).rejects.toMatchObject({ code: '42501' });
+    }
+  });
+
+  it('can note that tokens were used, and changes nothing but that by it', async () => {
+    const but = () => scene.sql`
+      select id, organization_id, hash, scopes, created_at, expires_at, revoked_at, version, published_version
+      from tokens order by id`;
+    const before = await but();
+    const ids = before.map(({ id }) => id);
+    await reader.sql`select note_token_use(${ids}::int[], ${ids.map(() => '2999-01-01T00:00:00Z')}::timestamptz[])`;
+    expect(await but()).toEqual(before);
+    const [ahead] = await scene.sql`select count(*)::int from tokens where last_used_at > now()`;
+    expect(ahead).toEqual({ count: 0 });
+    for (const odd of [null, []]) await reader.sql`select note_token_use(${odd}::int[], null)`;
+  });
+
+  it('sees of sources only what readers are shown', async () => {
+    expect(await reader.sql`select id, kind from sources order by id`).toHaveLength(2);
+    await expect(reader.sql`select fence from sources`).rejects.toMatchObject({ code: '42501' });
+  });
+});
+
+describe('the worker', () => {
+  it.each([...SCOPED, 'regions', 'tokens', 'machines', 'machine_prices', 'sources', 'sync_runs'])(
+    'sees every row of %s',
+    async (table) => {
+      const all = await scene.sql`select count(*)::int from ${scene.sql(table)}`;
+      expect(all).not.toEqual([{ count: 0 }]);
+      expect(await scene.store.sql`select count(*)::int from ${scene.sql(table)}`).toEqual(all);
+    },
+  );
+});
+
+describe('by the predicates alone', () => {
+  let unbound: Sql;
+  const role = `unbound_${randomBytes(6).toString('hex')}`;
+  beforeAll(async () => {
+    await scene.sql.unsafe(`create role ${role} bypassrls; grant fleetbook_reader to ${role}`);
+    unbound = postgres(scene.db.url, { max: 2, connection: { role }, onnotice: () => {} });
+  });
+  afterAll(async () => {
+    await unbound.end({ timeout: 5 });
+    await scene.sql.unsafe(`drop role ${role}`);
+  });
+
+  it.each(['one', 'two'] as const)(
+    'a document of %s holds its own clusters, also where no policy holds',
+    async (slug) => {
+      const [all] = await unbound`select count(distinct organization_id)::int from clusters`;
+      expect(all).toEqual({ count: 2 });
+      const name = { kind: 'clusters', organizationId: organizations[slug] } as const;
+      const content = await loadContent(unbound, name);
+      const text = content?.body.toString() ?? expect.unreachable();
+      expect(JSON.parse(text)).toMatchObject([
+        { name: `cluster of ${slug}` },
+        { name: 'odd' },
+        { provider: { name: `cloud of ${slug}` }, region: { name: `cellar of ${slug}` } },
+      ]);
+      expect(text).not.toContain(`of ${slug === 'one' ? 'two' : 'one'}`);
+      expect(content).toEqual(await loadContent(reader.sql, name));
+      expect(await loadVersion(unbound, name)).toBe(content?.version);
+    },
+  );
+
+  it('a region that an organization’s clusters named is no document of the catalogue', async () => {
+    const cellars = await scene.sql<
+      { id: number }[]
+    >`select id from regions where organization_id is not null`;
+    expect(cellars).toHaveLength(2);
+    for (const { id } of cellars) {
+      expect(await loadContent(unbound, { kind: 'region', regionId: id })).toBeUndefined();
+      expect(await loadVersion(unbound, { kind: 'region', regionId: id })).toBeUndefined();
+    }
+    const providers = await loadContent(unbound, { kind: 'providers' });
+    expect(providers?.body.toString()).not.toContain('cellar');
+  });
+
+  it('a deleted organization has an empty document and its token no use', async () => {
+    await scene.sql`update organizations set deleted_at = now() where slug = 'two'`;
+    for (const sql of [unbound, reader.sql]) {
+      const name = { kind: 'clusters', organizationId: organizations.two } as const;
+      expect((await loadContent(sql, name))?.body.toString()).toBe('[]');
+    }
+    const hash = Buffer.from(hashToken(token), 'hex');
+    expect(await reader.sql`select revoked from authenticate_token(${hash})`).toEqual([{ revoked: true }]);
+    await scene.sql`update organizations set deleted_at = null`;
+  });
+});
+
+describe('the database itself', () => {
+  it.each([
+    [
+      'a cluster’s creator is one of its organization’s people',
+      `update clusters c set user_id = (select id from users u where u.organization_id <> c.organization_id limit 1)`,
+    ],
+    [
+      'a disk’s type is its organization’s',
+      `update disks d set disk_type_id = (select id from disk_types t where t.organization_id <> d.organization_id limit 1)`,
+    ],
+    [
+      'a disk’s cluster is its organization’s',
+      `update disks d set position = d.cluster_id, cluster_id = (select id from clusters c where c.organization_id <> d.organization_id limit 1)`,
+    ],
+  ])('sees to it that %s', async (_, statement) => {
+    await expect(scene.sql.unsafe(statement)).rejects.toMatchObject({ code: '23503' });
+  });
+
+  it('takes no unpriced, free or broken machine for a published one', async () => {
+    for (const fields of ['price = null', 'price = 0', 'ram = 1.5']) {
+      await expect(
+        scene.sql.unsafe(`update machines set excluded_reason = null, ${fields}`),
+      ).rejects.toMatchObject({
+        code: '23514',
+      });
+    }
+  });
+});

@@ -1,0 +1,105 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStore, type Sql } from '../../src/db/connect.ts';
+import { finishRun, registerSource } from '../../src/db/queries/runs.ts';
+import { sourceStatus } from '../../src/db/queries/status.ts';
+import { startProgram } from '../support/program.ts';
+import { until } from '../support/until.ts';
+import { openScene, type Scene } from '../sync/scene.ts';
+
+let scene: Scene;
+let sql: Sql;
+beforeAll(async () => {
+  scene = await openScene();
+  sql = scene.store.sql;
+  return () => scene[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await scene.reset();
+  for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
+});
+
+const statusOf = async (id: string) =>
+  (await sourceStatus(sql)).find((source) => source.id === id) ?? expect.unreachable(`no source ${id}`);
+const NOW = '2026-03-01T10:20:30.456Z';
+
+describe('a run that is under way', () => {
+  it('is running for everybody from its beginning to its end, as others begin and end beside it', async () => {
+    const one = await scene.store.liveRuns.begin('s', undefined);
+    const other = await scene.store.liveRuns.begin('t', undefined);
+    expect((await statusOf('s')).lastRun).toMatchObject({ outcome: 'running', error: null });
+    expect((await statusOf('t')).lastRun).toMatchObject({ outcome: 'running', error: null });
+    await finishRun(sql, other.run, 'unchanged', undefined, NOW);
+    await other[Symbol.asyncDispose]();
+    expect((await statusOf('t')).lastRun?.outcome).toBe('unchanged');
+    expect((await statusOf('s')).lastRun?.outcome).toBe('running');
+    await one[Symbol.asyncDispose]();
+    const again = await scene.store.liveRuns.begin('s', undefined);
+    expect((await statusOf('s')).lastRun?.outcome).toBe('running');
+    await again[Symbol.asyncDispose]();
+  });
+
+  it('is superseded by the next one of its source', async () => {
+    await using one = await scene.store.liveRuns.begin('s', undefined);
+    await using next = await scene.store.liveRuns.begin('s', undefined);
+    const rows = await sql`select id::int, outcome, error from sync_runs order by id`;
+    expect(rows).toEqual([
+      { id: one.run.id, outcome: 'superseded', error: null },
+      { id: next.run.id, outcome: 'running', error: null },
+    ]);
+  });
+
+  it('stays so when the session that marks it is lost, and others begin at that moment', async () => {
+    await using _one = await scene.store.liveRuns.begin('s', undefined);
+    await scene.sql`
+      select pg_terminate_backend(l.pid, 5000) from pg_locks l
+      where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())`;
+    expect((await statusOf('s')).lastRun?.outcome).toBe('interrupted');
+    await using _other = await scene.store.liveRuns.begin('t', undefined);
+    expect((await statusOf('s')).lastRun?.outcome).toBe('running');
+    expect((await statusOf('t')).lastRun?.outcome).toBe('running');
+  });
+
+  it('does not begin for a source that is not registered, and leaves no session behind', async () => {
+    await expect(scene.store.liveRuns.begin('nobody', undefined)).rejects.toThrow('nobody is not registered');
+    await using _run = await scene.store.liveRuns.begin('s', undefined);
+    expect((await statusOf('s')).lastRun?.outcome).toBe('running');
+  });
+});
+
+describe('a run whose process is gone', () => {
+  it('is interrupted at once when the process was killed, and recorded so by the next one', async () => {
+    await using program = await startProgram(new URL('programs/running.ts', import.meta.url).pathname, [
+      scene.db.url,
+    ]);
+    await program.answer();
+    expect((await statusOf('s')).lastRun?.outcome).toBe('running');
+    program.child.kill('SIGKILL');
+    const killed = performance.now();
+    await until(async () => (await statusOf('s')).lastRun?.outcome === 'interrupted');
+    expect(performance.now() - killed).toBeLessThan(5000);
+    expect((await statusOf('s')).lastRun).toMatchObject({
+      finishedAt: null,
+      error: 'interrupted: the process that ran it ended before it was done',
+    });
+    await using next = await scene.store.liveRuns.begin('s', undefined);
+    const during = await statusOf('s');
+    expect(during.lastRun).toMatchObject({ outcome: 'running', error: null });
+    expect(during.lastEnded).toMatchObject({
+      outcome: 'interrupted',
+      error: expect.stringContaining('process'),
+    });
+    await finishRun(sql, next.run, 'failed', undefined, NOW, 'the upstream is away');
+    expect((await statusOf('s')).lastEnded).toMatchObject({
+      outcome: 'failed',
+      error: 'the upstream is away',
+    });
+  });
+
+  it('is one that the store closed on, too', async () => {
+    await using store = openStore({ url: scene.db.url, role: 'worker' });
+    await store.liveRuns.begin('s', undefined);
+    await store[Symbol.asyncDispose]();
+    await until(async () => (await statusOf('s')).lastRun?.outcome === 'interrupted');
+    expect((await statusOf('s')).lastEnded).toBeNull();
+  });
+});

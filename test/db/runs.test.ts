@@ -1,0 +1,375 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Sql } from '../../src/db/connect.ts';
+import { claimContent } from '../../src/db/queries/content.ts';
+import { providerNamed, seedProviders } from '../../src/db/queries/providers.ts';
+import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/db/queries/runs.ts';
+import {
+  claimSlot,
+  isLatestSlotOpen,
+  isSlotCovered,
+  pruneSlots,
+  setSlotDue,
+  slotEnqueued,
+  slotsToEnqueue,
+  slotsWaitUntil,
+} from '../../src/db/queries/slots.ts';
+import { exampleRegion, lastSeen, sourceStatus } from '../../src/db/queries/status.ts';
+import { cluster } from '../sync/cluster-rows.ts';
+import { offer, offers, openScene, region, rejected, type Scene } from '../sync/scene.ts';
+
+let scene: Scene;
+let sql: Sql;
+beforeAll(async () => {
+  scene = await openScene();
+  sql = scene.store.sql;
+  return () => scene[Symbol.asyncDispose]();
+});
+beforeEach(() => scene.reset());
+
+const NOW = '2026-03-01T10:20:30.456Z';
+const COUNTS = { seen: 5, added: 1, changed: 2, retired: 3, rejected: 4, withdrawn: 5 };
+
+describe('a run', () => {
+  it('of a source that nobody registered does not begin', async () => {
+    await expect(beginRun(sql, 'nobody', undefined)).rejects.toThrow('source nobody is not registered');
+    expect(await sql`select from sync_runs`).toHaveLength(0);
+  });
+
+  it('has a fence of its own, however many begin at once', async () => {
+    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
+    const runs = await Promise.all(Array.from({ length: 12 }, () => beginRun(sql, 's', undefined)));
+    const fences = runs.map(({ fence }) => fence).sort((a, b) => a - b);
+    expect(fences).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
+    expect(new Set(runs.map(({ id }) => id)).size).toBe(12);
+  });
+
+  it('that nobody runs any more is interrupted when the next one of its source begins, and of no other', async () => {
+    for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
+    await beginRun(sql, 's', undefined);
+    await beginRun(sql, 't', undefined);
+    await beginRun(sql, 's', '2026-03-01T10:20:00Z');
+    expect(
+      await sql`
+        select source_id, outcome, finished_at is null as open, to_char(slot at time zone 'UTC', 'HH24:MI') as slot
+        from sync_runs order by id`,
+    ).toEqual([
+      { source_id: 's', outcome: 'interrupted', open: false, slot: null },
+      { source_id: 't', outcome: 'running', open: true, slot: null },
+      { source_id: 's', outcome: 'running', open: true, slot: '10:20' },
+    ]);
+  });
+
+  it.each([
+    ['changed', true],
+    ['unchanged', true],
+    ['held', false],
+    ['failed', false],
+    ['superseded', false],
+  ] as const)('that ends as %s verifies its source: %s', async (outcome, verifies) => {
+    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
+    const run = await beginRun(sql, 's', undefined);
+    await finishRun(sql, run, outcome, COUNTS, NOW, 'said');
+    expect(
+      await sql`select outcome, seen, added, changed, retired, rejected, withdrawn, error from sync_runs`,
+    ).toEqual([{ outcome, ...COUNTS, error: 'said' }]);
+    expect(await sql`select verified_at = ${NOW} as now from sources`).toEqual([
+      { now: verifies ? true : null },
+    ]);
+  });
+
+  it('that has ended does not end again', async () => {
+    await registerSource(sql, { id: 's', kind: 'clusters', adapter: 'x' });
+    const run = await beginRun(sql, 's', undefined);
+    await finishRun(sql, run, 'superseded', undefined, NOW);
+    await finishRun(sql, run, 'failed', COUNTS, NOW, 'late');
+    expect(await sql`select outcome, seen, error from sync_runs`).toEqual([
+      { outcome: 'superseded', seen: null, error: null },
+    ]);
+  });
+
+  it('changes the list of providers when it is the first good one of a catalogue', async () => {
+    const version = async () => Number((await sql`select providers_version as v from lineage`)[0]?.v);
+    const finished = async (id: string, kind: 'catalogue' | 'clusters', outcome: 'unchanged' | 'failed') => {
+      await registerSource(sql, { id, kind, adapter: 'x' });
+      await finishRun(sql, await beginRun(sql, id, undefined), outcome, COUNTS, NOW);
+      return version();
+    };
+    expect(await finished('s', 'catalogue', 'failed')).toBe(1);
+    expect(await finished('s', 'catalogue', 'unchanged')).toBe(2);
+    expect(await finished('s', 'catalogue', 'unchanged')).toBe(2);
+    expect(await finished('plane', 'clusters', 'unchanged')).toBe(2);
+    expect(await finished('t', 'catalogue', 'unchanged')).toBe(3);
+  });
+
+  it('is waited for until one of each source has ended, well or not', async () => {
+    for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
+    const never = (...ids: string[]) => anyNeverRan(sql, ids);
+    expect([await never(), await never('s', 't'), await never('unknown')]).toEqual([false, true, true]);
+    const run = await beginRun(sql, 's', undefined);
+    expect(await never('s')).toBe(true);
+    await finishRun(sql, run, 'failed', undefined, NOW);
+    expect([await never('s'), await never('s', 't')]).toEqual([false, true]);
+  });
+
+  it('finds its source as it was last registered', async () => {
+    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
+    await beginRun(sql, 's', undefined);
+    const before = await scene.rows('sources');
+    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
+    expect(await scene.rows('sources')).toEqual(before);
+    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'y' });
+    expect(await sql`select adapter, fence from sources`).toEqual([{ adapter: 'y', fence: '1' }]);
+  });
+});
+
+describe('a slot', () => {
+  const slot = (time: string, schedule = 's') => ({ schedule, slot: `2026-03-01T${time}:00Z` });
+  const claim = async (time: string, schedule = 's', ago = '1 hour') => {
+    await claimSlot(sql, slot(time, schedule));
+    await sql`
+      update schedule_slots set claimed_at = now() - ${ago}::interval
+      where schedule = ${schedule} and slot = ${slot(time).slot}`;
+  };
+
+  it('is claimed by one of many that try at once', async () => {
+    const claims = await Promise.all(Array.from({ length: 20 }, () => claimSlot(sql, slot('10:00'))));
+    expect(claims.filter(Boolean)).toHaveLength(1);
+    expect(await claimSlot(sql, slot('10:00'))).toBe(false);
+    expect(await claimSlot(sql, { schedule: 's', slot: '2026-03-01T12:00:00+02:00' })).toBe(false);
+    expect(await claimSlot(sql, slot('10:01'))).toBe(true);
+    expect(await claimSlot(sql, slot('10:00', 'other'))).toBe(true);
+  });
+
+  it('that never reached the queue is found again, until it does', async () => {
+    await claim('10:00');
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
+    await slotEnqueued(sql, slot('10:00'));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+  });
+
+  it('that is overdue is found again though it reached the queue, until it is done with', async () => {
+    await claim('10:00');
+    await slotEnqueued(sql, slot('10:00'));
+    const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+    await setSlotDue(sql, slot('10:00'), ago(50));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    await setSlotDue(sql, slot('10:00'), ago(70));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
+    expect([await isLatestSlotOpen(sql, 's'), await isSlotCovered(sql, slot('10:00'))]).toEqual([
+      true,
+      false,
+    ]);
+    await setSlotDue(sql, slot('10:00'), undefined);
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await isLatestSlotOpen(sql, 's')).toBe(false);
+  });
+
+  it('that is overdue is given up for a later one', async () => {
+    await claim('10:00');
+    await slotEnqueued(sql, slot('10:00'));
+    await setSlotDue(sql, slot('10:00'), new Date(Date.now() - 3_600_000));
+    await claim('10:10');
+    await slotEnqueued(sql, slot('10:10'));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await isSlotCovered(sql, slot('10:00'))).toBe(true);
+    const open = await sql`select slot from schedule_slots where due_at is not null`;
+    expect(open).toHaveLength(1);
+  });
+
+  it('waits for as long as an upstream asked of an earlier one', async () => {
+    await claim('10:00');
+    expect(await slotsWaitUntil(sql, 's')).toBeUndefined();
+    const until = new Date(Date.now() + 7_200_000);
+    await setSlotDue(sql, slot('10:00'), until);
+    await claim('11:00');
+    await claim('11:00', 't');
+    expect(await slotsWaitUntil(sql, 's')).toEqual(until);
+    expect(await slotsWaitUntil(sql, 't')).toBeUndefined();
+  });
+
+  it('that was just claimed is left to the worker that claimed it', async () => {
+    await claim('10:00', 's', '59 seconds');
+    await claim('10:00', 't', '61 seconds');
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00', 't')]);
+    expect(await slotsToEnqueue(sql, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
+  });
+
+  it('is given up for a later one of its schedule', async () => {
+    for (const time of ['10:00', '10:10', '10:20']) await claim(time);
+    await claim('10:00', 't');
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:20'), slot('10:00', 't')]);
+    await slotEnqueued(sql, slot('10:20'));
+    await slotEnqueued(sql, slot('10:00', 't'));
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+  });
+
+  it('is given up also for a later one that is in the queue already, or about to be', async () => {
+    await claim('10:00');
+    await claim('10:10');
+    await slotEnqueued(sql, slot('10:10'));
+    await claim('11:00', 't');
+    await claim('11:10', 't', '0 seconds');
+    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await slotsToEnqueue(sql, 0)).toEqual([slot('11:10', 't')]);
+  });
+
+  it('is forgotten after a week, but for the last one of its schedule', async () => {
+    for (const time of ['10:00', '10:10']) await claim(time, 's', '8 days');
+    for (const time of ['10:00', '10:10']) await claim(time, 't', '6 days');
+    await pruneSlots(sql);
+    expect(
+      await sql`select schedule, to_char(slot at time zone 'UTC', 'HH24:MI') as at from schedule_slots order by 1, 2`,
+    ).toEqual([
+      { schedule: 's', at: '10:10' },
+      { schedule: 't', at: '10:00' },
+      { schedule: 't', at: '10:10' },
+    ]);
+  });
+});
+
+describe('the status', () => {
+  it('shows every source that is registered, and of what never ran that it did not', async () => {
+    await registerSource(sql, { id: 'b', kind: 'clusters', adapter: 'x' });
+    await registerSource(sql, { id: 'a', kind: 'catalogue', adapter: 'x' });
+    const nothing = {
+      lastRun: null,
+      lastEnded: null,
+      verifiedAt: null,
+      registeredAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      retiredAt: null,
+      regions: [],
+      known: 0,
+      published: 0,
+      quarantined: 0,
+      held: 0,
+    };
+    expect(await sourceStatus(sql)).toEqual([
+      { id: 'a', kind: 'catalogue', ...nothing },
+      { id: 'b', kind: 'clusters', ...nothing },
+    ]);
+    expect(await lastSeen(sql, 'a')).toBeUndefined();
+    expect(await exampleRegion(sql)).toBeUndefined();
+  });
+
+  it('counts what is known, published, quarantined and held, and shows the last run', async () => {
+    await scene.organization('org');
+    const items = [
+      region('a'),
+      region('b'),
+      ...offers('a', 9),
+      offer('b', 'x'),
+      offer('a', 'y', { excluded: 'deprecated' }),
+    ];
+    await scene.catalogue([...items, rejected('p')]);
+    const why = 'answers 500';
+    const unread = ['b', 'c'].map((code) => ({ kind: 'unread', regionCode: code, reason: why }) as const);
+    await scene.catalogue([...items, rejected('p'), ...unread], { limits: { rejectedShare: 1 } });
+    await scene.clusters([cluster('one')]);
+    await scene.catalogue([region('a'), offer('a', 'm1')]);
+    const [catalogue, clusters] = await sourceStatus(sql);
+    expect(catalogue).toMatchObject({
+      id: 'acme',
+      known: 11,
+      published: 10,
+      quarantined: 3,
+      held: 1,
+      verifiedAt: '2026-01-01T02:00:00Z',
+      regions: [
+        { code: 'a', verifiedAt: '2026-01-01T02:00:00Z', unreadSince: null, reason: null },
+        { code: 'b', verifiedAt: '2026-01-01T01:00:00Z', unreadSince: expect.any(String), reason: why },
+        { code: 'c', verifiedAt: null, unreadSince: expect.any(String), reason: why },
+      ],
+      lastRun: { outcome: 'held', seen: 1, error: '10 of 11 known rows are not reported any more' },
+    });
+    expect(clusters).toMatchObject({
+      id: 'plane',
+      kind: 'clusters',
+      known: 1,
+      published: 1,
+      held: 0,
+      quarantined: 0,
+    });
+    expect(await lastSeen(sql, 'acme')).toBe(14);
+    const [{ id } = expect.unreachable()] = await sql`select id from regions where code = 'a'`;
+    expect(await exampleRegion(sql)).toEqual({ id, providerId: 77 });
+  });
+});
+
+describe('providers', () => {
+  const known = [
+    { id: 2, name: 'AWS' },
+    { id: 5, name: 'Hetzner' },
+  ];
+
+  it('that adapters name have their ids from the beginning, and are not listed before their catalogue', async () => {
+    await Promise.all([seedProviders(sql, known), seedProviders(sql, known.toReversed())]);
+    expect(await sql`select id, name, listed from providers order by id`).toEqual(
+      known.map((provider) => ({ ...provider, listed: false })),
+    );
+    const before = await scene.rows('providers', 'organizations', 'lineage');
+    await seedProviders(sql, known);
+    expect(await scene.rows('providers', 'organizations', 'lineage')).toEqual(before);
+    await scene.catalogue([region('a'), offer('a', 'x')], { provider: { id: 5, name: 'Hetzner' } });
+    expect(await sql`select id, listed from providers order by id`).toEqual([
+      { id: 2, listed: false },
+      { id: 5, listed: true },
+    ]);
+  });
+
+  it('that clusters had named before keep their clusters and regions under the known id', async () => {
+    await scene.organization('org');
+    await scene.organization('other');
+    await scene.clusters([
+      cluster('one', { provider: 'hetzner' }),
+      cluster('two', { provider: 'Elsewhere', organization: 'other' }),
+    ]);
+    expect(await sql`select id, name from providers order by name collate "C"`).toEqual([
+      { id: expect.any(Number), name: 'Elsewhere' },
+      { id: expect.any(Number), name: 'hetzner' },
+    ]);
+    const versions = () => sql`select clusters_version as version from organizations order by id`;
+    const [one, other] = await versions();
+    await seedProviders(sql, known);
+    expect(
+      await sql`
+      select p.id, p.name from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
+      where c.source_key = 'one'`,
+    ).toEqual([{ id: 5, name: 'Hetzner' }]);
+    expect(await sql`select name from providers order by name`).toEqual(
+      ['AWS', 'Elsewhere', 'Hetzner'].map((name) => ({ name })),
+    );
+    expect(await versions()).toEqual([{ version: String(Number(one?.version) + 1) }, other]);
+    // The clusters say nothing new, and a catalogue may come.
+    expect(
+      await scene.clusters([
+        cluster('one', { provider: 'hetzner' }),
+        cluster('two', { provider: 'Elsewhere', organization: 'other' }),
+      ]),
+    ).toMatchObject({ outcome: 'unchanged' });
+    expect(
+      await scene.catalogue([region('a'), offer('a', 'x')], { provider: { id: 5, name: 'Hetzner' } }),
+    ).toMatchObject({ outcome: 'changed' });
+  });
+
+  it('are made once for a name, however it is written and however many ask at once', async () => {
+    const made = await Promise.all(['Own', 'Own', 'Own', 'Own'].map((name) => providerNamed(sql, name)));
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+    expect(await providerNamed(sql, 'oWn')).toEqual(made[0]);
+  });
+});
+
+describe('the content', () => {
+  it('of a database is decided by its first use, and of two at once by one', async () => {
+    const claims = await Promise.allSettled([claimContent(sql, 'live'), claimContent(sql, 'sample')]);
+    expect(claims.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const [{ content } = expect.unreachable()] = await sql<
+      { content: 'live' | 'sample' }[]
+    >`select content from lineage`;
+    await claimContent(sql, content);
+    await expect(claimContent(sql, content === 'live' ? 'sample' : 'live')).rejects.toThrow(
+      /^this database holds (the sample catalogue|live data) and .* must not mix .* DATABASE_URL$/,
+    );
+  });
+});

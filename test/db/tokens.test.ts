@@ -1,0 +1,128 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  createOrganization,
+  findOrganization,
+  firstOrganization,
+} from '../../src/db/queries/organizations.ts';
+import { createToken, revokeToken, tokenWorks } from '../../src/db/queries/tokens.ts';
+import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/token.ts';
+import { openScene, type Scene } from '../sync/scene.ts';
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+  return () => scene[Symbol.asyncDispose]();
+});
+beforeEach(() => scene.reset());
+
+describe('a token', () => {
+  let organizationId: number;
+  beforeEach(async () => {
+    organizationId = await scene.organization('org');
+  });
+  const inAnHour = () => new Date(Date.now() + 3_600_000);
+  const works = (token: string, id = organizationId) => tokenWorks(scene.store.db, token, id);
+
+  it('is stored as its SHA-256 and in no other form', async () => {
+    const { id, token } = await createToken(scene.store.db, { organizationId, scopes: SCOPES });
+    expect(isWellFormedToken(token)).toBe(true);
+    const [row = expect.unreachable()] = await scene.sql`select * from tokens`;
+    expect(row).toMatchObject({
+      id,
+      organization_id: organizationId,
+      scopes: ['machines:read', 'clusters:read'],
+      expires_at: null,
+      revoked_at: null,
+      version: '1',
+      published_version: '0',
+    });
+    expect(Buffer.from(row.hash).toString('hex')).toBe(hashToken(token));
+    const everything = JSON.stringify(await scene.sql`select t::text as row from tokens t`);
+    expect(everything).not.toContain(token.slice(3, 20));
+  });
+
+  it('works for its own organization until it expires', async () => {
+    const other = await scene.organization('other');
+    const { token } = await createToken(scene.store.db, {
+      organizationId,
+      scopes: ['clusters:read'],
+      expiresAt: inAnHour(),
+    });
+    expect([await works(token), await works(token, other), await works(newToken())]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    await scene.sql`update tokens set expires_at = now()`;
+    expect(await works(token)).toBe(false);
+  });
+
+  it('works no more when its organization is deleted', async () => {
+    const { token } = await createToken(scene.store.db, { organizationId, scopes: SCOPES });
+    await scene.sql`update organizations set deleted_at = now()`;
+    expect(await works(token)).toBe(false);
+  });
+
+  it('is revoked once, which leaves a tombstone of a higher version', async () => {
+    const [one, two] = [
+      await createToken(scene.store.db, { organizationId, scopes: SCOPES }),
+      await createToken(scene.store.db, { organizationId, scopes: SCOPES }),
+    ];
+    expect(await revokeToken(scene.store.db, one.id)).toBe('revoked');
+    expect([await works(one.token), await works(two.token)]).toEqual([false, true]);
+    const before = await scene.rows('tokens');
+    expect(await revokeToken(scene.store.db, one.id)).toBe('was revoked');
+    expect(await revokeToken(scene.store.db, 4711)).toBeUndefined();
+    expect(await scene.rows('tokens')).toEqual(before);
+    expect(await scene.sql`select version from tokens order by id`).toEqual([
+      { version: '2' },
+      { version: '1' },
+    ]);
+  });
+
+  it('revoked by many at once is revoked by one of them', async () => {
+    const { id } = await createToken(scene.store.db, { organizationId, scopes: SCOPES });
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => revokeToken(scene.store.db, id)));
+    expect(outcomes.filter((outcome) => outcome === 'revoked')).toHaveLength(1);
+    expect(await scene.sql`select version from tokens`).toEqual([{ version: '2' }]);
+  });
+
+  it('of an organization that does not exist is not made', async () => {
+    await expect(createToken(scene.store.db, { organizationId: 4711, scopes: SCOPES })).rejects.toThrow();
+    expect(await scene.sql`select from tokens`).toHaveLength(0);
+  });
+});
+
+describe('an organization', () => {
+  const { slug, name } = { slug: 'org', name: 'Organization' };
+
+  it('is made once, also when many make it at once', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 6 }, () => createOrganization(scene.store.db, slug, name)),
+    );
+    expect(made.filter((one) => one !== undefined)).toEqual([{ id: expect.any(Number), slug, name }]);
+    expect(await createOrganization(scene.store.db, slug, 'Other')).toBeUndefined();
+  });
+
+  it('is found by its slug, exactly, as long as it is not deleted; its slug is not given again', async () => {
+    expect(await findOrganization(scene.store.db, slug)).toBeUndefined();
+    const made = await createOrganization(scene.store.db, slug, name);
+    expect(await findOrganization(scene.store.db, slug)).toEqual(made);
+    expect(await findOrganization(scene.store.db, 'ORG')).toBeUndefined();
+    expect(await findOrganization(scene.store.db, "org' or ''='")).toBeUndefined();
+    await scene.sql`update organizations set deleted_at = now()`;
+    expect(await findOrganization(scene.store.db, slug)).toBeUndefined();
+    expect(await createOrganization(scene.store.db, slug, name)).toBeUndefined();
+  });
+
+  it('is the first when it was made first and is still there', async () => {
+    expect(await firstOrganization(scene.store.db)).toBeUndefined();
+    const [one, two] = [
+      await createOrganization(scene.store.db, 'one', 'One'),
+      await createOrganization(scene.store.db, 'two', 'Two'),
+    ];
+    expect(await firstOrganization(scene.store.db)).toEqual(one);
+    await scene.sql`update organizations set deleted_at = now() where slug = 'one'`;
+    expect(await firstOrganization(scene.store.db)).toEqual(two);
+  });
+});

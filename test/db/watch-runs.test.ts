@@ -1,0 +1,70 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Sql } from '../../src/db/connect.ts';
+import { beginRun, finishRun, registerSource } from '../../src/db/queries/runs.ts';
+import { sourceStatus } from '../../src/db/queries/status.ts';
+import { foldUnchanged, pruneRuns, recordFailedWatch } from '../../src/db/queries/watch-runs.ts';
+import { openScene, type Scene } from '../sync/scene.ts';
+
+let scene: Scene;
+let sql: Sql;
+beforeAll(async () => {
+  scene = await openScene();
+  sql = scene.store.sql;
+  return () => scene[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await scene.reset();
+  for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'clusters', adapter: 'x' });
+});
+
+const NOW = '2026-03-01T10:20:30.456Z';
+type Outcome = Parameters<typeof finishRun>[2];
+async function ran(source: string, outcome: Outcome, slot?: string): Promise<void> {
+  await finishRun(sql, await beginRun(sql, source, slot), outcome, undefined, NOW);
+}
+const outcomes = async (source = 's') =>
+  (
+    await sql<{ outcome: string }[]>`select outcome from sync_runs where source_id = ${source} order by id`
+  ).map(({ outcome }) => outcome);
+
+describe('the runs of a watched source', () => {
+  it('that changed nothing are one, beside those of the schedule and those that changed something', async () => {
+    await ran('t', 'unchanged');
+    await ran('s', 'unchanged', NOW);
+    await ran('s', 'unchanged');
+    await ran('s', 'changed');
+    await ran('s', 'superseded');
+    await ran('s', 'unchanged');
+    await ran('s', 'unchanged');
+    await foldUnchanged(sql, 's');
+    expect(await outcomes()).toEqual(['unchanged', 'changed', 'unchanged']);
+    expect(await outcomes('t')).toEqual(['unchanged']);
+  });
+
+  it('tell of a watch that failed, without a fence that would stop a run under way', async () => {
+    const run = await beginRun(sql, 's', undefined);
+    await recordFailedWatch(sql, 's', 'no answer');
+    await recordFailedWatch(sql, 'nobody', 'no answer');
+    expect((await sourceStatus(sql))[0]?.lastRun).toMatchObject({ outcome: 'failed', error: 'no answer' });
+    const [row] = await sql<{ fence: string }[]>`select fence from sources where id = 's'`;
+    expect(Number(row?.fence)).toBe(run.fence);
+    await finishRun(sql, run, 'changed', undefined, NOW);
+    expect(await outcomes()).toEqual(['changed', 'failed']);
+  });
+});
+
+describe('old runs', () => {
+  it('are forgotten beyond the newest two thousand of their source, but for those of a held batch', async () => {
+    await sql`insert into sync_runs (source_id, fence, outcome) select 's', n, 'changed' from generate_series(1, 2003) n`;
+    await ran('t', 'changed');
+    const [oldest] = await sql<{ id: string }[]>`select min(id) as id from sync_runs where source_id = 's'`;
+    await sql`insert into held_batches (source_id, run_id, broken) values ('s', ${Number(oldest?.id)}, '[]')`;
+    await pruneRuns(sql);
+    expect(await outcomes()).toHaveLength(2001);
+    expect(await outcomes('t')).toHaveLength(1);
+    await sql`update held_batches set status = 'superseded', decided_at = now() - interval '8 days'`;
+    await pruneRuns(sql);
+    expect(await outcomes()).toHaveLength(2000);
+    expect(await sql`select from held_batches`).toHaveLength(0);
+  });
+});

@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { acquireRedisServer } from '../../src/dev/acquire-redis.ts';
+import { findRedisServer } from '../../src/dev/redis.ts';
+import { onPath } from '../../src/processes/on-path.ts';
+import { ANOTHER_USER, needs } from '../support/needs.ts';
+import { asNobody } from '../support/nobody.ts';
+
+const PROGRAM = join(import.meta.dirname, 'programs/acquire-redis.ts');
+const isRoot = process.getuid?.() === 0;
+
+/** A folder with the only programs that are found, each of which notes how it was called. */
+interface Machine extends AsyncDisposable {
+  readonly path: string;
+  add(program: string, script?: string): Promise<void>;
+  calls(): Promise<string[]>;
+}
+
+async function machine(): Promise<Machine> {
+  const { path, remove } = await mkdtempDisposable(join(tmpdir(), 'fleetbook-machine-'));
+  await chmod(path, 0o755);
+  const log = join(path, 'calls.log');
+  await writeFile(log, '');
+  return {
+    path,
+    async add(program, script = '') {
+      await writeFile(join(path, program), `#!/bin/sh\necho "${program} $*" >> '${log}'\n${script}\n`, {
+        mode: 0o755,
+      });
+    },
+    calls: async () => (await readFile(log, 'utf8')).split('\n').filter((line) => line !== ''),
+    [Symbol.asyncDispose]: remove,
+  };
+}
+
+const INSTALL = 'apt-get -o DPkg::Lock::Timeout=120 -qq install --yes --no-install-recommends redis-server';
+/** What apt-get does in the end: from then on there is a redis-server. */
+const installs = (path: string) => `ln -s '${findRedisServer()?.command}' '${path}/redis-server'`;
+
+async function acquire(path: string): Promise<{ message: string; said: string[] }> {
+  const said: string[] = [];
+  try {
+    const binary = await acquireRedisServer({ path, interactive: false, say: (line) => said.push(line) });
+    return { message: binary.command, said };
+  } catch (error) {
+    return { message: error instanceof Error ? error.message : String(error), said };
+  }
+}
+
+it('takes valkey-server where there is no redis-server', async () => {
+  await using here = await machine();
+  await here.add('valkey-server', 'echo "Valkey server v=8.1.1 sha=00000000:0 malloc=libc bits=64 build=0"');
+  expect(await acquireRedisServer({ path: here.path })).toEqual({
+    command: join(here.path, 'valkey-server'),
+    name: 'valkey-server',
+    version: '8.1.1',
+  });
+});
+
+it('does not ask for REDIS_URL where a server that runs already would not do, as for the tests', async () => {
+  await using here = await machine();
+  const refused = acquireRedisServer({ path: here.path, isUrlUseful: false });
+  await expect(refused).rejects.toThrow(/was found\. Install one \(.*\)$/);
+});
+
+it('says what to do where there is neither a server, nor one new enough, nor apt-get', async () => {
+  await using here = await machine();
+  await here.add('redis-server', 'echo "Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64"');
+  const { message } = await acquire(here.path);
+  expect(message).toBe(
+    'no redis-server or valkey-server (6.2 or newer) was found. Install one (Debian, Ubuntu: `sudo apt install redis-server`; ' +
+      'macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`), or set REDIS_URL to a server that runs, ' +
+      'e.g. redis://127.0.0.1:6379. The README says how to have one without root',
+  );
+});
+
+it(
+  'installs the package as root after saying so, and leaves its service off',
+  needs(isRoot, 'to be run by root'),
+  async () => {
+    await using here = await machine();
+    await here.add('apt-get', installs(here.path));
+    await here.add('update-rc.d');
+    await here.add('service');
+    await here.add('systemctl');
+    const policyBefore = existsSync('/usr/sbin/policy-rc.d');
+    const { message, said } = await acquire(here.path);
+    expect(message).toBe(join(here.path, 'redis-server'));
+    expect(said).toEqual([
+      'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
+      expect.stringMatching(/^Installed redis-server \d+\.\d+\.\d+\.$/),
+    ]);
+    const turnedOff = existsSync('/run/systemd/system')
+      ? ['systemctl disable --now redis-server.service']
+      : ['update-rc.d redis-server disable', 'service redis-server stop'];
+    expect(await here.calls()).toEqual([INSTALL, ...turnedOff]);
+    expect(existsSync('/usr/sbin/policy-rc.d')).toBe(policyBefore);
+  },
+);
+
+it(
+  'keeps services from being started while the package is installed',
+  needs(isRoot, 'to be run by root'),
+  async () => {
+    await using here = await machine();
+    await here.add(
+      'apt-get',
+      `/usr/sbin/policy-rc.d redis-server start; echo "policy $?" >> '${here.path}/calls.log'; ${installs(here.path)}`,
+    );
+    await acquire(here.path);
+    expect(await here.calls()).toContain('policy 101');
+  },
+);
+
+it(
+  'fetches the package lists when the package is not known yet',
+  needs(isRoot, 'to be run by root'),
+  async () => {
+    await using here = await machine();
+    await here.add(
+      'apt-get',
+      `case "$*" in *update*) touch '${here.path}/lists';; *) test -e '${here.path}/lists' && ${installs(here.path)};; esac`,
+    );
+    const { message } = await acquire(here.path);
+    expect(message).toBe(join(here.path, 'redis-server'));
+    expect(await here.calls()).toEqual([INSTALL, 'apt-get -o DPkg::Lock::Timeout=120 -qq update', INSTALL]);
+  },
+);
+
+it('passes on why apt-get failed, together with what to do', needs(isRoot, 'to be run by root'), async () => {
+  await using here = await machine();
+  await here.add('apt-get', 'echo "E: Unable to locate package redis-server" >&2; exit 100');
+  const { message } = await acquire(here.path);
+  expect(message).toMatch(/^apt-get could not install redis-server\. Install one .*REDIS_URL/);
+  expect(message).toContain('E: Unable to locate package redis-server');
+});
+
+it('installs nothing when it is not root', needs(asNobody !== undefined, ANOTHER_USER), async () => {
+  await using here = await machine();
+  await here.add('apt-get', installs(here.path));
+  const [command = '', ...args] = [...(asNobody ?? []), process.execPath, PROGRAM, here.path];
+  const { stdout } = await output(command, args);
+  expect(stdout).toContain('no redis-server or valkey-server (6.2 or newer) was found');
+  expect(await here.calls()).toEqual([]);
+});
+
+it(
+  'asks first on a terminal, and takes no for an answer',
+  needs(isRoot && onPath('script') !== undefined, 'to be run by root, and the program script'),
+  async () => {
+    await using here = await machine();
+    await here.add('apt-get', installs(here.path));
+    const command = `'${process.execPath}' '${PROGRAM}' '${here.path}'`;
+    const { stdout } = await output('script', ['-qec', command, '/dev/null'], 'no\n');
+    expect(stdout).toContain('Install the system package redis-server with apt-get? [Y/n]');
+    expect(stdout).toContain('redis-server was not installed. Install one');
+    expect(await here.calls()).toEqual([]);
+  },
+);
+
+function output(command: string, args: readonly string[], input = ''): Promise<{ stdout: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    let stdout = '';
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', () => resolve({ stdout }));
+    child.stdin.end(input);
+  });
+}

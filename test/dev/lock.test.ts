@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { link, mkdtempDisposable, readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { LockedError, takeLock } from '../../src/dev/lock.ts';
+import { identify } from '../../src/dev/process-identity.ts';
+import { startProgram } from '../support/program.ts';
+
+const PROGRAM = join(import.meta.dirname, 'programs/lock.ts');
+const RACER = join(import.meta.dirname, 'programs/lock-race.ts');
+
+async function place(): Promise<{ path: string } & AsyncDisposable> {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-lock-'));
+  return { path: join(folder.path, 'up.lock'), [Symbol.asyncDispose]: () => folder.remove() };
+}
+
+it('is held until it is given back, also against the process that holds it', async () => {
+  await using here = await place();
+  const lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(false);
+  expect(() => takeLock(here.path)).toThrow(new LockedError(here.path, process.pid));
+  lock[Symbol.dispose]();
+  using again = takeLock(here.path);
+  expect(again.takenOver).toBe(false);
+});
+
+it('names the live process that holds it', async () => {
+  await using here = await place();
+  await using holder = await startProgram(PROGRAM, [here.path]);
+  expect(await holder.answer()).toEqual({ got: 1, takenOver: 0 });
+  expect(() => takeLock(here.path)).toThrow(`${here.path} is held by process ${holder.pid}`);
+});
+
+it('is taken over from a process that was killed', async () => {
+  await using here = await place();
+  await using holder = await startProgram(PROGRAM, [here.path]);
+  await holder.answer();
+  holder.child.kill('SIGKILL');
+  await holder.exited;
+  using lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(true);
+});
+
+it.each([
+  {
+    left: 'a process whose number another one has now',
+    content: JSON.stringify({ pid: process.pid, started: 'earlier' }),
+  },
+  { left: 'somebody who wrote no more than half of it', content: '{"pid": 1' },
+])('is taken over from $left', async ({ content }) => {
+  await using here = await place();
+  await writeFile(here.path, content);
+  using lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(true);
+});
+
+it('is not given back by one from whom it was taken over', async () => {
+  await using here = await place();
+  const first = takeLock(here.path);
+  const someoneElse = JSON.stringify({ ...identify(process.ppid) });
+  await writeFile(here.path, someoneElse);
+  first[Symbol.dispose]();
+  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.ppid}`);
+});
+
+it('goes to one alone of several processes that take over a stale one at the same moment', async () => {
+  await using here = await place();
+  await writeFile(here.path, JSON.stringify({ pid: 2 ** 22 + 1, started: 'long ago' }));
+  const at = String(Date.now() + 1_500);
+  await using stack = new AsyncDisposableStack();
+  const takers = await Promise.all(Array.from({ length: 5 }, () => startProgram(PROGRAM, [here.path, at])));
+  for (const taker of takers) stack.use(taker);
+  const answers = await Promise.all(takers.map((taker) => taker.answer()));
+  expect(answers.filter(({ got }) => got === 1)).toEqual([{ got: 1, takenOver: 1 }]);
+  expect(await readdir(dirname(here.path))).toEqual([basename(here.path)]);
+});
+
+const DEAD = JSON.stringify({ pid: 2 ** 22 + 1, started: 'long ago' });
+/** Where whoever takes over from somebody dead says so first. */
+const claimOn = (path: string, dead: string) =>
+  `${path}.after.${createHash('sha256').update(dead).digest('hex')}`;
+
+it('is taken over from one who died while taking it over, and the one after that', async () => {
+  await using here = await place();
+  const heirs = ['first', 'second'].map((started) => JSON.stringify({ pid: 2 ** 22 + 2, started }));
+  await writeFile(here.path, DEAD);
+  await writeFile(claimOn(here.path, DEAD), heirs[0] ?? '');
+  await writeFile(claimOn(here.path, heirs[0] ?? ''), heirs[1] ?? '');
+  using lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(true);
+  expect(await readdir(dirname(here.path))).toEqual([basename(here.path)]);
+  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.pid}`);
+});
+
+it('is taken over from one of the same number who died as soon as the file was in its place', async () => {
+  await using here = await place();
+  await writeFile(here.path, DEAD);
+  await link(here.path, `${here.path}.${process.pid}`);
+  using lock = takeLock(here.path);
+  expect(lock.takenOver).toBe(true);
+});
+
+it('is not taken from under one who lives and is about to take it over', async () => {
+  await using here = await place();
+  await writeFile(here.path, DEAD);
+  await writeFile(claimOn(here.path, DEAD), JSON.stringify({ ...identify(process.ppid) }));
+  expect(() => takeLock(here.path)).toThrow(`is held by process ${process.ppid}`);
+  expect(await readFile(here.path, 'utf8')).toBe(DEAD);
+});
+
+it('is nobody’s at no moment and two processes’ at none, however many take it over', async () => {
+  await using here = await place();
+  await writeFile(here.path, DEAD);
+  const end = String(Date.now() + 2_000);
+  await using stack = new AsyncDisposableStack();
+  const racers = await Promise.all(Array.from({ length: 4 }, () => startProgram(RACER, [here.path, end])));
+  for (const racer of racers) stack.use(racer);
+  let isOver = false;
+  const answering = Promise.all(racers.map((racer) => racer.answer())).finally(() => {
+    isOver = true;
+  });
+  let gone = 0;
+  while (!isOver) {
+    if (!existsSync(here.path)) gone += 1;
+    await setImmediate();
+  }
+  const answers = await answering;
+  expect({ gone, together: answers.map(({ together }) => together) }).toEqual({
+    gone: 0,
+    together: [0, 0, 0, 0],
+  });
+  const taken = answers.reduce((sum, answer) => sum + Number(answer.taken), 0);
+  expect(taken).toBeGreaterThan(20);
+});

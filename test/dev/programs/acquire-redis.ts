@@ -1,0 +1,11 @@
+/** Acquires a Redis server with the programs of the folder in its argument, and says which. */
+import { acquireRedisServer } from '../../../src/dev/acquire-redis.ts';
+
+const [path = ''] = process.argv.slice(2);
+try {
+  process.stdout.write(`${JSON.stringify(await acquireRedisServer({ path }))}\n`);
+} catch (error) {
+  process.stdout.write(
+    `${JSON.stringify({ error: error instanceof Error ? error.message : String(error) })}\n`,
+  );
+}

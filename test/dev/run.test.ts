@@ -1,0 +1,92 @@
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { identify } from '../../src/dev/process-identity.ts';
+import { until } from '../support/until.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What `npm test -- <args>` runs. */
+function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [join(ROOT, 'test/run.ts'), ...args], { cwd: ROOT }, (error, stdout) => {
+      resolve({ code: Number(error?.code ?? 0), lines: stdout.trimEnd().split('\n') });
+    });
+  });
+}
+
+it('passes its arguments on, names what is skipped, and ends with the plain count', async () => {
+  const { code, lines } = await run('test/dev/until.test.ts', '-t', 'asks again');
+  expect(lines.slice(-3)).toEqual([
+    'skipped: test/dev/until.test.ts > returns the first truthy answer: its name was not asked for',
+    'skipped: test/dev/until.test.ts > says what it waited for, how long, and what came last: its name was not asked for',
+    '1 passed, 0 failed, 2 skipped',
+  ]);
+  expect(code).toBe(0);
+});
+
+it('fails when no test ran', async () => {
+  const { code, lines } = await run('test/dev/no-such-file.test.ts');
+  expect(lines.slice(-2)).toEqual([
+    'failed outside of the tests: vitest ended with code 1, see above',
+    '0 passed, 1 failed',
+  ]);
+  expect(code).toBe(1);
+});
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)(
+  'tells what ran when it is interrupted by %s, and leaves nothing running',
+  async (signal, code) => {
+    // As a terminal does it: the signal goes to all that is in the foreground.
+    const files = ['test/dev/until.test.ts', 'test/dev/postgres.test.ts', 'test/dev/redis.test.ts'];
+    const child = spawn(process.execPath, [join(ROOT, 'test/run.ts'), ...files, '--maxWorkers=1'], {
+      cwd: ROOT,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const closed = once(child, 'close');
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    // Its own server and a worker run by then.
+    const own = await until(() => offspring(child.pid ?? 0).length > 2 && offspring(child.pid ?? 0), {
+      timeoutMs: 30_000,
+    });
+    process.kill(-(child.pid ?? 0), signal);
+    expect(await closed).toEqual([code, null]);
+    const lines = output.trimEnd().split('\n');
+    expect(lines.at(-2)).toMatch(
+      new RegExp(`^interrupted by ${signal}: [0-2] of 3 test files ran to their end`),
+    );
+    expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed(, \d+ skipped)?$/);
+    expect(own.filter(isRunning)).toEqual([]);
+  },
+  90_000,
+);
+
+it('runs, when it is to be quick, only what needs no server, and says how much it left out', async () => {
+  const { code, lines } = await run('--quick', 'test/dev/until.test.ts', 'test/dev/lock.test.ts');
+  expect(lines.slice(-2)).toEqual([
+    expect.stringMatching(/^left out: \d+ of \d+ test files, which need PostgreSQL, Redis or processes;/),
+    '3 passed, 0 failed',
+  ]);
+  expect(code).toBe(0);
+});
+
+/** Every process that this one has started, and those have. */
+function offspring(pid: number): number[] {
+  const all = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/ +/).map(Number));
+  const below = (parent: number): number[] =>
+    all.flatMap(([child = 0, of]) => (of === parent ? [child, ...below(child)] : []));
+  return below(pid);
+}
+
+function isRunning(pid: number): boolean {
+  return identify(pid) !== undefined;
+}

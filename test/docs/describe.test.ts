@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { adapterPage } from '../../docs/generate/describe.ts';
+import { inPackage } from '../../src/config/package.ts';
+import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
+import type { CatalogueAdapter, ClusterAdapter, GenericCatalogueAdapter } from '../../src/sources/source.ts';
+
+async function* nothing() {}
+
+const known: CatalogueAdapter = {
+  id: 'some-cloud',
+  provider: { id: 77, name: 'Some Cloud' },
+  baseUrl: 'https://api.some.example',
+  endpoints: ['/v1/types'],
+  credentials: 'none',
+  memoryUnit: 'MiB',
+  currency: 'SEK',
+  schedule: '1 2 * * *',
+  catalogue: nothing,
+};
+
+const generic: GenericCatalogueAdapter = {
+  id: 'any-list',
+  options: z.strictObject({
+    provider: z.string().describe('who sells'),
+    placeName: z.string().optional().describe('here | there'),
+  }),
+  endpoints: ['{url}'],
+  readsFiles: true,
+  credentials: 'x-auth-token',
+  currencyFrom: 'as it comes',
+  schedule: '3 * * * *',
+  notes: 'Mind the gap.',
+  catalogue: nothing,
+};
+
+it('docs/adapters.md is what the adapters say of themselves (node docs/generate/adapters.ts writes it)', () => {
+  expect(readFileSync(inPackage('docs/adapters.md'), 'utf8')).toBe(
+    adapterPage(catalogueAdapters, clusterAdapters),
+  );
+});
+
+it('the page has for each adapter its provider, units, variables and endpoints', () => {
+  const page = adapterPage([known, generic], []);
+  expect(page).toContain(
+    '| [some-cloud](#some-cloud) | Some Cloud (id 77) | none | MiB, whole GiB of them (Binary) | SEK | `1 2 * * *` |',
+  );
+  expect(page).toContain('### some-cloud\n\nReads `/v1/types`.');
+  expect(page).toContain('| `SOME_CLOUD_URL` | where the API is | https://api.some.example |');
+  expect(page).toContain('| `SOME_CLOUD_SCHEDULE` | when it is read | `1 2 * * *` |');
+  expect(page).not.toContain('SOME_CLOUD_TOKEN');
+});
+
+it('the page has the options of an adapter that some must be given, and its notes', () => {
+  const page = adapterPage([known, generic], []);
+  expect(page).toContain('| as each row says | as it comes | `3 * * * *` |');
+  expect(page).toContain('| `ANY_LIST_URL` | URL, or path on this machine | must be given |');
+  expect(page).toContain('| `ANY_LIST_TOKEN` | a token, sent as `X-Auth-Token` |  |');
+  expect(page).toContain('| `ANY_LIST_PROVIDER` | option `provider`: who sells | must be given |');
+  expect(page).toContain('| `ANY_LIST_PLACE_NAME` | option `placeName`: here \\| there | may be left out |');
+  expect(page).toContain('\n\nMind the gap.\n\n');
+});
+
+it('the page has for each adapter of clusters how it is read, its settings, options and notes', () => {
+  const plane: ClusterAdapter = {
+    id: 'plane',
+    endpoints: ['/things'],
+    credentials: 'basic',
+    schedule: '4 * * * *',
+    options: z.strictObject({ zone: z.string().optional().describe('where to look') }),
+    notes: 'Things fly.',
+    clusters: nothing,
+    watch: nothing,
+  };
+  const { watch: _, options: __, notes: ___, ...polled } = plane;
+  const open = { ...polled, id: 'open', credentials: 'none', readsFiles: true } as const;
+  const page = adapterPage(
+    [],
+    [plane, open, { ...polled, id: 'public', baseUrl: 'https://api.public.example' }],
+  );
+  expect(page).toContain(
+    '| [plane](#plane-clusters) | `user:password` (HTTP Basic) | watched | `4 * * * *` |',
+  );
+  expect(page).toContain('| [open](#open-clusters) | none | polled | `4 * * * *` |');
+  expect(page).toContain('### plane (clusters)\n\nReads `/things`, and watches them.');
+  expect(page).toContain('| `tokenEnv` | the variable that holds `user:password` (HTTP Basic) |  |');
+  expect(page).toContain('| `options.zone` | where to look | may be left out |\n\nThings fly.');
+  expect(page).toContain('### open (clusters)\n\nReads `/things`.\n\n');
+  expect(page).toContain('| `url` | URL, or path on this machine | must be given |\n| `schedule` |');
+  expect(page).toContain('| `url` | where the API is | https://api.public.example |');
+});

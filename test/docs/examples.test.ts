@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process';
+import { mkdtempDisposableSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { configSchema } from '../../docs/generate/configuration.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { LIMITS } from '../../src/config/guard-limits.ts';
+import { inPackage } from '../../src/config/package.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { clusterOperations } from '../../src/http/routes/clusters.ts';
+import { machineOperations } from '../../src/http/routes/machines.ts';
+import { providerOperations } from '../../src/http/routes/providers.ts';
+import type { CatalogueReader, ClusterReader } from '../../src/snapshot/document/answer.ts';
+import { credentialVariable } from '../../src/sources/credentials/open.ts';
+import { CREDENTIAL_TYPES } from '../../src/sources/credentials/types.ts';
+import { catalogueAdapters } from '../../src/sources/registry.ts';
+import { environmentKey } from '../../src/sources/schema/options.ts';
+
+/** The pages that show somebody how to configure or use Fleetbook. */
+const PAGES = [
+  'README.md',
+  ...readdirSync(inPackage('docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+];
+
+interface Example {
+  readonly page: string;
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The code blocks of one language. */
+function blocks(...languages: readonly string[]): Example[] {
+  return PAGES.flatMap((page) => {
+    const content = readFileSync(inPackage(page), 'utf8');
+    return [...content.matchAll(/^```(\w+)\n(.*?)^```/gms)]
+      .filter(([, language = '']) => languages.includes(language))
+      .map(({ 2: text = '', index }) => ({ page, line: content.slice(0, index).split('\n').length, text }));
+  });
+}
+
+/** The variables that an example names, each with a value. */
+function named(text: string): Record<string, string> {
+  return Object.fromEntries(
+    [...text.matchAll(/"\w+Env": "(\w+)"/g)].map(([, name = '']) => [name, 'secret']),
+  );
+}
+
+/** What `NAME=value` lines say, comments left out. */
+function assignments(text: string): Record<string, string> {
+  return Object.fromEntries(
+    [...text.matchAll(/^([A-Z][A-Z0-9_]+)=("?)(.*?)\2(?:\s+#.*)?$/gm)].map(([, name = '', , value = '']) => [
+      name,
+      value,
+    ]),
+  );
+}
+
+/** Every variable that can be set. */
+const VARIABLES = new Set([
+  ...Object.keys(SETTINGS),
+  ...['CLUSTERS_URL', 'CLUSTERS_TOKEN', 'CLUSTERS_SCHEDULE', 'EXCHANGE_RATES_SCHEDULE'],
+  ...catalogueAdapters.flatMap(({ id, ...adapter }) => [
+    ...['url', 'token', 'tokenCommand', 'credentialType', 'apiKey', 'schedule'].map((name) =>
+      environmentKey(id, name),
+    ),
+    ...Object.keys('options' in adapter ? adapter.options.shape : {}).map((name) => environmentKey(id, name)),
+    ...Object.values(CREDENTIAL_TYPES).flatMap(({ shape }) =>
+      Object.keys(shape).map((name) => credentialVariable(id, name)),
+    ),
+  ]),
+]);
+
+/** What can be asked for; nobody asks here. */
+const OPERATIONS = [
+  ...machineOperations({} as CatalogueReader),
+  ...clusterOperations({} as ClusterReader),
+  ...providerOperations({} as CatalogueReader),
+];
+
+/** Variables of other programs. */
+const OTHERS = new Set([
+  'LD_LIBRARY_PATH',
+  'CONFIG_FOLDER',
+  'EXTRA_CA',
+  'NODE_EXTRA_CA_CERTS',
+  'NODE_USE_ENV_PROXY',
+  'NPM_CONFIG_REGISTRY',
+  'NODE_IMAGE',
+  'POSTGRES_IMAGE',
+  'REDIS_IMAGE',
+  'DOCKER_BUILDKIT',
+]);
+
+describe('a configuration file that is shown', () => {
+  const examples = blocks('json').filter(({ text }) => /"(catalogues|clusters)": \[/.test(text));
+  const isRight = new Ajv({ strict: true, strictTypes: false, allErrors: true }).compile(configSchema());
+
+  it('is found by this test', () => {
+    const pages = ['README.md', 'docs/adapters.md', 'docs/configuration.md'];
+    expect(examples.map(({ page }) => page)).toEqual(expect.arrayContaining(pages));
+  });
+
+  it.for(examples)('can be started with, and fits its JSON Schema: $page:$line', ({ text }) => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-example-'));
+    const path = join(folder.path, 'fleetbook.json');
+    writeFileSync(path, text);
+    const content = JSON.parse(text) as Record<string, { id: string }[]>;
+    const { sources } = readConfig({ ...named(text), FLEETBOOK_CONFIG: path });
+    const ids = sources.filter(({ kind }) => kind !== 'rates').map(({ id }) => id);
+    const { catalogues = [], clusters = [] } = content;
+    expect(ids).toEqual([...catalogues, ...clusters].map(({ id }) => id));
+    expect(isRight(content), JSON.stringify(isRight.errors)).toBe(true);
+  });
+
+  it.each<[string, object]>([
+    ['an unknown field', { id: 'a', adapter: 'linode', token: 'x' }],
+    ['an unknown adapter', { id: 'a', adapter: 'lynode' }],
+    ['an unknown limit', { id: 'a', adapter: 'linode', limits: { removed: 1 } }],
+    ['options where there are none', { id: 'a', adapter: 'linode', options: {} }],
+    ['half the options', { id: 'a', adapter: 'price-list', options: { provider: 'Acme', region: 'x' } }],
+    ['half an application', { id: 'a', adapter: 'azure', credentials: { type: 'client-credentials' } }],
+  ])('would not fit with %s', (_, entry) => {
+    expect(isRight({ catalogues: [entry] })).toBe(false);
+  });
+
+  it('fits with every field that an entry can have', () => {
+    const options = { provider: 'Acme', region: 'a', prices: './a.csv' };
+    const limits = Object.fromEntries(Object.keys(LIMITS).map((name) => [name, 1]));
+    const entry = { id: 'a', adapter: 'openstack', url: 'https://h', schedule: '* * * * *', options, limits };
+    expect(
+      isRight({ $schema: './x', catalogues: [entry], clusters: [] }),
+      JSON.stringify(isRight.errors),
+    ).toBe(true);
+  });
+});
+
+describe('variables that are shown', () => {
+  const examples = blocks('sh').filter(({ text }) => Object.keys(assignments(text)).length > 0);
+
+  it.for(examples)('can be started with: $page:$line', ({ text }) => {
+    const env = assignments(text);
+    const { sources } = readConfig(env);
+    const ids = new Set(sources.map(({ id }) => environmentKey(id, '')));
+    for (const name of Object.keys(env))
+      expect([...ids].some((prefix) => name.startsWith(prefix)) || name in SETTINGS, name).toBe(true);
+  });
+
+  it('exist, and have values that can be used, wherever they stand', () => {
+    for (const page of [...PAGES, 'docker-compose.yml']) {
+      const content = readFileSync(inPackage(page), 'utf8');
+      for (const [, name = '', value = ''] of content.matchAll(
+        /[\s`(]([A-Z][A-Z0-9]*_[A-Z0-9_]+)=([^\s`),]+)/g,
+      )) {
+        if (OTHERS.has(name)) continue;
+        expect(VARIABLES, `${page} shows ${name}`).toContain(name);
+        const setting = SETTINGS[name as keyof typeof SETTINGS];
+        if (setting !== undefined && !value.includes('…')) setting.read(value);
+      }
+    }
+  });
+});
+
+describe('a command that is shown', () => {
+  const text = [...blocks('sh', 'console'), { text: readFileSync(inPackage('docker-compose.yml'), 'utf8') }]
+    .map((example) => example.text)
+    .join('\n');
+  const { scripts } = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+
+  it.for(
+    [...readFileSync(inPackage('README.md'), 'utf8').matchAll(/\bnpm (start|test|run ([\w:]+))/g)].map(
+      ([whole, name = '', script = name]) => [whole, script] as const,
+    ),
+  )('is a script of the package: %s', ([, script]) => {
+    expect(Object.keys(scripts)).toContain(script);
+  });
+
+  it.for(
+    [
+      ...text.matchAll(/(?:docker compose run --rm api|npm run fleetbook --) ([a-z ]+?)(?= --| [^a-z ]|$)/gm),
+    ].map(([, words = '']) => words.trim()),
+  )('is one of the program: fleetbook %s', async (words) => {
+    // The last word may be an argument.
+    const args = [inPackage('src/cli.ts'), ...words.split(' ').slice(0, 2), '--help'];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toContain(`fleetbook ${words.split(' ').slice(0, 2).join(' ')}`);
+  });
+
+  it.for([...text.matchAll(/\$url(\/[^\s"']*)/g)].map(([, address = '']) => address))(
+    'asks for a path that the API has: %s',
+    (address) => {
+      const paths = OPERATIONS.map(({ path }) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`));
+      expect(paths.some((path) => path.test(address.split('?')[0] ?? ''))).toBe(true);
+    },
+  );
+});

@@ -1,0 +1,92 @@
+/** What PostgreSQL answers is compressed when somebody wants it compressed, or the cache can take it, and not before. */
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { buildApp } from '../../src/http/app.ts';
+import { decodeDocument } from '../../src/snapshot/document/format.ts';
+import { addMachines } from '../snapshot/rows.ts';
+import { sceneForEachTest, type TestReader } from '../snapshot/scene.ts';
+import { until } from '../support/until.ts';
+import { listen } from './harness.ts';
+import { converse, header } from './wire.ts';
+
+const scene = sceneForEachTest({ redis: 'of the test' });
+
+async function start(reader: TestReader) {
+  const { token } = await createToken(scene.store.db, {
+    organizationId: scene.sample.a,
+    scopes: ['machines:read'],
+  });
+  const app = buildApp({
+    ...reader,
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: '1.2.3',
+    limits: { maxEventLoopDelayMs: 0 },
+  });
+  const port = await listen(app);
+  const { provider, region } = scene.sample;
+  return {
+    async ask(codings?: string, condition?: string) {
+      const headers = [`Authorization: Bearer ${token}`];
+      if (codings !== undefined) headers.push(`Accept-Encoding: ${codings}`);
+      if (condition !== undefined) headers.push(`If-None-Match: ${condition}`);
+      const target = `/v1/machines?provider=${provider}&region=${region}`;
+      const [answer] = await converse(port, [{ method: 'GET', target, headers }]);
+      if (!answer) return expect.unreachable('no answer');
+      return {
+        status: Number(answer.head[0]?.split(' ')[1]),
+        coding: header(answer, 'content-encoding'),
+        tag: header(answer, 'etag') ?? '',
+        tier: header(answer, 'fleetbook-tier'),
+        body: Buffer.from(answer.body, 'latin1'),
+      };
+    },
+    [Symbol.asyncDispose]: () => app.close(),
+  };
+}
+
+const regionName = () => ({ kind: 'region', regionId: scene.sample.region }) as const;
+
+it('goes plain to whoever takes it plain, and in the coding that the next one asks for, from the same memory', async () => {
+  await addMachines(scene.sql, scene.sample.region, 40);
+  const published = await scene.publisher.publishDirty().then(() => scene.linkedReader());
+  await using stored = await start(published);
+  const inBrotli = await stored.ask('br');
+  await scene.redis.kill();
+  const reader = scene.reader();
+  await using api = await start(reader);
+  const bodyInMemory = () => reader.documents.peek(regionName())?.body;
+
+  const plain = await api.ask();
+  expect(plain).toMatchObject({ status: 200, coding: undefined });
+  expect(await api.ask('gzip;q=0.5, identity')).toMatchObject({ status: 200, body: plain.body });
+  expect(bodyInMemory()?.isPlainOnly).toBe(true);
+
+  const [gzip, again] = await Promise.all([api.ask('gzip'), api.ask('gzip')]);
+  expect(gzip).toMatchObject({ coding: 'gzip', tag: plain.tag.replace(/"$/, '-gzip"') });
+  expect(gunzipSync(gzip.body)).toEqual(plain.body);
+  expect(again.body).toEqual(gzip.body);
+  expect(bodyInMemory()?.isPlainOnly).toBe(false);
+
+  const br = await api.ask('gzip, br');
+  expect(br.coding).toBe('br');
+  expect(brotliDecompressSync(br.body)).toEqual(plain.body);
+  // The very bytes that the publisher made.
+  expect(br.body).toEqual(inBrotli.body);
+  expect((await api.ask('br', plain.tag)).status).toBe(304);
+});
+
+it('is offered to the cache in every coding, also when nobody has asked for one', async () => {
+  await addMachines(scene.sql, scene.sample.region, 40);
+  await scene.publisher.publishDirty();
+  const reader = await scene.linkedReader();
+  await scene.cache.del(scene.keys.document(regionName()));
+  await using api = await start(reader);
+  const plain = await api.ask();
+  expect(plain).toMatchObject({ tier: 'postgres', coding: undefined });
+  const written = await until(() => scene.cache.getBuffer(scene.keys.document(regionName())));
+  const document = decodeDocument(regionName(), written) ?? expect.unreachable('it is a miss');
+  expect(gunzipSync(document.body.gzip ?? '')).toEqual(plain.body);
+  expect(brotliDecompressSync(document.body.br ?? '')).toEqual(plain.body);
+});

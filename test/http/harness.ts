@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { type ApiDeps, buildApp } from '../../src/http/app.ts';
+import type { RequestFacts } from '../../src/http/record.ts';
+import { type MemoryTokens, memoryCatalogue, memoryClusters, memoryTokens } from './readers.ts';
+
+export interface TestApi extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly tokens: MemoryTokens;
+  /** A good token of organization 1 with every scope. */
+  readonly token: string;
+  readonly observed: readonly RequestFacts[];
+}
+
+/** The API over readers in memory; parts may be overridden. */
+export async function testApi({ limits, ...overrides }: Partial<ApiDeps> = {}): Promise<TestApi> {
+  const tokens = memoryTokens();
+  const observed: RequestFacts[] = [];
+  const app = buildApp({
+    catalogue: await memoryCatalogue(),
+    clusters: await memoryClusters(),
+    tokens,
+    readiness: async () => ({ ready: true, checks: { catalogue: 'ok' } }),
+    logger: false,
+    version: '1.2.3',
+    observe: (facts) => observed.push(facts),
+    // A busy machine is late as well; tests that are about this set it.
+    limits: { maxEventLoopDelayMs: 0, ...limits },
+    ...overrides,
+  });
+  return { app, tokens, token: tokens.issue(), observed, [Symbol.asyncDispose]: () => app.close() };
+}
+
+/** Listens on a free loopback port. */
+export async function listen(app: FastifyInstance): Promise<number> {
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  return (app.server.address() as AddressInfo).port;
+}
+
+export interface RawResponse {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Sends bytes as they are, reads until the server closes, and answers with every response that came. */
+export async function exchange(
+  port: number,
+  ...chunks: readonly (string | Buffer)[]
+): Promise<RawResponse[]> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  await once(socket, 'connect');
+  const received: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => received.push(chunk));
+  for (const chunk of chunks) socket.write(chunk);
+  await once(socket, 'close');
+  return parseResponses(Buffer.concat(received));
+}
+
+export function parseResponses(bytes: Buffer): RawResponse[] {
+  const responses: RawResponse[] = [];
+  let rest = bytes;
+  while (rest.length > 0) {
+    const end = rest.indexOf('\r\n\r\n');
+    if (end === -1) throw new Error(`no response: ${rest.toString('latin1').slice(0, 200)}`);
+    const [statusLine = '', ...lines] = rest.toString('latin1', 0, end).split('\r\n');
+    const headers = Object.fromEntries(
+      lines.map((line) => [
+        line.slice(0, line.indexOf(':')).toLowerCase(),
+        line.slice(line.indexOf(':') + 1).trim(),
+      ]),
+    );
+    const length = Number(headers['content-length'] ?? 0);
+    responses.push({
+      status: Number(statusLine.split(' ')[1]),
+      headers,
+      body: rest.toString('utf8', end + 4, end + 4 + length),
+    });
+    rest = rest.subarray(end + 4 + length);
+  }
+  return responses;
+}

@@ -1,0 +1,271 @@
+/** The hot path and the ordinary one, side by side over real documents: the wire must not show which one answered. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import type { Scope } from '../../src/domain/token.ts';
+import { type ApiDeps, buildApp } from '../../src/http/app.ts';
+import type { RequestFacts } from '../../src/http/record.ts';
+import type { HeldAnswer, RememberedAnswers } from '../../src/snapshot/document/answer.ts';
+import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
+import { sceneForEachTest, TestClock, type TestReader } from '../snapshot/scene.ts';
+import { until } from '../support/until.ts';
+import { listen } from './harness.ts';
+import { requestsOf } from './hot-cases.ts';
+import { converse, header, type WireAnswer } from './wire.ts';
+
+const scene = sceneForEachTest();
+
+interface WireApi extends AsyncDisposable {
+  readonly port: number;
+  /** How many answers were given on the hot path. */
+  hotAnswers(): number;
+  readonly observed: readonly RequestFacts[];
+}
+
+/** The API over a reader of its own. */
+async function serve(reader: TestReader, overrides: Partial<ApiDeps> = {}): Promise<WireApi> {
+  let hotAnswers = 0;
+  const count = (answer: HeldAnswer | undefined) => {
+    if (answer) hotAnswers += 1;
+    return answer;
+  };
+  const counted = (remembered: RememberedAnswers | undefined) => {
+    if (!remembered) throw new Error('unreachable: these readers have a memory');
+    const get = remembered.get.bind(remembered);
+    remembered.get = (owner, target) => count(get(owner, target));
+    return remembered;
+  };
+  const { catalogue, clusters } = reader;
+  const observed: RequestFacts[] = [];
+  const app = buildApp({
+    catalogue: {
+      ...catalogue,
+      held: {
+        remembered: () => counted(catalogue.held?.remembered()),
+        providers: () => count(catalogue.held?.providers()),
+        machines: (provider, region) => count(catalogue.held?.machines(provider, region)),
+        machine: (id) => count(catalogue.held?.machine(id)),
+      },
+    },
+    clusters: {
+      ...clusters,
+      held: {
+        remembered: () => counted(clusters.held?.remembered()),
+        clusters: (organization) => count(clusters.held?.clusters(organization)),
+        cluster: (organization, slug) => count(clusters.held?.cluster(organization, slug)),
+      },
+    },
+    tokens: reader.tokens,
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: '1.2.3',
+    observe: (facts) => observed.push(facts),
+    limits: { maxEventLoopDelayMs: 0, ...overrides.limits },
+    ...overrides,
+  });
+  const port = await listen(app);
+  return { port, hotAnswers: () => hotAnswers, observed, [Symbol.asyncDispose]: () => app.close() };
+}
+
+const token = async (scopes: Scope[] = ['machines:read', 'clusters:read'], organizationId = scene.sample.a) =>
+  createToken(scene.store.db, { organizationId, scopes });
+
+const withoutTier = ({ head, body }: WireAnswer): WireAnswer => ({
+  head: head.map((line) => line.replace(/^(fleetbook-tier: )\w+$/, '$1-')),
+  body,
+});
+
+const statusOf = ({ head }: WireAnswer): number => Number(head[0]?.split(' ')[1]);
+
+type Cases = Awaited<ReturnType<typeof requestsOf>>;
+
+async function askAll(port: number, { inARow, alone }: Cases): Promise<WireAnswer[]> {
+  const answers: WireAnswer[] = [];
+  for (let i = 0; i < inARow.length; i += 50)
+    answers.push(...(await converse(port, inARow.slice(i, i + 50))));
+  for (const request of alone) answers.push(...(await converse(port, [request])));
+  return answers;
+}
+
+/** Request ids that were made are another each time. */
+const withoutMadeId = ({ head, body }: WireAnswer): WireAnswer => {
+  const made = /[\w-]{16}\.\d+/g;
+  return { head: head.map((line) => line.replace(made, 'made')), body: body.replace(made, 'made') };
+};
+
+describe('the hot path', () => {
+  it('gives the very bytes of the ordinary one, in every case of the contract', {
+    timeout: 120_000,
+  }, async () => {
+    await addMachines(scene.sql, scene.sample.region, 30);
+    await scene.publisher.publishDirty();
+    await using never = await serve(await scene.linkedReader(), { hot: false });
+    const cases = await requestsOf(never.port, scene);
+    await scene.publisher.publishDirty();
+    await using hot = await serve(await scene.linkedReader());
+    const cold = await askAll(hot.port, cases);
+    const warm = await askAll(hot.port, cases);
+    await askAll(never.port, cases);
+    const ordinary = await askAll(never.port, cases);
+    const all = [...cases.inARow, ...cases.alone];
+    expect(warm).toHaveLength(all.length);
+    const statuses = new Set<number>();
+    for (const [i, request] of all.entries()) {
+      const [first, second, plain] = [cold[i], warm[i], ordinary[i]];
+      if (!first || !second || !plain) throw new Error('unreachable: every request has its answer');
+      const id = JSON.stringify(request);
+      expect(withoutMadeId(second), id).toEqual(withoutMadeId(plain));
+      expect(withoutTier(withoutMadeId(first)), id).toEqual(withoutTier(withoutMadeId(plain)));
+      statuses.add(statusOf(plain));
+      if (request.target.includes('/v1/'))
+        expect(header(second, 'fleetbook-currency'), id).toBe(
+          [200, 304].includes(statusOf(plain)) ? 'USD' : undefined,
+        );
+    }
+    expect([...statuses].sort()).toEqual([200, 304, 400, 401, 403, 404, 405, 406]);
+    expect(never.hotAnswers()).toBe(0);
+    // All that has a 200 or a 304, but for the prices and what needs no token.
+    const given = warm.filter((answer) => [200, 304].includes(statusOf(answer))).length;
+    expect(hot.hotAnswers()).toBeGreaterThan(given * 0.9);
+  });
+
+  it('is counted and timed like the ordinary one', async () => {
+    await scene.publisher.publishDirty();
+    const { token: text } = await token();
+    await scene.publisher.publishDirty();
+    await using hot = await serve(await scene.linkedReader());
+    const request = {
+      method: 'GET',
+      target: `/v1/machines/${scene.sample.small}`,
+      headers: [`Authorization: Bearer ${text}`],
+    };
+    await converse(hot.port, [request]);
+    await converse(hot.port, [request, { ...request, method: 'HEAD' }]);
+    expect(hot.hotAnswers()).toBe(2);
+    await until(() => hot.observed.length === 3);
+    expect(hot.observed.map(({ route, method, status, tier }) => [route, method, status, tier])).toEqual([
+      ['/v1/machines/{id}', 'GET', 200, 'redis'],
+      ['/v1/machines/{id}', 'GET', 200, 'memory'],
+      ['/v1/machines/{id}', 'HEAD', 200, 'memory'],
+    ]);
+    for (const { seconds } of hot.observed) expect(seconds).toBeGreaterThan(0);
+  });
+
+  it('gives what was published last, and its new age', async () => {
+    await scene.publisher.publishDirty();
+    const { token: text } = await token();
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader();
+    await using hot = await serve(reader);
+    const ask = async (target: string) => {
+      const [answer] = await converse(hot.port, [
+        { method: 'GET', target, headers: [`Authorization: Bearer ${text}`] },
+      ]);
+      return answer;
+    };
+    const machine = `/v1/machines/${scene.sample.small}`;
+    for (const target of [machine, '/v1/clusters/cluster-test']) {
+      await ask(target);
+      await ask(target);
+    }
+    expect(hot.hotAnswers()).toBe(2);
+    await reprice(scene.sql, scene.sample.small, '0.5');
+    await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
+    await scene.publisher.publishDirty();
+    await until(async () => JSON.parse((await ask(machine))?.body ?? '').price === 0.5);
+    await until(
+      async () => JSON.parse((await ask('/v1/clusters/cluster-test'))?.body ?? '').status === 'Stopped',
+    );
+    await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
+    await scene.publisher.publishDirty();
+    const before = hot.hotAnswers();
+    await until(async () => {
+      await reader.link.poll();
+      return header(await ask(machine), 'fleetbook-as-of') === '2026-02-03T04:05:06.789Z';
+    });
+    expect(hot.hotAnswers()).toBeGreaterThan(before);
+  });
+
+  it('is closed to a token in the moment of its expiry, and as soon as its revocation is published', async () => {
+    const clock = new TestClock();
+    const expiring = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['clusters:read'],
+      expiresAt: new Date(Date.now() + 3_600_000),
+    });
+    const other = await token();
+    await scene.publisher.publishDirty();
+    await using hot = await serve(await scene.linkedReader({ now: clock.now }));
+    const statusFor = async (text: string) => {
+      const [answer] = await converse(hot.port, [
+        { method: 'GET', target: '/v1/clusters', headers: [`Authorization: Bearer ${text}`] },
+      ]);
+      return answer && statusOf(answer);
+    };
+    for (const { token: text } of [expiring, other, expiring, other]) expect(await statusFor(text)).toBe(200);
+    expect(hot.hotAnswers()).toBe(2);
+    clock.forward(3_600_001);
+    expect(await statusFor(expiring.token)).toBe(401);
+    expect(await statusFor(other.token)).toBe(200);
+    await revokeToken(scene.store.db, other.id);
+    await scene.publisher.publishDirty();
+    await until(async () => (await statusFor(other.token)) === 401);
+  });
+
+  it('is left while the cache tells nothing, and taken again afterwards', async () => {
+    const { token: text } = await token();
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ pollMs: 20 });
+    await using hot = await serve(reader);
+    const request = { method: 'GET', target: '/v1/clusters', headers: [`Authorization: Bearer ${text}`] };
+    const taken = async () => {
+      const before = hot.hotAnswers();
+      const [answer] = await converse(hot.port, [request]);
+      expect(answer && statusOf(answer)).toBe(200);
+      return hot.hotAnswers() > before;
+    };
+    await taken();
+    expect(await taken()).toBe(true);
+    const restarted = scene.redis.restart();
+    await until(() => !reader.link.linked, { everyMs: 1 });
+    expect(await taken()).toBe(false);
+    await restarted;
+    await until(() => reader.link.linked);
+    await until(taken);
+  });
+
+  it('tells a connection that it was the last while the server closes', async () => {
+    const { token: text } = await token();
+    await scene.publisher.publishDirty();
+    const lines = [`Authorization: Bearer ${text}`];
+    const answers: string[] = [];
+    for (const hot of [true, false]) {
+      const reader = await scene.linkedReader();
+      await using api = await serve(reader, { hot });
+      const request = { method: 'GET', target: '/v1/clusters', headers: ['X-Request-Id: same', ...lines] };
+      await converse(api.port, [request]);
+      const socket = connect({ port: api.port, host: '127.0.0.1' });
+      const received: Buffer[] = [];
+      socket.on('data', (chunk: Buffer) => received.push(chunk));
+      socket.write('GET /v1/clusters HTTP/1.1\r\nHost: a\r\n');
+      await once(socket, 'connect');
+      const before = api.hotAnswers();
+      // Begun and not ended: a request is under way on this connection.
+      await until(() => reader.link.linked);
+      const [other] = await converse(api.port, [request]);
+      expect(other && statusOf(other)).toBe(200);
+      const closing = api[Symbol.asyncDispose]();
+      socket.write(`X-Request-Id: same\r\n${lines.join('\r\n')}\r\n\r\n`);
+      await Promise.all([once(socket, 'close'), closing]);
+      expect(api.hotAnswers() - before).toBe(hot ? 2 : 0);
+      answers.push(
+        Buffer.concat(received)
+          .toString()
+          .replace(/^date: .*$/im, ''),
+      );
+    }
+    expect(answers[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n/i);
+    expect(answers[0]).toBe(answers[1]);
+  });
+});

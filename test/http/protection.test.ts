@@ -1,0 +1,188 @@
+/** What keeps one caller, or all of them together, from being too much. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { addressKey } from '../../src/http/protocol/address.ts';
+import { Unavailable } from '../../src/snapshot/document/answer.ts';
+import { until } from '../support/until.ts';
+import { listen, testApi } from './harness.ts';
+
+const authorize = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe('a rate limit', () => {
+  it('lets each token ask as often as it may, counting whatever it asks, and tells what is left', async () => {
+    await using api = await testApi({ limits: { requestsPerMinute: 3 } });
+    const headers = authorize(api.token);
+    const answers = [];
+    for (const url of ['/v1/clusters', '/v1/machines/x', '/v1/nothing', '/v1/clusters', '/v1/providers'])
+      answers.push(await api.app.inject({ url, headers }));
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 400, 404, 429, 429]);
+    expect(answers.map(({ headers: found }) => found['ratelimit-remaining'])).toEqual([
+      '2',
+      '1',
+      '0',
+      '0',
+      '0',
+    ]);
+    for (const { headers: found } of answers) {
+      expect(found['ratelimit-limit']).toBe('3');
+      expect(Number(found['ratelimit-reset'])).toBeGreaterThan(0);
+      expect(Number(found['ratelimit-reset'])).toBeLessThanOrEqual(60);
+    }
+    const refused = answers[3];
+    expect(refused?.headers['content-type']).toBe('application/problem+json');
+    expect(refused?.headers['retry-after']).toBe(refused?.headers['ratelimit-reset']);
+    expect(refused?.json()).toMatchObject({ status: 429, instance: refused?.headers['x-request-id'] });
+    const other = await api.app.inject({ url: '/v1/clusters', headers: authorize(api.tokens.issue()) });
+    expect([other.statusCode, other.headers['ratelimit-remaining']]).toEqual([200, '2']);
+  });
+
+  it('concerns neither those without a good token nor who watches the process', async () => {
+    await using api = await testApi({ limits: { requestsPerMinute: 1 } });
+    for (let i = 0; i < 3; i++) {
+      const bad = await api.app.inject({
+        url: '/v1/clusters',
+        headers: authorize(api.tokens.issue({ state: 'revoked' })),
+      });
+      expect([bad.statusCode, bad.headers['ratelimit-limit']]).toEqual([401, undefined]);
+      expect((await api.app.inject({ url: '/healthz' })).statusCode).toBe(200);
+    }
+  });
+
+  it('is there only where one is configured', async () => {
+    await using api = await testApi();
+    const { headers } = await api.app.inject({ url: '/v1/clusters', headers: authorize(api.token) });
+    expect(Object.keys(headers).filter((name) => name.startsWith('ratelimit'))).toEqual([]);
+  });
+});
+
+/** Keeps the event loop from turning. */
+function block(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+it('a process that is late answers 503 at once, to all but those who watch it, until it is not late any more', async () => {
+  await using api = await testApi({ limits: { maxEventLoopDelayMs: 50 } });
+  const port = await listen(api.app);
+  const get = (path: string) =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers: authorize(api.token) }).then(async (response) => ({
+      status: response.status,
+      headers: response.headers,
+      body: JSON.parse(await response.text()),
+    }));
+  await until(async () => {
+    block(200);
+    return (await get('/v1/clusters')).status === 503;
+  });
+  const { headers, body } = await until(async () => {
+    block(200);
+    const answer = await get('/v1/machines/300');
+    return answer.status === 503 && answer;
+  });
+  expect(headers.get('retry-after')).toBe('1');
+  expect(headers.get('content-type')).toBe('application/problem+json');
+  expect(body.instance).toBe(headers.get('x-request-id'));
+  expect((await get('/healthz')).status).toBe(200);
+  expect((await get('/readyz')).status).toBe(200);
+  await until(async () => (await get('/v1/clusters')).status === 200);
+});
+
+it('a connection too many is closed, which is told in the log, and one that goes makes room', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  await using api = await testApi({ logger, limits: { maxConnections: 2 } });
+  const port = await listen(api.app);
+  const open = async () => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    await once(socket, 'connect');
+    return socket;
+  };
+  const [one, other] = [await open(), await open()];
+  const third = connect({ port, host: '127.0.0.1' });
+  await once(third, 'close');
+  expect(lines).toEqual([expect.objectContaining({ refused: 1, max: 2 })]);
+  one.destroy();
+  await until(async () => {
+    const next = connect({ port, host: '127.0.0.1' });
+    next.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const received: Buffer[] = [];
+    next.on('data', (chunk: Buffer) => received.push(chunk)).on('error', () => {});
+    await once(next, 'close');
+    return Buffer.concat(received).toString().startsWith('HTTP/1.1 200');
+  });
+  other.destroy();
+});
+
+describe('whoever tries unknown tokens', () => {
+  it('is told to come back, and is known by the address that a trusted proxy names', async () => {
+    const addresses: (string | undefined)[] = [];
+    await using api = await testApi({
+      trustProxy: ['127.0.0.0/8'],
+      tokens: {
+        async verify(_, address) {
+          addresses.push(address);
+          throw new Unavailable('too many', 0.2);
+        },
+      },
+    });
+    for (const address of ['203.0.113.9', '2001:db8:1:2:3:4:5:6', '::ffff:198.51.100.7']) {
+      const answer = await api.app.inject({
+        url: '/v1/clusters',
+        headers: { ...authorize(api.token), 'x-forwarded-for': address },
+      });
+      expect([answer.statusCode, answer.headers['retry-after']]).toEqual([503, '1']);
+    }
+    expect(addresses).toEqual(['203.0.113.9', '2001:db8:1:2::/64', '198.51.100.7']);
+  });
+
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:0001:0002::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['unknown', 'unknown'],
+  ])('%s counts as %s', (address, key) => {
+    expect(addressKey(address)).toBe(key);
+  });
+});
+
+describe('the log of a busy API', () => {
+  it('has every error, the share of the others that was asked for, and watchers at debug alone', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    await using api = await testApi({ logger, logSuccesses: 0 });
+    for (const url of ['/v1/clusters', '/v1/clusters/none', '/v1/machines/x', '/healthz', '/readyz'])
+      await api.app.inject({ url, headers: authorize(api.token) });
+    await api.app.inject({ url: '/v1/clusters' });
+    expect(lines.map(({ route, status, level }) => [route, status, level])).toEqual([
+      ['/v1/clusters/{slug}', 404, 30],
+      ['/v1/machines/{id}', 400, 30],
+      ['/v1/clusters', 401, 30],
+    ]);
+    lines.length = 0;
+    await using talkative = await testApi({ logger, logSuccesses: 1 });
+    for (const url of ['/v1/clusters', '/healthz', '/readyz'])
+      await talkative.app.inject({ url, headers: authorize(talkative.token) });
+    expect(lines.map(({ route, level }) => [route, level])).toEqual([
+      ['/v1/clusters', 30],
+      ['/healthz', 20],
+      ['/readyz', 20],
+    ]);
+  });
+
+  it('has about the share that was asked for', async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    await using api = await testApi({ logger, logSuccesses: 0.5 });
+    for (let i = 0; i < 400; i++)
+      await api.app.inject({ url: '/v1/clusters', headers: authorize(api.token) });
+    expect(lines.length).toBeGreaterThan(120);
+    expect(lines.length).toBeLessThan(280);
+  });
+});

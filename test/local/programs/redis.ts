@@ -1,8 +1,0 @@
-/** Starts a private Redis, says which process it is, and runs until it is ended. */
-import { findRedisServer, startRedis } from '../../../src/local/redis.ts';
-
-const binary = findRedisServer();
-if (!binary) throw new Error('no Redis server');
-const server = await startRedis({ binary });
-process.stdout.write(`${JSON.stringify({ pid: server.pid })}\n`);
-process.once('SIGTERM', () => void server.stop());

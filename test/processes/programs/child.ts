@@ -1,0 +1,31 @@
+/**
+ * A process to be kept. Its environment says how it behaves: LOG gets a line for each of its lives, READY_AFTER_LIVES
+ * counts the lives that end before it is ready, HOPELESS is why it gives up, DEAF makes it ignore SIGTERM.
+ */
+import { appendFileSync, readFileSync } from 'node:fs';
+import { reportFailure, reportReady, whenParentIsGone } from '../../../src/processes/ipc.ts';
+
+const { LOG = '', NAME = 'child', READY_AFTER_LIVES = '0', DEAF, SILENT, HOPELESS } = process.env;
+const note = (what: string) => appendFileSync(LOG, `${NAME} ${what}\n`);
+note(`lives ${process.pid}`);
+
+const life = readFileSync(LOG, 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith(`${NAME} lives`)).length;
+if (life <= Number(READY_AFTER_LIVES)) process.exit(3);
+
+if (HOPELESS) {
+  await reportFailure(HOPELESS);
+  process.exit(1);
+}
+const alive = setInterval(() => {}, 60_000);
+process.on('SIGTERM', () => {
+  if (DEAF) return;
+  note('stops');
+  clearInterval(alive);
+});
+whenParentIsGone(() => {
+  note('is alone');
+  clearInterval(alive);
+});
+if (!SILENT) reportReady({ life });

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openRedis, redisReady } from '../../../src/db/redis.ts';
+import { regionContent } from '../../../src/snapshot/document/build.ts';
+import { encodeDocument, parseHeader } from '../../../src/snapshot/document/format.ts';
+import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';
+import { setIfNewer, withFence } from '../../../src/snapshot/publish/fence.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+
+const NAME = { kind: 'region', regionId: 7 } as const satisfies DocumentName;
+
+async function encodedVersion(version: number): Promise<Buffer> {
+  const head = { id: 7, version, name: 'r', code: 'r', provider: { id: 1, name: 'p' } };
+  const value = await encodeDocument(regionContent(head, [], { sources: [] }));
+  return value;
+}
+
+describe('the fence', () => {
+  let redis: TestRedis;
+  let a: Redis;
+  let b: Redis;
+  let subscriber: Redis;
+  let keys: CacheKeys;
+  let messages: string[];
+
+  const publish = (version: number, by = a) =>
+    encodedVersion(version).then((value) => setIfNewer(by, keys, NAME, version, value));
+  const writeBack = (version: number, by = a) =>
+    encodedVersion(version).then((value) => setIfNewer(by, keys, NAME, version, value, 60));
+  const stored = async () => {
+    const value = await a.getBuffer(keys.document(NAME));
+    return value ? parseHeader(value)?.version : undefined;
+  };
+  const secondsLeft = () => a.ttl(keys.document(NAME));
+
+  beforeAll(async () => {
+    redis = await startTestRedis();
+    const open = (use: 'publisher' | 'subscriber') => openRedis(redis.url, use, () => {});
+    [a, b, subscriber] = [withFence(open('publisher')), withFence(open('publisher')), open('subscriber')];
+    for (const connection of [a, b, subscriber]) await redisReady(connection, 5000);
+    subscriber.on('message', (channel: string, message: string) => {
+      if (channel === keys.published) messages.push(message);
+    });
+  });
+  afterAll(async () => {
+    for (const connection of [a, b, subscriber]) connection.disconnect();
+    await redis[Symbol.asyncDispose]();
+  });
+  beforeEach(async () => {
+    keys = new CacheKeys(randomUUID());
+    messages = [];
+    await subscriber.subscribe(keys.published);
+  });
+
+  it('keeps the newest version in any order of writes by publishers and readers on several connections', async () => {
+    const write = fc.record({
+      version: fc.integer({ min: 1, max: 9 }),
+      isWriteBack: fc.boolean(),
+      by: fc.constantFrom('a', 'b'),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), async (writes) => {
+        keys = new CacheKeys(randomUUID());
+        const results = await Promise.all(
+          writes.map(({ version, isWriteBack, by }) =>
+            (isWriteBack ? writeBack : publish)(version, by === 'a' ? a : b),
+          ),
+        );
+        const newest = Math.max(...writes.map(({ version }) => version));
+        expect(await stored()).toBe(newest);
+        expect(Number(await a.get(keys.revision))).toBe(results.filter(Boolean).length);
+        const published = writes.some(({ version, isWriteBack }) => version === newest && !isWriteBack);
+        expect((await secondsLeft()) === -1).toBe(published);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('compares versions as numbers, up to the largest that a client can count', async () => {
+    expect(await publish(9)).toBe(true);
+    expect(await publish(10)).toBe(true);
+    expect(await publish(9)).toBe(false);
+    expect(await publish(Number.MAX_SAFE_INTEGER - 1)).toBe(true);
+    expect(await publish(Number.MAX_SAFE_INTEGER)).toBe(true);
+    expect(await publish(Number.MAX_SAFE_INTEGER - 1)).toBe(false);
+  });
+
+  it('raises the revision and sends a message with it when it sets, and neither when it does not', async () => {
+    await publish(5);
+    await publish(4);
+    await writeBack(5);
+    await writeBack(6);
+    await until(() => messages.length >= 2);
+    await subscriber.ping();
+    expect(messages).toEqual(['1 region:7 5', '2 region:7 6']);
+    expect(await a.get(keys.revision)).toBe('2');
+  });
+
+  it('lets what a reader wrote back expire, until the publisher confirms that version', async () => {
+    await writeBack(3);
+    expect(await secondsLeft()).toBeGreaterThan(50);
+    expect(await secondsLeft()).toBeLessThanOrEqual(60);
+    expect(await publish(3)).toBe(false);
+    expect(await secondsLeft()).toBe(-1);
+  });
+
+  it('does not let a write-back of the same version put an expiry on what was published', async () => {
+    await publish(3);
+    expect(await writeBack(3)).toBe(false);
+    expect(await secondsLeft()).toBe(-1);
+  });
+
+  it('makes the expiry of a write-back over an older publication its own', async () => {
+    await publish(3);
+    await writeBack(4);
+    expect(await secondsLeft()).toBeGreaterThan(50);
+    await publish(4);
+    expect(await secondsLeft()).toBe(-1);
+  });
+
+  it('never replaces a format that it does not know by a write-back, and always by a publication', async () => {
+    for (const unknown of ['FB2 0000000000000001 whatever', 'x', 'FB', 'FB10000']) {
+      await a.set(keys.document(NAME), unknown);
+      expect(await writeBack(9)).toBe(false);
+      expect(await a.get(keys.document(NAME))).toBe(unknown);
+      expect(await publish(1)).toBe(true);
+      expect(await stored()).toBe(1);
+    }
+  });
+
+  it('takes a value whose version cannot be read for none', async () => {
+    await a.set(keys.document(NAME), `FB1 not-a-number-at-al`);
+    expect(await writeBack(2)).toBe(true);
+    expect(await stored()).toBe(2);
+  });
+
+  it('lets a late write-back in after a flush, for a while, and then whatever is newer', async () => {
+    await publish(8);
+    await a.flushall();
+    expect(await writeBack(7)).toBe(true);
+    expect(await secondsLeft()).toBeGreaterThan(0);
+    expect(await publish(8)).toBe(true);
+    expect(await stored()).toBe(8);
+    expect(await secondsLeft()).toBe(-1);
+  });
+
+  it('moves the time of a verification forward and never back', async () => {
+    const at = (time: string) => a.fleetbookVerifyIfLater(keys.verified, 'hetzner', `catalogue ${time}`);
+    expect(await at('2026-01-01T00:00:00.000Z')).toBe(1);
+    expect(await at('2025-12-31T23:59:59.999Z')).toBe(0);
+    expect(await at('2026-01-01T00:00:00.001Z')).toBe(1);
+    expect(await a.hgetall(keys.verified)).toEqual({ hetzner: 'catalogue 2026-01-01T00:00:00.001Z' });
+  });
+});

@@ -1,0 +1,273 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../../src/db/queries/tokens.ts';
+import { allVersions, dirtyDocuments, readLineage } from '../../../src/db/queries/versions.ts';
+import { decodeDocument } from '../../../src/snapshot/document/format.ts';
+import { type DocumentName, documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
+import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { addMachine, addSample, reprice, setStatus, verify } from '../rows.ts';
+import { openScene, sceneForEachTest } from '../scene.ts';
+
+const scene = sceneForEachTest();
+
+const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
+const dirty = async () => (await dirtyDocuments(scene.sql, 1000)).map(({ name }) => documentId(name)).sort();
+const revision = async () => Number(await scene.cache.get(scene.keys.revision));
+
+async function cached(name: DocumentName) {
+  const value = await scene.cache.getBuffer(scene.keys.document(name));
+  return value ? decodeDocument(name, value) : undefined;
+}
+
+/** Documents that the cache does not hold in the very version that Postgres has. */
+async function differing(): Promise<string[]> {
+  const found: string[] = [];
+  for await (const batch of allVersions(scene.sql, 100)) {
+    for (const { name, version } of batch) {
+      if ((await cached(name))?.version !== version) found.push(documentId(name));
+    }
+  }
+  return found;
+}
+
+describe('publishing what is dirty', () => {
+  it('sends every document of a new database, marks it, and finds nothing the next time', async () => {
+    await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] });
+    expect(await dirty()).toHaveLength(6);
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 6 });
+    expect(await dirty()).toEqual([]);
+    expect(await differing()).toEqual([]);
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
+    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+    expect(await revision()).toBe(6);
+  });
+
+  it('sends only the document that a change is in', async () => {
+    await scene.publisher.publishDirty();
+    const version = await reprice(scene.sql, scene.sample.small, '0.0002');
+    expect(await dirty()).toEqual([`region:${scene.sample.region}`]);
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
+    const document = await cached(region());
+    expect(document?.version).toBe(version);
+    expect(JSON.parse(document?.slice(String(scene.sample.small))?.identity.toString() ?? '').price).toBe(
+      0.0002,
+    );
+    await setStatus(scene.sql, scene.sample.clusterOfB, 'Stopped');
+    expect(await dirty()).toEqual([`clusters:${scene.sample.b}`]);
+  });
+
+  it('sends tokens first and the list of providers last', async () => {
+    const token = await createToken(scene.store.db, {
+      organizationId: scene.sample.a,
+      scopes: ['machines:read'],
+    });
+    await revokeToken(scene.store.db, token.id);
+    const names = (await dirtyDocuments(scene.sql, 100)).map(({ name }) => name.kind);
+    expect(names).toEqual(['token', 'clusters', 'clusters', 'region', 'region', 'providers']);
+    expect((await dirtyDocuments(scene.sql, 1)).map(({ name }) => name.kind)).toEqual(['token']);
+  });
+
+  it('makes good, by any publisher, what one left that died after the commit', async () => {
+    await scene.publisher.publishDirty();
+    await reprice(scene.sql, scene.sample.small, '0.0003');
+    expect(await (await scene.secondPublisher()).publishDirty()).toEqual({ published: 1 });
+    expect(await differing()).toEqual([]);
+  });
+
+  it('only marks what is in the cache already, after one that died between sending and marking', async () => {
+    await scene.publisher.publishDirty();
+    await scene.sql`update regions set published_version = 0 where id = ${scene.sample.region}`;
+    const before = await revision();
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 1 });
+    expect(await revision()).toBe(before);
+    expect(await dirty()).toEqual([]);
+  });
+
+  it('publishes all the others when some documents are refused, leaves those dirty, and fails', async () => {
+    const refused = [region(), { kind: 'providers' } as const];
+    for (const name of refused) await scene.cache.lpush(scene.keys.document(name), 'in the way');
+    await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
+    expect(await dirty()).toEqual(refused.map(documentId).sort());
+    expect((await cached({ kind: 'clusters', organizationId: scene.sample.b }))?.has('cluster-test')).toBe(
+      true,
+    );
+    await expect(scene.publisher.sweep()).rejects.toThrow('WRONGTYPE');
+    for (const name of refused) await scene.cache.del(scene.keys.document(name));
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 2 });
+    expect(await differing()).toEqual([]);
+  });
+
+  it('gets to the last document past more refused ones than it sends at a time', async () => {
+    const tokens = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] }),
+      ),
+    );
+    expect(tokens).toHaveLength(10);
+    const first = (await dirtyDocuments(scene.sql, 10)).map(({ name }) => name);
+    for (const name of first) await scene.cache.lpush(scene.keys.document(name), 'in the way');
+    await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
+    expect(await dirty()).toEqual(first.map(documentId).sort());
+  });
+
+  it('fails at once and keeps everything marked while the cache is away', async () => {
+    await using own = await startTestRedis();
+    await using away = await openScene(own);
+    await addSample(away.sql);
+    await own.kill();
+    const start = performance.now();
+    await expect(away.publisher.publishDirty()).rejects.toThrow();
+    expect(performance.now() - start).toBeLessThan(4000);
+    expect(await dirtyDocuments(away.sql, 100)).toHaveLength(5);
+  });
+
+  it('publishes a deleted organization as an empty list, and its tokens as revoked', async () => {
+    const token = await createToken(scene.store.db, { organizationId: scene.sample.a, scopes: [] });
+    await scene.publisher.publishDirty();
+    await revokeToken(scene.store.db, token.id);
+    await scene.sql`update organizations set deleted_at = now(), clusters_version = clusters_version + 1 where id = ${scene.sample.a}`;
+    expect(await dirty()).toEqual([`clusters:${scene.sample.a}`, expect.stringMatching(/^token:/)]);
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 2 });
+    expect(await dirty()).toEqual([]);
+    const found = await scene.reader().documents.get({ kind: 'clusters', organizationId: scene.sample.a });
+    expect([found.tier, found.document?.body.identity.toString()]).toEqual(['redis', '[]']);
+  });
+});
+
+describe('the sweep', () => {
+  beforeEach(() => scene.publisher.publishDirty());
+
+  it('fills an empty cache again, with everything', async () => {
+    await scene.cache.flushall();
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
+    expect(await scene.publisher.sweep()).toEqual({ published: 5 });
+    expect(await differing()).toEqual([]);
+    expect(await scene.cache.get(LINEAGE_KEY)).toBe(scene.keys.lineage);
+    expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual([
+      'cloud',
+      `cloud/${scene.sample.region}`,
+      `cloud/${scene.sample.emptyRegion}`,
+      'plane',
+    ]);
+    expect(
+      await scene.cache.hget(scene.keys.machineRegions(scene.sample.big), String(scene.sample.big)),
+    ).toBe(String(scene.sample.region));
+  });
+
+  it('sends the one document that was evicted, and no other', async () => {
+    await scene.cache.del(scene.keys.document(region()));
+    expect(await scene.publisher.sweep()).toEqual({ published: 1 });
+    expect(await differing()).toEqual([]);
+  });
+
+  it('replaces an older version that a failover left, and whatever is no document', async () => {
+    const key = scene.keys.document(region());
+    const old = await scene.cache.getBuffer(key);
+    await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    await scene.cache.set(key, old ?? '');
+    await scene.cache.set(scene.keys.document({ kind: 'providers' }), 'FB2 of another release');
+    expect((await differing()).sort()).toEqual(['providers', `region:${scene.sample.region}`]);
+    expect(await scene.publisher.sweep()).toEqual({ published: 2 });
+    expect(await differing()).toEqual([]);
+  });
+
+  it('writes the index of machines again where it was evicted, or lacks one', async () => {
+    const key = scene.keys.machineRegions(scene.sample.small);
+    const whole = {
+      [scene.sample.small]: String(scene.sample.region),
+      [scene.sample.big]: String(scene.sample.region),
+    };
+    expect(await scene.cache.hgetall(key)).toEqual(whole);
+    await scene.cache.del(key);
+    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+    expect(await scene.cache.hgetall(key)).toEqual(whole);
+    await scene.cache.hdel(key, String(scene.sample.small));
+    await scene.publisher.sweep();
+    expect(await scene.cache.hgetall(key)).toEqual(whole);
+  });
+
+  it('announces what it sends, so that readers hear of it', async () => {
+    await scene.cache.flushall();
+    await scene.publisher.sweep();
+    expect(await revision()).toBe(5);
+  });
+});
+
+describe('beside the documents', () => {
+  it('the lineage is told, and changes with the database', async () => {
+    await scene.publisher.publishDirty();
+    expect(await scene.cache.get(LINEAGE_KEY)).toBe(await readLineage(scene.sql));
+    await scene.sql`update lineage set id = gen_random_uuid()`;
+    await scene.publisher.sweep();
+    const lineage = await readLineage(scene.sql);
+    expect(lineage).not.toBe(scene.keys.lineage);
+    expect(await scene.cache.get(LINEAGE_KEY)).toBe(lineage);
+    expect(await scene.cache.keys(`fb:{${lineage}}:region:*`)).toHaveLength(2);
+  });
+
+  it('times of verification are told with their kind, of each region too, and only move forward', async () => {
+    await scene.publisher.publishDirty();
+    const cloud = Object.fromEntries(
+      ['cloud', `cloud/${scene.sample.region}`, `cloud/${scene.sample.emptyRegion}`].map((id) => [
+        id,
+        'catalogue 2026-01-02T03:04:05.678Z',
+      ]),
+    );
+    expect(await scene.cache.hgetall(scene.keys.verified)).toEqual({
+      ...cloud,
+      plane: 'clusters 2026-01-01T00:00:00.000Z',
+    });
+    await verify(scene.sql, 'plane', '2026-01-01T00:00:01.5Z');
+    await verify(scene.sql, 'cloud', '2025-01-01T00:00:00Z');
+    await scene.publisher.publishDirty();
+    expect(await scene.cache.hgetall(scene.keys.verified)).toEqual({
+      ...cloud,
+      plane: 'clusters 2026-01-01T00:00:01.500Z',
+    });
+  });
+
+  it('every published machine leads to its region, and one that is not published is not told', async () => {
+    await scene.publisher.publishDirty();
+    const other = await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' });
+    await scene.publisher.publishDirty();
+    expect(await scene.cache.hgetall(scene.keys.machineRegions(other))).toEqual({
+      [scene.sample.small]: String(scene.sample.region),
+      [scene.sample.big]: String(scene.sample.region),
+      [other]: String(scene.sample.emptyRegion),
+    });
+  });
+});
+
+describe('two publishers at once', () => {
+  it('never leave an older version, or one marked that is not there', async () => {
+    const second = await scene.secondPublisher();
+    const publishers = [scene.publisher, second];
+    let isOver = false;
+    const publish = async (publisher: Publisher) => {
+      let rounds = 0;
+      while (!isOver) {
+        await publisher.publishDirty();
+        rounds += 1;
+      }
+      return rounds;
+    };
+    const publishing = Promise.allSettled(publishers.map(publish));
+    for (let i = 1; i <= 60; i++) {
+      await reprice(scene.sql, scene.sample.small, String(i / 1000));
+      if (i % 3 === 0) await setStatus(scene.sql, scene.sample.clusterOfA, `Status ${i}`);
+      // Not after the last change: what is lost once it is marked is the sweep's to find.
+      if (i % 20 === 10) await scene.cache.del(scene.keys.document(region()));
+    }
+    isOver = true;
+    const rounds = { status: 'fulfilled', value: expect.toSatisfy((value) => value > 0) };
+    expect(await publishing).toEqual([rounds, rounds]);
+    await scene.publisher.publishDirty();
+    expect(await dirty()).toEqual([]);
+    expect(await differing()).toEqual([]);
+    const document = await cached(region());
+    expect(JSON.parse(document?.slice(String(scene.sample.small))?.identity.toString() ?? '').price).toBe(
+      0.06,
+    );
+  });
+});

@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import { Breaker } from '../../../src/snapshot/read/breaker.ts';
+import { Gate, GateFull } from '../../../src/snapshot/read/semaphore.ts';
+
+/** A call that ends when the test says so. */
+function openCall() {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const call = vi.fn(() => promise);
+  return { call, end: () => resolve('done'), fail: () => reject(new Error('failed')) };
+}
+
+/** Lets everything run that waits for nothing outside. */
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+describe('the gate before Postgres', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('lets so many calls through at once, and the next when one ends, in the order of their coming', async () => {
+    const gate = new Gate({ atOnce: 2, waitingAtMost: 10, deadlineMs: 1000 });
+    const calls = Array.from({ length: 5 }, openCall);
+    const results = calls.map(({ call }) => gate.run(call));
+    const started = () => calls.map(({ call }) => call.mock.calls.length);
+    await settle();
+    expect(started()).toEqual([1, 1, 0, 0, 0]);
+    calls[1]?.end();
+    await settle();
+    expect(started()).toEqual([1, 1, 1, 0, 0]);
+    calls[2]?.fail();
+    const failed = expect(results[2]).rejects.toThrow('failed');
+    await settle();
+    await failed;
+    expect(started()).toEqual([1, 1, 1, 1, 0]);
+    for (const call of calls) call.end();
+    await settle();
+    expect(started()).toEqual([1, 1, 1, 1, 1]);
+    expect(await Promise.all([0, 1, 3, 4].map((i) => results[i]))).toEqual(Array(4).fill('done'));
+  });
+
+  it('refuses at once, with a time to come back, when too many wait', async () => {
+    const gate = new Gate({ atOnce: 1, waitingAtMost: 1, deadlineMs: 1000 });
+    const [running, waiting] = [openCall(), openCall()];
+    const results = [gate.run(running.call), gate.run(waiting.call)];
+    const refused = await gate.run(openCall().call).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(GateFull);
+    expect(refused).toMatchObject({ name: 'Unavailable', retryAfterSeconds: 1 });
+    running.end();
+    waiting.end();
+    await settle();
+    expect(await Promise.all(results)).toEqual(['done', 'done']);
+  });
+
+  it('tells a call that hangs, and one that waits behind it, after the deadline and not later', async () => {
+    const gate = new Gate({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
+    const hung = openCall();
+    const behind = openCall();
+    const first = expect(gate.run(hung.call)).rejects.toThrow(Unavailable);
+    await vi.advanceTimersByTimeAsync(400);
+    const second = expect(gate.run(behind.call)).rejects.toThrow(Unavailable);
+    await vi.advanceTimersByTimeAsync(600);
+    await first;
+    await vi.advanceTimersByTimeAsync(400);
+    await second;
+    expect(behind.call).not.toHaveBeenCalled();
+  });
+
+  it('keeps the place of a call that outlived its deadline until it ends, and then gives it to the next', async () => {
+    const gate = new Gate({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
+    const hung = openCall();
+    const first = expect(gate.run(hung.call)).rejects.toThrow(Unavailable);
+    await vi.advanceTimersByTimeAsync(1000);
+    await first;
+    const next = openCall();
+    const second = gate.run(next.call);
+    await settle();
+    expect(next.call).not.toHaveBeenCalled();
+    hung.fail();
+    await settle();
+    expect(next.call).toHaveBeenCalledOnce();
+    next.end();
+    expect(await second).toBe('done');
+  });
+
+  it('loses no place to callers that gave up waiting, also when their turn came in that very moment', async () => {
+    const gate = new Gate({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
+    const running = openCall();
+    const first = expect(gate.run(running.call)).rejects.toThrow(Unavailable);
+    const late = openCall();
+    const second = expect(gate.run(late.call)).rejects.toThrow(Unavailable);
+    // Both deadlines pass in one turn of the loop, and the place is handed on between them.
+    setTimeout(running.end, 1000);
+    await vi.advanceTimersByTimeAsync(1000);
+    await Promise.all([first, second]);
+    late.end();
+    await settle();
+    const after = openCall();
+    after.end();
+    expect(await gate.run(after.call)).toBe('done');
+  });
+});
+
+describe('the breaker', () => {
+  const make = () => {
+    let now = 0;
+    const breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 500, now: () => now });
+    return { breaker, forward: (ms: number) => (now += ms) };
+  };
+
+  it('opens after so many failures in a row', () => {
+    const { breaker } = make();
+    breaker.failed();
+    breaker.failed();
+    breaker.succeeded();
+    breaker.failed();
+    breaker.failed();
+    expect(breaker.allows()).toBe(true);
+    breaker.failed();
+    expect(breaker.allows()).toBe(false);
+  });
+
+  it('lets one call through after the pause, and no other until that one has told', () => {
+    const { breaker, forward } = make();
+    for (let i = 0; i < 3; i++) breaker.failed();
+    forward(499);
+    expect(breaker.allows()).toBe(false);
+    forward(1);
+    expect([breaker.allows(), breaker.allows(), breaker.allows()]).toEqual([true, false, false]);
+    breaker.failed();
+    forward(499);
+    expect(breaker.allows()).toBe(false);
+    forward(1);
+    expect(breaker.allows()).toBe(true);
+    breaker.succeeded();
+    expect([breaker.allows(), breaker.allows()]).toEqual([true, true]);
+  });
+
+  it('lets another one through when the first never tells', () => {
+    const { breaker, forward } = make();
+    for (let i = 0; i < 3; i++) breaker.failed();
+    forward(500);
+    expect(breaker.allows()).toBe(true);
+    forward(500);
+    expect(breaker.allows()).toBe(true);
+  });
+});

@@ -1,7 +1,0 @@
-/** A process in which a run of the source `s` is under way until it is killed. */
-import { openStore } from '../../../src/store/connect.ts';
-
-const store = openStore({ url: process.argv[2] ?? '', role: 'worker' });
-const { run } = await store.liveRuns.begin('s', undefined);
-process.stdout.write(`${JSON.stringify({ run: run.id })}\n`);
-setInterval(() => {}, 1000);
