@@ -3,6 +3,16 @@ import { CommandFailure } from './failure.ts';
 
 export type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
+/** What a person types, without the white space around it. */
+export async function ask(question: string, input: Terminal, output: NodeJS.WritableStream): Promise<string> {
+  const asking = createInterface({ input, output });
+  try {
+    return (await asking.question(question)).trim();
+  } finally {
+    asking.close();
+  }
+}
+
 /** Asks a person, if there is one. @throws CommandFailure for any answer but yes; `undone` says what did not happen */
 export async function confirm(
   question: string,
@@ -11,11 +21,6 @@ export async function confirm(
   output: NodeJS.WritableStream,
 ): Promise<void> {
   if (!input.isTTY) return;
-  const asking = createInterface({ input, output });
-  try {
-    const answer = await asking.question(`${question} Type yes to go on: `);
-    if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure(undone);
-  } finally {
-    asking.close();
-  }
+  const answer = await ask(`${question} Type yes to go on: `, input, output);
+  if (!/^y(?:es)?$/i.test(answer)) throw new CommandFailure(undone);
 }

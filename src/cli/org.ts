@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { Environment } from '../config/config.ts';
 import {
   createOrganization,
@@ -7,9 +6,10 @@ import {
   type OrganizationSummary,
   renameOrganization,
 } from '../db/queries/organizations.ts';
+import { ask, type Terminal } from './confirm.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { existingOrganization, noOrganization } from './identifier.ts';
-import { ago, alignedTable, printJson } from './table.ts';
+import { ago, alignedTable, count, printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -98,15 +98,11 @@ export async function deleteOrg(
   );
 }
 
-const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
-
 function readName(text: string): string {
   const name = text.trim();
   if (name !== '' && !/\p{Cc}/u.test(name)) return name;
   throw new UsageFailure('--name must be a name that can be shown: some characters, all on one line');
 }
-
-type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
 /**
  * Asks for the slug once more.
@@ -122,13 +118,10 @@ export async function confirmSlug(
       `deleting an organization cannot be undone, and there is no terminal to ask at; say so: fleetbook org delete ${slug} --yes`,
     );
   }
-  const asking = createInterface({ input, output });
-  try {
-    const answer = await asking.question(
-      `This deletes the organization, its clusters and its tokens for good. Type its slug, ${slug}, to go on: `,
-    );
-    if (answer.trim() !== slug) throw new CommandFailure('nothing was deleted: that is not the slug');
-  } finally {
-    asking.close();
-  }
+  const answer = await ask(
+    `This deletes the organization, its clusters and its tokens for good. Type its slug, ${slug}, to go on: `,
+    input,
+    output,
+  );
+  if (answer !== slug) throw new CommandFailure('nothing was deleted: that is not the slug');
 }

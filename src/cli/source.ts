@@ -1,8 +1,8 @@
-import { createInterface } from 'node:readline/promises';
 import type { Environment } from '../config/config.ts';
 import { previewRetirement, type Retirement, retireSource } from '../db/queries/retire.ts';
+import { confirm, type Terminal } from './confirm.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { ago, alignedTable, printJson } from './table.ts';
+import { ago, alignedTable, count, printJson } from './table.ts';
 import { openWriteTier, publishNow } from './write-tier.ts';
 
 export interface RetireOptions {
@@ -39,7 +39,7 @@ export async function retireSourceCommand(
   if (!options.yes) {
     if (options.json) printJson({ source: id, retired: false, ...shown(preview) });
     else process.stdout.write(previewText(preview, new Date()));
-    await confirm(id, process.stdin, process.stderr);
+    await confirmRetirement(id, process.stdin, process.stderr);
   }
   const gone = await retireSource(tier.store, id, new Date().toISOString());
   if (!gone) throw new CommandFailure(`there is no source "${id}" any more`);
@@ -60,8 +60,6 @@ const shown = ({ kind, verifiedAt, lastRunAt, places, rates }: Retirement) => ({
   places,
   rates,
 });
-
-const count = (n: number, what: string) => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 function whatGoes({ kind, places, rates }: Retirement): string {
   if (kind === 'rates') return count(rates, 'exchange rate');
@@ -93,20 +91,16 @@ export function previewText(retirement: Retirement, now: Date): string {
   ].join('');
 }
 
-type Terminal = NodeJS.ReadableStream & { readonly isTTY?: boolean };
-
 /** @throws UsageFailure where nobody can be asked, and CommandFailure for another answer than yes */
-export async function confirm(id: string, input: Terminal, output: NodeJS.WritableStream): Promise<void> {
+export async function confirmRetirement(
+  id: string,
+  input: Terminal,
+  output: NodeJS.WritableStream,
+): Promise<void> {
   if (!input.isTTY) {
     throw new UsageFailure(
       `nothing is retired yet, and there is no terminal to ask at; say so: fleetbook source retire ${id} --yes`,
     );
   }
-  const asking = createInterface({ input, output });
-  try {
-    const answer = await asking.question(`Take this out of publication? Type yes to go on: `);
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailure('nothing was retired');
-  } finally {
-    asking.close();
-  }
+  await confirm('Take this out of publication?', 'nothing was retired', input, output);
 }

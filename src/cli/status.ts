@@ -80,7 +80,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
     notes.push(
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
-  notes.push(...unreadRegions(source, now));
+  notes.push(...unreadRegionNotes(source, now));
   if (!source.configured) notes.push(notConfigured(source, now));
   return notes;
 }
@@ -100,7 +100,7 @@ export function slotText(slot: string | null, now: Date): string {
 }
 
 /** A note for each region that the last good run could not read. */
-function* unreadRegions({ id, regions }: ShownStatus, now: Date): Generator<string> {
+function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<string> {
   for (const { code, verifiedAt, unreadSince, reason } of regions) {
     if (unreadSince === null) continue;
     const shown =

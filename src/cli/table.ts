@@ -11,6 +11,9 @@ export function alignedTable(head: readonly string[], rows: readonly (readonly s
     .join('');
 }
 
+/** `1 machine`, `2 machines`. */
+export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
+
 /** How long ago an instant (RFC 3339) was, for people; `-` for none. */
 export function ago(instant: string | null | undefined, now: Date): string {
   return instant ? `${age(instant, now)} ago` : '-';

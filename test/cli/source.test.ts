@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { confirm } from '../../src/cli/source.ts';
+import { confirmRetirement } from '../../src/cli/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
@@ -103,7 +103,7 @@ it('is not taken for a yes: any other answer', async () => {
   const answered = async (answer: string) => {
     const input = Object.assign(new PassThrough(), { isTTY: true });
     input.write(`${answer}\n`);
-    await confirm('hetzner', input, new PassThrough());
+    await confirmRetirement('hetzner', input, new PassThrough());
   };
   await answered('yes');
   await expect(answered('n')).rejects.toThrow('nothing was retired');
