@@ -54,7 +54,7 @@ async function measure(): Promise<void> {
       unread: 0,
       region: 0,
       total: 0,
-      version: 0,
+      validator: 0,
       unmodified: 0,
       'as-of': 0,
     };

@@ -15,7 +15,7 @@ import { openStore } from '../src/db/connect.ts';
 import { createOrganization } from '../src/db/queries/organizations.ts';
 import { createToken } from '../src/db/queries/tokens.ts';
 import { openRedis, redisReady } from '../src/db/redis.ts';
-import { freePort } from '../src/dev/free-port.ts';
+import { freePort } from '../src/processes/port.ts';
 import { chi } from '../test/sources/clusters/kubernetes-objects.ts';
 import { FakeKubernetes } from '../test/support/fake-kubernetes.ts';
 import { openQueues } from '../workers/queues.ts';

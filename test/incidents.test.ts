@@ -1,17 +1,19 @@
 /** What has gone wrong at others, through the whole of it: an upstream's answers, a run, and what readers are told. */
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { beforeAll, expect, it } from 'vitest';
-import { composeReadTier } from '../src/app/reader.ts';
-import { composeWriteTier } from '../src/app/worker.ts';
+import { composeReader } from '../src/app/reader.ts';
+import { composeWorker } from '../src/app/worker.ts';
 import { readConfig } from '../src/config/config.ts';
 import { redisReady } from '../src/db/redis.ts';
 import type { Answer } from '../src/snapshot/document/answer.ts';
+import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { startWorker } from '../workers/main.ts';
 import { type FakeUpstream, fakeUpstream } from './support/fake-upstream.ts';
 import { createDatabase } from './support/postgres.ts';
 import { hetzner, priceList, type Row, scaleway, upcloud, ZONES } from './support/provider-answers.ts';
 import { startTestRedis, type TestRedis } from './support/redis.ts';
+import { NO_RETRIES, RETRIES_AT_ONCE } from './support/request-retries.ts';
 import { until } from './support/until.ts';
 
 const silent = pino({ level: 'silent' });
@@ -36,7 +38,10 @@ interface Shown {
 }
 
 /** A database of the test's own behind everything that writes and reads; prices are published in EUR. */
-async function openFleetbook(sources: Record<string, string>) {
+async function openFleetbook(
+  sources: Record<string, string>,
+  { requestRetries = NO_RETRIES, logger = silent }: { requestRetries?: RetryPolicy; logger?: Logger } = {},
+) {
   await using opened = new AsyncDisposableStack();
   const database = opened.use(await createDatabase());
   const config = readConfig({
@@ -45,25 +50,25 @@ async function openFleetbook(sources: Record<string, string>) {
     REDIS_URL: redis.url,
     CATALOGUE_CURRENCY: 'EUR',
   });
-  const tier = opened.use(composeWriteTier(config, silent));
-  await redisReady(tier.cache, 5000);
+  const worker = opened.use(composeWorker(config, logger, { requestRetries }));
+  await redisReady(worker.cache, 5000);
   const closing = opened.move();
   return {
     config,
-    sql: tier.store.sql,
+    sql: worker.store.sql,
     /** One run and the publication after it, which is the next step whatever has become of the run. */
     async sync(): Promise<SyncResult> {
       const [source] = config.sources;
       if (source === undefined) return expect.unreachable('no source is configured');
       try {
-        return await tier.runSource(source);
+        return await worker.runSource(source);
       } finally {
-        await tier.publisher.publishDirty();
+        await worker.publisher.publishDirty();
       }
     },
     /** The whole catalogue, by `region/machine`, as a reader that has just been started has it from Redis. */
     async shown(): Promise<Record<string, Shown>> {
-      await using reader = composeReadTier(config, silent);
+      await using reader = composeReader(config, silent);
       await until(async () => (await reader.readiness()).checks.cache === 'ok', {
         what: 'the reader is linked',
       });
@@ -108,6 +113,32 @@ it('pages that fail, are none or are left out in silence never cost readers a pa
     expect(guards(silence)).toEqual(['incomplete']);
   }
   expect(await fleetbook.shown()).toEqual(whole);
+});
+
+it('a page that fails twice costs neither the run nor a second reading of the others, and the log tells of it', async () => {
+  await using upstream = await fakeUpstream();
+  const lines: { level: number; msg: string; sourceId?: string; repeatedInRun?: number }[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const options = { requestRetries: RETRIES_AT_ONCE, logger };
+  await using fleetbook = await openFleetbook(
+    { HETZNER_URL: upstream.url, HETZNER_TOKEN: 'secret' },
+    options,
+  );
+  upstream.expect(
+    { path: '/v1/server_types', query: { page: '2', per_page: '50' }, times: 2 },
+    { status: 503, raw: 'secret' },
+  );
+  hetzner(upstream, [{ names: ['cx1'] }, { names: ['cx2'] }], 2);
+  expect(await fleetbook.sync()).toMatchObject({ outcome: 'changed', counts: { added: 2 } });
+  expect(upstream.received.map(({ path, query }) => `${path} ${query.page}`)).toEqual([
+    '/v1/locations 1',
+    '/v1/server_types 1',
+    ...['/v1/server_types 2', '/v1/server_types 2', '/v1/server_types 2'],
+  ]);
+  const told = lines.filter(({ msg }) => msg.includes('asked again'));
+  expect(told).toMatchObject([1, 2].map((repeatedInRun) => ({ sourceId: 'hetzner', repeatedInRun })));
+  expect(told[0]?.msg).toMatch(/\/v1\/server_types answers 503; it is asked again in 0\.0 s$/);
+  expect(JSON.stringify(lines)).not.toMatch(/secret|per_page/);
 });
 
 it('an empty answer never means that everything is gone, however often it comes', async () => {

@@ -1,14 +1,15 @@
 /** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Sql } from '../src/db/connect.ts';
+import type { ClientDatabase } from '../src/db/connect.ts';
 import {
   documentVersions,
   raiseVersion,
   type SampledDocument,
   sampleVersions,
 } from '../src/db/queries/version-sample.ts';
-import { dirtyDocuments, readLineage } from '../src/db/queries/versions.ts';
+import { dirtyDocuments } from '../src/db/queries/versions.ts';
+import { readLineage } from '../src/db/reads/lineage.ts';
 import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
 import {
   type Comparison,
@@ -30,7 +31,7 @@ export interface CompareObserver {
 
 export interface ComparerOptions {
   /** Acts as the worker. */
-  readonly sql: Sql;
+  readonly db: ClientDatabase;
   /** Has been through `withFence`. */
   readonly cache: Redis;
   readonly publisher: Pick<Publisher, 'publishDirty' | 'restored'>;
@@ -75,9 +76,9 @@ export class Comparer {
    * @throws what Postgres or Redis fails with
    */
   async round(): Promise<void> {
-    const { sql, sample, random = Math.random } = this.#options;
-    const chosen = await sampleVersions(sql, sample, random);
-    const dirty = (await dirtyDocuments(sql, FOLLOWED_AT_MOST)).map(({ name }) => name);
+    const { db, sample, random = Math.random } = this.#options;
+    const chosen = await sampleVersions(db, sample, random);
+    const dirty = (await dirtyDocuments(db, FOLLOWED_AT_MOST)).map(({ name }) => name);
     await this.#compareAll([...chosen, ...(await this.#of(dirty))]);
   }
 
@@ -87,15 +88,15 @@ export class Comparer {
   }
 
   async #compareAll(chosen: readonly SampledDocument[]): Promise<void> {
-    const { sql, observe } = this.#options;
+    const { db, observe } = this.#options;
     const followed = await this.#of([...this.#lagging.values()].map(({ name }) => name));
-    const keys = new CacheKeys(await readLineage(sql));
+    const keys = new CacheKeys(await readLineage(db.$client));
     const byId = new Map([...chosen, ...followed].map((each) => [documentId(each.name), each]));
     // What is not there any more, e.g. a deleted organization, lags no longer.
     for (const id of this.#lagging.keys()) if (!byId.has(id)) this.#lagging.delete(id);
     let hasRaised = false;
     for (const [id, document] of byId) {
-      const comparison = await compareDocument(sql, this.#options.cache, keys, document);
+      const comparison = await compareDocument(db.$client, this.#options.cache, keys, document);
       observe?.compared(comparison.verdict);
       this.#note(id, document, comparison.verdict);
       if (comparison.verdict === 'ahead') {
@@ -114,7 +115,7 @@ export class Comparer {
   }
 
   #of(names: readonly SampledDocument['name'][]): Promise<SampledDocument[]> {
-    return names.length === 0 ? Promise.resolve([]) : documentVersions(this.#options.sql, names);
+    return names.length === 0 ? Promise.resolve([]) : documentVersions(this.#options.db, names);
   }
 
   #note(id: string, { name, version }: SampledDocument, verdict: Verdict): void {
@@ -130,7 +131,7 @@ export class Comparer {
   }
 
   async #mend(keys: CacheKeys, id: string, document: SampledDocument, found: Comparison): Promise<void> {
-    const { sql, cache, logger } = this.#options;
+    const { db, cache, logger } = this.#options;
     const { name, version } = document;
     const { verdict, cached } = found;
     logger.error(
@@ -139,7 +140,7 @@ export class Comparer {
     );
     // A version that a damaged value names is as little to be believed as the rest of it.
     if (verdict === 'damaged') await dropDamaged(cache, keys, name);
-    await raiseVersion(sql, name, version);
+    await raiseVersion(db, name, version);
   }
 }
 

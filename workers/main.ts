@@ -2,15 +2,17 @@ import { UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
-import { Closing } from '../src/app/disposer.ts';
-import { composeWriteTier } from '../src/app/worker.ts';
+import { Disposer } from '../src/app/disposer.ts';
+import { composeWorker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/queries/slots.ts';
-import { readLineage } from '../src/db/queries/versions.ts';
 import { pruneRuns } from '../src/db/queries/watch-runs.ts';
+import { readLineage } from '../src/db/reads/lineage.ts';
 import { redisReady } from '../src/db/redis.ts';
+import { withTimeout } from '../src/processes/timeout.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
+import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
@@ -23,10 +25,10 @@ import {
   SWEEP_QUEUE,
   SYNC_QUEUE,
   type SyncJob,
+  withoutParameters,
 } from './queues.ts';
 import { Scheduler } from './schedule.ts';
 import { openWatches } from './watching.ts';
-import { within } from './within.ts';
 
 /** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
 const DIRTY_CHECK_MS = 2000;
@@ -44,6 +46,8 @@ export interface WorkerOptions {
   readonly comparison?: CompareObserver;
   /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
   readonly closeWithinMs?: number;
+  /** As `composeWorker` takes them. */
+  readonly requestRetries?: RetryPolicy;
 }
 
 export interface WorkerProcess extends AsyncDisposable {
@@ -57,15 +61,16 @@ export interface WorkerProcess extends AsyncDisposable {
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { observe, published, comparison, closeWithinMs = CLOSE_WITHIN_MS }: WorkerOptions = {},
+  { observe, published, comparison, closeWithinMs = CLOSE_WITHIN_MS, requestRetries }: WorkerOptions = {},
 ): Promise<WorkerProcess> {
-  const closing = new Closing();
+  const closing = new Disposer();
   try {
     let scheduler: Scheduler | undefined;
-    const tier = closing.use(
-      composeWriteTier(config, logger, {
+    const worker = closing.use(
+      composeWorker(config, logger, {
         onPublish: published,
         onNewLineage: () => scheduler?.catchUpSoon(),
+        requestRetries,
       }),
     );
     const server = queueRedis(config);
@@ -94,23 +99,25 @@ export async function startWorker(
     const workers = [
       new Worker<SyncJob>(
         SYNC_QUEUE,
-        syncProcessor({
-          config,
-          tier,
-          queue: queues.sync,
-          logger,
-          ...(observe === undefined ? {} : { observe }),
-        }),
+        withoutParameters(
+          syncProcessor({
+            config,
+            worker,
+            queue: queues.sync,
+            logger,
+            ...(observe === undefined ? {} : { observe }),
+          }),
+        ),
         // One provider's outage must not keep another one waiting: there is room for every source.
         { ...consume, concurrency: Math.max(4, config.sources.length), settings: { backoffStrategy } },
       ),
       new Worker(
         SWEEP_QUEUE,
-        async () => {
-          await pruneSlots(tier.store.sql);
-          await pruneRuns(tier.store.sql);
-          return tier.publisher.sweep();
-        },
+        withoutParameters(async () => {
+          await pruneSlots(worker.store.db);
+          await pruneRuns(worker.store.db);
+          return worker.publisher.sweep();
+        }),
         consume,
       ),
     ];
@@ -124,7 +131,7 @@ export async function startWorker(
     }
     const watches = openWatches({
       config,
-      tier,
+      worker,
       logger,
       ...(observe === undefined ? {} : { observe }),
     });
@@ -134,43 +141,43 @@ export async function startWorker(
       return Promise.all([...workers.map(end), watches.stop(closeWithinMs)]);
     });
 
-    const rounds = publishingRounds(tier, logger);
-    closing.defer(() => within(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
+    const rounds = publishingRounds(worker, logger);
+    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     const { COMPARE_EVERY, COMPARE_DOCUMENTS } = config.settings;
     if (COMPARE_EVERY > 0) {
       const comparer = new Comparer({
-        sql: tier.store.sql,
-        cache: tier.cache,
-        publisher: tier.publisher,
+        db: worker.store.db,
+        cache: worker.cache,
+        publisher: worker.publisher,
         logger,
         sample: COMPARE_DOCUMENTS,
         observe: comparison,
       });
       const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
-      closing.defer(() => within(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
+      closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
     }
     const clocks = new Scheduler({
-      sql: tier.store.sql,
+      db: worker.store.db,
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,
       ],
       enqueue: async ({ schedule, slot }) => {
-        const options = { jobId: jobId(schedule, slot, await readLineage(tier.store.sql)) };
+        const options = { jobId: jobId(schedule, slot, await readLineage(worker.store.sql)) };
         if (schedule === SWEEP_SCHEDULE.name) {
           await queues.sweep.add('sweep', {}, options);
           return;
         }
-        const until = await slotsWaitUntil(tier.store.sql, schedule);
+        const until = await slotsWaitUntil(worker.store.db, schedule);
         const delay = Math.max(0, (until?.getTime() ?? 0) - Date.now());
         await queues.sync.add('sync', { sourceId: schedule, slot }, { ...options, delay });
       },
       logger,
     });
-    closing.defer(() => within(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
+    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;
     // At once and not with the next run, which may be a day away; where it cannot be yet, with that.
-    void tier
+    void worker
       .adoptCurrency()
       .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'));
     clocks.start();
@@ -189,14 +196,14 @@ export async function startWorker(
  * Publishes what is dirty every now and then, and everything that differs as soon as a lost cache or database is back:
  * the cache may have lost what it held, and the database may have gone back to an earlier state.
  */
-function publishingRounds(tier: ReturnType<typeof composeWriteTier>, logger: Logger): AsyncDisposable {
+function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logger): AsyncDisposable {
   let under: Promise<unknown> | undefined;
   let mayDiffer = true;
   const round = () => {
-    if (under || tier.cache.status !== 'ready') return;
+    if (under || worker.cache.status !== 'ready') return;
     const sweeps = mayDiffer;
     mayDiffer = false;
-    under = (sweeps ? tier.publisher.sweep() : tier.publisher.publishDirty())
+    under = (sweeps ? worker.publisher.sweep() : worker.publisher.publishDirty())
       .catch((error: unknown) => {
         mayDiffer ||= sweeps || !isRefusal(error);
         logger.warn({ err: error }, 'publishing failed; it is tried again');
@@ -210,11 +217,11 @@ function publishingRounds(tier: ReturnType<typeof composeWriteTier>, logger: Log
     mayDiffer = true;
     round();
   };
-  tier.cache.on('ready', onReady);
+  worker.cache.on('ready', onReady);
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      tier.cache.off('ready', onReady);
+      worker.cache.off('ready', onReady);
       await under;
     },
   };
@@ -241,14 +248,14 @@ function keepCopies(connection: Redis): readonly Redis[] {
  */
 async function drain(worker: Worker, ms: number, logger: Logger): Promise<void> {
   const closed = worker.close();
-  if (await within(ms, closed)) return;
+  if (await withTimeout(ms, closed)) return;
   logger.warn({ queue: worker.name }, 'jobs did not end in time and are handed back');
   worker.cancelAllJobs('the worker stops');
-  await within(LET_GO_WITHIN_MS, closed);
+  await withTimeout(LET_GO_WITHIN_MS, closed);
 }
 
 /** Without Redis no job can be told to have ended, and BullMQ would wait for it to come back. */
 async function abandon(worker: Worker): Promise<void> {
   worker.cancelAllJobs('the worker stops');
-  await within(LET_GO_WITHIN_MS, worker.close(true));
+  await withTimeout(LET_GO_WITHIN_MS, worker.close(true));
 }

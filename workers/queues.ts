@@ -1,6 +1,7 @@
-import { Queue } from 'bullmq';
+import { type Processor, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { driverError, messageOf } from '../src/domain/driver-error.ts';
 
 /** What a job of the `sync` queue is told. */
 export interface SyncJob {
@@ -26,9 +27,21 @@ export class AttemptFailed extends Error {
   readonly pauseMs: number;
 
   constructor(cause: unknown, pauseMs: number) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(messageOf(cause), { cause: driverError(cause) });
     this.pauseMs = pauseMs;
   }
+}
+
+/** BullMQ stores in Redis what a job fails with: the parameters of a query have no place there. */
+export function withoutParameters<Data>(process: Processor<Data>): Processor<Data> {
+  // BullMQ gives a signal only to a processor that declares three parameters.
+  return async (job, token, signal) => {
+    try {
+      return await process(job, token, signal);
+    } catch (error) {
+      throw driverError(error);
+    }
+  };
 }
 
 /** After anything else that a job may fail with. */

@@ -1,8 +1,8 @@
-import { CronExpressionParser } from 'cron-parser';
 import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
-import type { Sql } from '../src/db/connect.ts';
+import type { ClientDatabase } from '../src/db/connect.ts';
 import { claimSlot, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/queries/slots.ts';
+import { latestSlot } from './slots.ts';
 
 export interface Schedule {
   /** The source's id, or the name of a job of the house. */
@@ -11,22 +11,8 @@ export interface Schedule {
   readonly cron: string;
 }
 
-/** The latest slot at or before `now`, RFC 3339. Pure arithmetic: every worker finds the same. */
-export function latestSlot(expression: string, now: Date): string {
-  // A millisecond later, since the parser looks strictly before.
-  const after = new Date(now.getTime() + 1);
-  return slotText(CronExpressionParser.parse(expression, { currentDate: after, tz: 'UTC' }).prev().toDate());
-}
-
-/** The first slot after `now`, RFC 3339. */
-export function nextSlot(expression: string, now: Date): string {
-  return slotText(CronExpressionParser.parse(expression, { currentDate: now, tz: 'UTC' }).next().toDate());
-}
-
-const slotText = (date: Date): string => `${date.toISOString().slice(0, 19)}Z`;
-
 export interface SchedulerOptions {
-  readonly sql: Sql;
+  readonly db: ClientDatabase;
   readonly schedules: readonly Schedule[];
   /** Puts the slot's job into its queue; called again for a slot that did not get there. */
   readonly enqueue: (slot: Slot) => Promise<void>;
@@ -72,7 +58,7 @@ export class Scheduler implements AsyncDisposable {
   async claimDue(schedules: readonly Schedule[] = this.#options.schedules): Promise<void> {
     for (const schedule of schedules) {
       const slot = { schedule: schedule.name, slot: latestSlot(schedule.cron, this.#now()) };
-      if (await claimSlot(this.#options.sql, slot)) await this.#enqueue(slot);
+      if (await claimSlot(this.#options.db, slot)) await this.#enqueue(slot);
     }
   }
 
@@ -80,7 +66,7 @@ export class Scheduler implements AsyncDisposable {
   async catchUp(): Promise<void> {
     await this.claimDue();
     const configured = new Set(this.#options.schedules.map(({ name }) => name));
-    for (const slot of await slotsToEnqueue(this.#options.sql, ENQUEUE_GRACE_MS)) {
+    for (const slot of await slotsToEnqueue(this.#options.db, ENQUEUE_GRACE_MS)) {
       if (configured.has(slot.schedule)) await this.#enqueue(slot);
     }
   }
@@ -92,7 +78,7 @@ export class Scheduler implements AsyncDisposable {
       this.#options.logger.warn({ err: error, ...slot }, 'the slot could not be enqueued; it is tried again');
       return;
     }
-    await slotEnqueued(this.#options.sql, slot);
+    await slotEnqueued(this.#options.db, slot);
   }
 
   #background(work: Promise<void>): void {

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { ClustersConfig } from '../src/app/run-source.ts';
 import type { Leases } from '../src/db/queries/leases.ts';
-import { within } from './within.ts';
+import { withTimeout } from '../src/processes/timeout.ts';
 
 /** How soon another worker takes over, and how often a lease is confirmed. */
 const CLAIM_EVERY_MS = 2000;
@@ -57,7 +57,7 @@ export class WatchHost {
       const claimed = leases.claim(names).then((now) => {
         held = now;
       });
-      if (!(await within(CLAIM_WITHIN_MS, claimed))) {
+      if (!(await withTimeout(CLAIM_WITHIN_MS, claimed))) {
         void leases.release();
         throw new Error(`Postgres did not confirm them within ${CLAIM_WITHIN_MS} ms`);
       }
@@ -79,7 +79,7 @@ export class WatchHost {
     const end = new AbortController();
     const { signal } = end;
     const begun = async () => {
-      if (before !== undefined) await within(END_WITHIN_MS, before);
+      if (before !== undefined) await withTimeout(END_WITHIN_MS, before);
       logger.info({ sourceId: source.id }, 'watching');
       await watch(source, signal);
     };
@@ -91,7 +91,7 @@ export class WatchHost {
     this.#stop.abort();
     for (const { end } of this.#watches.values()) end.abort();
     const watches = [...this.#watches.values()].map(({ ended }) => ended);
-    const inTime = await within(ms, Promise.all([this.#claiming, ...watches]));
+    const inTime = await withTimeout(ms, Promise.all([this.#claiming, ...watches]));
     if (!inTime) this.#options.logger.warn('watches did not end in time and are left');
     await this.#options.leases.release();
     return inTime;

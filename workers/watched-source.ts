@@ -1,10 +1,10 @@
 /** One source that is watched, from the first state to the end of the lease. */
 import type { Logger } from 'pino';
 import { type ClustersConfig, watchContext } from '../src/app/run-source.ts';
+import { withTimeout } from '../src/processes/timeout.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/result.ts';
-import { Newest } from './newest.ts';
-import { within } from './within.ts';
+import { ConflatingChannel } from './conflating-channel.ts';
 
 type State = readonly ClusterItem[];
 
@@ -76,7 +76,7 @@ async function watchOnce(watched: WatchedSource, signal: AbortSignal, stored: ()
   const { source } = watched;
   const attempt = new AbortController();
   const ends = AbortSignal.any([signal, attempt.signal]);
-  const newest = new Newest<State>();
+  const newest = new ConflatingChannel<State>();
   const onEnd = () => newest.fail(ends.reason);
   ends.addEventListener('abort', onEnd, { once: true });
   const reading = readStates(source, ends, newest);
@@ -93,12 +93,16 @@ async function watchOnce(watched: WatchedSource, signal: AbortSignal, stored: ()
     }
   } finally {
     attempt.abort();
-    if (!(await within(END_WITHIN_MS, reading)))
+    if (!(await withTimeout(END_WITHIN_MS, reading)))
       watched.logger.warn({ sourceId: source.id }, 'the watch does not end when it is told to');
   }
 }
 
-async function readStates(source: ClustersConfig, ends: AbortSignal, newest: Newest<State>): Promise<void> {
+async function readStates(
+  source: ClustersConfig,
+  ends: AbortSignal,
+  newest: ConflatingChannel<State>,
+): Promise<void> {
   try {
     const states = source.adapter.watch?.(watchContext(source, ends)) ?? [];
     for await (const state of states) {
@@ -114,7 +118,7 @@ async function readStates(source: ClustersConfig, ends: AbortSignal, newest: New
 async function storeNewest(
   { store, pause, random = Math.random }: WatchedSource,
   first: State,
-  newest: Newest<State>,
+  newest: ConflatingChannel<State>,
   signal: AbortSignal,
 ): Promise<void> {
   let state = first;

@@ -10,16 +10,16 @@ import { publish, type SyncDependencies, waitsForOthers } from './processors/syn
 import { WatchHost } from './watch.ts';
 import { type WatchedSource, watchSource } from './watched-source.ts';
 
-export type WatchingDependencies = Pick<SyncDependencies, 'config' | 'tier' | 'logger' | 'observe'>;
+export type WatchingDependencies = Pick<SyncDependencies, 'config' | 'worker' | 'logger' | 'observe'>;
 
 /** Watches every source whose adapter can, as soon as it is started. */
 export function openWatches(dependencies: WatchingDependencies): WatchHost {
-  const { config, tier, logger } = dependencies;
+  const { config, worker, logger } = dependencies;
   return new WatchHost({
     sources: config.sources.flatMap((source) =>
       source.kind === 'clusters' && source.adapter.watch !== undefined ? [source] : [],
     ),
-    leases: new Leases(() => tier.store.session()),
+    leases: new Leases(() => worker.store.session()),
     watch: (source, signal) => watchSource(watched(source, dependencies), signal),
     logger,
     pause,
@@ -27,19 +27,23 @@ export function openWatches(dependencies: WatchingDependencies): WatchHost {
 }
 
 function watched(source: ClustersConfig, dependencies: WatchingDependencies): WatchedSource {
-  const { config, tier, logger } = dependencies;
+  const { config, worker, logger } = dependencies;
   return {
     source,
     logger,
     pause,
-    ready: async () => !(await waitsForOthers(source, config, tier)),
+    ready: async () => !(await waitsForOthers(source, config, worker)),
     store: (state) => storeState(source, state, dependencies),
     async failed(error) {
       dependencies.observe?.(source.id, 'failed', 0);
       const told = error instanceof SourceError ? error.message : 'an internal error, see the log';
       try {
-        await registerSource(tier.store.sql, { id: source.id, kind: 'clusters', adapter: source.adapter.id });
-        await recordFailedWatch(tier.store.sql, source.id, told);
+        await registerSource(worker.store.db, {
+          id: source.id,
+          kind: 'clusters',
+          adapter: source.adapter.id,
+        });
+        await recordFailedWatch(worker.store.db, source.id, told);
       } catch (failure) {
         logger.warn({ err: failure, sourceId: source.id }, 'that a watch failed could not be recorded');
       }
@@ -50,18 +54,18 @@ function watched(source: ClustersConfig, dependencies: WatchingDependencies): Wa
 async function storeState(
   source: ClustersConfig,
   state: readonly ClusterItem[],
-  { tier, logger, observe }: WatchingDependencies,
+  { worker, logger, observe }: WatchingDependencies,
 ): Promise<SyncResult['outcome']> {
   const started = performance.now();
   const seconds = () => (performance.now() - started) / 1000;
   try {
-    const { outcome, counts, broken } = await tier.runSource(source, { state });
+    const { outcome, counts, broken } = await worker.runSource(source, { state });
     observe?.(source.id, outcome, seconds());
     const level = outcome === 'unchanged' ? 'debug' : 'info';
     logger[level]({ sourceId: source.id, outcome, ...counts }, 'synced a state that was watched');
     if (outcome === 'held') logger.warn({ sourceId: source.id, broken }, 'the batch is held for an operator');
-    if (outcome === 'unchanged') await foldUnchanged(tier.store.sql, source.id);
-    else await publish(tier, logger);
+    if (outcome === 'unchanged') await foldUnchanged(worker.store.db, source.id);
+    else await publish(worker, logger);
     return outcome;
   } catch (error) {
     observe?.(source.id, 'failed', seconds());

@@ -1,7 +1,7 @@
 /** A database as syncs would leave it, written in a few statements, and published by the real publisher. */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connect.ts';
 import { redisReady } from '../../src/db/redis.ts';
@@ -128,10 +128,10 @@ export interface BenchPublisher extends AsyncDisposable {
 
 export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
-  const tier = composeWriteTier({ settings, sources: [] }, pino({ level: 'error' }, pino.destination(2)));
-  await redisReady(tier.cache, 10_000);
+  const worker = composeWorker({ settings, sources: [] }, pino({ level: 'error' }, pino.destination(2)));
+  await redisReady(worker.cache, 10_000);
   return {
-    publish: async () => (await tier.publisher.publishDirty()).published,
-    [Symbol.asyncDispose]: () => tier[Symbol.asyncDispose](),
+    publish: async () => (await worker.publisher.publishDirty()).published,
+    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
   };
 }

@@ -1,7 +1,7 @@
 /** The real `serve`, from dist, with metrics on and its log going to a file. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../../src/dev/free-port.ts';
+import { freePort } from '../../src/processes/port.ts';
 import { type Program, ROOT, startProgram } from './program.ts';
 
 export const CLI = join(ROOT, 'dist/src/cli.js');

@@ -1,7 +1,7 @@
 /** What is not in memory: readers with room for next to nothing, asked for more keys than they can hold, in turn. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../../src/dev/free-port.ts';
+import { freePort } from '../../src/processes/port.ts';
 import { ask } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { type Fleetbook, shareOf, startFleetbook } from './fleetbook.ts';

@@ -4,8 +4,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../src/dev/free-port.ts';
 import { onPath } from '../../src/processes/on-path.ts';
+import { freePort } from '../../src/processes/port.ts';
 import type { Answer } from './capture.ts';
 import { pinned, stop } from './program.ts';
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { isReadyMessage, type ReadyDetails } from '../../src/processes/ipc.ts';
+import { messageOf, type ReadyDetails } from '../../src/processes/ipc.ts';
 import { onPath } from '../../src/processes/on-path.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
@@ -47,7 +47,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const child = spawnProgram(options);
   const ready = Promise.withResolvers<ReadyDetails>();
   child.on('message', (message) => {
-    if (isReadyMessage(message)) ready.resolve(message.details);
+    const sent = messageOf(message);
+    if (sent?.fleetbook === 'ready') ready.resolve(sent.details);
   });
   child.once('error', ready.reject);
   child.once('exit', (code) =>

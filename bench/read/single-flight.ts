@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Sql } from '../../src/db/connect.ts';
-import { freePort } from '../../src/dev/free-port.ts';
+import { freePort } from '../../src/processes/port.ts';
 import { ask } from './capture.ts';
 import { PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../src/dev/free-port.ts';
+import { freePort } from '../../src/processes/port.ts';
 import { PROVIDER } from './fill.ts';
 import { CLI, serveEnvironment } from './fleetbook.ts';
 import { type ProgramOptions, spawnProgram, stop } from './program.ts';

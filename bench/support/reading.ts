@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { composeReadTier } from '../../src/app/reader.ts';
+import { composeReader } from '../../src/app/reader.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { type Tier, Unavailable } from '../../src/snapshot/document/answer.ts';
 
@@ -40,10 +40,10 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
     MEMORY_LIMIT: '16000000',
   });
   const logger = pino({ level: 'error' }, pino.destination(2));
-  await using tier = composeReadTier({ settings }, logger);
+  await using reader = composeReader({ settings }, logger);
   const before = new Map<number, string>();
   for (const id of asked.regionIds) {
-    before.set(id, (await tier.catalogue.machines(asked.providerId, id)).body.hash);
+    before.set(id, (await reader.catalogue.machines(asked.providerId, id)).body.hash);
   }
   const answered: Record<Tier, number> = { memory: 0, redis: 0, postgres: 0 };
   const times: number[] = [];
@@ -57,7 +57,7 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
     const regionId = asked.regionIds[question % asked.regionIds.length] ?? 0;
     const started = performance.now();
     try {
-      const list = await tier.catalogue.machines(asked.providerId, regionId);
+      const list = await reader.catalogue.machines(asked.providerId, regionId);
       times.push(performance.now() - started);
       answered[list.tier] += 1;
       if (list.body.hash !== before.get(regionId)) wrong += 1;

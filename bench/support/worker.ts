@@ -7,13 +7,13 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { openLoggedRedis } from '../../src/app/connections.ts';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { redisReady } from '../../src/db/redis.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
-import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 import { syncProcessor } from '../../workers/processors/sync.ts';
 import { openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
 import { benchAdapter, type CatalogueShape } from './catalogue.ts';
@@ -59,12 +59,12 @@ async function measure(task: Task): Promise<Measured> {
     CATALOGUE_RATES: 'EUR:1.0845',
   });
   const config: Config = { settings, sources: [sourceOf(task.shape)] };
-  await using tier = composeWriteTier(config, logger);
-  await redisReady(tier.cache, 10_000);
-  if (task.what === 'sync') return await syncAsJob(config, tier, task.redisUrl);
+  await using worker = composeWorker(config, logger);
+  await redisReady(worker.cache, 10_000);
+  if (task.what === 'sync') return await syncAsJob(config, worker, task.redisUrl);
   const rssBefore = process.memoryUsage.rss();
   const publish = stretch();
-  const { published } = await tier.publisher.sweep();
+  const { published } = await worker.publisher.sweep();
   return {
     sync: undefined,
     publish: publish(),
@@ -79,7 +79,7 @@ function sourceOf(shape: Task['shape']): SourceConfig {
     url: 'http://127.0.0.1:1',
     credentials: NO_CREDENTIALS,
     schedule: '0 * * * *',
-    limits: DEFAULT_LIMITS,
+    limits: DEFAULT_GUARD_LIMITS,
   };
   return 'clusters' in shape
     ? { ...common, kind: 'clusters', id: 'plane', adapter: benchControlPlane(shape), rules: NO_RULES }
@@ -88,7 +88,7 @@ function sourceOf(shape: Task['shape']): SourceConfig {
 
 async function syncAsJob(
   config: Config,
-  tier: ReturnType<typeof composeWriteTier>,
+  worker: ReturnType<typeof composeWorker>,
   redisUrl: string,
 ): Promise<Measured> {
   const logger = pino({ level: 'warn' }, pino.destination(2));
@@ -104,7 +104,7 @@ async function syncAsJob(
   const rssBefore = process.memoryUsage.rss();
   const processor = syncProcessor({
     config,
-    tier,
+    worker,
     queue: queues.sync,
     logger,
     observe(_, result) {
@@ -113,7 +113,7 @@ async function syncAsJob(
       lap = stretch();
     },
   });
-  const worker = new Worker<SyncJob>(
+  const consuming = new Worker<SyncJob>(
     SYNC_QUEUE,
     (job, token, signal) => {
       lap = stretch();
@@ -121,21 +121,21 @@ async function syncAsJob(
     },
     { connection: consumer, prefix: QUEUE_PREFIX },
   );
-  worker.on('lockRenewalFailed', () => {
+  consuming.on('lockRenewalFailed', () => {
     locksLost += 1;
   });
-  worker.on('stalled', () => {
+  consuming.on('stalled', () => {
     locksLost += 1;
   });
-  worker.on('error', (error) => {
+  consuming.on('error', (error) => {
     if (error.message.includes('lock')) locksLost += 1;
   });
   const ended = new Promise<void>((resolve, reject) => {
-    worker.on('completed', () => {
+    consuming.on('completed', () => {
       published = lap?.();
       resolve();
     });
-    worker.on('failed', (_, error) => {
+    consuming.on('failed', (_, error) => {
       console.error(error);
       reject(error);
     });
@@ -149,7 +149,7 @@ async function syncAsJob(
     );
     await ended;
   } finally {
-    await worker.close();
+    await consuming.close();
     for (const queue of queues.all) await queue.close();
     producer.disconnect();
     consumer.disconnect();

@@ -6,11 +6,11 @@ import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { fileShape } from '../../src/config/sources-file-shape.ts';
+import { fileShape } from '../../src/config/sources-file.ts';
 import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
 import { descriptionOf } from '../../src/sources/schema/options.ts';
 import type { SourceOptions } from '../../src/sources/source.ts';
-import { DEFAULT_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
 import { row, table } from './markdown.ts';
 
 export const SCHEMA_FILE = 'docs/fleetbook-config.schema.json';
@@ -63,7 +63,7 @@ export function configurationPage(): string {
     row([`\`${name}\``, descriptionOf(field), field.safeParse(undefined).success ? '' : 'yes']),
   );
   const limits = Object.entries(LIMITS).map(([name, { describe, unit }]) =>
-    row([`\`${name}\``, describe, unit, `\`${DEFAULT_LIMITS[name as keyof GuardLimits]}\``]),
+    row([`\`${name}\``, describe, unit, `\`${DEFAULT_GUARD_LIMITS[name as keyof GuardLimits]}\``]),
   );
   return `# The file of sources
 

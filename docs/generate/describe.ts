@@ -46,7 +46,8 @@ limits for their guards, go into the JSON file that \`FLEETBOOK_CONFIG\` names:
 }
 \`\`\`
 
-Schedules are five cron fields, UTC. Tokens are never written into that file, see [credentials](#credentials). An entry
+Schedules are five cron fields, UTC. A request that fails is repeated up to four times within a run, a run that fails
+until its next slot. Tokens are never written into that file, see [credentials](#credentials). An entry
 whose id and adapter are the same, such as \`hetzner\`, takes the place of the source that the variables below configure:
 \`HETZNER_TOKEN\` then is its token, and a variable that both of them would need, such as \`HETZNER_URL\`, stops the start.
 [The file](configuration.md) is described field by field, with the limits of the guards.

@@ -1,22 +1,11 @@
 /** What the settings say about servers, and connections to them. */
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { BadSetting, type Settings } from '../config/settings.ts';
-import { redisProblem, type ServerSetting } from '../db/queries/server-problem.ts';
+import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
 import { openRedis, type RedisUse } from '../db/redis.ts';
+import { redisProblem, type ServerSetting } from '../db/server-problem.ts';
 
-export interface Configured {
-  readonly settings: Settings;
-}
-
-/** @throws BadSetting that says what to give, and that `up` would bring a database of its own. */
-export function databaseUrl(config: Configured): string {
-  const url = config.settings.DATABASE_URL;
-  if (url) return url;
-  throw new BadSetting(
-    'DATABASE_URL is not set; give postgres://user:password@host/database, or use `fleetbook up`, which brings its own',
-  );
-}
+export { type Configured, databaseUrl } from '../config/settings.ts';
 
 /** Where readers read: their own user, where they have one. */
 export function readerDatabase(config: Configured): ServerSetting {

@@ -2,7 +2,7 @@
  * What has to be closed, newest first; registered where it is opened. What is registered after the closing, by a
  * start that was interrupted, is closed at once. (AsyncDisposableStack does less and is not in Node 22.)
  */
-export class Closing implements AsyncDisposable {
+export class Disposer implements AsyncDisposable {
   readonly #steps: (() => Promise<unknown> | unknown)[] = [];
   #closed = false;
 

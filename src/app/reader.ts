@@ -2,9 +2,10 @@
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings.ts';
 import { openSqlStore } from '../db/open.ts';
-import { postgresProblem } from '../db/queries/server-problem.ts';
-import { TokenUse } from '../db/queries/token-use.ts';
+import { TokenUse } from '../db/reads/token-use.ts';
+import { postgresProblem } from '../db/server-problem.ts';
 import type { ApiDeps } from '../http/app.ts';
+import { ResponseCache } from '../http/response-cache.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -12,17 +13,20 @@ import {
   Unavailable,
 } from '../snapshot/document/answer.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
-import { CacheLink } from '../snapshot/read/cache-subscription.ts';
+import { memoryBudget } from '../snapshot/read/budget.ts';
+import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
-import { catalogueReader, clusterReader, tokenVerifier } from '../snapshot/read/readers.ts';
+import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
+import { tokenVerifier } from '../snapshot/read/tokens.ts';
 import { type Configured, cacheRedis, openLoggedRedis, readerDatabase } from './connections.ts';
-import { Closing } from './disposer.ts';
+import { Disposer } from './disposer.ts';
 
-export interface ReadTier extends AsyncDisposable {
+export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
+  readonly responses: ResponseCache;
   /** Ready when the lineage is known and the list of providers can be answered. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
 }
@@ -41,9 +45,9 @@ export function apiOptions(settings: Settings): Pick<ApiDeps, 'trustProxy' | 'lo
 }
 
 /** Everything that `serve` reads with. Nothing has to be up yet: what is missing shows in `readiness`. */
-export function composeReadTier(config: Configured, logger: Logger, onCompared?: MemoryObserver): ReadTier {
+export function composeReader(config: Configured, logger: Logger, onCompared?: MemoryObserver): Reader {
   const { settings } = config;
-  const closing = new Closing();
+  const closing = new Disposer();
   const database = readerDatabase(config);
   const store = closing.use(
     openSqlStore({
@@ -55,30 +59,30 @@ export function composeReadTier(config: Configured, logger: Logger, onCompared?:
   );
   const tokenUse = closing.use(new TokenUse({ sql: store.sql, logger }));
   const cache = cacheRedis(config);
-  const link = closing.use(
-    new CacheLink({
+  const subscription = closing.use(
+    new CacheSubscription({
       commands: withFence(openLoggedRedis(cache, 'reader', logger)),
       subscriber: openLoggedRedis(cache, 'subscriber', logger),
       logger,
     }),
   );
+  const memory = memoryBudget(settings.MEMORY_LIMIT);
+  const staleLimitMs = settings.STALE_LIMIT * 1000;
   const documents = new Documents({
     sql: store.sql,
-    link,
+    subscription,
     logger,
-    memoryLimit: settings.MEMORY_LIMIT,
+    memory,
     postgresReads: settings.POSTGRES_READS,
-    unknownTokens: settings.UNKNOWN_TOKENS,
-    unknownTokensPerAddress: settings.UNKNOWN_TOKENS_PER_ADDRESS,
     postgresProblem: (error) => postgresProblem(error, database),
     onHang: () => store.renew(),
-    staleLimitMs: settings.STALE_LIMIT * 1000,
+    staleLimitMs,
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
   });
   if (onCompared && settings.COMPARE_EVERY > 0) {
     const check = new MemoryCheck({
       documents,
-      link,
+      subscription,
       observe: onCompared,
       sample: settings.COMPARE_DOCUMENTS,
     });
@@ -86,9 +90,18 @@ export function composeReadTier(config: Configured, logger: Logger, onCompared?:
     closing.defer(() => checking[Symbol.dispose]());
   }
   return {
-    catalogue: catalogueReader(documents),
+    catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    tokens: tokenVerifier(documents, { used: (tokenId) => tokenUse.used(tokenId) }),
+    tokens: tokenVerifier(documents, {
+      used: (tokenId) => tokenUse.used(tokenId),
+      memoryLimit: memory.acceptedTokens,
+      unknownTokens: {
+        perSecond: settings.UNKNOWN_TOKENS,
+        perSecondAndAddress: settings.UNKNOWN_TOKENS_PER_ADDRESS,
+      },
+      postgresReads: settings.POSTGRES_READS,
+    }),
+    responses: new ResponseCache(documents, memory.responses),
     async readiness() {
       let catalogue = 'ok';
       try {
@@ -96,7 +109,10 @@ export function composeReadTier(config: Configured, logger: Logger, onCompared?:
       } catch (error) {
         catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
       }
-      return { ready: catalogue === 'ok', checks: { catalogue, cache: link.linked ? 'ok' : 'not linked' } };
+      return {
+        ready: catalogue === 'ok',
+        checks: { catalogue, cache: subscription.linked ? 'ok' : 'not linked' },
+      };
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };

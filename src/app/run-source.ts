@@ -4,31 +4,31 @@ import type { Config, SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import type { Store } from '../db/connect.ts';
 import type { Decider } from '../db/queries/accepted-prices.ts';
-import { type BatchDecision, heldItems } from '../db/queries/held.ts';
+import type { BatchDecision } from '../db/queries/held.ts';
 import { type KnownProvider, providerNamed } from '../db/queries/providers.ts';
 import { finishRun, type Run, registerSource } from '../db/queries/runs.ts';
-import { storedVersions } from '../db/queries/validators.ts';
+import { storedValidators } from '../db/queries/validators.ts';
+import { heldItems } from '../db/reads/held.ts';
 import { StatementTimeout, statementTimeout } from '../db/statement-timeout.ts';
 import type { ReportedCluster } from '../domain/cluster.ts';
-import { completed } from '../sources/complete.ts';
+import { applyDefaults } from '../sources/cluster-defaults.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../sources/http/http.ts';
-import type { KnownVersions } from '../sources/http/validators.ts';
 import {
   type CatalogueItem,
   type ClusterItem,
+  type Retries,
   SourceError,
   type SourceHttp,
   type WatchContext,
 } from '../sources/source.ts';
-import { currentPricing } from '../sync/currency.ts';
-import { type Preview, previewCatalogue, previewClusters } from '../sync/preview.ts';
+import { type PreviewedCatalogue, previewCatalogue, syncCatalogue } from '../sync/catalogue/catalogue.ts';
+import { type PreviewedClusters, previewClusters, syncClusters } from '../sync/clusters/clusters.ts';
+import { currentPricing, type Pricing } from '../sync/currency.ts';
+import type { Progress } from '../sync/pipeline.ts';
+import { syncRates } from '../sync/rates.ts';
 import type { SyncResult } from '../sync/result.ts';
-import type { Pricing, Progress } from '../sync/stage.ts';
-import { syncCatalogue } from '../sync/sync-catalogue.ts';
-import { syncClusters } from '../sync/sync-clusters.ts';
-import { syncRates } from '../sync/sync-rates.ts';
 
-/** Waiting for one answer of an upstream, and its largest size. */
+/** Deadline of one answer of an upstream, and its largest size in bytes. */
 const SOURCE_DEADLINE_MS = 60_000;
 const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 
@@ -37,11 +37,12 @@ export interface RunOptions {
   readonly progress?: Progress;
   /** Ends the run: it is recorded as failed and nothing of it is stored. */
   readonly signal?: AbortSignal | undefined;
-  /** Of clusters: the state that a watch has found, in place of a reading. What is missing from it has been deleted. */
+  /** Repeat single requests to the source; without them a request that fails ends the run. */
+  readonly retries?: Retries | undefined;
+  /** For clusters: the state that a watch has found; the source is not read then. What is missing from it has been deleted. */
   readonly state?: readonly ClusterItem[];
 }
 
-type CatalogueConfig = Extract<SourceConfig, { kind: 'catalogue' }>;
 export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 
 /**
@@ -54,18 +55,20 @@ export async function runSource(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, progress, signal, state }: RunOptions,
+  { slot, progress, signal, retries, state }: RunOptions,
 ): Promise<SyncResult> {
   return recorded(config, store, source, { slot, signal }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
-    const reading = readingOf(source, pricing);
-    const http = openHttp(source, signal, await storedVersions(store.sql, source.id, reading));
+    const parseFingerprint = parseFingerprintOf(source, pricing);
+    const validators = await storedValidators(store.db, source.id, parseFingerprint);
+    const requests = { ...(signal && { signal }), ...(retries && { retries }) };
+    const http = openHttp(source, { ...requests, validators });
     const common = {
       store,
       run,
       pricing,
-      reading,
+      parseFingerprint,
       limits: source.limits,
       now,
       ...(progress === undefined ? {} : { progress }),
@@ -81,26 +84,26 @@ export async function runSource(
         return syncClusters({
           ...common,
           ...(state === undefined ? {} : { missingIsDeleted: true }),
-          items: completed(
+          items: applyDefaults(
             state ??
               source.adapter.clusters({
                 http,
                 now,
                 ...addressOf(source),
-                ...(signal === undefined ? {} : { signal }),
+                ...requests,
               }),
             source.rules,
           ),
         });
       case 'rates':
-        return syncRates({ store, run, reading, rates: source.adapter.rates({ http }), now });
+        return syncRates({ store, run, parseFingerprint, rates: source.adapter.rates({ http }), now });
     }
   });
 }
 
-/** What an adapter watches a source with, until the signal. */
+/** What an adapter needs to watch a source until the signal aborts. */
 export function watchContext(source: ClustersConfig, signal: AbortSignal): WatchContext {
-  const http = openHttp(source, signal, new Map());
+  const http = openHttp(source, { signal });
   return { http, now: () => new Date(), ...addressOf(source), signal };
 }
 
@@ -110,18 +113,16 @@ function addressOf({ url, credentials, options }: ClustersConfig): Pick<WatchCon
 
 function openHttp(
   source: SourceConfig,
-  signal: AbortSignal | undefined,
-  versions: KnownVersions,
+  requests: Pick<SourceHttpOptions, 'signal' | 'retries' | 'validators'>,
 ): SourceHttp {
   return openSourceHttp({
-    versions,
+    ...requests,
     baseUrl: source.url,
     credentials: source.adapter.credentials,
     token: source.credentials,
     ...apiKeyOf(source),
     deadlineMs: SOURCE_DEADLINE_MS,
     maxBytes: SOURCE_MAX_BYTES,
-    ...(signal === undefined ? {} : { signal }),
   });
 }
 
@@ -132,8 +133,8 @@ function apiKeyOf(source: SourceConfig): Pick<SourceHttpOptions, 'apiKey'> {
 }
 
 /**
- * Stores a held batch as an operator decided: it is diffed anew against what is stored now, and the guards have had
- * their say. `superseded` when a run began meanwhile, or the batch does not wait for a decision any more.
+ * Stores a held batch that an operator approves. It is compared anew with what is stored now, and no guard can hold it
+ * again. `superseded` when a run began meanwhile, or when the batch no longer waits for a decision.
  */
 export async function approveHeld(
   config: Config,
@@ -146,8 +147,8 @@ export async function approveHeld(
 }
 
 /**
- * Stores what there was before a batch was approved. `superseded` when that cannot be had any more: a run has stored or
- * held something since, or somebody else has taken the approval back.
+ * Stores again what was stored before a batch was approved. `superseded` when that is not possible any more: a run has
+ * stored or held something since, or somebody else has undone the approval.
  */
 export async function undoApproval(
   config: Config,
@@ -170,7 +171,7 @@ async function storeDecided(
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
     const common = { store, run, pricing, limits, approved: true, decision, now };
-    // They were written by the run that held them, or by the approval: whole as they are to be stored.
+    // The run that held them, or the approval, wrote these items in the form in which they are stored: no defaults apply.
     const items = storableItems(store, decision.batchId);
     return source.kind === 'catalogue'
       ? syncCatalogue({
@@ -182,32 +183,50 @@ async function storeDecided(
   });
 }
 
-/** Without the quarantine and the freshness before an approval, which are stored as they were. */
+/** The items without quarantine and freshness of before the approval: these are restored in another way. */
 async function* storableItems(store: Store, batchId: number): AsyncGenerator<unknown> {
   for await (const item of heldItems(store.sql, batchId)) {
     if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item;
   }
 }
 
+export type Preview = PreviewedCatalogue | PreviewedClusters;
+/** Of a source of machines, what says under which provider readers see them. */
+interface ProvidedSource {
+  readonly adapter: { readonly provider?: KnownProvider | undefined };
+  readonly options?: { readonly provider?: unknown };
+}
+
+/** What a preview has to know of a source: the adapter itself is not needed. */
+type PreviewedSource = Pick<SourceConfig, 'id' | 'limits'> &
+  (({ readonly kind: 'catalogue' } & ProvidedSource) | { readonly kind: 'clusters' | 'rates' });
+
 /** What a held batch would change now. @param limit rows of each kind of change; undefined for all */
 export async function previewHeld(
-  config: Config,
+  { settings }: Pick<Config, 'settings'>,
   store: Store,
-  source: SourceConfig,
+  source: PreviewedSource,
   batchId: number,
   limit: number | undefined,
 ): Promise<Preview> {
   const items = heldItems(store.sql, batchId);
-  const pricing = await currentPricing(store, config.settings, new Date());
-  const common = { store, sourceId: source.id, pricing, limit };
-  return source.kind === 'catalogue'
-    ? previewCatalogue({
-        ...common,
-        providerId: (await providerOf(store, source)).id,
-        items: items as AsyncIterable<CatalogueItem>,
-        limits: source.limits,
-      })
-    : previewClusters({ ...common, items: items as AsyncIterable<ClusterItem<ReportedCluster>> });
+  const pricing = await currentPricing(store, settings, new Date());
+  const options = { store, sourceId: source.id, limit };
+  const { limits } = source;
+  if (source.kind === 'catalogue') {
+    const provider = await providerOf(store, source);
+    return previewCatalogue(options, {
+      provider,
+      items: items as AsyncIterable<CatalogueItem>,
+      pricing,
+      limits,
+    });
+  }
+  return previewClusters(options, {
+    items: items as AsyncIterable<ClusterItem<ReportedCluster>>,
+    pricing,
+    limits,
+  });
 }
 
 async function recorded(
@@ -217,20 +236,27 @@ async function recorded(
   { slot, signal }: Pick<RunOptions, 'slot' | 'signal'>,
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
-  await registerSource(store.sql, { id: source.id, kind: source.kind, adapter: source.adapter.id });
+  await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
   await using live = await store.liveRuns.begin(source.id, slot);
   const { run } = live;
   try {
     return await work(run);
   } catch (failure) {
     const error = statementTimeout(failure, config.settings.WRITE_STATEMENT_TIMEOUT) ?? failure;
-    await finishRun(store.sql, run, 'failed', undefined, new Date().toISOString(), toldOf(error, signal));
+    await finishRun(
+      store.db,
+      run,
+      'failed',
+      undefined,
+      new Date().toISOString(),
+      failureMessage(error, signal),
+    );
     throw error;
   }
 }
 
-/** What an operator is told of a run that failed. */
-function toldOf(error: unknown, signal: AbortSignal | undefined): string {
+/** The operator message of a run that failed. */
+function failureMessage(error: unknown, signal: AbortSignal | undefined): string {
   if (error instanceof SourceError || error instanceof StatementTimeout) return error.message;
   if (!signal?.aborted) return 'an internal error, see the log';
   const { reason } = signal;
@@ -238,10 +264,10 @@ function toldOf(error: unknown, signal: AbortSignal | undefined): string {
 }
 
 /**
- * A hash of all that turns a source's documents into stored rows, apart from the documents: under another one they have
- * to be read again, though they may not have changed. Rates only as far as the source's prices can need them.
+ * Fingerprint of everything besides the payloads that determines the stored rows. When it changes, payloads have to be
+ * read again even if they are unmodified. Rates count only where the source's prices can need them.
  */
-function readingOf(source: SourceConfig, { currency, rates }: Pricing): string {
+function parseFingerprintOf(source: SourceConfig, { currency, rates }: Pricing): string {
   const own = source.kind === 'catalogue' ? source.adapter.currency : undefined;
   const needed = Object.entries(source.kind === 'rates' ? {} : rates)
     .filter(([code]) => code !== currency && (own === undefined || code === own))
@@ -253,7 +279,7 @@ function readingOf(source: SourceConfig, { currency, rates }: Pricing): string {
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
-/** What readers see a catalogue's machines under; made when the source's options name a provider that is new. */
-async function providerOf(store: Store, { adapter, options }: CatalogueConfig): Promise<KnownProvider> {
-  return adapter.provider ?? (await providerNamed(store.sql, String(options?.provider)));
+/** The provider under which readers see the machines; it is created when the source's options name a new one. */
+async function providerOf(store: Store, { adapter, options }: ProvidedSource): Promise<KnownProvider> {
+  return adapter.provider ?? (await providerNamed(store.db, String(options?.provider)));
 }

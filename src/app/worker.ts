@@ -1,47 +1,55 @@
-/** Puts together what `work` and the commands write with. */
+/** Composes what `work` and the commands write with. */
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { openStore, type Store } from '../db/connect.ts';
-import { type CurrencyChange, storedCurrency } from '../db/queries/currency.ts';
+import type { CurrencyChange } from '../db/queries/currency.ts';
 import { seedProviders } from '../db/queries/providers.ts';
+import { storedCurrency } from '../db/reads/currency.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import { type LineageObserver, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';
+import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '../sources/http/retries.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { adoptCurrency } from '../sync/currency.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { cacheRedis, databaseUrl, openLoggedRedis } from './connections.ts';
-import { Closing } from './disposer.ts';
+import { Disposer } from './disposer.ts';
 import { type RunOptions, runSource } from './run-source.ts';
 
-export interface WriteTier extends AsyncDisposable {
+export interface Worker extends AsyncDisposable {
   readonly store: Store;
   readonly publisher: Publisher;
-  /** The cache's connection, for what follows its coming back. */
+  /** The connection to the cache, e.g. to publish when it is ready again. */
   readonly cache: Redis;
-  /** Makes the setting's currency that of all prices, once; every run does so before it begins. */
+  /** Converts all prices to the configured currency, once. Every run does so before it begins. */
   adoptCurrency(): Promise<void>;
-  runSource(source: SourceConfig, options?: RunOptions): Promise<SyncResult>;
+  runSource(source: SourceConfig, options?: Omit<RunOptions, 'retries'>): Promise<SyncResult>;
 }
 
-export interface WriteTierOptions {
+export interface WorkerOptions {
   readonly onPublish?: PublishObserver | undefined;
-  /** Hears that the database was found to be a restored one: every schedule's latest slot is due again. */
+  /** Called when the database turns out to be a restored one: every schedule's latest slot is due again. */
   readonly onNewLineage?: LineageObserver;
-  /** False for who keeps to the currency that the database publishes in, if there is one, whatever the setting says. */
+  /** False keeps the currency that the database publishes in, if it has one, whatever is configured. */
   readonly decidesCurrency?: boolean;
+  /** How single requests to a source are repeated within its run. */
+  readonly requestRetries?: RetryPolicy | undefined;
 }
 
-/** Statements of a transaction follow each other at once: a writer that is silent for so long is frozen. */
+/** Statements of a transaction follow each other at once: a writer that is silent for this long hangs. */
 const SILENT_IN_TRANSACTION_MS = 60_000;
 
-/** Everything that `work` and the commands write with. */
-export function composeWriteTier(
+export function composeWorker(
   config: Config,
   logger: Logger,
-  { onPublish, onNewLineage = () => {}, decidesCurrency = true }: WriteTierOptions = {},
-): WriteTier {
-  const closing = new Closing();
+  {
+    onPublish,
+    onNewLineage = () => {},
+    decidesCurrency = true,
+    requestRetries = REQUEST_RETRIES,
+  }: WorkerOptions = {},
+): Worker {
+  const closing = new Disposer();
   const store = closing.use(
     openStore({
       url: databaseUrl(config),
@@ -53,7 +61,7 @@ export function composeWriteTier(
   );
   const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
-  const publisher = new Publisher(store.sql, cache, onPublish, (begun, why) => {
+  const publisher = new Publisher(store.db, cache, onPublish, (begun, why) => {
     const { id, revokedAgain, forgotten } = begun;
     logger.warn(
       { lineage: id, revokedAgain, forgottenTokens: forgotten },
@@ -64,7 +72,7 @@ export function composeWriteTier(
   let seeded: Promise<void> | undefined;
   const seed = () => {
     seeded ??= seedProviders(
-      store.sql,
+      store.db,
       catalogueAdapters.flatMap(({ provider }) => provider ?? []),
     ).catch((error: unknown) => {
       seeded = undefined;
@@ -78,8 +86,8 @@ export function composeWriteTier(
     if (adopted || (!decidesCurrency && (await storedCurrency(store.sql)) !== undefined)) return;
     const change = await adoptCurrency(store, config.settings, new Date());
     adopted = change.outcome !== 'no rate';
-    // Every run tries again; to say it once is enough.
-    if (change.outcome !== lastChange) tellOfCurrency(logger, config.settings.CATALOGUE_CURRENCY, change);
+    // Every run tries again; one log line is enough.
+    if (change.outcome !== lastChange) logCurrencyChange(logger, config.settings.CATALOGUE_CURRENCY, change);
     lastChange = change.outcome;
   };
   return {
@@ -89,17 +97,25 @@ export function composeWriteTier(
     adoptCurrency: adopt,
     async runSource(source, options = {}) {
       await seed();
-      // What fails here fails in the run too, or not at all: the run is what is recorded.
+      // A failure that matters comes again in the run, and is recorded with it.
       await adopt().catch((error: unknown) =>
         logger.warn({ err: error }, 'the currency could not be changed'),
       );
-      return runSource(config, store, source, options);
+      const retries = new RequestRetries(requestRetries, (retry) => logRetry(logger, source.id, retry));
+      return runSource(config, store, source, { ...options, retries });
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
 
-function tellOfCurrency(logger: Logger, currency: string, change: CurrencyChange): void {
+function logRetry(logger: Logger, sourceId: string, { failure, attempt, pauseMs, ofRun }: Retry): void {
+  logger.warn(
+    { sourceId, attempt, pauseMs: Math.round(pauseMs), repeatedInRun: ofRun },
+    `${failure.message}; it is asked again in ${(pauseMs / 1000).toFixed(1)} s`,
+  );
+}
+
+function logCurrencyChange(logger: Logger, currency: string, change: CurrencyChange): void {
   if (change.outcome === 'changed' && change.from !== undefined)
     logger.info(
       { from: change.from, to: currency },

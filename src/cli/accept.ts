@@ -1,9 +1,9 @@
 import type { Environment } from '../config/config.ts';
 import { acceptPrice } from '../db/queries/accepted-prices.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { type DeciderOptions, decider } from './operator.ts';
+import { openWorker } from './open-worker.ts';
 import { printJson } from './table.ts';
-import { openWriteTier } from './write-tier.ts';
 
 /** Accepts the price of one machine that is quarantined because it changes by more than `priceRatio`. */
 export async function acceptCommand(
@@ -18,10 +18,10 @@ export async function acceptCommand(
       `"${amount}" is no price; give the amount that \`fleetbook rejected ${source}\` shows, e.g. 0.0119`,
     );
   }
-  const { config, tier } = openWriteTier(env);
-  await using _ = tier;
+  const { config, worker } = openWorker(env);
+  await using _ = worker;
   const by = decider(config, options);
-  const accepted = await acceptPrice(tier.store.sql, source, machine, amount, by);
+  const accepted = await acceptPrice(worker.store.db, source, machine, amount, by);
   if (accepted.outcome === 'none') {
     throw new UsageFailure(
       `no price of "${machine}" is quarantined in ${source}; see: fleetbook rejected ${source}`,

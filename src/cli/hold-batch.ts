@@ -1,17 +1,12 @@
 /** Which batch an operator names, and what to say where it is not the one to decide about. */
-import type { Config, SourceConfig } from '../config/config.ts';
 import type { Sql } from '../db/connect.ts';
-import { type BatchRecord, batchRecord, pendingBatches } from '../db/queries/held.ts';
+import { type BatchRecord, batchRecord, pendingBatches } from '../db/reads/held.ts';
+import { readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 
 /** @throws UsageFailure for what is no batch number */
-export function readBatch(text: string): number {
-  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (id <= 2_147_483_647) return id;
-  throw new UsageFailure(
-    `"${text}" is no batch number; it is the number that \`fleetbook hold list\` shows, e.g. 3`,
-  );
-}
+export const readBatch = (text: string): number =>
+  readId(text, 'batch number', '`fleetbook hold list` shows, e.g. 3');
 
 /** The source's batch that waits. @throws UsageFailure when there is none */
 export async function pendingBatch(sql: Sql, source: string): Promise<BatchRecord> {
@@ -93,8 +88,11 @@ export function decision(batch: BatchRecord): string {
 }
 
 /** The source's configuration says how its batch is to be read. @throws UsageFailure */
-export function configured(config: Config, id: string): SourceConfig {
-  const source = config.sources.find((candidate) => candidate.id === id);
+export function configured<Source extends { readonly id: string }>(
+  sources: readonly Source[],
+  id: string,
+): Source {
+  const source = sources.find((candidate) => candidate.id === id);
   if (source) return source;
   throw new UsageFailure(
     `source "${id}" is not configured here; give its settings, e.g. as the worker has them`,

@@ -1,11 +1,11 @@
 /** What a held batch would change, as text. */
+
+import type { Preview } from '../app/run-source.ts';
 import type { PreviewRow } from '../db/queries/catalogue-diff.ts';
 import type { ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
-import type { HeldBatch } from '../db/queries/held.ts';
-import type { Preview } from '../sync/preview.ts';
-import { moreLine } from './paging.ts';
+import type { HeldBatch } from '../db/reads/held.ts';
 import { reasonLines } from './reasons.ts';
-import { alignedTable } from './table.ts';
+import { alignedLines, alignedTable, moreLine } from './table.ts';
 
 export function headline(batch: HeldBatch): string {
   const why = batch.broken.map(({ detail }) => detail).join('; ');
@@ -48,11 +48,7 @@ function machineRows({ rows, totals, unseen }: Extract<Preview, { kind: 'catalog
     priceChange(row),
     row.detail,
   ]);
-  const widths = [0, 1, 2].map((column) => Math.max(0, ...cells.map((row) => row[column]?.length ?? 0)));
-  const lines = cells.map((row) => {
-    const padded = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
-    return `${padded.join('  ').trimEnd()}\n`;
-  });
+  const lines = alignedLines(cells);
   const text = inKinds(rows, lines, (change) => totals[change] ?? 0);
   return unseen === 0 ? text : `${text}  and ${unseen} machines change that readers do not see\n`;
 }

@@ -1,6 +1,6 @@
-import { createServer } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import { probePort } from '../processes/port.ts';
 import { CommandFailure } from './failure.ts';
 
 type Address = Pick<Settings, 'HOST' | 'PORT'>;
@@ -14,7 +14,7 @@ export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shar
   try {
     await app.listen({ host: HOST, port: PORT, ...(shared ? { reusePort: true } : {}) });
   } catch (error) {
-    throw listenFailure(error, PORT);
+    throw listenFailure(error, PORT, API);
   }
   const address = app.server.address();
   return typeof address === 'object' && address ? address.port : PORT;
@@ -26,27 +26,40 @@ export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shar
  */
 export const canSharePort = process.platform === 'linux';
 
-/** @throws CommandFailure when somebody listens there already, also one who would share the port with us */
-export async function portIsFree({ HOST, PORT }: Address): Promise<void> {
-  const problem = await new Promise<Error | undefined>((resolve) => {
-    const probe = createServer();
-    probe.once('error', resolve);
-    probe.listen({ host: HOST, port: PORT }, () => probe.close(() => resolve(undefined)));
-  });
-  if (problem) throw listenFailure(problem, PORT);
+/** What a listener's address is called in the settings. */
+interface Listener {
+  readonly host: 'HOST' | 'OPS_HOST';
+  readonly port: 'PORT' | 'OPS_PORT';
+}
+export const API: Listener = { host: 'HOST', port: 'PORT' };
+export const OPS: Listener = { host: 'OPS_HOST', port: 'OPS_PORT' };
+
+/** @throws CommandFailure that names the setting, when another program listens there, even if it would share the port */
+export async function checkPortsAreFree(settings: Settings, listeners: readonly Listener[]): Promise<void> {
+  for (const listener of listeners) {
+    const port = settings[listener.port];
+    await probePort(settings[listener.host], port).catch((error: unknown) => {
+      throw listenFailure(error, port, listener);
+    });
+  }
 }
 
-function listenFailure(error: unknown, port: number): unknown {
+function listenFailure(error: unknown, port: number, named: Listener): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {
-    return new CommandFailure(`port ${port} is taken by another program; stop it, or choose another in PORT`);
+    const other = port < 65_000 ? port + 10 : port - 10;
+    return new CommandFailure(
+      `port ${port} is taken by another program; stop it, or choose another, e.g. ${named.port}=${other}`,
+    );
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new CommandFailure('HOST is no address of this machine; use 127.0.0.1, or 0.0.0.0 for all');
+    return new CommandFailure(
+      `${named.host} is no address of this machine; use 127.0.0.1, or 0.0.0.0 for all`,
+    );
   }
   if (code === 'EACCES') {
     return new CommandFailure(
-      `port ${port} may not be used without privileges; choose one above 1023 in PORT`,
+      `port ${port} may not be used without privileges; choose one above 1023 in ${named.port}`,
     );
   }
   return error;

@@ -1,7 +1,7 @@
-import { databaseUrl } from '../app/connections.ts';
 import { type Environment, readConfig } from '../config/config.ts';
+import { databaseUrl } from '../config/settings.ts';
 import { migrate } from '../db/migrate.ts';
-import { describeDatabase } from '../db/queries/server-problem.ts';
+import { describeDatabase } from '../db/server-problem.ts';
 import { printJson, wrapped } from './table.ts';
 
 export async function migrateCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {

@@ -1,11 +1,11 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { Configured } from '../app/connections.ts';
-import type { Closing } from '../app/disposer.ts';
+import type { Disposer } from '../app/disposer.ts';
+import type { Configured } from '../config/settings.ts';
+import type { Environment } from '../config/source-config.ts';
 import { exportMetrics } from '../ops/collect.ts';
 import { answerParent } from '../processes/ipc.ts';
-import { METRICS } from './questions.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
 export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
@@ -25,13 +25,14 @@ export const ownMetrics = (registry: Registry): OfferedMetrics => ({
 /** Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions. */
 export async function offerOps(
   config: Configured,
+  env: Environment,
   offered: OfferedMetrics,
   queues: readonly Queue[],
-  closing: Closing,
+  closing: Disposer,
   logger: Logger,
 ): Promise<void> {
-  if (process.env[OPS_BY_PARENT] === '1') {
-    answerParent(METRICS, () => offered.exported());
+  if (env[OPS_BY_PARENT] === '1') {
+    answerParent('metrics', () => offered.exported());
     return;
   }
   const token = config.settings.OPS_TOKEN;
@@ -46,7 +47,7 @@ export async function listenOps(
   token: string | undefined,
   metrics: () => Promise<string>,
   queues: readonly Queue[],
-  closing: Closing,
+  closing: Disposer,
 ): Promise<string> {
   // Loaded late: what is served must not wait for it.
   const { buildOps } = await import('../ops/server.ts');

@@ -1,16 +1,10 @@
 import type { Environment } from '../config/config.ts';
-import {
-  createOrganization,
-  deleteOrganization,
-  listOrganizations,
-  type OrganizationSummary,
-  renameOrganization,
-} from '../db/queries/organizations.ts';
-import { ask, type Terminal } from './confirm.ts';
+import { createOrganization, deleteOrganization, renameOrganization } from '../db/queries/organizations.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { existingOrganization, noOrganization } from './identifier.ts';
-import { ago, alignedTable, count, printJson } from './table.ts';
-import { openWriteTier, publishNow } from './write-tier.ts';
+import { openWorker, publishNow } from './open-worker.ts';
+import { existingOrganization, noOrganization } from './org-list.ts';
+import { count, printJson } from './table.ts';
+import { ask, type Terminal } from './terminal.ts';
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -24,41 +18,17 @@ export async function createOrg(
       `"${slug}" is no slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
     );
   }
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const made = await createOrganization(tier.store.db, slug, readName(options.name ?? slug));
+  const { worker } = openWorker(env);
+  await using _ = worker;
+  const made = await createOrganization(worker.store.db, slug, readName(options.name ?? slug));
   if (!made)
     throw new CommandFailure(
       `the slug "${slug}" is taken, perhaps by an organization that was deleted; choose another`,
     );
-  await publishNow(tier);
+  await publishNow(worker);
   if (options.json) return printJson(made);
   console.log(
     `organization ${made.slug} (id ${made.id}) made; give it a token: fleetbook token create --org ${made.slug}`,
-  );
-}
-
-export async function listOrgs(env: Environment, options: { all?: boolean; json?: boolean }): Promise<void> {
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const found = await listOrganizations(tier.store.sql, options.all ?? false);
-  if (options.json) return printJson(found);
-  if (found.length === 0) console.log('there is no organization; make one: fleetbook org create <slug>');
-  else process.stdout.write(organizationTable(found, new Date()));
-}
-
-export function organizationTable(found: readonly OrganizationSummary[], now: Date): string {
-  const anyDeleted = found.some(({ deletedAt }) => deletedAt !== null);
-  return alignedTable(
-    ['ORGANIZATION', 'NAME', 'CLUSTERS', 'TOKENS', 'MADE', ...(anyDeleted ? ['DELETED'] : [])],
-    found.map(({ slug, name, clusters, tokens, createdAt, deletedAt }) => [
-      slug,
-      name,
-      String(clusters),
-      String(tokens),
-      ago(createdAt, now),
-      ...(anyDeleted ? [ago(deletedAt, now)] : []),
-    ]),
   );
 }
 
@@ -68,9 +38,9 @@ export async function renameOrg(
   options: { name: string; json?: boolean },
 ): Promise<void> {
   const name = readName(options.name);
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const renamed = await renameOrganization(tier.store.sql, slug, name);
+  const { worker } = openWorker(env);
+  await using _ = worker;
+  const renamed = await renameOrganization(worker.store.db, slug, name);
   if (!renamed) throw noOrganization(slug);
   if (options.json) return printJson(renamed);
   console.log(`organization ${slug} is called ${renamed.name} now; its slug stays`);
@@ -81,15 +51,15 @@ export async function deleteOrg(
   slug: string,
   options: { yes?: boolean; json?: boolean },
 ): Promise<void> {
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
+  const { worker } = openWorker(env);
+  await using _ = worker;
   if (!options.yes) {
-    await existingOrganization(tier.store, slug);
+    await existingOrganization(worker.store.sql, slug);
     await confirmSlug(slug, process.stdin, process.stderr);
   }
-  const deleted = await deleteOrganization(tier.store.sql, slug);
+  const deleted = await deleteOrganization(worker.store.db, slug);
   if (!deleted) throw noOrganization(slug);
-  const published = await publishNow(tier);
+  const published = await publishNow(worker);
   if (options.json) return printJson({ ...deleted, published });
   console.log(
     `organization ${slug} is deleted: ${count(deleted.clusters, 'cluster')} shown no more, ${count(deleted.tokens, 'token')} revoked; its slug stays taken${

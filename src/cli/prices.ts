@@ -1,26 +1,24 @@
 import type { Environment } from '../config/config.ts';
-import { storedCurrency } from '../db/queries/currency.ts';
-import { type PriceHistory, priceHistory } from '../db/queries/prices.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWriteTier } from './write-tier.ts';
+import { storedCurrency } from '../db/reads/currency.ts';
+import { type PriceHistory, priceHistory } from '../db/reads/prices.ts';
+import { readId } from './arguments.ts';
+import { CommandFailure } from './failure.ts';
+import { openReadOnly } from './open-read-only.ts';
+import { printJson } from './table.ts';
 
 export async function pricesCommand(
   env: Environment,
   text: string,
   options: { json?: boolean },
 ): Promise<void> {
-  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(id <= 2_147_483_647))
-    throw new UsageFailure(`"${text}" is no machine id; give the number that /v1/machines shows`);
-  const { config, tier } = openWriteTier(env);
-  await using _ = tier;
-  const history = await priceHistory(tier.store.sql, id);
+  const id = readId(text, 'machine id', '/v1/machines shows');
+  await using register = openReadOnly(env);
+  const { sql, settings } = register;
+  const history = await priceHistory(sql, id);
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
-  if (options.json) console.log(JSON.stringify(history, null, 2));
-  else
-    process.stdout.write(
-      priceChart(history, (await storedCurrency(tier.store.sql)) ?? config.settings.CATALOGUE_CURRENCY),
-    );
+  if (options.json) return printJson(history);
+  const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
+  process.stdout.write(priceChart(history, currency));
 }
 
 const WIDTH = 40;

@@ -1,5 +1,5 @@
-import { groupReasons, type ReasonGroup, type RejectedKey, rejectionCode } from '../db/queries/rejected.ts';
 import { EXCLUSION_MEANINGS } from '../domain/exclusion.ts';
+import { groupReasons, type ReasonGroup, type RejectedKey, rejectionCode } from '../domain/rejected.ts';
 import type { SyncResult } from '../sync/result.ts';
 
 /** What an exclusion's reason means; the reason itself where it is of another release. */

@@ -1,13 +1,13 @@
 import type { Environment } from '../config/config.ts';
-import { excludedMachines } from '../db/queries/excluded.ts';
-import { quarantinedRows } from '../db/queries/quarantine.ts';
-import { groupReasons, quarantineKey } from '../db/queries/rejected.ts';
-import { sourceKind } from '../db/queries/status.ts';
+import { excludedMachines } from '../db/reads/excluded.ts';
+import { quarantinedRows } from '../db/reads/quarantine.ts';
+import { sourceKind } from '../db/reads/status.ts';
+import { groupReasons, quarantineKey } from '../domain/rejected.ts';
+import { type PageOptions, pageLimit } from './arguments.ts';
 import { UsageFailure } from './failure.ts';
-import { moreLine, type PageOptions, pageLimit } from './paging.ts';
+import { openReadOnly } from './open-read-only.ts';
 import { exclusionMeaning, reasonLines } from './reasons.ts';
-import { ago, alignedTable, printJson } from './table.ts';
-import { openWriteTier } from './write-tier.ts';
+import { ago, alignedTable, moreLine, printJson } from './table.ts';
 
 /** The rows that the last good run of a source could not use: why, and which. */
 export async function rejectedCommand(
@@ -16,9 +16,8 @@ export async function rejectedCommand(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const { sql } = tier.store;
+  await using register = openReadOnly(env);
+  const { sql } = register;
   knownSource(sourceId, await sourceKind(sql, sourceId));
   const all = await quarantinedRows(sql, sourceId);
   const reasons = groupReasons(all);
@@ -45,9 +44,8 @@ export async function excludedCommand(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const { sql } = tier.store;
+  await using register = openReadOnly(env);
+  const { sql } = register;
   const kind = await sourceKind(sql, sourceId);
   knownSource(sourceId, kind);
   if (kind !== 'catalogue') {

@@ -1,21 +1,26 @@
 import type { Environment } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
+import { openWorker, restoredTokensMessage } from './open-worker.ts';
 import { printJson } from './table.ts';
-import { openWriteTier, toldOfTokens } from './write-tier.ts';
 
 /** After a backup was restored: a new lineage, and everything published under it. */
 export async function restoredCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
   // What is found is told below.
-  const { tier } = openWriteTier(env, () => {});
-  await using _ = tier;
-  await redisReady(tier.cache, 5000);
-  const { published, lineage } = await tier.publisher.restored('an operator says that a backup was restored');
+  const { worker } = openWorker(env, () => {});
+  await using _ = worker;
+  await redisReady(worker.cache, 5000);
+  const { published, lineage } = await worker.publisher.restored(
+    'an operator says that a backup was restored',
+  );
   if (options.json) {
     const { id = null, revokedAgain = [], forgotten = [] } = lineage ?? {};
     return printJson({ lineage: id, published, revokedAgain, forgotten });
   }
   const lines = lineage
-    ? [`the database has a new lineage; ${published} documents were published anew`, ...toldOfTokens(lineage)]
+    ? [
+        `the database has a new lineage; ${published} documents were published anew`,
+        ...restoredTokensMessage(lineage),
+      ]
     : ['another process has just given the database a new lineage, and publishes everything anew'];
   for (const line of lines) console.log(line);
   console.log(

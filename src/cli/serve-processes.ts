@@ -1,19 +1,18 @@
 import type { Logger } from 'pino';
-import type { Configured } from '../app/connections.ts';
-import { Closing } from '../app/disposer.ts';
+import { Disposer } from '../app/disposer.ts';
 import type { Environment } from '../config/config.ts';
-import { inPackage } from '../config/package.ts';
+import { programScript } from '../config/package.ts';
+import type { Configured } from '../config/settings.ts';
 import { exportMetrics, joinMetrics, mergeMetrics } from '../ops/collect.ts';
-import { primaryMetrics } from '../ops/primary-metrics.ts';
+import { primaryMetrics } from '../ops/metrics.ts';
 import { ProcessExports } from '../ops/process-exports.ts';
-import { startSharing } from '../processes/cluster-run.ts';
+import { startSharing } from '../processes/child-process.ts';
 import { reportReady } from '../processes/ipc.ts';
-import { HopelessStart, keepProcesses } from '../processes/processes.ts';
-import { within } from '../processes/timeout.ts';
+import { HopelessStart, Supervisor } from '../processes/supervisor.ts';
+import { withTimeout } from '../processes/timeout.ts';
 import { CommandFailure } from './failure.ts';
-import { portIsFree } from './listen.ts';
+import { API, checkPortsAreFree } from './listen.ts';
 import { offerOps } from './ops.ts';
-import { METRICS } from './questions.ts';
 
 /** Requests get 10 s to end and the stores 3 s; whoever stops us waits 20 s. */
 const STOP_WITHIN_MS = 16_000;
@@ -34,13 +33,12 @@ export async function serveByProcesses(
   logger: Logger,
 ): Promise<void> {
   const count = config.settings.PROCESSES;
-  await portIsFree(config.settings);
+  await checkPortsAreFree(config.settings, [API]);
   const names = Array.from({ length: count }, (_, i) => `serve ${i + 1}`);
-  await using closing = new Closing();
+  await using closing = new Disposer();
   const processes = closing.use(
-    keepProcesses({
+    new Supervisor({
       log: logger,
-      begin: startSharing,
       stopWithinMs: STOP_WITHIN_MS,
       stopTogether: true,
       onRestart: () => metrics.replaced(),
@@ -50,33 +48,25 @@ export async function serveByProcesses(
   const exports = new ProcessExports();
   /** Of all processes, ours included. */
   const collected = async (): Promise<readonly unknown[]> => {
-    const answers = await processes.askAll(METRICS, METRICS_WITHIN_MS);
+    const answers = await processes.askAll('metrics', METRICS_WITHIN_MS);
     const running = new Set(names.flatMap((name) => processes.pidOf(name) ?? []));
     return [await exportMetrics(metrics.registry), ...(await exports.look(answers, running))];
   };
   // Read at every start: it is to be the port that the first one got, also where any one would have done.
   const childEnv: NodeJS.ProcessEnv = { ...env };
-  const start = (name: string, attempts?: number) =>
-    processes.start(
-      {
-        name,
-        script: process.argv[1] ?? inPackage('dist', 'src', 'cli.js'),
-        args: ['serve'],
-        env: childEnv,
-      },
-      attempts,
-    );
+  const begin = () => startSharing({ script: programScript(), args: ['serve'], env: childEnv });
 
   const [first = '', ...others] = names;
   const serving = (async () => {
-    const details = await start(first);
+    const details = await processes.start(first, begin);
     childEnv.PORT = String(details.port);
     // From here on it is known to work: what keeps another one from starting passes.
-    const all = Promise.all(others.map((name) => start(name, Number.POSITIVE_INFINITY)));
+    const all = Promise.all(others.map((name) => processes.start(name, begin, Number.POSITIVE_INFINITY)));
     all.catch(() => {});
-    await within(ALL_READY_WITHIN_MS, all);
+    await withTimeout(ALL_READY_WITHIN_MS, all);
     await offerOps(
       config,
+      env,
       {
         metrics: async () => mergeMetrics(await collected()),
         exported: async () => joinMetrics(await collected()),

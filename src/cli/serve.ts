@@ -1,24 +1,23 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Configured } from '../app/connections.ts';
-import { Closing } from '../app/disposer.ts';
+import { Disposer } from '../app/disposer.ts';
 import { openLogger } from '../app/logger.ts';
-import { apiOptions, composeReadTier } from '../app/reader.ts';
+import { apiOptions, composeReader } from '../app/reader.ts';
 import type { Environment } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
+import type { Configured } from '../config/settings.ts';
 import { BadSetting, readSettings, SETTINGS, type Settings } from '../config/settings.ts';
 import { buildApp } from '../http/app.ts';
 import type { ApiMetrics } from '../ops/metrics.ts';
 import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
-import { isSharing } from '../processes/cluster-run.ts';
+import { isSharing } from '../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
-import { within } from '../processes/timeout.ts';
+import { withTimeout } from '../processes/timeout.ts';
 import { CommandFailure } from './failure.ts';
 import { FirstRequests } from './first-requests.ts';
 import { canSharePort, listen } from './listen.ts';
-import { METRICS } from './questions.ts';
-import { stopSignal } from './stop-signal.ts';
+import { stopSignal } from './terminal.ts';
 
 /**
  * Serves the API until it is told to stop, by as many processes as PROCESSES or the option says.
@@ -34,20 +33,20 @@ export async function serve(env: Environment, options: { processes?: string } = 
   else if (config.settings.PROCESSES > 1) {
     const { serveByProcesses } = await import('./serve-processes.ts');
     await serveByProcesses(config, given, stop, openLogger(config.settings, 'serve'));
-  } else await serveAlone(config, stop);
+  } else await serveAlone(config, env, stop);
 }
 
 /** For so long the operators' pages wait for the catalogue to be readable, and for whoever asks at once. */
 const FIRST_ANSWERS_MS = 1000;
 
-async function serveAlone(config: Configured, stop: Promise<string>): Promise<void> {
+async function serveAlone(config: Configured, env: Environment, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
-  await using closing = new Closing();
+  await using closing = new Disposer();
   const { app, metrics, readiness } = openApi(config, closing, logger);
   const port = await listenAndAnswer(app, settings, readiness);
   const { offerOps, ownMetrics } = await import('./ops.ts');
-  await offerOps(config, ownMetrics((await metrics()).registry), [], closing, logger);
+  await offerOps(config, env, ownMetrics((await metrics()).registry), [], closing, logger);
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
   logger.info({ why: await stop }, 'serving stops');
@@ -61,7 +60,7 @@ async function listenAndAnswer(
 ): Promise<number> {
   using first = new FirstRequests(app.server);
   const port = await listen(app, settings);
-  await within(
+  await withTimeout(
     FIRST_ANSWERS_MS,
     readiness().then(() => first.answered()),
   );
@@ -72,9 +71,9 @@ async function listenAndAnswer(
 async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): Promise<void> {
   const logger = openLogger(config.settings, 'serve');
   try {
-    await using closing = new Closing();
+    await using closing = new Disposer();
     const { app, metrics } = openApi(config, closing, logger);
-    answerParent(METRICS, async () => {
+    answerParent('metrics', async () => {
       const { exportMetrics } = await import('../ops/collect.ts');
       const { registry } = await metrics();
       const answer: ProcessExport = { pid: process.pid, metrics: await exportMetrics(registry) };
@@ -89,31 +88,32 @@ async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): P
   }
 }
 
-function openApi(config: Configured, closing: Closing, logger: Logger) {
+function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   let loading: Promise<ApiMetrics> | undefined;
   const metrics = () => {
     loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) => apiMetrics(counts));
     return loading;
   };
-  const tier = closing.use(
-    composeReadTier(config, logger, {
+  const reader = closing.use(
+    composeReader(config, logger, {
       compared: (verdict) => void metrics().then(({ comparison }) => comparison.compared(verdict)),
       round: (at) => void metrics().then(({ comparison }) => comparison.round(at)),
     }),
   );
   const app = buildApp({
-    catalogue: tier.catalogue,
-    clusters: tier.clusters,
-    tokens: tier.tokens,
-    readiness: tier.readiness,
+    catalogue: reader.catalogue,
+    clusters: reader.clusters,
+    tokens: reader.tokens,
+    responses: reader.responses,
+    readiness: reader.readiness,
     logger,
     version: VERSION,
     ...apiOptions(config.settings),
     observe: counts.add,
   });
   closing.defer(() => app.close());
-  return { app, metrics, readiness: tier.readiness };
+  return { app, metrics, readiness: reader.readiness };
 }
 
 /** @throws BadSetting that names the option, since whoever gave it did not set PROCESSES */

@@ -1,13 +1,11 @@
 /** The database and the Redis that `up` runs with: those that the environment names, else some of its own. */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import type { Closing } from '../app/disposer.ts';
-import type { Config } from '../config/config.ts';
+import type { Configured } from '../config/settings.ts';
 import { acquireRedisServer } from '../dev/acquire-redis.ts';
 import { startEmbeddedPostgres } from '../dev/postgres.ts';
 import { startRedis } from '../dev/redis.ts';
-import type { Exit } from '../processes/server-process.ts';
+import { serverLife } from '../processes/server-process.ts';
+import type { Supervisor } from '../processes/supervisor.ts';
 
 export interface Servers {
   readonly databaseUrl: string;
@@ -15,84 +13,51 @@ export interface Servers {
   readonly cacheRedisUrl: string;
 }
 
-type Say = (line: string) => void;
+interface Starting {
+  readonly supervisor: Supervisor;
+  readonly say: (line: string) => void;
+}
 
-/** Starts what is not given; `closing` stops it again. */
+/** Starts what is not given. The supervisor keeps it running, on the port that everybody knows. */
 export async function startServers(
-  config: Config,
+  { settings }: Configured,
   folder: string,
-  closing: Closing,
-  say: Say,
-  logger: Logger,
+  starting: Starting,
 ): Promise<Servers> {
-  const { settings } = config;
-  const databaseUrl = settings.DATABASE_URL ?? (await ownPostgres(folder, closing, say, logger));
+  const databaseUrl = settings.DATABASE_URL ?? (await ownPostgres(folder, starting));
   const queue = settings.QUEUE_REDIS_URL ?? settings.REDIS_URL;
   const cache = settings.CACHE_REDIS_URL ?? settings.REDIS_URL;
-  const own = queue && cache ? undefined : await ownRedis(closing, say, logger);
-  return { databaseUrl, queueRedisUrl: queue ?? own ?? '', cacheRedisUrl: cache ?? own ?? '' };
+  const own = queue && cache ? '' : await ownRedis(starting);
+  return { databaseUrl, queueRedisUrl: queue ?? own, cacheRedisUrl: cache ?? own };
 }
 
-async function ownPostgres(folder: string, closing: Closing, say: Say, logger: Logger): Promise<string> {
+async function ownPostgres(folder: string, { supervisor, say }: Starting): Promise<string> {
   const dataDir = join(folder, 'postgres');
-  const first = await startEmbeddedPostgres({ dataDir });
-  say(`PostgreSQL on port ${first.port}, data in ${dataDir}`);
-  keepRunning(
-    'PostgreSQL',
-    first,
-    () => startEmbeddedPostgres({ dataDir, port: first.port }),
-    closing,
-    logger,
-  );
-  return first.url;
+  let url = '';
+  let same: { readonly port?: number } = {};
+  const start = async () => {
+    const server = await startEmbeddedPostgres({ dataDir, ...same });
+    same = { port: server.port };
+    ({ url } = server);
+    return server;
+  };
+  await supervisor.start('PostgreSQL', () => serverLife(start), 1);
+  say(`PostgreSQL on port ${same.port}, data in ${dataDir}`);
+  return url;
 }
 
-async function ownRedis(closing: Closing, say: Say, logger: Logger): Promise<string> {
+async function ownRedis({ supervisor, say }: Starting): Promise<string> {
   const binary = await acquireRedisServer({ say });
-  const first = await startRedis({ binary });
-  const { port, password } = first;
-  say(`Redis (${binary.name} ${binary.version}) on port ${port}`);
-  keepRunning('Redis', first, () => startRedis({ binary, port, password }), closing, logger);
-  return first.url;
-}
-
-interface Server extends AsyncDisposable {
-  readonly exited: Promise<Exit>;
-}
-
-const RESTART_AFTER_MS = 2000;
-
-/** Starts a server again, on the port that everybody knows, when it ends without having been told to. */
-function keepRunning(
-  name: string,
-  first: Server,
-  start: () => Promise<Server>,
-  closing: Closing,
-  logger: Logger,
-): void {
-  const stopping = new AbortController();
-  let server: Server | undefined = first;
-  const watching = (async () => {
-    while (!stopping.signal.aborted) {
-      if (server) {
-        await server.exited;
-        server = undefined;
-        if (stopping.signal.aborted) return;
-        logger.error({ server: name }, `${name} ended; it is started again`);
-      }
-      await sleep(RESTART_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => {});
-      if (stopping.signal.aborted) return;
-      try {
-        server = await start();
-        logger.info({ server: name }, `${name} runs again`);
-      } catch (error) {
-        logger.error({ err: error, server: name }, `${name} could not be started; it is tried again`);
-      }
-    }
-  })();
-  closing.defer(async () => {
-    stopping.abort();
-    await server?.[Symbol.asyncDispose]();
-    await watching;
-  });
+  let url = '';
+  let same: { readonly port?: number; readonly password?: string } = {};
+  const start = async () => {
+    const server = await startRedis({ binary, ...same });
+    const { port, password } = server;
+    same = { port, password };
+    ({ url } = server);
+    return server;
+  };
+  await supervisor.start('Redis', () => serverLife(start), 1);
+  say(`Redis (${binary.name} ${binary.version}) on port ${same.port}`);
+  return url;
 }

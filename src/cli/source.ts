@@ -1,9 +1,9 @@
 import type { Environment } from '../config/config.ts';
 import { previewRetirement, type Retirement, retireSource } from '../db/queries/retire.ts';
-import { confirm, type Terminal } from './confirm.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
+import { openWorker, publishNow } from './open-worker.ts';
 import { ago, alignedTable, count, printJson } from './table.ts';
-import { openWriteTier, publishNow } from './write-tier.ts';
+import { confirm, type Terminal } from './terminal.ts';
 
 export interface RetireOptions {
   readonly yes?: boolean;
@@ -16,10 +16,10 @@ export async function retireSourceCommand(
   id: string,
   options: RetireOptions,
 ): Promise<void> {
-  const { config, tier } = openWriteTier(env);
-  await using _ = tier;
-  const { sql } = tier.store;
-  const preview = await previewRetirement(sql, id);
+  const { config, worker } = openWorker(env);
+  await using _ = worker;
+  const { db, sql } = worker.store;
+  const preview = await previewRetirement(db, id);
   if (!preview) {
     const known = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
     throw new UsageFailure(
@@ -41,9 +41,9 @@ export async function retireSourceCommand(
     else process.stdout.write(previewText(preview, new Date()));
     await confirmRetirement(id, process.stdin, process.stderr);
   }
-  const gone = await retireSource(tier.store, id, new Date().toISOString());
+  const gone = await retireSource(worker.store, id, new Date().toISOString());
   if (!gone) throw new CommandFailure(`there is no source "${id}" any more`);
-  const published = await publishNow(tier);
+  const published = await publishNow(worker);
   if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });
   console.log(
     `${id}: retired: ${whatGoes(gone)} out of publication; the history stays${published ? '' : '; the cache is away and gets it later'}`,

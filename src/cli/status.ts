@@ -1,9 +1,9 @@
-import { nextSlot } from '../../workers/schedule.ts';
-import type { Environment } from '../config/config.ts';
-import { type SourceStatus, sourceStatus } from '../db/queries/status.ts';
-import { age, alignedTable, printJson, shortened, wrapped } from './table.ts';
-import { notConfigured } from './unconfigured.ts';
-import { openWriteTier } from './write-tier.ts';
+import { nextSlot } from '../../workers/slots.ts';
+import { readNamedSources } from '../config/named-sources.ts';
+import type { Environment } from '../config/source-config.ts';
+import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import { openReadOnly } from './open-read-only.ts';
+import { age, ago, alignedTable, printJson, shortened, wrapped } from './table.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null before its first run or the first start of a worker that knows it. */
@@ -18,11 +18,11 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
 const WIDTH = 80;
 
 export async function statusCommand(env: Environment, options: { json?: boolean }): Promise<void> {
-  const { config, tier } = openWriteTier(env);
-  await using _ = tier;
-  const stored = new Map((await sourceStatus(tier.store.sql)).map((status) => [status.id, status]));
+  const { sources } = await readNamedSources(env);
+  await using register = openReadOnly(env);
+  const stored = new Map((await sourceStatus(register.sql)).map((status) => [status.id, status]));
   const now = new Date();
-  const shown: ShownStatus[] = config.sources.map((source) => ({
+  const shown: ShownStatus[] = sources.map((source) => ({
     ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
     configured: true,
     nextSlot: nextSlot(source.schedule, now),
@@ -109,4 +109,23 @@ function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<
         : `readers have it as of ${age(verifiedAt, now)} ago`;
     yield `${id}: region ${code} could not be read: ${reason}; ${shown}`;
   }
+}
+
+/** A source that is stored and not in this configuration: what it is, and what to do. */
+export function notConfigured(
+  {
+    id,
+    kind,
+    published,
+    verifiedAt,
+    retiredAt,
+  }: Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>,
+  now: Date,
+): string {
+  if (retiredAt !== null) return `${id}: retired ${ago(retiredAt, now)}; nothing of it is published`;
+  const what = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' }[kind];
+  const read = verifiedAt === null ? 'was never read well' : `was last read ${ago(verifiedAt, now)}`;
+  const serves =
+    published === 0 ? `no ${what} of it are published` : `its ${published} ${what} are still published`;
+  return `${id}: not configured here: ${serves}, and it ${read}; unless a worker elsewhere has it, configure it again or take it out of publication: fleetbook source retire ${id}`;
 }

@@ -1,21 +1,21 @@
 import type { Environment } from '../config/config.ts';
 import { claimContent } from '../db/queries/content.ts';
-import { groupReasons } from '../db/queries/rejected.ts';
-import { lastSeen } from '../db/queries/status.ts';
+import { lastSeen } from '../db/reads/status.ts';
+import { groupReasons } from '../domain/rejected.ts';
+import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';
-import type { Progress } from '../sync/stage.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
+import { openWorker, publishNow } from './open-worker.ts';
 import { setAside, unreadRegions } from './reasons.ts';
 import { printJson } from './table.ts';
-import { openWriteTier, publishNow } from './write-tier.ts';
 
 export async function syncCommand(
   env: Environment,
   sourceId: string,
   options: { json?: boolean } = {},
 ): Promise<void> {
-  const { config, tier } = openWriteTier(env);
-  await using _ = tier;
+  const { config, worker } = openWorker(env);
+  await using _ = worker;
   const source = config.sources.find(({ id }) => id === sourceId);
   if (!source) {
     const known = config.sources.map(({ id }) => id);
@@ -25,13 +25,13 @@ export async function syncCommand(
         : `no source is configured; give e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
     );
   }
-  await claimContent(tier.store.sql, config.settings.FLEETBOOK_CONTENT);
-  const expected = await lastSeen(tier.store.sql, sourceId);
+  await claimContent(worker.store.db, config.settings.FLEETBOOK_CONTENT);
+  const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
-  const result = await tier.runSource(source, { progress: bar.update }).finally(bar.end);
+  const result = await worker.runSource(source, { progress: bar.update }).finally(bar.end);
   const { outcome, counts } = result;
   const stores = outcome === 'held' ? counts.added + counts.changed > 0 : outcome !== 'superseded';
-  const published = stores && (await publishNow(tier));
+  const published = stores && (await publishNow(worker));
   if (options.json) {
     printJson({ source: sourceId, ...result, reasons: groupReasons(result.rejected), published });
   }

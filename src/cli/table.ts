@@ -1,14 +1,25 @@
 /** Rows under their heads, in aligned columns, each line with its end. */
 export function alignedTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  return alignedLines([head, ...rows]).join('');
+}
+
+/** The same without heads, a line each. */
+export function alignedLines(rows: readonly (readonly string[])[]): string[] {
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );
-  return [head, ...rows]
-    .map((row) => {
-      const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
-      return `${cells.join('  ').trimEnd()}\n`;
-    })
-    .join('');
+  return rows.map((row) => {
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    return `${cells.join('  ').trimEnd()}\n`;
+  });
+}
+
+/** The line that stands for what is not shown, with its end; nothing where all is. */
+export function moreLine(shown: number, total: number, what = ''): string {
+  const more = total - shown;
+  if (more <= 0) return '';
+  return `  … ${more} more${what && ` ${what}`}; see --all, or --limit <count>\n`;
 }
 
 /** `1 machine`, `2 machines`. */

@@ -1,16 +1,11 @@
 import type { Environment } from '../config/config.ts';
-import {
-  createToken,
-  listTokens,
-  revokeToken,
-  rotateToken,
-  type TokenSummary,
-} from '../db/queries/tokens.ts';
+import { createToken, revokeToken, rotateToken } from '../db/queries/tokens.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
+import { readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { existingOrganization, readId } from './identifier.ts';
-import { ago, alignedTable, printJson } from './table.ts';
-import { openWriteTier, publishNow } from './write-tier.ts';
+import { openWorker, publishNow } from './open-worker.ts';
+import { existingOrganization } from './org-list.ts';
+import { printJson } from './table.ts';
 
 export async function createTokenCommand(
   env: Environment,
@@ -18,15 +13,15 @@ export async function createTokenCommand(
 ): Promise<void> {
   const scopes = readScopes(options.scope);
   const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const organization = await existingOrganization(tier.store, options.org);
-  const { id, token } = await createToken(tier.store.db, {
+  const { worker } = openWorker(env);
+  await using _ = worker;
+  const organization = await existingOrganization(worker.store.sql, options.org);
+  const { id, token } = await createToken(worker.store.db, {
     organizationId: organization.id,
     scopes,
     expiresAt,
   });
-  const published = await publishNow(tier);
+  const published = await publishNow(worker);
   const until = expiresAt?.toISOString() ?? null;
   if (options.json) {
     return printJson({ id, token, organization: organization.slug, scopes, expiresAt: until, published });
@@ -39,49 +34,17 @@ export async function createTokenCommand(
 
 const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);
 
-export async function listTokensCommand(
-  env: Environment,
-  options: { org?: string; json?: boolean },
-): Promise<void> {
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const organization =
-    options.org === undefined ? undefined : await existingOrganization(tier.store, options.org);
-  const tokens = await listTokens(tier.store.sql, organization?.id);
-  if (options.json) return printJson(tokens);
-  if (tokens.length > 0) process.stdout.write(tokenTable(tokens, new Date()));
-  else
-    console.log(
-      `${organization ? `${organization.slug} has no token` : 'there is no token'}; make one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
-    );
-}
-
-export function tokenTable(tokens: readonly TokenSummary[], now: Date): string {
-  return alignedTable(
-    ['ID', 'ORGANIZATION', 'SCOPES', 'STATE', 'MADE', 'EXPIRES', 'LAST USED'],
-    tokens.map(({ id, organization, scopes, state, createdAt, expiresAt, lastUsedAt }) => [
-      String(id),
-      organization,
-      scopes.join(' '),
-      state,
-      ago(createdAt, now),
-      expiresAt?.replace('T', ' ').replace(/:\d\dZ$/, '') ?? 'never',
-      lastUsedAt === null ? 'never' : ago(lastUsedAt, now),
-    ]),
-  );
-}
-
 export async function revokeTokenCommand(
   env: Environment,
   text: string,
   options: { json?: boolean },
 ): Promise<void> {
   const id = readTokenId(text);
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const outcome = await revokeToken(tier.store.db, id);
+  const { worker } = openWorker(env);
+  await using _ = worker;
+  const outcome = await revokeToken(worker.store.db, id);
   if (outcome === undefined) throw new CommandFailure(unknownToken(id));
-  const published = await publishNow(tier);
+  const published = await publishNow(worker);
   if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
   else if (outcome === 'was revoked') console.log(`token ${id} was revoked already`);
   else console.log(`token ${id} is revoked${unlessPublished(published)}`);
@@ -94,16 +57,16 @@ export async function rotateTokenCommand(
 ): Promise<void> {
   const id = readTokenId(text);
   const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
-  const { tier } = openWriteTier(env);
-  await using _ = tier;
-  const rotated = await rotateToken(tier.store.sql, id, graceMs);
+  const { worker } = openWorker(env);
+  await using _ = worker;
+  const rotated = await rotateToken(worker.store.db, id, graceMs);
   if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
   if (typeof rotated === 'string') {
     throw new CommandFailure(
       `token ${id} is ${rotated}, so nothing takes its place; make one: fleetbook token create`,
     );
   }
-  const published = await publishNow(tier);
+  const published = await publishNow(worker);
   const { oldExpiresAt, ...made } = rotated;
   if (options.json) {
     return printJson({
@@ -121,7 +84,7 @@ export async function rotateTokenCommand(
 }
 
 const readTokenId = (text: string) =>
-  readId(text, 'token', '`token list` shows and `token create` printed, not the token');
+  readId(text, 'token id', '`token list` shows and `token create` printed, not the token');
 const unknownToken = (id: number) => `there is no token ${id}; see fleetbook token list`;
 const unlessPublished = (published: boolean) =>
   published ? '' : '; the cache is away, so readers may accept it for up to 10 seconds';

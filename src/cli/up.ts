@@ -1,10 +1,9 @@
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
 import { openQueues } from '../../workers/queues.ts';
 import { openLoggedRedis } from '../app/connections.ts';
-import { Closing } from '../app/disposer.ts';
+import { Disposer } from '../app/disposer.ts';
 import { openLogger } from '../app/logger.ts';
 import {
   type Config,
@@ -13,30 +12,31 @@ import {
   namesASource,
   readConfig,
 } from '../config/config.ts';
-import { inPackage } from '../config/package.ts';
+import { SOURCE_PREFIXES } from '../config/named-sources.ts';
+import { programScript } from '../config/package.ts';
 import { SETTINGS } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { migrate } from '../db/migrate.ts';
 import { type Content, claimContent } from '../db/queries/content.ts';
-import { createOrganization, firstOrganization, type Organization } from '../db/queries/organizations.ts';
-import { exampleRegion, sourceStatus } from '../db/queries/status.ts';
+import { createOrganization, firstOrganization } from '../db/queries/organizations.ts';
 import { createToken, tokenWorks } from '../db/queries/tokens.ts';
 import { dirtyDocuments } from '../db/queries/versions.ts';
-import { freePort } from '../dev/free-port.ts';
+import type { Organization } from '../db/reads/organizations.ts';
+import { exampleRegion, sourceStatus } from '../db/reads/status.ts';
 import { type Home, openHome } from '../dev/home.ts';
 import { announceRunning } from '../dev/running.ts';
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
 import { SCOPES } from '../domain/token.ts';
 import { mergeMetrics } from '../ops/collect.ts';
-import { keepProcesses, type Processes } from '../processes/processes.ts';
-import { catalogueAdapters } from '../sources/registry.ts';
-import { environmentKey } from '../sources/schema/options.ts';
+import { startChild } from '../processes/child-process.ts';
+import { freePort } from '../processes/port.ts';
+import { Supervisor } from '../processes/supervisor.ts';
 import { CommandFailure } from './failure.ts';
+import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
-import { METRICS } from './questions.ts';
 import { startServers } from './servers.ts';
-import { stopSignal } from './stop-signal.ts';
+import { stopSignal } from './terminal.ts';
 
 /** The first syncs may take this long before `ready` is said without them. */
 const FIRST_SYNC_WITHIN_MS = 120_000;
@@ -55,9 +55,9 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   const config = readConfig(given);
   // Who is told that something ended is told that it runs again, too.
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
-  await portsAreFree(config);
+  await checkPortsAreFree(config.settings, [API, OPS]);
 
-  await using closing = new Closing();
+  await using closing = new Disposer();
   const home = openHome(config.settings.FLEETBOOK_HOME, content);
   closing.defer(() => home[Symbol.dispose]());
   // Ctrl-C while something starts: what has been started by then is stopped, and nothing is said to have failed.
@@ -78,16 +78,17 @@ async function start(
   config: Config,
   content: Content,
   home: Home,
-  closing: Closing,
+  closing: Disposer,
   logger: Logger,
 ): Promise<void> {
-  const servers = await startServers(config, home.folder, closing, say, logger);
+  const supervisor = closing.use(new Supervisor({ log: logger }));
+  const servers = await startServers(config, home.folder, { supervisor, say });
   await migrate(servers.databaseUrl);
   const store = closing.use(openStore({ url: servers.databaseUrl, role: 'worker', connections: 2 }));
-  await claimContent(store.sql, content);
+  await claimContent(store.db, content);
   const { organization, token } = await organizationAndToken(store, home, content);
 
-  const processes = closing.use(keepProcesses({ log: logger }));
+  const processes = closing.use(new Supervisor({ log: logger }));
   const opsToken = config.settings.OPS_TOKEN ?? home.opsToken();
   const childEnv: NodeJS.ProcessEnv = {
     ...env,
@@ -96,26 +97,24 @@ async function start(
     QUEUE_REDIS_URL: servers.queueRedisUrl,
     CACHE_REDIS_URL: servers.cacheRedisUrl,
     [OPS_BY_PARENT]: '1',
-    ...(content === 'sample' ? await startSample(processes) : {}),
+    ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
   const running = readConfig(childEnv);
   const announced = announceRunning(home.folder, ownSettings(childEnv));
   closing.defer(() => announced[Symbol.dispose]());
-  await processes.start({
-    name: 'work',
-    script: script(),
-    args: ['work'],
-    nodeArgs: WORKER_NODE_ARGS,
-    env: childEnv,
-  });
-  const { port } = await processes.start({ name: 'serve', script: script(), args: ['serve'], env: childEnv });
+  const script = programScript();
+  const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
+  await processes.start('work', () => startChild(worker));
+  const { port } = await processes.start('serve', () =>
+    startChild({ script, args: ['serve'], env: childEnv }),
+  );
   const queueRedis = openLoggedRedis(
     { setting: 'QUEUE_REDIS_URL', url: servers.queueRedisUrl },
     'producer',
     logger,
   );
   closing.defer(() => queueRedis.disconnect());
-  const metrics = async () => mergeMetrics(await processes.askAll(METRICS, 2000));
+  const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
   const opsUrl = await listenOps(config, opsToken, metrics, openQueues(queueRedis, logger).all, closing);
 
   await firstSyncs(running, store);
@@ -143,27 +142,15 @@ function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   );
 }
 
-const SOURCE_PREFIXES = [
-  ...catalogueAdapters.map(({ id }) => environmentKey(id, '')),
-  'CLUSTERS_',
-  'EXCHANGE_RATES_',
-];
-
-/** The program itself, as it was started: `src/cli.ts` or, when published, `dist/src/cli.js`. */
-function script(): string {
-  return process.argv[1] ?? inPackage('dist', 'src', 'cli.js');
-}
-
 /** The upstreams of the sample as a process, and the settings that make them the sources. */
-async function startSample(processes: Processes): Promise<Record<string, string>> {
-  const extension = script().endsWith('.ts') ? 'ts' : 'js';
-  const main = new URL(`../dev/sample/main.${extension}`, import.meta.url).pathname;
-  const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start({
-    name: 'sample',
-    script: main,
+async function startSample(processes: Supervisor, env: Environment): Promise<Record<string, string>> {
+  const extension = programScript().endsWith('.ts') ? 'ts' : 'js';
+  const sample = {
+    script: new URL(`../dev/sample/main.${extension}`, import.meta.url).pathname,
     // The same port after a restart: its URLs are in the settings of the others.
-    env: { ...process.env, SAMPLE_PORT: String(await freePort()) },
-  });
+    env: { ...env, SAMPLE_PORT: String(await freePort()) },
+  };
+  const { hetznerUrl, linodeUrl, clustersUrl } = await processes.start('sample', () => startChild(sample));
   return {
     HETZNER_URL: String(hetznerUrl),
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
@@ -220,29 +207,7 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
 /** Waits until readers can find what was read: it is stored first, and published a moment later. */
 async function published(store: Store): Promise<void> {
   const deadline = performance.now() + PUBLISHED_WITHIN_MS;
-  while ((await dirtyDocuments(store.sql, 1)).length > 0 && performance.now() < deadline) await sleep(20);
-}
-
-/** @throws CommandFailure naming the setting when somebody else listens where the API or the operators' pages should. */
-async function portsAreFree({ settings }: Config): Promise<void> {
-  const wanted = [
-    ['PORT', settings.HOST, settings.PORT],
-    ['OPS_PORT', settings.OPS_HOST, settings.OPS_PORT],
-  ] as const;
-  for (const [name, host, port] of wanted) {
-    const problem = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-      const probe = createServer();
-      probe.once('error', resolve);
-      probe.listen({ host, port }, () => probe.close(() => resolve(undefined)));
-    });
-    if (!problem) continue;
-    if (problem.code === 'EADDRINUSE') {
-      throw new CommandFailure(
-        `port ${port} is taken by another program; stop it, or choose another with ${name}=${port + 10}`,
-      );
-    }
-    throw new CommandFailure(`cannot listen on ${host}:${port} (${problem.code}); change ${name}`);
-  }
+  while ((await dirtyDocuments(store.db, 1)).length > 0 && performance.now() < deadline) await sleep(20);
 }
 
 /** An address that can be pasted: 0.0.0.0 and :: are listened on, not visited. */

@@ -1,6 +1,6 @@
 /** What each limit of the guards means to an operator: the form of the file and its documentation are made from it. */
 import { z } from 'zod';
-import { DEFAULT_LIMITS, type GuardLimits } from '../sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
 
 interface LimitDescription {
   readonly unit: string;
@@ -73,7 +73,7 @@ export const limitsShape = z.strictObject(
       name,
       shape
         .optional()
-        .describe(`${describe} (${unit}); ${DEFAULT_LIMITS[name as keyof GuardLimits]} when absent`),
+        .describe(`${describe} (${unit}); ${DEFAULT_GUARD_LIMITS[name as keyof GuardLimits]} when absent`),
     ]),
   ) as LimitShapes,
 );

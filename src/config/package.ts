@@ -20,6 +20,9 @@ export function inPackage(...segments: string[]): string {
   return join(ROOT, ...segments);
 }
 
+/** The program itself, as it was started: `src/cli.ts` or, when published, `dist/src/cli.js`. */
+export const programScript = (): string => process.argv[1] ?? inPackage('dist', 'src', 'cli.js');
+
 const MANIFEST = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as {
   readonly version: string;
   readonly engines: { readonly node: string };

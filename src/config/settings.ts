@@ -248,3 +248,15 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return Object.freeze(result) as Settings;
 }
+
+export interface Configured {
+  readonly settings: Settings;
+}
+
+/** @throws BadSetting that says what to give, and that `up` would bring a database of its own. */
+export function databaseUrl({ settings }: Configured): string {
+  if (settings.DATABASE_URL) return settings.DATABASE_URL;
+  throw new BadSetting(
+    'DATABASE_URL is not set; give postgres://user:password@host/database, or use `fleetbook up`, which brings its own',
+  );
+}

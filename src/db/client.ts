@@ -1,39 +1,35 @@
 import { Socket } from 'node:net';
 import postgres from 'postgres';
+import { isLostConnection } from './errors.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
-type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
+export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
 
-/** Statements under way get so long when the connection of one of their neighbours is lost. */
+/** Seconds that statements under way may take to finish once another connection of their client is lost. */
 const GRACE_S = 3;
 
 /**
  * A pool of connections that survives the loss of any of them: restarts, failovers, `pg_terminate_backend`.
  *
- * postgres.js 3.4 does not: what a lost connection had not sent yet stays in its buffer behind a timer that it has
- * cancelled, so that it never sends again (a pool under load loses all its connections that way at once), and a
- * `rollback` on a lost connection ends the process (porsager/postgres#1154, #1208). Hence a client is used until the
- * first of its connections is lost and then replaced whole, nothing is said on a lost connection of a transaction, and
- * none is reserved.
+ * postgres.js 3.4 does not. A lost connection keeps unsent statements in its buffer, behind a timer that it has
+ * cancelled, and never sends again: a pool under load loses all its connections that way at once. A `rollback` on a lost
+ * connection ends the process (porsager/postgres#1154, #1208). Hence three rules: the whole client is replaced when it
+ * loses its first connection, a transaction sends nothing on a lost connection, and no connection is reserved.
  */
-export class Pool<Extra> implements AsyncDisposable {
-  /** Stays valid when the client behind it is replaced. For temporary tables there is `Session`. */
+export class Pool implements AsyncDisposable {
+  /** Stays valid when the client behind it is replaced. For temporary tables there is `openSession`. */
   readonly sql: Sql;
   readonly #open: () => Sql;
-  readonly #extend: (client: Sql) => Extra;
   #client: Sql;
-  #extra: Extra;
   #ended = false;
 
-  /** @param extend makes what is kept beside each client, e.g. Drizzle's view of it */
-  constructor(url: string, options: ClientOptions, extend: (client: Sql) => Extra) {
-    this.#extend = extend;
+  constructor(url: string, options: ClientOptions) {
     this.#open = () => {
       const client: Sql = postgres(url, { ...options, ...FOR_GOOD, onclose: () => this.#replace(client) });
+      readInstantsAsText(client);
       return client;
     };
     this.#client = this.#open();
-    this.#extra = extend(this.#client);
     this.sql = new Proxy(this.#client, {
       apply: (_, self, parts) => Reflect.apply(this.#client, self, parts),
       get: (_, name) => {
@@ -44,11 +40,7 @@ export class Pool<Extra> implements AsyncDisposable {
     });
   }
 
-  get extra(): Extra {
-    return this.#extra;
-  }
-
-  /** Leaves the connections there are, which may lead nowhere, for new ones. */
+  /** Replaces all connections by new ones: the present ones may lead nowhere. */
   renew(): void {
     this.#replace(this.#client);
   }
@@ -56,7 +48,6 @@ export class Pool<Extra> implements AsyncDisposable {
   #replace(lost: Sql): void {
     if (this.#ended || lost !== this.#client) return;
     this.#client = this.#open();
-    this.#extra = this.#extend(this.#client);
     void lost.end({ timeout: GRACE_S });
   }
 
@@ -66,37 +57,48 @@ export class Pool<Extra> implements AsyncDisposable {
   }
 }
 
-/** Only a loss closes a connection: its end must not look like one. */
+/** A connection is never closed for its age: a closed one counts as lost. */
 const FOR_GOOD = { idle_timeout: 0, max_lifetime: null } as const;
 
-/** One connection of its own, for temporary tables and a transaction of many steps. Disposing ends it. */
-export interface Session extends AsyncDisposable {
-  readonly sql: SessionSql;
-}
+/** Types of dates and times, and the types of arrays that Drizzle replaces besides. */
+const INSTANTS = [1082, 1083, 1114, 1184];
+const ARRAYS = [1115, 1182, 1185, 1231];
 
-/** Statements of one session: what one leaves behind, the next finds. */
-export interface SessionSql extends Sql {
-  readonly inSession: true;
+/**
+ * Dates and times are read as the text that Postgres sends: a JavaScript Date would drop the microseconds. Drizzle sets
+ * its own client up in this way; here it holds for every client, whoever uses it. A Date is still taken as a parameter.
+ */
+export function readInstantsAsText({ options }: Sql): void {
+  for (const type of INSTANTS) {
+    options.parsers[type] = (text: string) => text;
+    options.serializers[type] = (given: unknown) => (given instanceof Date ? given.toISOString() : given);
+  }
+  // postgres.js makes these anew with its first connection.
+  for (const type of ARRAYS) {
+    delete options.parsers[type];
+    delete options.serializers[type];
+  }
 }
 
 /**
- * Connects with the first statement. Once its connection is lost every statement fails: a new connection would run
- * the rest of a transaction on its own. Whatever was not committed when it ends is rolled back by the server.
+ * A client of one connection, for temporary tables and transactions of many steps. It connects with the first statement.
+ * Once its connection is lost every statement fails: a new connection would run the rest of a transaction on its own. The
+ * server rolls back whatever was not committed when the connection ends.
  */
-export function openSession(url: string, options: ClientOptions): Session {
+export function openClient(url: string, options: ClientOptions): Sql {
   const connecting = SEVERAL_HOSTS.test(url) ? {} : { socket: promptSocket };
   const client: Sql = postgres(url, {
     ...options,
     ...FOR_GOOD,
     ...connecting,
     max: 1,
-    onclose: () => void end(),
+    onclose: () => void client.end({ timeout: 0 }),
   });
-  const end = () => client.end({ timeout: 0 });
-  return { sql: Object.assign(client, { inSession: true as const }), [Symbol.asyncDispose]: end };
+  readInstantsAsText(client);
+  return client;
 }
 
-/** postgres.js tries one after the other then, which it leaves to nobody else. */
+/** With several hosts postgres.js tries one after the other, and only with sockets of its own. */
 const SEVERAL_HOSTS = /^[^/]*\/\/[^/]*,/;
 
 interface Server {
@@ -106,8 +108,7 @@ interface Server {
 }
 
 /**
- * A socket that does not wait to be told of the arrival of what it sent before it sends more (Nagle's algorithm): that
- * is 40 ms for every COPY. `host` is what TLS checks the server's name by.
+ * A socket without Nagle's algorithm, which delays every COPY by 40 ms. TLS checks the server's name by `host`.
  */
 function promptSocket({ host: [host = ''], port: [port = 5432], path }: Server): Socket {
   const socket = new Socket().setNoDelay(true);
@@ -124,41 +125,41 @@ function beginOn(client: Sql) {
     const [options, steps] = given.length === 1 ? ['', given[0]] : given;
     let lost: unknown;
     const work = client.begin(options, (transaction) => {
-      const sql = new Proxy(transaction, {
-        apply(statement, self, parts) {
-          if (lost !== undefined) throw lost;
-          return Reflect.apply(statement, self, parts);
-        },
-      });
+      const refuseOnceLost = <Statement extends (...parts: never[]) => unknown>(statement: Statement) =>
+        new Proxy(statement, {
+          apply(target, self, parts) {
+            if (lost !== undefined) throw lost;
+            return Reflect.apply(target, self, parts);
+          },
+          // Drizzle's way to run a statement.
+          get: (target, name) =>
+            name === 'unsafe' ? refuseOnceLost(transaction.unsafe) : Reflect.get(target, name),
+        });
+      const sql = refuseOnceLost(transaction);
       const results = steps(sql);
       return unlessLost(Array.isArray(results) ? Promise.all(results) : Promise.resolve(results));
     });
     try {
       return await work;
     } catch (error) {
-      if (isLoss(error)) lost = error;
+      if (isLostConnection(error)) lost = error;
       throw error;
     }
   };
 }
 
 /**
- * Stays pending when the connection is lost: postgres.js tells the caller of that by itself, and would roll back on
- * the connection that is not there.
+ * Stays pending when the connection is lost. postgres.js reports the loss to the caller by itself; a rejection here would
+ * make it send a rollback on the lost connection.
  */
 function unlessLost<T>(results: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     results.then(resolve, (error: unknown) => {
-      if (!isLoss(error)) reject(error);
+      if (!isLostConnection(error)) reject(error);
     });
   });
 }
 
-function isLoss(error: unknown): boolean {
-  if (error instanceof postgres.PostgresError) return error.severity === 'FATAL';
-  return error instanceof Error && 'code' in error;
-}
-
 function refuseToReserve(): never {
-  throw new TypeError('a pool reserves no connection; open a session; see store/client.ts');
+  throw new TypeError('a pool reserves no connection; open a session; see db/client.ts');
 }

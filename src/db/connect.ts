@@ -1,44 +1,35 @@
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { Pool } from './client.ts';
-import { clientOptions, openSqlStore, type SqlStore, type StoreOptions } from './open.ts';
+import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
+import { clientOptions, type SqlStore, type StoreOptions } from './open.ts';
 import { LiveRuns } from './queries/live-runs.ts';
-import * as schema from './schema.ts';
 
-export type { Session, SessionSql, Sql } from './client.ts';
+export type { Sql } from './client.ts';
+export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
 export type { StoreOptions, StoreRole } from './open.ts';
-
-export type Database = PostgresJsDatabase<typeof schema>;
 
 /** What writes has Drizzle as well. Readers do without: to load it takes longer than all the rest of them. */
 export interface Store extends SqlStore {
-  /** For everything that is neither hot nor set-based. Drizzle changes its client's date parsers, so it has a client of its own. Not to be kept. */
-  readonly db: Database;
+  readonly db: ClientDatabase;
   /** The runs of this process. */
   readonly liveRuns: LiveRuns;
+  /** Opens a session; it connects when it is first used. */
+  session(): Session;
 }
 
 /** Connects lazily: nothing is opened before the first query. */
 export function openStore(options: StoreOptions): Store {
-  const plain = openSqlStore(options);
-  const liveRuns = new LiveRuns(() => plain.session());
-  const drizzled = new Pool(options.url, clientOptions(options), (sql) => drizzle(sql, { schema }));
+  const client = clientOptions(options);
+  const pool = new Pool(options.url, client);
+  const session = () => openSession(options.url, client);
+  const liveRuns = new LiveRuns(session);
   return {
-    sql: plain.sql,
-    get db() {
-      return drizzled.extra;
-    },
+    sql: pool.sql,
+    db: databaseOn(pool.sql),
     liveRuns,
-    session: () => plain.session(),
-    renew() {
-      plain.renew();
-      drizzled.renew();
-    },
+    session,
+    renew: () => pool.renew(),
     async [Symbol.asyncDispose]() {
-      await Promise.all([
-        liveRuns[Symbol.asyncDispose](),
-        plain[Symbol.asyncDispose](),
-        drizzled[Symbol.asyncDispose](),
-      ]);
+      await Promise.all([liveRuns[Symbol.asyncDispose](), pool[Symbol.asyncDispose]()]);
     },
   };
 }

@@ -1,20 +1,25 @@
 import type { Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import type { SessionSql } from './connect.ts';
+import type { SessionDatabase } from './connect.ts';
+import { codeOf } from './errors.ts';
 
-/** Characters sent at once: a packet a row would cost more than the row. */
+/** Characters in one packet: a packet for each row would cost more than the row. */
 const CHUNK = 65_536;
 
 /**
- * Copies rows into a table of the session and analyzes it. What comes are whole rows in COPY's text format, one or
- * many at a time, each with its line feed; `copyField` makes their fields. That may take as long as the rows take to
- * come, whatever time a statement has otherwise: whoever makes them has deadlines of their own.
+ * Copies rows into a table of the session and analyzes it. `lines` are whole rows in COPY's text format, one or many at
+ * a time, each with its line feed; `copyField` makes their fields. The statement timeout does not apply: the rows come as
+ * fast as their source sends them, and reading a source has its own deadlines.
  *
- * postgres.js 3.4 never says that a COPY failed once its end was sent: neither that the server refused a row nor that
- * the connection was lost. The statement after it does not wait for that word, and the rows are counted.
+ * postgres.js 3.4 does not report a COPY that fails after its end was sent, neither a refused row nor a lost connection.
+ * So the rows are counted afterwards.
  * @throws what the lines throw, with nothing copied; Error when the server did not take every row
  */
-export async function copyLines(sql: SessionSql, table: string, lines: AsyncIterable<string>): Promise<void> {
+export async function copyLines(
+  { $client: sql }: SessionDatabase,
+  table: string,
+  lines: AsyncIterable<string>,
+): Promise<void> {
   await sql`set statement_timeout = 0`;
   const copy = await sql`copy ${sql(table)} from stdin`.writable();
   const failed = new Promise<never>((_, reject) => copy.on('error', reject));
@@ -48,14 +53,14 @@ async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Chunk, un
   return undefined;
 }
 
-/** The line feeds: one inside of a field is written in another way. */
+/** Counts line feeds: within a field they are escaped. */
 function countRows(lines: string): number {
   let rows = 0;
   for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) rows += 1;
   return rows;
 }
 
-/** Sends every chunk, and gives up at once, also in the middle of a long wait for the next one, when the copy fails. */
+/** Sends every chunk. Gives up at once when the copy fails, even while it waits for the next chunk. */
 async function send(
   copy: Writable,
   chunks: AsyncGenerator<Chunk, undefined>,
@@ -71,13 +76,13 @@ async function send(
     }
   } catch (error) {
     copy.destroy(error instanceof Error ? error : new Error(String(error)));
-    // Whoever makes the rows may be waiting for an upstream: nobody waits for that here.
+    // Not awaited: the producer of the rows may be waiting for an upstream.
     chunks.return(undefined).catch(() => {});
     throw error;
   }
 }
 
-/** The copy's end goes out with the next turns of the event loop; until then the connection takes no statement. */
+/** Repeats the statement until the copy's end has gone out: until then the connection takes none. */
 async function afterCopy(statement: () => PromiseLike<unknown>): Promise<void> {
   for (;;) {
     await setImmediate();
@@ -85,7 +90,7 @@ async function afterCopy(statement: () => PromiseLike<unknown>): Promise<void> {
       await statement();
       return;
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'COPY_IN_PROGRESS')) throw error;
+      if (codeOf(error) !== 'COPY_IN_PROGRESS') throw error;
     }
   }
 }

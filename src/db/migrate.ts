@@ -10,7 +10,7 @@ const MIGRATION_LOCK = 7_155_237;
 export interface Migrated {
   /** Names of the migrations that were applied, in their order. */
   readonly applied: readonly string[];
-  /** The database has had a migration that this release does not know: a later one was here. */
+  /** The database has a migration that this release does not know: a later release has migrated it. */
   readonly isLater: boolean;
 }
 

@@ -1,4 +1,4 @@
-import { openSession, Pool, type Session, type Sql } from './client.ts';
+import { Pool, type Sql } from './client.ts';
 
 /** `owner` migrates; `worker` writes for every organization; `reader` serves, and row-level security holds it. */
 export type StoreRole = 'owner' | 'worker' | 'reader';
@@ -11,10 +11,8 @@ const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
 
 /** Connections that all act in one role. `await using` closes them. */
 export interface SqlStore extends AsyncDisposable {
-  /** For hot and set-based statements: postgres.js prepares and names them itself, one round trip each. */
+  /** For statements of readers: postgres.js prepares and names them itself, one round trip each. */
   readonly sql: Sql;
-  /** A connection apart from the pool's; it opens when first used. */
-  session(): Session;
   /** Leaves connections that nothing comes back on, e.g. after a failover that closed none, for new ones. */
   renew(): void;
 }
@@ -22,7 +20,7 @@ export interface SqlStore extends AsyncDisposable {
 export interface StoreOptions {
   readonly url: string;
   readonly role: StoreRole;
-  /** Connections of each of the two clients; they open when first used. */
+  /** Connections of the pool; they open when first used. */
   readonly connections?: number;
   /** Milliseconds after which Postgres itself gives a statement up. */
   readonly statementTimeoutMs?: number;
@@ -37,11 +35,9 @@ export interface StoreOptions {
 
 /** Connects lazily: nothing is opened before the first query. */
 export function openSqlStore(options: StoreOptions): SqlStore {
-  const client = clientOptions(options);
-  const pool = new Pool(options.url, client, () => undefined);
+  const pool = new Pool(options.url, clientOptions(options));
   return {
     sql: pool.sql,
-    session: () => openSession(options.url, client),
     renew: () => pool.renew(),
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };

@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { redisProblem, type ServerSetting } from './queries/server-problem.ts';
+import { redisProblem, type ServerSetting } from './server-problem.ts';
 
 /**
  * What a connection is for decides how it fails:
@@ -10,8 +10,8 @@ import { redisProblem, type ServerSetting } from './queries/server-problem.ts';
  * - `producer`: adding a job fails at once when the queue's Redis is away.
  * - `worker`: waits for ever on blocking commands, as BullMQ asks.
  *
- * Where commands have a deadline the socket has a longer one: a connection whose other end vanished without a word
- * would otherwise be kept until the kernel gives it up, a quarter of an hour later.
+ * Where commands have a deadline, the socket has a longer one. Without it a connection whose other end vanished silently
+ * would be kept until the kernel gives it up, a quarter of an hour later.
  */
 export type RedisUse = 'reader' | 'subscriber' | 'publisher' | 'producer' | 'worker';
 
@@ -19,7 +19,7 @@ const reconnect = (times: number): number => Math.min(50 * times, 1000);
 
 const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   reader: {
-    // What many requests ask in one turn of the event loop goes out in one write: most of a miss is system calls.
+    // Commands of one turn of the event loop go out in one write: system calls are most of a miss's cost.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
     commandTimeout: 50,
@@ -30,7 +30,7 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   },
   subscriber: {
     protocol: 2,
-    // Whoever opens it subscribes on each `ready`: ioredis would do so again, and let nobody hear when that fails.
+    // The cache subscription subscribes on each `ready` itself: ioredis would hide a failure to do so.
     autoResubscribe: false,
     commandTimeout: 250,
     connectTimeout: 1000,

@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { postgresError } from './errors.ts';
 
 /** PostgreSQL gave up a statement for its time limit; the message says which, what it waited for, and the setting. */
 export class StatementTimeout extends Error {
@@ -16,15 +16,15 @@ const SHOWN = 60;
  * @param seconds the limit, which WRITE_STATEMENT_TIMEOUT sets
  */
 export function statementTimeout(error: unknown, seconds: number): StatementTimeout | undefined {
-  if (!(error instanceof postgres.PostgresError)) return undefined;
-  if (error.code !== CANCELED || !BY_ITS_LIMIT.test(error.message)) return undefined;
-  const words = error.query?.trim().replaceAll(/\s+/g, ' ') ?? '';
+  const answer = postgresError(error);
+  if (answer?.code !== CANCELED || !BY_ITS_LIMIT.test(answer.message)) return undefined;
+  const words = answer.query?.trim().replaceAll(/\s+/g, ' ').replaceAll('"', '') ?? '';
   const statement = words.length > SHOWN ? `${words.slice(0, SHOWN)}…` : words;
-  const [, table] = /^while \w+ tuple .* in relation "(.+)"/m.exec(error.where ?? '') ?? [];
+  const [, table] = /^while \w+ tuple .* in relation "(.+)"/m.exec(answer.where ?? '') ?? [];
   const waited =
     table === undefined ? '' : `; it waited for a row of ${table} that another transaction holds`;
   return new StatementTimeout(
     `PostgreSQL gave up a statement after ${seconds} s (${statement})${waited}. Nothing of this run is stored. Look for what holds or slows the database, or raise WRITE_STATEMENT_TIMEOUT (0: no limit)`,
-    { cause: error },
+    { cause: answer },
   );
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { isWellFormedToken } from '../domain/token.ts';
-import { type Lock, LockedError, takeLock } from './lock.ts';
+import { takeLockOr } from './lock.ts';
 
 /** Sample and live data never mix: each mode has a folder, and with it a database, of its own. */
 export type Mode = 'sample' | 'live';
@@ -30,7 +30,11 @@ export interface Home extends Disposable {
 export function openHome(root: string, mode: Mode): Home {
   const folder = resolve(root, mode);
   makeFolder(resolve(root), folder);
-  const lock = lockFolder(folder);
+  const lock = takeLockOr(
+    join(folder, 'up.lock'),
+    (holder) =>
+      `another \`fleetbook up\` (process ${holder}) uses ${folder}: stop it, or set FLEETBOOK_HOME to another folder`,
+  );
   const tokenFile = join(folder, 'token');
   const opsTokenFile = join(folder, 'ops-token');
   return {
@@ -76,18 +80,6 @@ function makeFolder(root: string, folder: string): void {
       {
         cause: error,
       },
-    );
-  }
-}
-
-function lockFolder(folder: string): Lock {
-  try {
-    return takeLock(join(folder, 'up.lock'));
-  } catch (error) {
-    if (!(error instanceof LockedError)) throw error;
-    throw new Error(
-      `another \`fleetbook up\` (process ${error.holder}) uses ${folder}: stop it, or set FLEETBOOK_HOME to another folder`,
-      { cause: error },
     );
   }
 }

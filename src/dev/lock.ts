@@ -21,6 +21,16 @@ export interface Lock extends Disposable {
   readonly takenOver: boolean;
 }
 
+/** As `takeLock`, with an error that says what to do about its holder. */
+export function takeLockOr(path: string, message: (holder: number) => string): Lock {
+  try {
+    return takeLock(path);
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    throw new Error(message(error.holder), { cause: error });
+  }
+}
+
 /**
  * Takes the lock at once or not at all. The file appears whole (it is linked into place), and one that a dead process
  * left behind is taken over.

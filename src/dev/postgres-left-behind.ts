@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
-const STEPS = [
+/** How a PostgreSQL server is stopped: it disconnects its clients, else it ends at once, else it is killed. */
+export const STOP_POSTGRES = [
   { signal: 'SIGINT', ms: 15_000 },
   { signal: 'SIGQUIT', ms: 5_000 },
   { signal: 'SIGKILL', ms: 5_000 },
@@ -54,7 +55,7 @@ function serves(pid: number, dataDir: string): boolean {
 }
 
 async function stop(server: ProcessIdentity, dataDir: string): Promise<void> {
-  for (const { signal, ms } of STEPS) {
+  for (const { signal, ms } of STOP_POSTGRES) {
     try {
       process.kill(server.pid, signal);
     } catch {

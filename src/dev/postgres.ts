@@ -2,12 +2,13 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { type Exit, type ServerProcess, startServerProcess } from '../processes/server-process.ts';
-import { freePort } from './free-port.ts';
-import { type Lock, LockedError, takeLock } from './lock.ts';
+import { freePort } from '../processes/port.ts';
+import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
+import type { Exit } from '../processes/supervisor.ts';
+import { type Lock, takeLockOr } from './lock.ts';
 import { findPostgresBinaries } from './postgres-binaries.ts';
 import { openDataDirectory, POSTGRES_USER } from './postgres-data.ts';
-import { stopLeftBehind } from './postgres-left-behind.ts';
+import { STOP_POSTGRES, stopLeftBehind } from './postgres-left-behind.ts';
 import { unprivileged } from './unprivileged.ts';
 
 export interface EmbeddedPostgresOptions {
@@ -38,12 +39,6 @@ export interface EmbeddedPostgres extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const STOP = [
-  { signal: 'SIGINT', ms: 15_000 },
-  { signal: 'SIGQUIT', ms: 5_000 },
-  { signal: 'SIGKILL', ms: 5_000 },
-] as const;
-
 /**
  * Starts real PostgreSQL from the optional package of this platform, on data that is kept between starts. As root it
  * runs as an unprivileged user. Dies with this process where Linux lets it; otherwise the next start stops it.
@@ -52,7 +47,11 @@ const STOP = [
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDir = resolve(options.dataDir);
   mkdirSync(dirname(dataDir), { recursive: true, mode: 0o700 });
-  const lock = lockData(dataDir);
+  const lock = takeLockOr(
+    `${dataDir}.lock`,
+    (holder) =>
+      `${dataDir} is in use by another fleetbook (process ${holder}): stop that one, or set FLEETBOOK_HOME to another folder`,
+  );
   try {
     return await startLocked(dataDir, lock, options);
   } catch (error) {
@@ -86,7 +85,7 @@ async function startLocked(
     return started;
   });
   const stop = async () => {
-    await server.end(STOP);
+    await server.end(STOP_POSTGRES);
     lock[Symbol.dispose]();
   };
   const database = options.database ?? 'fleetbook';
@@ -100,18 +99,6 @@ async function startLocked(
   const { pid, exited } = server;
   const lastLines = () => server.lastLines();
   return { url: urlOf(database), port, pid, exited, lastLines, stop, [Symbol.asyncDispose]: stop };
-}
-
-function lockData(dataDir: string): Lock {
-  try {
-    return takeLock(`${dataDir}.lock`);
-  } catch (error) {
-    if (!(error instanceof LockedError)) throw error;
-    throw new Error(
-      `${dataDir} is in use by another fleetbook (process ${error.holder}): stop that one, or set FLEETBOOK_HOME to another folder`,
-      { cause: error },
-    );
-  }
 }
 
 function serverSettings(options: EmbeddedPostgresOptions): string[] {
@@ -158,7 +145,7 @@ async function ready(server: ServerProcess, dataDir: string, ms: number): Promis
     const lines = readLines(join(dataDir, 'postmaster.pid'));
     if (lines[0] === String(server.pid) && lines[7]?.trim() === 'ready') return;
   }
-  await server.end(STOP);
+  await server.end(STOP_POSTGRES);
   throw new Error(`PostgreSQL on ${dataDir} was not ready within ${ms} ms:\n${await server.lastLines()}`);
 }
 

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { onPath } from '../processes/on-path.ts';
-import { type Exit, type ServerProcess, startServerProcess } from '../processes/server-process.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../processes/port.ts';
+import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
+import type { Exit } from '../processes/supervisor.ts';
 
 export interface RedisBinary {
   readonly command: string;

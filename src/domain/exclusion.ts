@@ -1,6 +1,6 @@
 /**
- * Why a machine that a source reports is not in the published catalogue. Stored beside the machine, so that an
- * operator can list it; readers never see it.
+ * Why a machine that a source reports is not in the published catalogue. Stored with the machine, for operators; readers
+ * never see it.
  */
 export const EXCLUSION_REASONS = [
   'deprecated',

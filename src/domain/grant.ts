@@ -6,12 +6,3 @@ export interface Grant {
   readonly organizationId: number;
   readonly scopes: readonly Scope[];
 }
-
-/** Turns a well-formed token into its grant. */
-export interface TokenVerifier {
-  /**
-   * Undefined for a token that is unknown, expired or revoked: the caller must not learn which.
-   * Throws `Unavailable` when that cannot be found out.
-   */
-  verify(token: string): Promise<Grant | undefined>;
-}

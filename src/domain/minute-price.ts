@@ -2,9 +2,9 @@ import { type BillingPeriod, type ExchangeRates, pricePerMinute, type SourcePric
 
 /** Places of a price per minute. */
 const SCALE = 18;
-/** Digits that a divided chunk brings: the remainder before it is below a month's minutes, so that it stays exact. */
+/** Digits of one step of the division. The remainder before it is below a month's minutes, so that the step is exact. */
 const CHUNK = 9;
-/** A decimal of so many characters is an exact integer when its point is left out. */
+/** A decimal of at most this many characters is an exact integer without its point. */
 const SHORT = 15;
 const MINUTES: Record<BillingPeriod, number> = { minute: 1, hour: 60, month: 730 * 60 };
 

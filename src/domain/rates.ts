@@ -14,7 +14,7 @@ export interface ReferenceRates {
   readonly perEuro: Readonly<Record<string, string>>;
 }
 
-/** Older rates are no guide to today's prices: what needs them is held. */
+/** Older rates say nothing of today's prices: prices that need them keep their last value. */
 const RATES_HOLD_FOR_DAYS = 7;
 
 /**

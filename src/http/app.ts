@@ -1,4 +1,5 @@
 /** The HTTP API: puts hooks and routes together. What it answers with is handed to it. */
+import type { RequestListener } from 'node:http';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -13,14 +14,12 @@ import {
   Unavailable,
 } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
+import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
-import { addressKey } from './protocol/address.ts';
-import { mendedTarget } from './protocol/bad-target.ts';
-import { cutWhenIdle, limitConnections } from './protocol/connections.ts';
-import { withinTime } from './protocol/deadline.ts';
-import { drainOnClose } from './protocol/drain.ts';
-import { DEFAULT_LIMITS, type Limits } from './protocol/limits.ts';
+import { cutWhenIdle, drainOnClose, limitConnections } from './protocol/connections.ts';
+import { deadline } from './protocol/deadline.ts';
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { QueryString } from './protocol/parameters.ts';
 import { Overloaded, refuseUnderPressure } from './protocol/pressure.ts';
@@ -32,13 +31,14 @@ import {
   unavailable,
 } from './protocol/problem.ts';
 import { addRateLimit } from './protocol/rate-limit.ts';
-import { requestIdOf } from './protocol/request-id.ts';
-import { answerOddRequests, clientErrorHandler } from './protocol/transport.ts';
-import { type RequestFacts, recorder } from './record.ts';
+import { clientAddress, hasBadHost, mendedTarget, requestIdOf } from './protocol/request.ts';
+import { answerUpgradesAndExpects, clientErrorHandler } from './protocol/transport.ts';
+import { type RequestOutcome, recorder } from './record.ts';
+import type { ResponseCache } from './response-cache.ts';
 import { clusterOperations } from './routes/clusters.ts';
 import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
-import { addElsewhere } from './routes/not-found.ts';
+import { addNotFound } from './routes/not-found.ts';
 import { providerOperations } from './routes/providers.ts';
 import { answerSender, sendPublic } from './send.ts';
 
@@ -54,12 +54,12 @@ export interface ApiDeps {
   /** The release, as `/openapi.json` shows it. */
   readonly version: string;
   /** Hears of every answer, also of those to what was no request. */
-  observe?(facts: RequestFacts): void;
-  readonly limits?: Partial<Limits>;
+  observe?(facts: RequestOutcome): void;
+  readonly limits?: Partial<HttpLimits>;
   /** The share of successful answers that are logged, from 0 to 1; all unless given. Every other one is. */
   readonly logSuccesses?: number;
-  /** False lets every request go the ordinary way, to compare the two. */
-  readonly hot?: boolean;
+  /** Answers that are given again, before Fastify routes the request. Without it every request takes the ordinary way. */
+  readonly responses?: ResponseCache | undefined;
 }
 
 const BAD_TARGET = plainProblem(
@@ -70,20 +70,16 @@ const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header fi
 
 /** Builds the API; nothing listens yet. */
 export function buildApp(deps: ApiDeps): FastifyInstance {
-  const limits: Limits = { ...DEFAULT_LIMITS, ...deps.limits };
-  const within = withinTime(limits.answerTimeoutMs);
-  const { logger, logSuccesses = 1 } = deps;
+  const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
+  const withDeadline = deadline(limits.answerTimeoutMs);
+  const { logger, tokens, responses, trustProxy = [], logSuccesses = 1 } = deps;
   const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
-  const tokens: TokenReader = {
-    verify: (token, address) => within(deps.tokens.verify(token, address && addressKey(address))),
-    held: (token) => deps.tokens.held?.(token),
-  };
 
   const app: FastifyInstance = Fastify({
     // Lines of our own, one a request, instead of a child logger for each.
     logger: false,
     genReqId: requestIdOf,
-    ...(deps.trustProxy && deps.trustProxy.length > 0 ? { trustProxy: [...deps.trustProxy] } : {}),
+    ...(trustProxy.length > 0 ? { trustProxy: [...trustProxy] } : {}),
     routerOptions: {
       maxParamLength: limits.maxHeaderSize,
       querystringParser: (text) => ({ query: new QueryString(text) }),
@@ -131,9 +127,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     record.failed(error, request);
     return sendProblem(reply, INTERNAL_ERROR);
   });
-  const tellToClose = drainOnClose(app, limits.drainMs);
+  const { isClosing, tellToClose } = drainOnClose(app, limits.drainMs);
   app.addHook('onRequest', (request, reply, done) => {
-    if (!hasBadHost(request)) {
+    if (!hasBadHost(request.raw)) {
       done();
       return;
     }
@@ -149,9 +145,19 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
   const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
-  // Where requests are counted, all of them go the way on which they are.
-  const hot = deps.hot !== false && rateLimit === undefined;
-  answerOddRequests(app.server, record, limits.idleTimeoutMs);
+  // Where requests are counted, all of them take the route that counts.
+  if (responses && !rateLimit) {
+    const [ordinary] = app.server.listeners('request') as RequestListener[];
+    if (!ordinary) throw new Error('unreachable: the framework listens to its own server');
+    app.server.removeListener('request', ordinary);
+    const addressOf = clientAddress(trustProxy);
+    const { idleTimeoutMs } = limits;
+    app.server.on(
+      'request',
+      hotPath({ responses, tokens, addressOf, isClosing, recorder: record, idleTimeoutMs }, ordinary),
+    );
+  }
+  answerUpgradesAndExpects(app.server, record, limits.idleTimeoutMs);
   limitConnections(app.server, limits.maxConnections, logger);
   const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
 
@@ -167,8 +173,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
       recorder: record,
       pressure,
       sendAnswer,
-      within,
-      hot,
+      withDeadline,
+      responses,
     });
 
   const openPaths: string[] = [];
@@ -191,7 +197,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
         accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
     });
   }
-  addHealth({ readiness: () => deps.readiness(), within, open, failed: record.failed });
+  addHealth({ readiness: () => deps.readiness(), withDeadline, open, failed: record.failed });
   let document: ReturnType<typeof encodeBody> | undefined;
   open('/openapi.json', async (request, reply) => {
     document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(operations, deps.version))));
@@ -202,16 +208,10 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...operations.map(({ path }) => ({ path, open: false })),
     ...openPaths.map((path) => ({ path, open: true })),
   ];
-  addElsewhere(app, { known, tokens, rateLimit, pressure, recorder: record });
+  addNotFound(app, { known, tokens, withDeadline, rateLimit, pressure, recorder: record });
   return app;
 }
 
 function noSchemas(): never {
   throw new Error('routes of this API have no schema for the framework to check');
-}
-
-function hasBadHost({ raw }: FastifyRequest): boolean {
-  const { host } = raw.headers;
-  if (host === undefined) return raw.httpVersionMajor === 1 && raw.httpVersionMinor === 1;
-  return host.includes(',');
 }

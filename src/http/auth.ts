@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
-import { isWellFormedToken, type Scope } from '../domain/token.ts';
-import type { TokenReader } from '../snapshot/document/answer.ts';
+import type { Scope } from '../domain/token.ts';
+import { type MaybePromise, type TokenReader, whenThere } from '../snapshot/document/answer.ts';
+import type { WithDeadline } from './protocol/deadline.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { RateLimit } from './protocol/rate-limit.ts';
+import { addressKey } from './protocol/request.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -44,47 +46,32 @@ export function bearerToken(header: string | undefined): string | undefined {
 }
 
 /** The problem with a request's token, if there is one; else its grant is attached. At once where memory knows it. */
-export type Guard = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-) => Problem | undefined | Promise<Problem | undefined>;
+export type Guard = (request: FastifyRequest, reply: FastifyReply) => MaybePromise<Problem | undefined>;
 
 export interface GuardDeps {
   readonly tokens: TokenReader;
+  readonly withDeadline: WithDeadline;
   readonly rateLimit?: RateLimit | undefined;
 }
 
 /** Lets a request pass only with a valid token, and, where one is named, its scope. */
-export function guard({ tokens, rateLimit }: GuardDeps, scope: Scope | undefined): Guard {
+export function guard({ tokens, withDeadline, rateLimit }: GuardDeps, scope: Scope | undefined): Guard {
   const lacking = scope && insufficientScope(scope);
-
-  function allow(request: FastifyRequest, grant: Grant): Problem | undefined {
-    request.grant = grant;
-    return scope && !grant.scopes.includes(scope) ? lacking : undefined;
-  }
-
-  async function lookUp(
-    token: string,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<Problem | undefined> {
-    const grant = await tokens.verify(token, request.ip);
-    if (grant === undefined) return INVALID_TOKEN;
-    const problem = allow(request, grant);
-    return (await rateLimit?.(request, reply)) ?? problem;
-  }
-
   return (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     if (token === undefined) return UNAUTHENTICATED;
-    // The hot path may have found it already.
-    const grant = rateLimit ? undefined : (request.grant ?? tokens.held?.(token));
-    if (grant) return allow(request, grant);
-    return isWellFormedToken(token) ? lookUp(token, request, reply) : INVALID_TOKEN;
+    const found = tokens.verify(token, () => addressKey(request.ip));
+    return whenThere(found instanceof Promise ? withDeadline(found) : found, (grant) => {
+      if (grant === undefined) return INVALID_TOKEN;
+      request.grant = grant;
+      const problem = scope && !grant.scopes.includes(scope) ? lacking : undefined;
+      if (!rateLimit) return problem;
+      return rateLimit(request, reply).then((tooMany) => tooMany ?? problem);
+    });
   };
 }
 
-/** The guard as a hook. It comes before everything that could tell something. */
+/** The guard as a hook. It comes before everything that could tell something about the data. */
 export function guardHook(check: Guard): onRequestHookHandler {
   return (request, reply, done) => {
     const answer = (problem: Problem | undefined) => {

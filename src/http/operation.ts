@@ -8,26 +8,26 @@ import type {
 } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
-import type { Answer, HeldAnswer, Remembering } from '../snapshot/document/answer.ts';
+import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { type GuardDeps, guard, guardHook } from './auth.ts';
-import { type Answered, hotPath } from './hot-path.ts';
-import type { WithinTime } from './protocol/deadline.ts';
+import { PreparedAnswer } from './prepared-answer.ts';
 import { accepts } from './protocol/negotiate.ts';
 import {
-  type Found,
   type Parameters,
   parameterReader,
   type QueryString,
+  type RawParameters,
   type Values,
 } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
+import { EVERYBODY, type ResponseCache } from './response-cache.ts';
 import type { Schema } from './schemas.ts';
-import { canBeSent, type SendAnswer } from './send.ts';
+import type { SendAnswer } from './send.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When a request that is not answered on the hot path began, by `performance.now()`. */
+    /** When the request was routed, by `performance.now()`. */
     startedAt: number;
   }
 }
@@ -51,82 +51,77 @@ export interface Operation<P extends Parameters = Parameters> {
   readonly doc: OperationDoc;
   /** True where the answer is the same for every organization. */
   readonly shared: boolean;
-  /** Undefined where nothing is there. @throws Unavailable */
-  read(values: Values<P>, grant: Grant): Promise<Answer | undefined>;
-  /** Without it nothing is answered on the hot path. */
-  readonly memory?: OperationMemory<P> | undefined;
-}
-
-export interface OperationMemory<P extends Parameters = Parameters> {
-  /** As `Operation.read`, out of memory alone; undefined says nothing. */
-  held(values: Values<P>, grant: Grant): HeldAnswer | undefined;
-  /** Keeps what `held` gives. */
-  readonly remembering: Remembering;
+  /** Undefined where nothing is there. At once where memory has it. Rejects with `Unavailable`. */
+  read(values: Values<P>, grant: Grant): MaybePromise<Answer | undefined>;
 }
 
 /** Ties the type of `read`'s values to the parameters, then forgets it, so that operations make one list. */
 export function operation<const P extends Parameters>(definition: Operation<P>): Operation {
-  return {
-    ...definition,
-    read: (values, grant) => definition.read(values as Values<P>, grant),
-    memory: definition.memory as OperationMemory | undefined,
-  };
+  return { ...definition, read: (values, grant) => definition.read(values as Values<P>, grant) };
 }
 
 export interface OperationDeps extends GuardDeps {
   readonly recorder: Recorder;
   readonly sendAnswer: SendAnswer;
-  /** In which a reader has to answer. */
-  readonly within: WithinTime;
   /** Refuses a request that would have to wait. */
   readonly pressure: onRequestHookHandler;
-  /** Whether what memory holds is answered on the hot path. */
-  readonly hot: boolean;
+  /** Filled with what may be given again. */
+  readonly responses: ResponseCache | undefined;
 }
 
 /** Routes GET and HEAD. The order is the contract's: who asks, then what is accepted, what is asked, what is there. */
 export function addOperation(
   app: FastifyInstance,
-  { path, scope, shared, parameters, read, memory }: Operation,
+  { path, scope, shared, parameters, read }: Operation,
   deps: OperationDeps,
 ) {
+  const { recorder, sendAnswer, withDeadline, rateLimit, responses } = deps;
   const readParameters = parameterReader(parameters);
-  const answered: Answered = (request, status, ms) => deps.recorder.answered(path, request, status, ms);
-  const hot =
-    deps.hot && memory
-      ? [
-          hotPath({
-            tokens: deps.tokens,
-            scope,
-            shared,
-            remembering: memory.remembering,
-            answered,
-            sendAnswer: deps.sendAnswer,
-            held(request, grant) {
-              const values = readParameters(found(request));
-              return values instanceof Problem ? undefined : memory.held(values, grant);
-            },
-          }),
-        ]
-      : [];
+
+  function answered(request: FastifyRequest, status: number): void {
+    recorder.answered(path, request, status, performance.now() - request.startedAt);
+  }
+
+  /** Sends an answer, in a coding that may still have to be made. */
+  function send(request: FastifyRequest, reply: FastifyReply, prepared: PreparedAnswer): MaybePromise<void> {
+    const { body } = prepared.answer;
+    const coded = prepared.canBeSentTo(request.raw) ? undefined : withDeadline(compressed(body));
+    return whenThere(coded, () =>
+      answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders())),
+    );
+  }
+
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
-    onRequest: [...hot, startClock, deps.pressure, guardHook(guard(deps, scope))],
+    onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
     // Problems alone come by here: answers are not sent in the framework's way.
     onSend: (request, { statusCode }, payload, done) => {
-      answered(request, statusCode, performance.now() - request.startedAt);
+      answered(request, statusCode);
       done(null, payload);
     },
     handler: async (request, reply) => {
       if (!accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
+      const grant = grantOf(request);
+      const target = request.raw.url ?? '';
+      const cached = responses?.get(target, grant.organizationId);
+      if (cached) {
+        await send(request, reply, cached.prepared);
+        return reply;
+      }
       const values = readParameters(found(request));
       if (values instanceof Problem) return sendProblem(reply, values);
-      const answer = await deps.within(read(values, grantOf(request)));
+      const reading = read(values, grant);
+      const answer = reading instanceof Promise ? await withDeadline(reading) : reading;
       if (answer === undefined) return sendProblem(reply, NOT_FOUND);
-      if (!canBeSent(request.raw, answer)) await deps.within(compressed(answer));
-      const status = deps.sendAnswer(request, reply, answer, deps.rateLimit && reply.getHeaders());
-      answered(request, status, performance.now() - request.startedAt);
+      const prepared = new PreparedAnswer(answer);
+      const sending = send(request, reply, prepared);
+      // An answer that had to be waited for may be outdated by now.
+      if (sending instanceof Promise) await sending;
+      else if (!(reading instanceof Promise)) {
+        const owner = shared ? EVERYBODY : grant.organizationId;
+        responses?.set({ target, owner, route: path, scope }, answer, prepared);
+      }
       return reply;
     },
   });
@@ -137,12 +132,12 @@ function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerD
   done();
 }
 
-async function compressed({ body }: Answer): Promise<void> {
+async function compressed(body: EncodedBody): Promise<void> {
   await body.compress?.();
 }
 
-function found({ params, query }: FastifyRequest): Found {
-  return { path: params as Found['path'], query: (query as { query: QueryString }).query };
+function found({ params, query }: FastifyRequest): RawParameters {
+  return { path: params as RawParameters['path'], query: (query as { query: QueryString }).query };
 }
 
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */

@@ -1,9 +1,10 @@
-/** What is told of every request: one line in the log, and the facts behind the metrics. */
-import type { FastifyRequest } from 'fastify';
+/** What is told of every request: a line in the log, and the outcome that metrics count. */
 import type { Logger } from 'pino';
+import { loggableError } from '../domain/driver-error.ts';
+import type { Grant } from '../domain/grant.ts';
 import type { Tier } from '../snapshot/document/answer.ts';
 
-export interface RequestFacts {
+export interface RequestOutcome {
   /** The route's pattern, such as `/v1/machines/{id}`; `(none)` where no route is. Never a raw path. */
   readonly route: string;
   /** As Node parsed it; `(none)` for what was no HTTP request. */
@@ -16,20 +17,30 @@ export interface RequestFacts {
 
 export const NO_ROUTE = '(none)';
 
+/** What is told of a request. Fastify's has all of it. */
+export interface RecordedRequest {
+  readonly id: string;
+  readonly method: string;
+  /** The client's address. Read only for a line in the log. */
+  readonly ip: string;
+  readonly tier: Tier | undefined;
+  readonly grant: Grant | undefined;
+}
+
 export interface Recorder {
   /** After a response, `ms` after its request: neither the query nor the path is told, only the route's pattern. */
-  answered(route: string, request: FastifyRequest, status: number, ms: number): void;
+  answered(route: string, request: RecordedRequest, status: number, ms: number): void;
   /** After an answer that was given without the framework, to what was hardly a request. */
   refused(method: string, status: number, requestId: string, code: string | undefined): void;
   /** An error that nobody expected; the client learns nothing of it but the request's id. */
-  failed(error: unknown, request: FastifyRequest): void;
+  failed(error: unknown, request: Pick<RecordedRequest, 'id'>): void;
   /** A tier that did not answer. */
-  unavailable(error: Error, request: FastifyRequest): void;
+  unavailable(error: Error, request: Pick<RecordedRequest, 'id'>): void;
 }
 
 export interface RecorderOptions {
   readonly logger: Logger | false;
-  readonly observe: ((facts: RequestFacts) => void) | undefined;
+  readonly observe: ((facts: RequestOutcome) => void) | undefined;
   /** The share of answers below status 400 that get a line, from 0 to 1; all others do. */
   readonly logSuccesses: number;
   /** Patterns of routes whose answers are told at debug, whatever they are: somebody asks every few seconds. */
@@ -61,7 +72,7 @@ export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptio
       if (logger) logger.info({ requestId, method, route: NO_ROUTE, status, code }, 'refused');
     },
     failed(error, request) {
-      if (logger) logger.error({ requestId: request.id, err: tellable(error) }, 'a request failed');
+      if (logger) logger.error({ requestId: request.id, err: loggableError(error) }, 'a request failed');
     },
     unavailable(error, request) {
       if (logger) logger.warn({ requestId: request.id, reason: error.message }, 'no fresh answer');
@@ -84,18 +95,4 @@ function sampler(share: number): () => boolean {
     left = draw();
     return true;
   };
-}
-
-/**
- * What may be logged of an error. Drizzle writes a query's parameters into its message, and with it into the stack:
- * of such an error, and of whatever wraps it, only the cause is told.
- */
-function tellable(error: unknown): Readonly<Record<string, unknown>> {
-  let told = error;
-  for (let each = error; each instanceof Error; each = each.cause) {
-    if ('query' in each && 'params' in each) told = each.cause;
-  }
-  if (!(told instanceof Error)) return { name: 'Error', message: 'thrown without a cause that may be told' };
-  const code = 'code' in told ? { code: told.code } : {};
-  return { name: told.name, message: told.message, stack: told.stack, ...code };
 }

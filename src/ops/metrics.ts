@@ -1,16 +1,15 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../db/connect.ts';
-import { reasonCounts } from '../db/queries/excluded.ts';
-import { sourceStatus } from '../db/queries/status.ts';
-import { cacheComparison, memoryComparison } from './compare-metrics.ts';
-import { RequestCounts, type RequestFacts } from './request-counts.ts';
+import { reasonCounts } from '../db/reads/excluded.ts';
+import { sourceStatus } from '../db/reads/status.ts';
+import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
 
 export interface ApiMetrics {
   readonly registry: Registry;
-  readonly observe: (facts: RequestFacts) => void;
+  readonly observe: (facts: RequestOutcome) => void;
   /** Memory was compared with the cache. */
   readonly comparison: ReturnType<typeof memoryComparison>;
 }
@@ -25,6 +24,15 @@ export interface WorkerMetrics {
   readonly comparison: ReturnType<typeof cacheComparison>;
 }
 
+export interface PrimaryMetrics {
+  readonly registry: Registry;
+  /** A process ended that had been ready, and another takes its place. */
+  readonly replaced: () => void;
+}
+
+/** Seconds by which a copy may lag: publications take milliseconds, the sweep comes every minute. */
+const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
+
 /** @param counts what was counted before somebody wanted to know */
 export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
@@ -38,32 +46,24 @@ export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
  */
 export function workerMetrics(sql: Sql, configured: readonly string[]): WorkerMetrics {
   const registry = processRegistry('worker');
-  const registers = [registry];
-  const runs = new Counter({
-    name: 'fleetbook_sync_runs_total',
-    help: 'Runs that ended, by source and outcome',
-    labelNames: ['source', 'outcome'],
-    registers,
-  });
-  const runSeconds = new Histogram({
-    name: 'fleetbook_sync_duration_seconds',
-    help: 'Time of a run from its start to its commit',
-    labelNames: ['source'],
-    buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 900],
-    registers,
-  });
-  const documents = new Counter({
-    name: 'fleetbook_published_documents_total',
-    help: 'Documents written to the cache',
-    registers,
-  });
-  const rounds = new Histogram({
-    name: 'fleetbook_publish_duration_seconds',
-    help: 'Time of a round of publishing, by outcome; its count is the number of rounds',
-    labelNames: ['outcome'],
-    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
-    registers,
-  });
+  const { counter, histogram } = seriesOf(registry);
+  const runs = counter('fleetbook_sync_runs_total', 'Runs that ended, by source and outcome', [
+    'source',
+    'outcome',
+  ]);
+  const runSeconds = histogram(
+    'fleetbook_sync_duration_seconds',
+    'Time of a run from its start to its commit',
+    [0.1, 0.5, 1, 5, 15, 60, 300, 900],
+    ['source'],
+  );
+  const documents = counter('fleetbook_published_documents_total', 'Documents written to the cache');
+  const rounds = histogram(
+    'fleetbook_publish_duration_seconds',
+    'Time of a round of publishing, by outcome; its count is the number of rounds',
+    [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
+    ['outcome'],
+  );
   const readFacts = async () => {
     const [sources, reasons] = await Promise.all([sourceStatus(sql), reasonCounts(sql)]);
     const byId = new Map(reasons.map((each) => [each.id, each]));
@@ -84,8 +84,96 @@ export function workerMetrics(sql: Sql, configured: readonly string[]): WorkerMe
   };
 }
 
+/** Of the process that starts others to serve. @param ready how many of them are */
+export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetrics {
+  const registry = processRegistry('api-primary');
+  const { counter, gauge } = seriesOf(registry);
+  gauge('fleetbook_serve_processes', 'Processes that are to serve the API').set(wanted);
+  const running = gauge('fleetbook_serve_processes_ready', 'Processes that serve the API now', {
+    collect: () => running.set(ready()),
+  });
+  const replacements = counter(
+    'fleetbook_serve_processes_replaced_total',
+    'Processes that ended while they served, and were replaced',
+  );
+  return { registry, replaced: () => replacements.inc() };
+}
+
+/** What the worker's comparer finds of the cache. */
+export function cacheComparison(registry: Registry) {
+  const { counter, gauge, histogram } = seriesOf(registry);
+  const documents = counter(
+    'fleetbook_cache_compared_documents_total',
+    'Documents of the cache that were compared with PostgreSQL, by what was found; ahead, behind, damaged, different and missing are mismatches',
+    ['verdict'],
+  );
+  const lags = histogram(
+    'fleetbook_cache_lag_seconds',
+    'For how long documents of the cache were seen to lack a version that PostgreSQL had',
+    LAGS,
+  );
+  // Every worker compares the same two: what they tell must not be added up.
+  const stalest = gauge(
+    'fleetbook_cache_stalest_seconds',
+    'For how long the cache has lacked what it lacks now, the longest; 0 where it lacks nothing known',
+    { aggregator: 'max' },
+  );
+  const last = gauge(
+    'fleetbook_cache_compared_timestamp_seconds',
+    'When the cache was last compared with PostgreSQL, seconds since 1970',
+    { aggregator: 'max' },
+  );
+  return {
+    compared: (verdict: string) => documents.inc({ verdict }),
+    caughtUp: (seconds: number) => lags.observe(seconds),
+    round(at: number, stalestSeconds: number) {
+      last.set(at);
+      stalest.set(stalestSeconds);
+    },
+  };
+}
+
+/** What a reader finds of its own memory. */
+function memoryComparison(registry: Registry) {
+  const { counter, gauge } = seriesOf(registry);
+  const documents = counter(
+    'fleetbook_memory_compared_documents_total',
+    'Documents in memory whose version was compared with the cache, by what was found; behind is a mismatch',
+    ['verdict'],
+  );
+  const last = gauge(
+    'fleetbook_memory_compared_timestamp_seconds',
+    'When memory was last compared with the cache, seconds since 1970; of several processes the one that is behind',
+    { aggregator: 'min' },
+  );
+  return {
+    compared: (verdict: string) => documents.inc({ verdict }),
+    round: (at: number) => last.set(at),
+  };
+}
+
+/** Makes the series of a registry. */
+function seriesOf(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <L extends string = never>(name: string, help: string, labelNames: L[] = []) =>
+      new Counter({ name, help, labelNames, registers }),
+    histogram: <L extends string = never>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: L[] = [],
+    ) => new Histogram({ name, help, buckets, labelNames, registers }),
+    gauge: (
+      name: string,
+      help: string,
+      more: { readonly aggregator?: 'min' | 'max'; readonly collect?: () => void } = {},
+    ) => new Gauge({ name, help, registers, ...more }),
+  };
+}
+
 /** Every series says what kind of process it is of, so that those of several can be shown on one page. */
-function processRegistry(process: 'api' | 'worker'): Registry {
+function processRegistry(process: 'api' | 'api-primary' | 'worker'): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ process });
   collectDefaultMetrics({ register: registry });

@@ -4,7 +4,7 @@
  */
 
 /** What the API tells of a request. `route` is a pattern, never a path: no caller may make a series of his own. */
-export interface RequestFacts {
+export interface RequestOutcome {
   readonly route: string;
   readonly method: string;
   readonly status: number;
@@ -56,7 +56,7 @@ export class RequestCounts {
   /** Tier → answers. */
   readonly tiers = new Map<string, number>();
 
-  readonly add = ({ route, method, status, seconds, tier }: RequestFacts): void => {
+  readonly add = ({ route, method, status, seconds, tier }: RequestOutcome): void => {
     let counts = this.routes.get(route);
     if (!counts) {
       counts = new RouteCounts();

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { SourceReasons } from '../db/queries/excluded.ts';
-import type { RegionStatus, SourceStatus } from '../db/queries/status.ts';
+import type { SourceReasons } from '../db/reads/excluded.ts';
+import type { RegionStatus, SourceStatus } from '../db/reads/status.ts';
 
 export interface SourceFacts
   extends Pick<

@@ -1,23 +1,34 @@
-/** The child's side of processes.ts: what a process that `fleetbook up` started says to it, and how it learns of its end. */
+/** IPC messages between a process that starts others (supervisor.ts) and those it starts. */
 
-/** For whoever started it, e.g. the port that it listens on. No secrets. */
+/** For the process that started this one, e.g. the port that it listens on. No secrets. */
 export type ReadyDetails = Readonly<Record<string, string | number>>;
 
-interface ReadyMessage {
-  readonly fleetbook: 'ready';
-  readonly details: ReadyDetails;
+/** What a process can be asked for. */
+export type Asked = 'metrics';
+
+type Message =
+  | { readonly fleetbook: 'ready'; readonly details: ReadyDetails }
+  | { readonly fleetbook: 'failure'; readonly why: string }
+  | { readonly fleetbook: 'question'; readonly id: number; readonly about: Asked }
+  | { readonly fleetbook: 'answer'; readonly id: number; readonly answer: unknown };
+
+/** Undefined for a message of somebody else, e.g. node:cluster's own. Both ends are of one release. */
+export function messageOf(sent: unknown): Message | undefined {
+  return typeof sent === 'object' && sent !== null && 'fleetbook' in sent ? (sent as Message) : undefined;
+}
+
+/** Resolves when it is sent, or when there is nobody to send it to. */
+function send(message: Message): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    // A parent that ends at this moment is the business of `whenParentIsGone`.
+    else process.send(message, undefined, undefined, () => resolve());
+  });
 }
 
 /** Tells the process that started this one that it does its work now. Does nothing when started by hand. */
 export function reportReady(details: ReadyDetails = {}): void {
-  const message: ReadyMessage = { fleetbook: 'ready', details };
-  // A parent that goes away in this very moment is whenParentIsGone's business.
-  process.send?.(message, undefined, undefined, () => {});
-}
-
-interface FailureMessage {
-  readonly fleetbook: 'failure';
-  readonly why: string;
+  void send({ fleetbook: 'ready', details });
 }
 
 /**
@@ -25,11 +36,7 @@ interface FailureMessage {
  * that it is said once however many were started. `why` names the setting and what would do. Resolves when it is sent.
  */
 export function reportFailure(why: string): Promise<void> {
-  const message: FailureMessage = { fleetbook: 'failure', why };
-  return new Promise((resolve) => {
-    if (process.send === undefined || !process.connected) resolve();
-    else process.send(message, undefined, undefined, () => resolve());
-  });
+  return send({ fleetbook: 'failure', why });
 }
 
 /**
@@ -46,63 +53,13 @@ export function whenParentIsGone(stop: () => void): void {
   }
 }
 
-interface Question {
-  readonly fleetbook: 'question';
-  readonly id: number;
-  readonly about: string;
-}
-
-interface AnswerMessage {
-  readonly fleetbook: 'answer';
-  readonly id: number;
-  readonly answer: unknown;
-}
-
 /** Answers what the process that started this one asks about. Does nothing when started by hand. */
-export function answerParent(about: string, answer: () => Promise<unknown>): void {
-  process.on('message', (message) => {
-    if (!isQuestion(message) || message.about !== about) return;
-    void answer().then((found) => {
-      const reply: AnswerMessage = { fleetbook: 'answer', id: message.id, answer: found };
-      process.send?.(reply, undefined, undefined, () => {});
-    });
+export function answerParent(about: Asked, answer: () => Promise<unknown>): void {
+  process.on('message', (sent) => {
+    const message = messageOf(sent);
+    if (message?.fleetbook !== 'question' || message.about !== about) return;
+    void answer().then((found) => send({ fleetbook: 'answer', id: message.id, answer: found }));
   });
   // Listening to messages must not keep this process alive.
   process.channel?.unref();
-}
-
-function isQuestion(message: unknown): message is Question {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    'fleetbook' in message &&
-    message.fleetbook === 'question'
-  );
-}
-
-/** For the parent's side. */
-export function isAnswerMessage(message: unknown): message is AnswerMessage {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    'fleetbook' in message &&
-    message.fleetbook === 'answer'
-  );
-}
-
-/** For the parent's side. */
-export function isReadyMessage(message: unknown): message is ReadyMessage {
-  return (
-    typeof message === 'object' && message !== null && 'fleetbook' in message && message.fleetbook === 'ready'
-  );
-}
-
-/** For the parent's side. */
-export function isFailureMessage(message: unknown): message is FailureMessage {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    'fleetbook' in message &&
-    message.fleetbook === 'failure'
-  );
 }

@@ -2,13 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 import { onPath } from './on-path.ts';
-import { within } from './timeout.ts';
-
-/** How a process ended: one of the two is null. */
-export interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
+import type { Exit, Life } from './supervisor.ts';
+import { withTimeout } from './timeout.ts';
 
 /** A server of somebody else's making (Postgres, Redis) that runs as our child. */
 export interface ServerProcess {
@@ -79,7 +74,7 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
       return exit;
     },
     async lastLines() {
-      if (exit !== undefined) await within(500, outputEnded);
+      if (exit !== undefined) await withTimeout(500, outputEnded);
       return kept.trim();
     },
     signal(signal) {
@@ -89,7 +84,7 @@ export async function startServerProcess(wanted: ServerCommand): Promise<ServerP
       for (const { signal, ms } of steps) {
         if (exit !== undefined) return exit;
         child.kill(signal);
-        await within(ms, exited);
+        await withTimeout(ms, exited);
       }
       return exited;
     },
@@ -103,6 +98,53 @@ function started(child: ChildProcess, command: string): Promise<void> {
       reject(new Error(`cannot start ${command}: ${error.message}`, { cause: error })),
     );
   });
+}
+
+interface StartedServer extends AsyncDisposable {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+}
+
+/** One life of a server, for a supervisor. A start that fails says why, and disposing stops the server. */
+export function serverLife(start: () => Promise<StartedServer>): Life {
+  let pid: number | undefined;
+  let exit: Exit | undefined;
+  let failure: string | undefined;
+  const starting = start();
+  const run = async (): Promise<Exit> => {
+    try {
+      await using server = await starting;
+      ({ pid } = server);
+      exit = await server.exited;
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error);
+      exit ??= { code: 1, signal: null };
+    }
+    return exit;
+  };
+  const exited = run();
+  return {
+    get pid() {
+      return pid;
+    },
+    ready: starting.then(
+      () => ({}),
+      () => undefined,
+    ),
+    exited,
+    get exit() {
+      return exit;
+    },
+    get failure() {
+      return failure;
+    },
+    ask: async () => undefined,
+    async end() {
+      const server = await starting.catch(() => undefined);
+      await server?.[Symbol.asyncDispose]();
+      return exited;
+    },
+  };
 }
 
 /** util-linux's setpriv, where there is one; busybox's knows neither parent death signals nor securebits. */

@@ -1,9 +1,10 @@
-/** Waits for the promise, at most `ms` milliseconds. */
-export async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([promise, deadline]);
-  clearTimeout(timer);
+/** Waits for the promise, at most `ms` milliseconds. True when it was fulfilled by then. @throws what it rejects with in time */
+export async function withTimeout(ms: number, promise: PromiseLike<unknown>): Promise<boolean> {
+  const { promise: expired, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), ms);
+  try {
+    return await Promise.race([promise.then(() => true), expired]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,6 +1,6 @@
-/** What a source of clusters is told besides its address: whose its clusters are, and what they do not say themselves. */
+/** The configuration of a source of clusters besides its address: whose its clusters are, and values that they lack. */
 import { z } from 'zod';
-import { memoryUnit, nameOfPerson, pathSegment } from './cluster-document.ts';
+import { memoryUnit, nameOfPerson, pathSegment } from './cluster-fields.ts';
 import { amount, count, currencyCode, label, quantity } from './schema/fields.ts';
 
 const Shape = z.strictObject({
@@ -55,10 +55,10 @@ export const RULES = {
 export const ClusterRules = z.strictObject(RULES);
 export type ClusterRules = z.infer<typeof ClusterRules>;
 
-/** Those of a source that is told nothing. */
+/** The rules of a source without any. */
 export const NO_RULES: ClusterRules = ClusterRules.parse({});
 
-/** What is wrong with rules whose every field is right; undefined when nothing is. */
+/** A contradiction between fields that are each valid; undefined when there is none. */
 export function contradictionIn({
   organization,
   organizations,

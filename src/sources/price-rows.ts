@@ -6,9 +6,9 @@ import { isFramed, parseJson, readBytes } from './http/body.ts';
 import { nothingListed } from './http/listing.ts';
 import { SourceError, type SourceHttp, type StreamAnswer } from './source.ts';
 
-/** Of a list in JSON, which is held whole; a list in CSV is read as it comes. */
+/** Of a list in JSON, which is in memory as a whole; a list in CSV is read as it comes. */
 const MOST_JSON_BYTES = 64 * 1024 * 1024;
-/** Of one line of CSV; an opened quote that nothing closes would take all that follows into one. */
+/** Of one line of CSV: a quote that is never closed would make one line of the rest. */
 const LONGEST_LINE = 100_000;
 
 /** One row of a price list. */
@@ -25,8 +25,8 @@ export interface PriceRow {
 export const PRICE_LIST = { headers: { accept: 'text/csv, application/json' } } as const;
 
 /**
- * The rows of a price list: CSV as RFC 4180 has it, with a first line that names the columns, or a JSON array of
- * objects. Which of them it is shows in its first character.
+ * The rows of a price list: CSV (RFC 4180) whose first line names the columns, or a JSON array of objects. The first
+ * character tells which.
  *
  * @param columns names that the first line must have; others do not matter
  * @throws SourceError `invalid` for what is neither, lacks a column or lists nothing; `retry` for what was cut; as
@@ -36,7 +36,7 @@ export async function* priceRows(http: SourceHttp, columns: readonly string[]): 
   yield* priceRowsIn(await http.stream('', PRICE_LIST), columns);
 }
 
-/** As `priceRows`, of a list that has been asked for. */
+/** As `priceRows`, of an answer that is there already. */
 export async function* priceRowsIn(
   { body, headers, url }: StreamAnswer,
   columns: readonly string[],
@@ -46,7 +46,7 @@ export async function* priceRowsIn(
   const { first, whole } = await opened(body);
   if (first === '') throw new SourceError('retry', `${where} is empty, which is never taken for "all gone"`);
   let found = 0;
-  // HTML is for the reader of JSON to name.
+  // The JSON reader's message names HTML.
   const isJson = ['[', '{', '<'].includes(first);
   const rows = isJson ? jsonRows(whole, where) : csvRows(whole, where, columns, framed);
   for await (const row of rows) {
@@ -56,7 +56,7 @@ export async function* priceRowsIn(
   if (found === 0) throw nothingListed(where);
 }
 
-/** A body once more from its start, and the first character of its text. */
+/** The first character of a body's text, and the whole body with what was read of it. */
 async function opened(
   body: AsyncIterable<Uint8Array>,
 ): Promise<{ first: string; whole: AsyncIterable<Uint8Array> }> {
@@ -111,11 +111,11 @@ async function* csvRows(
   const records: AsyncIterable<{ info: Info; record: string[] }> = pipeline(
     decoded(body, where),
     parser,
-    // Whatever it fails with is what reading `records` fails with.
+    // The callback ignores a failure: reading `records` fails with it.
     () => {},
   );
   let header: string[] | undefined;
-  // The parser counts the two characters of a line's end as two lines where they stand inside quotes.
+  // Inside quotes the parser counts a CRLF as two lines.
   let twice = 0;
   try {
     for await (const { info, record } of records) {
@@ -166,7 +166,7 @@ function readHeader(record: readonly string[], columns: readonly string[], where
 
 function readRecord(record: readonly string[], header: readonly string[]): Omit<PriceRow, 'at'> {
   if (record.length !== header.length) {
-    // Which value belongs to which column cannot be told, not even the machine's name.
+    // No value can be assigned to a column, not even the machine's name.
     const counted = `has ${record.length} values where the first line names ${header.length} columns`;
     return { row: undefined, problem: `${counted}; quote a value that holds a comma` };
   }

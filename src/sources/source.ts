@@ -7,13 +7,13 @@ import type { CredentialProvider } from './credentials/provider.ts';
 import type { TokenIssuers } from './credentials/types.ts';
 
 /**
- * The few meanings a failure can have; the worker decides by them what to do next.
- * - `retry`: the upstream or the network is unwell (timeout, 5xx, cut answer, no such name, rate limit); try again, not
- *   before `retryAfter`.
- * - `invalid`: the upstream answered something that this adapter does not understand; it may be a page that says so, so
- *   it is tried again too, but seldom.
+ * What a failure means. The worker decides by it what to do next.
+ * - `retry`: the upstream or the network is unwell (timeout, 5xx, cut body, no such name, rate limit). The request is
+ *   repeated within the run, then the run, not before `retryAfterMs`.
+ * - `invalid`: the adapter does not understand the answer. It may be a page of maintenance: the run is repeated, seldom.
  * - `misconfigured`: an operator must change a setting (401, 403, untrusted certificate, missing rate).
- * - `gone`: the endpoint does not exist any more (404, 410). Never an empty catalogue; tried again as seldom.
+ * - `gone`: the endpoint does not exist any more (404, 410). It never means an empty catalogue. The run is repeated as
+ *   seldom as after `invalid`.
  */
 export type SourceFailureKind = 'retry' | 'invalid' | 'misconfigured' | 'gone';
 
@@ -23,10 +23,7 @@ export class SourceError extends Error {
   readonly kind: SourceFailureKind;
   /** Milliseconds that the upstream asked to be left alone (Retry-After). */
   readonly retryAfterMs: number | undefined;
-  /**
-   * It concerns whatever is asked for: the upstream limits whoever asks (429), or no credentials are to be had. No other
-   * region of it is to be asked either.
-   */
+  /** It concerns every request to the upstream (429, or no credentials), and so every region: none is asked any more. */
   readonly limitsAll: boolean;
 
   constructor(
@@ -56,13 +53,13 @@ export interface RejectedRow {
   readonly organization?: string;
   /** What is wrong: the field, its value's problem and what would do. */
   readonly reason: string;
-  /** It lacks what an operator has yet to say or to make: no sign of a broken feed, and no guard counts it as one. */
+  /** It waits for something that an operator has to configure or create. The guard does not count it as a broken row. */
   readonly waits?: true;
 }
 
 /**
- * A region of which nothing, or not all, could be read: its stored machines stay as they are, and so does its age. It
- * counts as one row that cannot be used. Of a region of which only single rows cannot be used each is rejected instead.
+ * A region that could not be read, or not whole. Its stored machines and its freshness stay as they are. It counts as one
+ * row that cannot be used. Where single rows of a region cannot be used, these are rejected instead.
  */
 export interface UnreadRegion {
   readonly kind: 'unread';
@@ -72,8 +69,8 @@ export interface UnreadRegion {
 }
 
 /**
- * How old the data is by the upstream's own word, RFC 3339: of the region, or where none is named of the source. Where
- * nothing is said it is as old as its reading.
+ * The freshness that the upstream itself states, RFC 3339, of one region or of the whole source. Without it, data is as
+ * fresh as its reading.
  */
 export interface DataTime {
   readonly kind: 'as-of';
@@ -81,91 +78,94 @@ export interface DataTime {
   readonly regionCode?: string;
 }
 
-/** A version of a document, as its upstream names it. */
-export interface DocumentVersion {
-  /** The address that was asked, without what its query says. */
+/** What an upstream calls the present state of a payload: its ETag, its Last-Modified, or both. */
+export interface Validator {
+  /** The address that was asked, its query only as a hash. */
   readonly url: string;
   readonly etag?: string;
   readonly lastModified?: string;
 }
 
-/** Which document the rows of a region come from, or those of the whole source where no region is named. */
-export type DocumentItem =
+/** Which payload the rows of a region come from, or those of the whole source where no region is named. */
+export type ValidatorItem =
   /**
-   * Its rows are those of this batch. Once they are stored it is asked for only when it has changed; so it is not
-   * yielded of a document that says another thing tomorrow.
+   * The payload's rows are in this batch. Once they are stored, the payload is read only when it has changed. Not to be
+   * yielded for a payload from which other rows follow at a later time.
    */
-  | { readonly kind: 'version'; readonly version: DocumentVersion; readonly regionCode?: string }
-  /** It is the one that the stored rows come from: they stand as they are, and count as seen. */
-  | { readonly kind: 'unmodified'; readonly version: DocumentVersion; readonly regionCode?: string };
+  | { readonly kind: 'validator'; readonly validator: Validator; readonly regionCode?: string }
+  /** The stored rows come from this payload. They stay as they are, and count as seen. */
+  | { readonly kind: 'unmodified'; readonly validator: Validator; readonly regionCode?: string };
 
 /** What an adapter yields, in any order. */
 export type CatalogueItem =
-  | DocumentItem
+  | ValidatorItem
   | { readonly kind: 'region'; readonly code: string; readonly name: string }
   | { readonly kind: 'offer'; readonly offer: Offer }
   | RejectedRow
   | UnreadRegion
   | DataTime
-  /** What the upstream said there is against what arrived; they must agree. */
+  /** The number of rows that the upstream advertised, and the number that arrived. They must agree. */
   | { readonly kind: 'total'; readonly of: string; readonly advertised: number; readonly fetched: number };
 
 export interface JsonAnswer<T> {
   readonly data: T;
   readonly headers: Headers;
-  /** Where it came from in the end; relative links in the answer are relative to it. */
+  /** The address after redirects: relative links in the answer are relative to it. */
   readonly url: URL;
   /** Absent where the upstream names none. */
-  readonly version?: DocumentVersion;
+  readonly validator?: Validator;
 }
 
-/** The answer to a conditional request for a document that is the stored one still. */
+/** The answer to a conditional request for a payload that has not changed. */
 export interface Unmodified {
-  readonly unmodified: DocumentVersion;
+  readonly unmodified: Validator;
   readonly headers: Headers;
 }
 
 export interface JsonRequest {
   readonly query?: Readonly<Record<string, string | number>>;
-  /** Besides those that every request has, or in their place; never credentials. */
+  /** Added to those of every request, or in their place; never credentials. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-/** What a source of reference rates says. */
-export type RatesReading = (ReferenceRates & { readonly version?: DocumentVersion }) | Unmodified;
+/** What was read of a source of reference rates. */
+export type RatesReading = (ReferenceRates & { readonly validator?: Validator }) | Unmodified;
 
 export interface StreamAnswer {
   /**
-   * The body, uncompressed, piece by piece; to be read once. It fails with SourceError `retry` when it breaks off or
-   * when nothing of it comes for as long as a whole answer may take. The end of a body that ends with its connection
-   * says nothing: whoever reads it must know whether it was whole.
+   * The body, uncompressed, in chunks; to be read once. It fails with SourceError `retry` when it breaks off, or when
+   * nothing of it comes for the time that a whole answer may take. A body that ends with its connection may have been
+   * cut without a failure: its reader must check that it is whole.
    */
   readonly body: AsyncIterable<Uint8Array>;
   readonly headers: Headers;
   readonly url: URL;
   /** Absent where the upstream names none. */
-  readonly version?: DocumentVersion;
+  readonly validator?: Validator;
 }
 
-/** The one way in which adapters read their upstream, see http.ts. It never repeats a request: the job queue does. */
+/**
+ * The one way in which adapters read their upstream, see http.ts. A request that fails with `retry` is repeated a few
+ * times, with pauses, before it fails for good (http/retries.ts); the job queue repeats whole runs.
+ */
 export interface SourceHttp {
   /** The source's URL. */
   readonly base: URL;
   /** Whether requests carry credentials. */
   readonly hasCredentials: boolean;
   /**
-   * GETs a document. `path` is joined to the source's base path (`''` is the base itself), or is an absolute URL of
+   * GETs a payload. `path` is joined to the source's base path (`''` is the base itself), or is an absolute URL of
    * the same origin, as `Link` headers have it.
    * @throws SourceError by the meanings that its kinds have; the signal's reason when that aborts
    */
   json<T>(path: string, schema: z.ZodType<T>, request?: JsonRequest): Promise<JsonAnswer<T>>;
   /**
-   * GETs a document that is too large to be held: its deadline runs anew with each piece that arrives.
+   * GETs a payload that is too large for memory. The deadline starts again with each chunk that arrives.
    * @throws SourceError as `json` does
    */
   stream(path: string, request?: JsonRequest): Promise<StreamAnswer>;
-  /** As `json`, but asks for the document only if it is no longer the version that the source's stored rows come from. */
+  /** As `json`, on the condition that the payload has changed since the source's rows were stored. */
   jsonIfModified<T>(
     path: string,
     schema: z.ZodType<T>,
@@ -174,8 +174,8 @@ export interface SourceHttp {
   /** As `stream`, on the same condition. */
   streamIfModified(path: string, request?: JsonRequest): Promise<StreamAnswer | Unmodified>;
   /**
-   * The same limits at another address of the same provider. Credentials only for an address that the provider itself
-   * names: the `same`, or the source's API `key`, and the same where it has none.
+   * Another address of the same provider, under the same limits. Credentials go only to an address that the adapter
+   * knows to be the provider's: the `same`, or the source's API `key` (the same where it has none).
    */
   at(url: string, credentials: 'same' | 'key' | 'none'): SourceHttp;
 }
@@ -189,11 +189,10 @@ export interface SourceContext {
 }
 
 /**
-/**
- * How a source wants its credentials; where they come from is the configuration's business. `x-auth-token` and
+ * How a source wants its credentials; the configuration says where they come from. `x-auth-token` and
  * `x-goog-api-key` are the bare token in the header of that name. With `basic-or-bearer` the form of the token decides:
  * `user:password` is sent as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
- * `optional-bearer` tells more to who has a token, and something to everybody.
+ * With `optional-bearer` the upstream answers without a token too, but tells less.
  */
 export type CredentialKind =
   | 'none'
@@ -205,36 +204,36 @@ export type CredentialKind =
   | 'x-goog-api-key'
   | 'aivenv1';
 
-/** What the configuration says of a source besides its address, by name; the values are text. */
+/** A source's options in the configuration besides its address, by name; their values are text. */
 export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;
 
 interface CatalogueReading {
   /** The file's name, and in upper case the prefix of its environment keys: `hetzner` → `HETZNER_URL`, `HETZNER_TOKEN`. */
   readonly id: string;
-  /** Paths below the source's URL; in braces stands what differs from request to request, or an option that is a URL. */
+  /** Paths below the source's URL. In braces: what differs from request to request, or an option that is a URL. */
   readonly endpoints: readonly string[];
   readonly credentials: CredentialKind;
   /** How the provider hands out tokens that live for a while. */
   readonly tokenIssuers?: TokenIssuers;
-  /** For what its sources may have an API key besides: how it is sent, and what for. */
+  /** Its sources may have an API key besides: how it is sent, and what for. */
   readonly apiKey?: { readonly credentials: CredentialKind; readonly describe: string };
   /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
-  /** What an operator has to know besides, as Markdown: it becomes part of docs/adapters.md. */
+  /** Further notes for operators, as Markdown: they become part of docs/adapters.md. */
   readonly notes?: string;
   /**
    * Reads the whole catalogue once.
-   * @throws SourceError when it cannot be read whole; rows that cannot be used are yielded as `rejected` instead, and
-   * regions that cannot be read, where others can, as `unread`.
+   * @throws SourceError when it cannot be read whole. Rows that cannot be used are yielded as `rejected` instead, and
+   * regions that cannot be read as `unread`, as long as another one can.
    */
   catalogue(context: SourceContext): AsyncIterable<CatalogueItem>;
 }
 
 /** A provider's machine catalogue: code that describes itself, so that registry, docs and conformance suite find it. */
 export interface CatalogueAdapter extends CatalogueReading {
-  /** What readers see. The id is stable for ever; ids from 1000 are given to providers that no adapter names. */
+  /** What readers see. The id never changes. Ids from 1000 belong to providers that no adapter names. */
   readonly provider: { readonly id: number; readonly name: string };
-  /** True where one reading is too much to be begun unasked: `--live` leaves it out. */
+  /** True where one reading takes too much to be part of `--live`. */
   readonly large?: boolean;
   /** The public address, used with `--live` when the adapter can be read without credentials. */
   readonly baseUrl: string;
@@ -244,7 +243,7 @@ export interface CatalogueAdapter extends CatalogueReading {
   readonly currency: string;
 }
 
-/** A form in which many providers' catalogues come: whose it is and where it lies, the source's configuration says. */
+/** Reads a form in which many providers' catalogues come. The source's configuration says which provider it is. */
 export interface GenericCatalogueAdapter extends CatalogueReading {
   readonly provider?: undefined;
   /** What a source of this kind must or may be told; each has a description. `provider` is the name that readers see. */
@@ -261,18 +260,25 @@ export interface GenericCatalogueAdapter extends CatalogueReading {
 /** What a file of `providers/` exports as `adapter`. */
 export type AnyCatalogueAdapter = CatalogueAdapter | GenericCatalogueAdapter;
 
-/** Of an adapter, as far as the source describes its clusters; of `complete`, see complete.ts, as they are stored. */
+/** What a cluster adapter yields, in any order; after cluster-defaults.ts, with clusters as they are stored. */
 export type ClusterItem<Cluster = DescribedCluster> =
   | { readonly kind: 'cluster'; readonly cluster: Cluster }
-  | DocumentItem
+  | ValidatorItem
   | DataTime
   | RejectedRow;
+
+/** Repeats single requests of a run, see http/retries.ts. */
+export interface Retries {
+  run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T>;
+}
 
 export interface ClusterContext extends SourceContext {
   /** Where the source is and its credentials, for an adapter whose client library makes its own requests. */
   readonly address: { readonly url: string; readonly credentials: CredentialProvider };
-  /** Ends the reading, with the signal's reason; `http` ends by it as well. */
+  /** Ends the reading, and requests of `http`, with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** How `http` repeats requests, for the same adapters. */
+  readonly retries?: Retries;
 }
 
 export interface WatchContext extends ClusterContext {
@@ -289,21 +295,21 @@ export interface ClusterAdapter {
   readonly credentials: CredentialKind;
   /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
-  /** What a source of this kind must or may be told besides what every source of clusters may be told. */
+  /** Options of its sources, besides those of every source of clusters. */
   readonly options?: SourceOptions;
   /** The public address, where there is one for everybody. */
   readonly baseUrl?: string;
   /** Whether the source's URL may be a path on this machine as well. */
   readonly readsFiles?: boolean;
-  /** What an operator has to know besides, as Markdown: it becomes part of docs/adapters.md. */
+  /** Further notes for operators, as Markdown: they become part of docs/adapters.md. */
   readonly notes?: string;
   /** Reads every cluster once. @throws SourceError when it cannot be read whole. */
   clusters(context: ClusterContext): AsyncIterable<ClusterItem>;
   /**
-   * Yields the whole of what there is: first as it is found, and again each time it has changed, as soon as the changes
-   * at hand are gathered. What is missing from it has been deleted. A lost connection is taken up again without a word
-   * where nothing can have been missed, else by reading everything anew; the end comes only from the signal.
-   * @throws SourceError as `clusters` does; whoever watches begins again after a pause
+   * Yields every cluster at once: first as they are found, then after each change, several changes at a time. A cluster
+   * that is missing has been deleted. A lost connection is taken up again; where a change may have been missed,
+   * everything is listed again. Ends only by the signal.
+   * @throws SourceError as `clusters` does; the caller watches again after a pause
    */
   watch?(context: WatchContext): AsyncIterable<readonly ClusterItem[]>;
 }

@@ -1,33 +1,34 @@
-/** In which currency prices are stored and published, and by which rates they get there. */
+/** The currency in which prices are stored and published, and the rates into it. */
 
-import type { SessionSql, Store } from '../db/connect.ts';
-import {
-  type CurrencyChange,
-  changeCurrency,
-  isPublishedCurrency,
-  storedCurrency,
-} from '../db/queries/currency.ts';
+import type { SessionDatabase, Store } from '../db/connect.ts';
+import { type CurrencyChange, changeCurrency, isPublishedCurrency } from '../db/queries/currency.ts';
 import { storedRates } from '../db/queries/rates.ts';
+import { storedCurrency } from '../db/reads/currency.ts';
 import { minutePricer } from '../domain/minute-price.ts';
 import type { ExchangeRates } from '../domain/price.ts';
 import { exchangeRates } from '../domain/rates.ts';
 import { SourceError } from '../sources/source.ts';
-import type { Pricing } from './stage.ts';
 
-/** What an operator has set. */
+/** The published currency, and the rates into it. */
+export interface Pricing {
+  readonly currency: string;
+  readonly rates: ExchangeRates;
+}
+
+/** Configured by the operator. */
 export interface CurrencySettings {
   readonly CATALOGUE_CURRENCY: string;
   /** Into that currency. */
   readonly CATALOGUE_RATES?: ExchangeRates | undefined;
 }
 
-/** The database says in which currency it publishes; the setting speaks for one that does not know yet. */
+/** The published currency is the database's own; the setting counts for a database that has none yet. */
 export async function currentPricing(store: Store, settings: CurrencySettings, now: Date): Promise<Pricing> {
   const currency = (await storedCurrency(store.sql)) ?? settings.CATALOGUE_CURRENCY;
   return { currency, rates: await ratesInto(currency, store, settings, now) };
 }
 
-/** Makes the setting's currency the one of all stored prices. */
+/** Converts all stored prices to the configured currency. */
 export async function adoptCurrency(
   store: Store,
   settings: CurrencySettings,
@@ -38,26 +39,26 @@ export async function adoptCurrency(
   const priceOf = minutePricer(currency, await ratesInto(currency, store, settings, now));
   // Ending the session is the rollback.
   await using session = store.session();
-  return await changeCurrency(session.sql, currency, priceOf);
+  return await changeCurrency(session.db, currency, priceOf);
 }
 
 /**
- * To be called in the transaction that stores prices, before any is written.
+ * Called in the transaction that stores prices, before any is written.
  * @throws SourceError when the currency was changed since the batch was priced
  */
-export async function checkCurrency(sql: SessionSql, { currency }: Pricing): Promise<void> {
-  if (await isPublishedCurrency(sql, currency)) return;
+export async function checkCurrency(db: SessionDatabase, { currency }: Pricing): Promise<void> {
+  if (await isPublishedCurrency(db, currency)) return;
   throw new SourceError('retry', 'the published currency was changed while the source was read');
 }
 
-/** The configured rates, and for every other currency the reference rates, as long as these are young enough. */
+/** The configured rates, and the reference rates for all other currencies while these are young enough. */
 async function ratesInto(
   currency: string,
   store: Store,
   settings: CurrencySettings,
   now: Date,
 ): Promise<ExchangeRates> {
-  const reference = await storedRates(store.sql);
+  const reference = await storedRates(store.db);
   const known = reference ? exchangeRates(reference, currency, now) : {};
   return currency === settings.CATALOGUE_CURRENCY ? { ...known, ...settings.CATALOGUE_RATES } : known;
 }

@@ -26,7 +26,7 @@ export interface GuardLimits {
 }
 
 /** Wide enough for a provider's ordinary day, narrow enough for the incidents that others have told of. */
-export const DEFAULT_LIMITS: GuardLimits = {
+export const DEFAULT_GUARD_LIMITS: GuardLimits = {
   removedShare: 0.2,
   addedShare: 1,
   repricedShare: 0.5,

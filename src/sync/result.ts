@@ -1,15 +1,15 @@
-import type { ReasonGroup, RejectedKey } from '../db/queries/rejected.ts';
 import { NO_COUNTS, type RunCounts } from '../db/queries/runs.ts';
+import type { ReasonGroup, RejectedKey } from '../domain/rejected.ts';
 import type { BrokenGuard } from './guard.ts';
 
-/** What became of a run. A held one has stored what was safe by itself, see docs/decisions. */
+/** How a run ended. A held one may have stored the part that was safe: docs/decisions/0025 and 0026. */
 export interface SyncResult {
   readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded';
   readonly counts: RunCounts;
   readonly broken: readonly BrokenGuard[];
   /** The rows that could not be used; at most one more than are kept, while `counts` has all of them. */
   readonly rejected: readonly RejectedKey[];
-  /** Why machines that readers saw until then are excluded now. */
+  /** Why machines that were published until now are excluded. */
   readonly withdrawn: readonly ReasonGroup[];
   /** How many regions the batch named. */
   readonly regions: number;

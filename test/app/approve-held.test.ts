@@ -1,25 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { approveHeld } from '../../src/app/run-source.ts';
-import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
-import { decide, pendingBatches, supersedeHeld } from '../../src/db/queries/held.ts';
+import { decide, supersedeHeld } from '../../src/db/queries/held.ts';
+import { pendingBatches } from '../../src/db/reads/held.ts';
 import { untilWaiting } from '../support/waiting.ts';
 import { cluster } from '../sync/cluster-rows.ts';
-import { OPERATOR, offers, openScene, region, type Scene } from '../sync/scene.ts';
+import { OPERATOR, offers, region } from '../sync/scene.ts';
+import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';
 
-const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
-
-let scene: Scene;
-let config: Config;
-let linode: SourceConfig;
+let scene: HeldScene;
 beforeAll(async () => {
-  scene = await openScene();
-  config = readConfig({
-    DATABASE_URL: scene.db.url,
-    REDIS_URL: 'redis://127.0.0.1:1',
-    LINODE_URL: 'http://127.0.0.1:1',
-    CLUSTERS_URL: 'http://127.0.0.1:1',
-  });
-  linode = config.sources.find(({ id }) => id === 'linode') ?? expect.unreachable('it is configured');
+  scene = await openHeldScene();
   return () => scene[Symbol.asyncDispose]();
 });
 beforeEach(() => scene.reset());
@@ -29,10 +18,9 @@ describe('an operator who approves a held batch', () => {
   async function heldBatch(): Promise<number> {
     await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
-    const [batch] = await pendingBatches(scene.store.sql);
-    return batch?.id ?? expect.unreachable('it is held');
+    return (await scene.onlyPending()).id;
   }
-  const approve = (batch: number) => approveHeld(config, scene.store, linode, batch, OPERATOR);
+  const approve = (batch: number) => scene.approve('linode', batch);
   const known = async () => (await scene.sql`select from machines where retired_at is null`).count;
   const statuses = async () =>
     (await scene.sql<{ status: string }[]>`select status from held_batches order by id`).map(
@@ -74,10 +62,10 @@ describe('an operator who approves a held batch', () => {
   });
 
   it('stamps a region that had not changed, as the held batch had found', async () => {
-    const version = { url: 'http://upstream/a', etag: '"1"' };
+    const validator = { url: 'http://upstream/a', etag: '"1"' };
     await scene.catalogue([region('a'), ...offers('a', 3), region('b'), ...offers('b', 10)], LINODE);
     await scene.catalogue(
-      [{ kind: 'unmodified', version, regionCode: 'a' }, region('b'), ...offers('b', 2)],
+      [{ kind: 'unmodified', validator, regionCode: 'a' }, region('b'), ...offers('b', 2)],
       LINODE,
     );
     const [batch] = await pendingBatches(scene.store.sql);
@@ -102,9 +90,8 @@ describe('an operator who approves a held batch', () => {
     const all = Array.from({ length: 10 }, (_, i) => cluster(`c${i}`));
     await scene.clusters(all, source);
     await scene.clusters(all.slice(0, 5), source);
-    const [batch] = await pendingBatches(scene.store.sql);
-    const plane = config.sources.find(({ kind }) => kind === 'clusters') ?? expect.unreachable();
-    expect(await approveHeld(config, scene.store, plane, batch?.id ?? 0, OPERATOR)).toMatchObject({
+    const { id } = await scene.onlyPending();
+    expect(await scene.approve('clusters', id)).toMatchObject({
       outcome: 'changed',
       counts: { retired: 5 },
     });
@@ -116,7 +103,7 @@ describe('an operator who approves a held batch', () => {
     await using sync = scene.store.session();
     await sync.sql`begin`;
     await sync.sql`select from sources where id = 'linode' for update`;
-    await supersedeHeld(sync.sql, 'linode');
+    await supersedeHeld(sync.db, 'linode');
     const approved = approve(batch);
     await untilWaiting(scene.sql, 1);
     await sync.sql`commit`;
@@ -128,7 +115,7 @@ describe('an operator who approves a held batch', () => {
     const batch = await heldBatch();
     await using other = scene.store.session();
     await other.sql`begin`;
-    expect(await decide(other.sql, batch, 'rejected', OPERATOR)).toBe(true);
+    expect(await decide(other.db, batch, 'rejected', OPERATOR)).toBe(true);
     const approved = approve(batch);
     await untilWaiting(scene.sql, 1);
     await other.sql`commit`;

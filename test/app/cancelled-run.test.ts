@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig, type SourceConfig } from '../../src/config/config.ts';
 import { adapter as kubernetes } from '../../src/sources/clusters/kubernetes.ts';
 import { BOTH } from '../sources/clusters/kubernetes-objects.ts';
@@ -19,17 +19,17 @@ it('a run that is cancelled lets go of an API server that is silent, and is reco
   const [plane] = config.sources;
   if (plane?.kind !== 'clusters') return expect.unreachable('it is configured');
   const source: SourceConfig = { ...plane, adapter: kubernetes };
-  await using tier = composeWriteTier(config, pino({ level: 'silent' }));
+  await using worker = composeWorker(config, pino({ level: 'silent' }));
 
   kube.misbehave({ verb: 'list', status: 0, silent: true });
   const job = new AbortController();
-  const run = tier.runSource(source, { signal: job.signal });
+  const run = worker.runSource(source, { signal: job.signal });
   const ended = expect(run).rejects.toBe('the worker stops');
   await until(() => kube.count('list') === 1);
   job.abort('the worker stops');
   await ended;
   await until(() => kube.connections === 0);
-  expect(await tier.store.sql`select outcome, error from sync_runs`).toEqual([
+  expect(await worker.store.sql`select outcome, error from sync_runs`).toEqual([
     { outcome: 'failed', error: 'cancelled: the worker stops' },
   ]);
 });

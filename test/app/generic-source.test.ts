@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { composeWriteTier, type WriteTier } from '../../src/app/worker.ts';
+import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { providerNamed } from '../../src/db/queries/providers.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -15,7 +15,7 @@ const closing = new AsyncDisposableStack();
 let folder: string;
 let env: Record<string, string>;
 let config: Config;
-let tier: WriteTier;
+let worker: Worker;
 
 beforeAll(async () => {
   folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-generic-'))).path;
@@ -35,7 +35,7 @@ beforeAll(async () => {
     FLEETBOOK_CONFIG: join(folder, 'sources.json'),
   };
   config = readConfig(env);
-  tier = closing.use(composeWriteTier(config, pino({ level: 'silent' })));
+  worker = closing.use(composeWorker(config, pino({ level: 'silent' })));
 });
 afterAll(() => closing.disposeAsync());
 
@@ -43,11 +43,11 @@ async function run(id: string, ...lines: string[]): Promise<unknown> {
   const source = config.sources.find((each) => each.id === id);
   if (!source) return expect.unreachable(`no source ${id}`);
   await writeFile(source.url, [HEADER, ...lines, ''].join('\n'));
-  const { outcome, counts } = await tier.runSource(source);
+  const { outcome, counts } = await worker.runSource(source);
   return { outcome, ...counts };
 }
 
-const providers = () => tier.store.sql`select id, name, listed from providers where id >= 1000 order by id`;
+const providers = () => worker.store.sql`select id, name, listed from providers where id >= 1000 order by id`;
 
 it('a provider that only the configuration names is made with its first run, and found again by every other', async () => {
   expect(await run('acme-dc1', 'dc1,Hall 1,m.small,2,4,GiB,0.06,hour,CHF')).toEqual({
@@ -73,7 +73,7 @@ it('two sources fill one provider, each its own regions, however they spell its 
     outcome: 'unchanged',
   });
   expect(await providers()).toEqual([{ id: 1000, name: 'Acme Cloud', listed: true }]);
-  const machines = await tier.store.sql`
+  const machines = await worker.store.sql`
     select r.code, r.name as region, m.name, m.price::text, m.source_id from machines m join regions r on r.id = m.region_id
     where r.provider_id = 1000 order by r.code`;
   // 0.06 CHF an hour at 1.2.
@@ -92,20 +92,20 @@ it('a row that cannot be used keeps the machine that it names, and its reason is
     ),
   ).toMatchObject({ outcome: 'changed', seen: 2, added: 1, rejected: 1, retired: 0 });
   expect(
-    await tier.store.sql`select row_key, reason from quarantined_rows where source_id = 'acme-dc1'`,
+    await worker.store.sql`select row_key, reason from quarantined_rows where source_id = 'acme-dc1'`,
   ).toEqual([{ row_key: 'm.small@dc1', reason: 'line 2: price must be a decimal amount; it is "gratis"' }]);
   expect(
-    await tier.store.sql`
+    await worker.store.sql`
       select m.price::text, m.missed_runs from machines m join regions r on r.id = m.region_id
       where r.code = 'dc1' and m.name = 'm.small'`,
   ).toEqual([{ price: '0.001200000000000000', missed_runs: 0 }]);
 });
 
 it('a new name is one provider, however many ask for it at once, and one that is there takes no id', async () => {
-  const asked = await Promise.all(Array.from({ length: 8 }, () => providerNamed(tier.store.sql, 'Umbra')));
+  const asked = await Promise.all(Array.from({ length: 8 }, () => providerNamed(worker.store.db, 'Umbra')));
   expect(new Set(asked.map(({ id }) => id)).size).toBe(1);
-  const [before] = await tier.store.sql`select last_value from providers_id_seq`;
-  expect(await providerNamed(tier.store.sql, 'UMBRA')).toEqual(asked[0]);
-  expect(await providerNamed(tier.store.sql, 'hetzner')).toEqual({ id: 5, name: 'Hetzner' });
-  expect(await tier.store.sql`select last_value from providers_id_seq`).toEqual([before]);
+  const [before] = await worker.store.sql`select last_value from providers_id_seq`;
+  expect(await providerNamed(worker.store.db, 'UMBRA')).toEqual(asked[0]);
+  expect(await providerNamed(worker.store.db, 'hetzner')).toEqual({ id: 5, name: 'Hetzner' });
+  expect(await worker.store.sql`select last_value from providers_id_seq`).toEqual([before]);
 });

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { composeReadTier } from '../../src/app/reader.ts';
-import { composeWriteTier, type WriteTier } from '../../src/app/worker.ts';
+import { composeReader } from '../../src/app/reader.ts';
+import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
@@ -12,6 +12,7 @@ import { buildApp } from '../../src/http/app.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { ZONES } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
+import { NO_RETRIES } from '../support/request-retries.ts';
 import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
@@ -48,7 +49,7 @@ async function scaleway(down: ReadonlySet<string>): Promise<{ url: string } & As
 
 const closing = new AsyncDisposableStack();
 const down = new Set(['nl-ams-2', 'pl-waw-1']);
-let tier: WriteTier;
+let worker: Worker;
 let app: FastifyInstance;
 let token: string;
 let sync: () => Promise<{ outcome: string; rejected: number }>;
@@ -63,8 +64,8 @@ beforeAll(async () => {
     SCALEWAY_URL: upstream.url,
     CATALOGUE_RATES: 'EUR:1.1',
   });
-  tier = closing.use(composeWriteTier(config, silent));
-  const reader = closing.use(composeReadTier(config, silent));
+  worker = closing.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
+  const reader = closing.use(composeReader(config, silent));
   app = buildApp({
     ...reader,
     readiness: () => reader.readiness(),
@@ -73,15 +74,15 @@ beforeAll(async () => {
     limits: { maxEventLoopDelayMs: 0 },
   });
   closing.defer(() => app.close());
-  const organization = await createOrganization(tier.store.db, 'acme', 'Acme');
-  ({ token } = await createToken(tier.store.db, {
+  const organization = await createOrganization(worker.store.db, 'acme', 'Acme');
+  ({ token } = await createToken(worker.store.db, {
     organizationId: organization?.id ?? expect.unreachable(),
     scopes: ['machines:read'],
   }));
   const source = config.sources.find(({ id }) => id === 'scaleway') ?? expect.unreachable();
   sync = async () => {
-    const { outcome, counts } = await tier.runSource(source);
-    await tier.publisher.publishDirty();
+    const { outcome, counts } = await worker.runSource(source);
+    await worker.publisher.publishDirty();
     return { outcome, rejected: counts.rejected };
   };
 });

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig, type SourceConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { ClusterRules } from '../../src/sources/cluster-rules.ts';
@@ -25,10 +25,10 @@ async function scene() {
     REDIS_URL: 'redis://127.0.0.1:1',
     CLUSTERS_URL: `${upstream.url}/clusters`,
   });
-  const tier = undo.use(composeWriteTier(config, pino({ level: 'silent' })));
-  for (const slug of ['acme', 'globex']) await createOrganization(tier.store.db, slug, slug);
+  const worker = undo.use(composeWorker(config, pino({ level: 'silent' })));
+  for (const slug of ['acme', 'globex']) await createOrganization(worker.store.db, slug, slug);
   // What is in no catalogue is looked at again at every run, whatever the feed says of its version.
-  await tier.store.sql`
+  await worker.store.sql`
     with provider as (insert into providers (name) values ('Acme Cloud') returning id),
       region as (insert into regions (provider_id, code, name) select id, 'dc1', 'Basel' from provider returning id)
     insert into machines (region_id, name, cpu, ram, ram_unit, price) select id, 'm', 4, 16, 'Binary', 1 from region`;
@@ -37,11 +37,11 @@ async function scene() {
   const opened = undo.move();
   return {
     upstream,
-    sql: tier.store.sql,
+    sql: worker.store.sql,
     /** A run of the feed under these rules. */
     run: (rules: z.input<typeof ClusterRules>) => {
       const ruled: SourceConfig = { ...source, rules: ClusterRules.parse(rules) };
-      return tier.runSource(ruled);
+      return worker.runSource(ruled);
     },
     /** The next request for the feed, by this ETag. */
     asked: (ifNoneMatch: string | null, answer: { rows: readonly object[]; etag: string } | 304) =>

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { statementTimeout } from '../../src/db/statement-timeout.ts';
@@ -22,17 +22,17 @@ it('a run whose statement takes too long is recorded with the statement, what it
   });
   const [source] = config.sources;
   if (!source) return expect.unreachable('it is configured');
-  await using tier = composeWriteTier(config, pino({ level: 'silent' }));
+  await using worker = composeWorker(config, pino({ level: 'silent' }));
   for (const slug of new Set(clusters.map(({ organization }) => organization)))
-    await createOrganization(tier.store.db, slug, slug);
+    await createOrganization(worker.store.db, slug, slug);
 
-  await using other = tier.store.session();
+  await using other = worker.store.session();
   await other.sql`begin`;
   await other.sql`select from organizations for update`;
   const told =
     /^PostgreSQL gave up a statement after 1 s \(select from organizations where .*…\); it waited for a row of organizations that another transaction holds\. .* WRITE_STATEMENT_TIMEOUT /;
-  await expect(tier.runSource(source)).rejects.toThrow(told);
-  expect(await tier.store.sql`select outcome, error from sync_runs`).toEqual([
+  await expect(worker.runSource(source)).rejects.toThrow(told);
+  expect(await worker.store.sql`select outcome, error from sync_runs`).toEqual([
     { outcome: 'failed', error: expect.stringMatching(told) },
   ]);
 });
@@ -40,8 +40,8 @@ it('a run whose statement takes too long is recorded with the statement, what it
 it('a statement that somebody cancels by hand has met no limit', async () => {
   await using database = await createDatabase();
   const config = readConfig({ DATABASE_URL: database.url, REDIS_URL: 'redis://127.0.0.1:1' });
-  await using tier = composeWriteTier(config, pino({ level: 'silent' }));
-  const { sql } = tier.store;
+  await using worker = composeWorker(config, pino({ level: 'silent' }));
+  const { sql } = worker.store;
   const failure = await sql`
     do $$ begin raise query_canceled using message = 'canceling statement due to user request'; end $$`.catch(
     (error: unknown) => error,

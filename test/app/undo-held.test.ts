@@ -1,43 +1,25 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { approveHeld, previewHeld, undoApproval } from '../../src/app/run-source.ts';
-import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
-import {
-  batchRecord,
-  batchRecords,
-  decide,
-  pendingBatches,
-  undoRejection,
-} from '../../src/db/queries/held.ts';
+import { previewHeld, undoApproval } from '../../src/app/run-source.ts';
+import { decide, undoRejection } from '../../src/db/queries/held.ts';
+import { batchRecord, batchRecords } from '../../src/db/reads/held.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';
-import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from '../sync/scene.ts';
+import { OPERATOR, offer, offers, region, rejected } from '../sync/scene.ts';
+import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';
 
-const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
 const PLANE = { source: 'clusters' };
 const BOB = { by: 'bob@desk', reason: 'a mistake' };
 
-let scene: Scene;
-let config: Config;
+let scene: HeldScene;
 beforeAll(async () => {
-  scene = await openScene();
-  config = readConfig({
-    DATABASE_URL: scene.db.url,
-    REDIS_URL: 'redis://127.0.0.1:1',
-    LINODE_URL: 'http://127.0.0.1:1',
-    CLUSTERS_URL: 'http://127.0.0.1:1',
-  });
+  scene = await openHeldScene();
   return () => scene[Symbol.asyncDispose]();
 });
 beforeEach(() => scene.reset());
 
-const source = (id: string): SourceConfig =>
-  config.sources.find((each) => each.id === id) ?? expect.unreachable(`${id} is configured`);
-const onlyPending = async () => {
-  const [batch, ...others] = await pendingBatches(scene.store.sql);
-  expect(others).toEqual([]);
-  return batch ?? expect.unreachable('nothing is held');
-};
-const approve = (id: string, batch: number) => approveHeld(config, scene.store, source(id), batch, OPERATOR);
-const undo = (id: string, batch: number) => undoApproval(config, scene.store, source(id), batch, BOB);
+const onlyPending = () => scene.onlyPending();
+const approve = (id: string, batch: number) => scene.approve(id, batch);
+const undo = (id: string, batch: number) =>
+  undoApproval(scene.config, scene.store, scene.configured(id), batch, BOB);
 
 describe('an approval that was a mistake', () => {
   const machines = () => scene.sql`
@@ -137,13 +119,13 @@ describe('an approval that was a mistake', () => {
 
 describe('a rejection', () => {
   it('is taken back until the next run: the same batch waits again', async () => {
-    const { sql } = scene.store;
+    const { db, sql } = scene.store;
     await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
     const held = await onlyPending();
-    expect(await decide(sql, held.id, 'rejected', OPERATOR)).toBe(true);
-    expect(await undoRejection(sql, held.id, BOB)).toBe(true);
-    expect(await undoRejection(sql, held.id, BOB)).toBe(false);
+    expect(await decide(db, held.id, 'rejected', OPERATOR)).toBe(true);
+    expect(await undoRejection(db, held.id, BOB)).toBe(true);
+    expect(await undoRejection(db, held.id, BOB)).toBe(false);
     expect(await onlyPending()).toMatchObject({ id: held.id, items: held.items, undoneBy: BOB.by });
     expect(await approve('linode', held.id)).toMatchObject({ counts: { retired: 5 } });
     expect(await batchRecords(sql, undefined)).toMatchObject([
@@ -152,13 +134,13 @@ describe('a rejection', () => {
   });
 
   it('stays when a run has come since', async () => {
-    const { sql } = scene.store;
+    const { db } = scene.store;
     await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
     const { id } = await onlyPending();
-    await decide(sql, id, 'rejected', OPERATOR);
+    await decide(db, id, 'rejected', OPERATOR);
     await scene.catalogue([region('a'), ...offers('a', 5)], LINODE);
-    expect(await undoRejection(sql, id, BOB)).toBe(false);
+    expect(await undoRejection(db, id, BOB)).toBe(false);
     expect((await onlyPending()).id).not.toBe(id);
   });
 });
@@ -174,7 +156,7 @@ describe('what a held batch would change', () => {
       LINODE,
     );
     const { id } = await onlyPending();
-    const preview = await previewHeld(config, scene.store, source('linode'), id, 2);
+    const preview = await previewHeld(scene.config, scene.store, scene.configured('linode'), id, 2);
     expect(preview).toMatchObject({
       kind: 'catalogue',
       totals: { gone: 9, price: 1 },
@@ -182,7 +164,7 @@ describe('what a held batch would change', () => {
       reasons: [{ code: 'invalid', count: 1 }],
     });
     expect(preview.rows.map(({ change }) => change)).toEqual(['gone', 'gone', 'price']);
-    const all = await previewHeld(config, scene.store, source('linode'), id, undefined);
+    const all = await previewHeld(scene.config, scene.store, scene.configured('linode'), id, undefined);
     expect(all.rows).toHaveLength(10);
   });
 
@@ -212,7 +194,7 @@ describe('what a held batch would change', () => {
     }));
     await scene.clusters([next, cluster('e'), cluster('a', { organization: 'other' }), ...bad], PLANE);
     const { id } = await onlyPending();
-    const preview = await previewHeld(config, scene.store, source('clusters'), id, 2);
+    const preview = await previewHeld(scene.config, scene.store, scene.configured('clusters'), id, 2);
     expect(preview).toMatchObject({
       kind: 'clusters',
       totals: { gone: 6, changed: 1, new: 1 },

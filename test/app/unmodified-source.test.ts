@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { approveHeld } from '../../src/app/run-source.ts';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { pendingBatches } from '../../src/db/queries/held.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { beginRun } from '../../src/db/queries/runs.ts';
+import { pendingBatches } from '../../src/db/reads/held.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 
@@ -24,14 +24,14 @@ async function scene() {
     EXCHANGE_RATES_URL: `${upstream.url}/rates.xml`,
     CATALOGUE_RATES: 'EUR:1.1',
   };
-  const tier = undo.use(composeWriteTier(readConfig(env), pino({ level: 'silent' })));
-  const { sql } = tier.store;
+  const worker = undo.use(composeWorker(readConfig(env), pino({ level: 'silent' })));
+  const { db, sql } = worker.store;
   const named = (id: string) => {
     const source = readConfig(env).sources.find((each) => each.id === id);
     return source ?? expect.unreachable(`no source ${id}`);
   };
   const run = async (id: string) => {
-    const over = composeWriteTier(readConfig(env), pino({ level: 'silent' }));
+    const over = composeWorker(readConfig(env), pino({ level: 'silent' }));
     await using _closing = over;
     const { outcome, counts } = await over.runSource(named(id));
     return { outcome, ...counts };
@@ -52,15 +52,16 @@ async function scene() {
   const opened = undo.move();
   return {
     env,
+    db,
     sql,
-    store: tier.store,
+    store: worker.store,
     run,
     answer,
     approve: async (id: string) => {
       const [batch] = await pendingBatches(sql);
       return approveHeld(
         readConfig(env),
-        tier.store,
+        worker.store,
         named(id),
         batch?.id ?? expect.unreachable('none held'),
         { by: 'ada@desk', reason: undefined },
@@ -180,7 +181,7 @@ describe('a list that is held', () => {
       const { arrived } = here.answer('/list.csv', '"1"', answered, released.promise);
       const late = here.run('price-list');
       await arrived;
-      await beginRun(here.sql, 'price-list', undefined);
+      await beginRun(here.db, 'price-list', undefined);
       released.resolve();
       expect(await late).toMatchObject({ outcome: 'superseded' });
       expect(await here.kept()).toEqual(['"1"']);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
-import { fleetbook } from './run.ts';
 
 describe('the commands', () => {
   const closing = new AsyncDisposableStack();

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { confirm } from '../../src/cli/confirm.ts';
-import { decider } from '../../src/cli/operator.ts';
+import { decider } from '../../src/cli/arguments.ts';
+import { confirm } from '../../src/cli/terminal.ts';
 import { readConfig } from '../../src/config/config.ts';
 
 const asked = (answer: string, isTTY: boolean) => {

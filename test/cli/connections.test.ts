@@ -2,18 +2,18 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
-import { composeReadTier } from '../../src/app/reader.ts';
+import { composeReader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openSqlStore } from '../../src/db/open.ts';
-import { postgresProblem } from '../../src/db/queries/server-problem.ts';
 import { redisReady } from '../../src/db/redis.ts';
-import { freePort } from '../../src/dev/free-port.ts';
+import { postgresProblem } from '../../src/db/server-problem.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { fleetbook } from './run.ts';
 
 const silent = pino({ level: 'silent' });
 const opened = new AsyncDisposableStack();
@@ -159,7 +159,7 @@ describe('a reader, which starts all the same', () => {
       },
     );
     const env = { DATABASE_URL: db.url, REDIS_URL: redis.url, [setting]: changed(db.url, wrongPassword) };
-    await using tier = composeReadTier(readConfig(env), logger);
+    await using tier = composeReader(readConfig(env), logger);
     await until(async () => !(await tier.readiness()).ready && told.test(logged));
     expect(logged).not.toContain(PASSWORD);
   });

@@ -1,10 +1,10 @@
 /** `--json` of the commands that change something: one value on standard output, and nothing else there. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fakeUpstream } from '../support/fake-upstream.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
-import { fleetbook } from './run.ts';
 
 const closing = new AsyncDisposableStack();
 let env: Record<string, string>;

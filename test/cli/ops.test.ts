@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, expect, it, vi } from 'vitest';
-import { Closing } from '../../src/app/disposer.ts';
+import { Disposer } from '../../src/app/disposer.ts';
 import { offerOps, ownMetrics } from '../../src/cli/ops.ts';
 import { readSettings } from '../../src/config/settings.ts';
 
@@ -27,9 +27,9 @@ it.each([
       },
     },
   );
-  await using closing = new Closing();
+  await using closing = new Disposer();
   const settings = readSettings({ ...env, OPS_PORT: '0' });
-  await offerOps({ settings }, ownMetrics(new Registry()), [], closing, logger);
+  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger);
   vi.restoreAllMocks();
   const { url } = JSON.parse(logged) as { url: string };
   const headers = { authorization: 'Bearer the-very-token' };

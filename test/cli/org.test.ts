@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { confirmSlug } from '../../src/cli/org.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
+import { openCommandScene } from '../support/command-scene.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
-import { fleetbook } from './run.ts';
-import { openCommandScene } from './scene.ts';
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 describe('org', { timeout: 90_000 }, () => {

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { priceList, scalewayProducts, ZONES } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
-import { fleetbook } from './run.ts';
 
 const UNREAD = ZONES.slice(3);
 

@@ -6,17 +6,18 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
-import { freePort } from '../../src/dev/free-port.ts';
 import { identify } from '../../src/dev/process-identity.ts';
 import { mergeMetrics } from '../../src/ops/collect.ts';
-import { keepProcesses } from '../../src/processes/processes.ts';
+import { startChild } from '../../src/processes/child-process.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { Supervisor } from '../../src/processes/supervisor.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
-import { fleetbook } from './run.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const OPS_TOKEN = 'of the operators';
@@ -227,7 +228,9 @@ describe('serve --processes', () => {
       expect(result).toEqual({
         code: 1,
         stdout: '',
-        stderr: `fleetbook: port ${port} is taken by another program; stop it, or choose another in PORT\n`,
+        stderr: expect.stringMatching(
+          `^fleetbook: port ${port} is taken by another program; stop it, or choose another, e\\.g\\. PORT=\\d+\n$`,
+        ),
       });
     } finally {
       taken.close();
@@ -259,7 +262,7 @@ describe('serve --processes', () => {
 });
 
 it('a parent, such as `up`, starts several processes by the setting and hears the metrics of all', async () => {
-  await using processes = keepProcesses({ log: pino({ level: 'silent' }) });
+  await using processes = new Supervisor({ log: pino({ level: 'silent' }) });
   const env = {
     PATH: process.env.PATH,
     ...settings,
@@ -267,7 +270,7 @@ it('a parent, such as `up`, starts several processes by the setting and hears th
     PORT: String(await freePort()),
     FLEETBOOK_OPS_BY_PARENT: '1',
   };
-  const { port } = await processes.start({ name: 'serve', script: CLI, args: ['serve'], env });
+  const { port } = await processes.start('serve', () => startChild({ script: CLI, args: ['serve'], env }));
   for (let i = 0; i < 4; i++) await request(`http://127.0.0.1:${port}/v1/providers`);
   const text = await mergeMetrics(await processes.askAll('metrics', 2000));
   expect(answered(text, '/v1/providers')).toBe(4);

@@ -2,12 +2,12 @@ import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { confirmRetirement } from '../../src/cli/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { hetzner } from '../support/provider-answers.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { fleetbook } from './run.ts';
 
 const NAMES = ['cx11', 'cx21', 'cx31'];
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;

@@ -1,13 +1,14 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeReadTier } from '../../src/app/reader.ts';
-import { readGrace, tokenTable } from '../../src/cli/token.ts';
+import { composeReader } from '../../src/app/reader.ts';
+import { readGrace } from '../../src/cli/token.ts';
+import { tokenTable } from '../../src/cli/token-list.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { isWellFormedToken } from '../../src/domain/token.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
+import { openCommandScene } from '../support/command-scene.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
-import { fleetbook } from './run.ts';
-import { openCommandScene } from './scene.ts';
 
 // Every command is a process of its own, and a busy machine starts them slowly.
 describe('token', { timeout: 90_000 }, () => {
@@ -178,7 +179,7 @@ describe('token', { timeout: 90_000 }, () => {
     const made = await json('create', '--org', 'acme');
     const before = await scene.sql`select version, published_version from tokens where id = ${made.id}`;
     {
-      await using tier = composeReadTier(readConfig(env), pino({ level: 'silent' }));
+      await using tier = composeReader(readConfig(env), pino({ level: 'silent' }));
       expect(await tier.tokens.verify(made.token)).toMatchObject({ tokenId: made.id });
     }
     const listed = (await json('list', '--org', 'acme')).at(-1);

@@ -1,12 +1,12 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { identify } from '../../src/dev/process-identity.ts';
+import { fleetbook } from '../support/fleetbook.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
+import { readmeExamples, readmeTag } from '../support/readme.ts';
 import { hasRecorded, replayRecorded } from '../support/recorded.ts';
 import { until } from '../support/until.ts';
-import { readmeExamples, readmeTag } from './readme.ts';
-import { fleetbook } from './run.ts';
-import { startUp, temporaryHome, type Up } from './up.ts';
+import { startUp, temporaryHome, type Up } from '../support/up.ts';
 
 interface Provider {
   id: number;
@@ -107,7 +107,9 @@ describe('fleetbook up', () => {
         },
       );
       await until(() =>
-        /"msg":"Redis ended; it is started again"\}\n[\s\S]*"msg":"Redis runs again"\}\n/.test(up.output()),
+        /"msg":"Redis was ended by SIGKILL; it is started again"\}\n[\s\S]*"msg":"Redis runs again"\}\n/.test(
+          up.output(),
+        ),
       );
       for (const [path, expected] of before) expect(await answer(path), path).toBe(expected);
 

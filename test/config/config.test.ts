@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
-import { DEFAULT_LIMITS } from '../../src/sync/guard.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetbook-config-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -79,8 +79,8 @@ describe('the configuration', () => {
     });
     const { sources } = readConfig({ FLEETBOOK_CONFIG: path, MINE: 'secret' });
     expect(sources).toMatchObject([
-      { id: 'one', kind: 'catalogue', limits: { ...DEFAULT_LIMITS, removedShare: 0.5 } },
-      { id: 'two', schedule: '5 4 * * *', limits: DEFAULT_LIMITS },
+      { id: 'one', kind: 'catalogue', limits: { ...DEFAULT_GUARD_LIMITS, removedShare: 0.5 } },
+      { id: 'two', schedule: '5 4 * * *', limits: DEFAULT_GUARD_LIMITS },
       { id: 'platform', kind: 'clusters', url: 'https://platform.example/clusters.json' },
     ]);
     expect(await Promise.all(sources.map(({ credentials }) => credentials.token()))).toEqual([

@@ -1,24 +1,11 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import { type CatalogueCase, fixture } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 const FILE = '/offers/v1.0/aws/AmazonEC2/{version}/{region}/index.json';
 const OHIO = 'us-east-2';
 const LOS_ANGELES = 'us-west-2-lax-1';
 
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  excluded?: ExclusionReason,
-): Offer {
-  const price = { amount, per: 'hour', currency: 'USD' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
-  return excluded === undefined ? found : { ...found, excluded };
-}
+const offer = offersIn('USD');
 
 /** Products and terms are maps by SKU, and so are a SKU's terms and a term's prices. */
 const maps = [

@@ -1,6 +1,4 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import { type CatalogueCase, fixture } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const PRICES = '/api/retail/prices';
 const SKUS = '/subscriptions/{subscription}/providers/Microsoft.Compute/skus';
@@ -9,18 +7,7 @@ const VIRGINIA = 'eastus';
 const NETHERLANDS = 'westeurope';
 const IRELAND = 'northeurope';
 
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  excluded?: ExclusionReason,
-): Offer {
-  const price = { amount, per: 'hour', currency: 'USD' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
-  return excluded === undefined ? found : { ...found, excluded };
-}
+const offer = offersIn('USD');
 
 const prices = { path: PRICES, list: 'Items' };
 const filter = { $filter: "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'" };

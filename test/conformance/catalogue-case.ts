@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
+import type { BillingPeriod } from '../../src/domain/price.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -44,6 +46,28 @@ export interface CatalogueCase {
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];
   readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
+}
+
+interface OfferRest {
+  readonly excluded?: ExclusionReason;
+  /** `hour` unless given. */
+  readonly per?: BillingPeriod;
+}
+
+/** Makes the offers of a case: of a machine in a region, with its price and, where there is one, why it is excluded. */
+export function offersIn(currency: string, ramUnit: Offer['ramUnit'] = 'Binary') {
+  return (
+    name: string,
+    regionCode: string,
+    cpu: number,
+    ram: number,
+    amount: string,
+    rest: OfferRest | ExclusionReason = {},
+  ): Offer => {
+    const { excluded, per = 'hour' } = typeof rest === 'string' ? { excluded: rest } : rest;
+    const offer: Offer = { regionCode, name, cpu, ram, ramUnit, price: { amount, per, currency } };
+    return excluded === undefined ? offer : { ...offer, excluded };
+  };
 }
 
 /** JSON pointer to the rows of a page. */

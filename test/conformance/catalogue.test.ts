@@ -20,7 +20,7 @@ import {
   type Json,
   listPointer,
 } from './catalogue-case.ts';
-import { CREDENTIALS, failure, TOKEN } from './failing.ts';
+import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';
 import { changed, everyObject, reversed, without, withoutFirst } from './json-changes.ts';
 
 interface Catalogue {
@@ -38,8 +38,11 @@ async function read(
   { pages, now, basePath = '', options }: CatalogueCase,
   otherwise: (page: FixturePage) => FakeAnswer | undefined = () => undefined,
   all: 'all' | 'any' = 'any',
+  failsOnce?: { readonly page: FixturePage; readonly answer: FakeAnswer },
 ): Promise<Catalogue> {
   await using upstream = await fakeUpstream();
+  if (failsOnce)
+    upstream.expect({ path: failsOnce.page.path, query: failsOnce.page.query }, failsOnce.answer);
   for (const page of pages) {
     const call = {
       path: page.path,
@@ -56,6 +59,7 @@ async function read(
     token: TOKEN,
     deadlineMs: 5_000,
     maxBytes: 1_000_000,
+    ...(failsOnce && { retries: retriesOfARun() }),
   });
   const items: CatalogueItem[] = [];
   const context = { http, now: () => now, options: options?.(upstream.url) };
@@ -263,6 +267,12 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it.for(pages)('leaves its source alone for as long as %s asks', async ([, page]) => {
     const limited = instead(page, { status: 429, headers: { 'retry-after': '7' } });
     expect(await failure(read(adapter, own, limited), 'retry')).toMatchObject({ retryAfterMs: 7_000 });
+  });
+
+  it.for(pages)('reads all the same when %s fails once, asking for no other page again', async ([, page]) => {
+    const before = await read(adapter, own);
+    for (const answer of PASSING)
+      expect(await read(adapter, own, undefined, 'all', { page, answer })).toEqual(before);
   });
 
   it.for(common)('fails with retry when %s fails', async ([, page]) => {

@@ -9,41 +9,53 @@ import { descriptionOf, environmentKey, readOptions } from '../../src/sources/sc
 import {
   type ClusterAdapter,
   type ClusterItem,
-  type DocumentItem,
   type RejectedRow,
   SourceError,
+  type ValidatorItem,
 } from '../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
 import { type ClusterCase, type ClusterPage, clusterCaseOf } from './cluster-case.ts';
-import { CREDENTIALS, failure, TOKEN } from './failing.ts';
+import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';
 import { changed, everyObject, reversed, without } from './json-changes.ts';
 
 interface Reading {
   readonly clusters: readonly DescribedCluster[];
   readonly rejected: readonly RejectedRow[];
-  readonly documents: readonly DocumentItem[];
+  readonly documents: readonly ValidatorItem[];
 }
 
 interface Circumstances {
   readonly otherwise?: (page: ClusterPage) => FakeAnswer | undefined;
   /** Each page must be asked for exactly once. */
   readonly whole?: boolean;
-  /** The version of each page that is stored already. */
+  /** The validator of each page that is stored already. */
   readonly stored?: string;
-  /** What each request must say of that version. */
+  /** What each request must say of that validator. */
   readonly ifNoneMatch?: string | null;
   readonly deadlineMs?: number;
   /** Of the run that reads. */
   readonly signal?: AbortSignal;
+  /** A page that is answered otherwise once. */
+  readonly failsOnce?: { readonly page: ClusterPage; readonly answer: FakeAnswer };
 }
 
 /** Reads the case's pages, some of them answered otherwise. */
 async function read(
   adapter: ClusterAdapter,
   { pages, afterRefusal = [], basePath = '', options }: ClusterCase,
-  { otherwise, whole = false, stored, ifNoneMatch = null, deadlineMs = 5_000, signal }: Circumstances = {},
+  {
+    otherwise,
+    whole = false,
+    stored,
+    ifNoneMatch = null,
+    deadlineMs = 5_000,
+    signal,
+    failsOnce,
+  }: Circumstances = {},
 ): Promise<Reading> {
   await using upstream = await fakeUpstream();
+  if (failsOnce)
+    upstream.expect({ path: failsOnce.page.path, query: failsOnce.page.query }, failsOnce.answer);
   for (const page of pages) {
     const headers = { ...CREDENTIALS[adapter.credentials], 'if-none-match': ifNoneMatch };
     const call = { path: page.path, query: page.query, headers, times: whole ? 1 : ('any' as const) };
@@ -53,26 +65,26 @@ async function read(
   for (const { path, json } of whole ? [] : afterRefusal) upstream.expect({ path, times: 'any' }, { json });
   const url = upstream.url + basePath;
   const urls = stored === undefined ? [] : pages.map(({ path }) => upstream.url + path);
-  const ending = signal === undefined ? {} : { signal };
+  const run = { ...(signal && { signal }), ...(failsOnce && { retries: retriesOfARun() }) };
   const http = openSourceHttp({
     baseUrl: url,
     credentials: adapter.credentials,
     token: TOKEN,
-    versions: new Map(urls.map((each) => [each, { url: each, etag: stored ?? '' }])),
+    validators: new Map(urls.map((each) => [each, { url: each, etag: stored ?? '' }])),
     deadlineMs,
     maxBytes: 1_000_000,
-    ...ending,
+    ...run,
   });
   const now = () => new Date('2026-03-01T00:00:00Z');
   const address = { url, credentials: fixedCredentials(TOKEN) };
-  const context = { http, now, options, address, ...ending };
+  const context = { http, now, options, address, ...run };
   const items: ClusterItem[] = await Array.fromAsync(adapter.clusters(context));
   return {
     clusters: items
       .flatMap((item) => (item.kind === 'cluster' ? [item.cluster] : []))
       .toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     rejected: items.filter((item) => item.kind === 'rejected'),
-    documents: items.filter((item) => item.kind === 'version' || item.kind === 'unmodified'),
+    documents: items.filter((item) => item.kind === 'validator' || item.kind === 'unmodified'),
   };
 }
 
@@ -214,6 +226,12 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
     expect(await failure(limited, 'retry')).toMatchObject({ retryAfterMs: 7_000 });
   });
 
+  it.for(pages)('reads all the same when %s fails once, asking for no other page again', async ([, page]) => {
+    const before = await read(adapter, own);
+    for (const answer of PASSING)
+      expect(await read(adapter, own, { whole: true, failsOnce: { page, answer } })).toEqual(before);
+  });
+
   it.for(pages)('fails with retry when %s fails, breaks off or does not come', async ([, page]) => {
     const cutAfter = Math.floor(JSON.stringify(page.json).length / 2);
     for (const status of [500, 502, 503, 504]) await failure(reading(page, { status }), 'retry');
@@ -255,13 +273,13 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       const etag = '"1"';
       const changing = ({ json }: ClusterPage) => ({ json, headers: { etag } });
       const first = await read(adapter, own, { otherwise: changing });
-      expect(first.documents).toEqual([{ kind: 'version', version: { url: expect.any(String), etag } }]);
+      expect(first.documents).toEqual([{ kind: 'validator', validator: { url: expect.any(String), etag } }]);
       const otherwise = () => ({ status: 304 });
       const again = await read(adapter, own, { otherwise, whole: true, stored: etag, ifNoneMatch: etag });
       expect(again).toMatchObject({ clusters: [], rejected: [], documents: [{ kind: 'unmodified' }] });
     });
   } else {
-    it('asks for every page whatever versions are stored', async () => {
+    it('asks for every page whatever validators are stored', async () => {
       const otherwise = ({ json }: ClusterPage) => ({ json, headers: { etag: '"1"' } });
       const again = await read(adapter, own, { otherwise, whole: true, stored: '"1"' });
       expect(again).toEqual(await read(adapter, own));

@@ -1,5 +1,8 @@
 import { expect } from 'vitest';
+import { REQUEST_RETRIES, RequestRetries } from '../../src/sources/http/retries.ts';
 import { type CredentialKind, SourceError, type SourceFailureKind } from '../../src/sources/source.ts';
+import { fakeClock } from '../support/fake-clock.ts';
+import type { FakeAnswer } from '../support/fake-upstream.ts';
 
 /** The token of every source; no failure may repeat it. */
 export const TOKEN = 'conformance:token';
@@ -15,6 +18,18 @@ export const CREDENTIALS: Record<CredentialKind, Record<string, string | null>> 
   aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
   'x-goog-api-key': { authorization: null, 'x-goog-api-key': TOKEN },
 };
+
+/** Answers of an upstream that is unwell for a moment: no byte of a body comes. */
+export const PASSING: readonly FakeAnswer[] = [
+  { status: 503 },
+  { status: 429, headers: { 'retry-after': '7' } },
+  { json: [], cutAfter: 0 },
+];
+
+/** As a run has them, without its pauses. */
+export function retriesOfARun(): RequestRetries {
+  return new RequestRetries(REQUEST_RETRIES, undefined, fakeClock());
+}
 
 /** The failure of a reading that must fail with this meaning. */
 export async function failure(reading: Promise<unknown>, kind: SourceFailureKind): Promise<SourceError> {

@@ -1,24 +1,11 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import { type CatalogueCase, fixture } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const TYPES = '/compute/v1/projects/{project}/aggregated/machineTypes';
 const SKUS = '/v1/services/6F81-5844-456A/skus';
 const IOWA = 'us-central1';
 const FRANKFURT = 'europe-west3';
 
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  excluded?: ExclusionReason,
-): Offer {
-  const price = { amount, per: 'hour', currency: 'USD' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
-  return excluded === undefined ? found : { ...found, excluded };
-}
+const offer = offersIn('USD');
 
 const types = {
   path: '/compute/v1/projects/fleet/aggregated/machineTypes',

@@ -1,21 +1,8 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import { type CatalogueCase, fixture, type Json } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, type Json, offersIn } from './catalogue-case.ts';
 
 const query = (page: number) => ({ page: String(page), per_page: '50' });
 
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  excluded?: ExclusionReason,
-): Offer {
-  const price = { amount, per: 'hour', currency: 'EUR' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Decimal', price } as const;
-  return excluded === undefined ? found : { ...found, excluded };
-}
+const offer = offersIn('EUR', 'Decimal');
 
 function empty(list: string): Json {
   return { [list]: [], meta: { pagination: { page: 1, next_page: null, total_entries: 0 } } };

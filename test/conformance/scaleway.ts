@@ -1,7 +1,4 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import type { BillingPeriod } from '../../src/domain/price.ts';
-import { type CatalogueCase, type FixturePage, fixture } from './catalogue-case.ts';
+import { type CatalogueCase, type FixturePage, fixture, offersIn } from './catalogue-case.ts';
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
@@ -18,23 +15,7 @@ const OTHER_ZONES = [
   'pl-waw-3',
 ];
 
-interface Rest {
-  excluded?: ExclusionReason;
-  per?: BillingPeriod;
-}
-
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  rest: Rest = {},
-): Offer {
-  const price = { amount, per: rest.per ?? 'hour', currency: 'EUR' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
-  return rest.excluded === undefined ? found : { ...found, excluded: rest.excluded };
-}
+const offer = offersIn('EUR');
 
 function page(
   zone: string,

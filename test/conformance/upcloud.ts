@@ -1,19 +1,6 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import { type CatalogueCase, fixture } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  excluded?: ExclusionReason,
-): Offer {
-  const price = { amount, per: 'hour', currency: 'EUR' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
-  return excluded === undefined ? found : { ...found, excluded };
-}
+const offer = offersIn('EUR');
 
 export const catalogueCase: CatalogueCase = {
   now: new Date('2026-03-01T00:00:00Z'),

@@ -1,25 +1,6 @@
-import type { ExclusionReason } from '../../src/domain/exclusion.ts';
-import type { Offer } from '../../src/domain/machine.ts';
-import type { BillingPeriod } from '../../src/domain/price.ts';
-import { type CatalogueCase, fixture } from './catalogue-case.ts';
+import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
-interface Rest {
-  excluded?: ExclusionReason;
-  per?: BillingPeriod;
-}
-
-function offer(
-  name: string,
-  regionCode: string,
-  cpu: number,
-  ram: number,
-  amount: string,
-  rest: Rest = {},
-): Offer {
-  const price = { amount, per: rest.per ?? 'hour', currency: 'USD' } as const;
-  const found = { regionCode, name, cpu, ram, ramUnit: 'Binary', price } as const;
-  return rest.excluded === undefined ? found : { ...found, excluded: rest.excluded };
-}
+const offer = offersIn('USD');
 
 const unavailable = { excluded: 'unavailable' } as const;
 const accelerated = { excluded: 'accelerated' } as const;

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { composeReadTier } from '../../src/app/reader.ts';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeReader } from '../../src/app/reader.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
@@ -42,7 +42,7 @@ describe(
 
     /** Every region's list of machines, with the tier that answered. */
     async function readAll() {
-      await using reader = composeReadTier(config, logger);
+      await using reader = composeReader(config, logger);
       const listing = await reader.catalogue.providers();
       const providers = JSON.parse(listing.body.identity.toString()) as {
         id: number;
@@ -74,7 +74,7 @@ describe(
     }
 
     it('is synced, published, read from Redis, and read from PostgreSQL once Redis is empty', async () => {
-      await using writer = composeWriteTier(config, logger);
+      await using writer = composeWorker(config, logger);
       await redisReady(writer.cache, 10_000);
       for (const source of config.sources) {
         expect(await writer.runSource(source)).toMatchObject({ outcome: 'changed', broken: [] });
@@ -95,7 +95,7 @@ describe(
     });
 
     it('changes nothing when it is synced again', async () => {
-      await using writer = composeWriteTier(config, logger);
+      await using writer = composeWorker(config, logger);
       await redisReady(writer.cache, 10_000);
       for (const source of config.sources) {
         expect(await writer.runSource(source)).toMatchObject({ outcome: 'unchanged' });

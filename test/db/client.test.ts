@@ -1,8 +1,11 @@
 /** Connections break: servers restart, fail over, end a backend. Nothing that works on others may suffer from it. */
+import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connect.ts';
 import { copyField, copyLines } from '../../src/db/copy.ts';
+import { providers } from '../../src/db/schema.ts';
+import { driverError } from '../../src/domain/driver-error.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
@@ -130,6 +133,27 @@ describe('a store', () => {
     expect(await store.sql`select name from providers`).toEqual([]);
   });
 
+  it('fails a transaction of Drizzle whose connection is cut, and runs the rest of it nowhere', async () => {
+    await using store = open('drizzle-tx');
+    const gone = Promise.withResolvers<void>();
+    const rest = Promise.withResolvers<unknown>();
+    const work = failure(
+      store.db.transaction(async (tx) => {
+        await tx.insert(providers).values({ id: 7, name: 'lost' });
+        const cutOff = await failure(tx.execute(sql`select pg_sleep(30)`));
+        await gone.promise;
+        rest.resolve(await failure(tx.insert(providers).values({ id: 8, name: 'lost too' })));
+        throw cutOff;
+      }),
+    );
+    await sleeping('drizzle-tx');
+    await cut('drizzle-tx');
+    expect(driverError(await work)).toMatchObject(LOSS);
+    gone.resolve();
+    expect(driverError(await rest.promise)).toMatchObject(LOSS);
+    expect(await store.db.select().from(providers)).toEqual([]);
+  });
+
   it('rolls a transaction back and passes on what it failed of', async () => {
     await using store = open('rollback');
     const own = new Error('no');
@@ -212,7 +236,7 @@ describe('copying rows', () => {
     await using store = open('copy');
     await using session = store.session();
     await session.sql`create temporary table rows (n integer, t text)`;
-    await copyLines(session.sql, 'rows', rows);
+    await copyLines(session.db, 'rows', rows);
     return await session.sql`select count(*)::int, sum(n)::int, count(distinct t)::int as texts from rows`;
   }
 

@@ -1,21 +1,22 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openStore, type Sql } from '../../src/db/connect.ts';
+import { type ClientDatabase, openStore, type Sql } from '../../src/db/connect.ts';
 import { finishRun, registerSource } from '../../src/db/queries/runs.ts';
-import { sourceStatus } from '../../src/db/queries/status.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
+let db: ClientDatabase;
 let sql: Sql;
 beforeAll(async () => {
   scene = await openScene();
-  sql = scene.store.sql;
+  ({ db, sql } = scene.store);
   return () => scene[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   await scene.reset();
-  for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
+  for (const id of ['s', 't']) await registerSource(db, { id, kind: 'catalogue', adapter: 'x' });
 });
 
 const statusOf = async (id: string) =>
@@ -28,7 +29,7 @@ describe('a run that is under way', () => {
     const other = await scene.store.liveRuns.begin('t', undefined);
     expect((await statusOf('s')).lastRun).toMatchObject({ outcome: 'running', error: null });
     expect((await statusOf('t')).lastRun).toMatchObject({ outcome: 'running', error: null });
-    await finishRun(sql, other.run, 'unchanged', undefined, NOW);
+    await finishRun(db, other.run, 'unchanged', undefined, NOW);
     await other[Symbol.asyncDispose]();
     expect((await statusOf('t')).lastRun?.outcome).toBe('unchanged');
     expect((await statusOf('s')).lastRun?.outcome).toBe('running');
@@ -88,7 +89,7 @@ describe('a run whose process is gone', () => {
       outcome: 'interrupted',
       error: expect.stringContaining('process'),
     });
-    await finishRun(sql, next.run, 'failed', undefined, NOW, 'the upstream is away');
+    await finishRun(db, next.run, 'failed', undefined, NOW, 'the upstream is away');
     expect((await statusOf('s')).lastEnded).toMatchObject({
       outcome: 'failed',
       error: 'the upstream is away',

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { pendingBatches } from '../../src/db/queries/held.ts';
 import { writeRates } from '../../src/db/queries/rates.ts';
 import { previewRetirement, retireSource } from '../../src/db/queries/retire.ts';
 import { finishRun, registerSource } from '../../src/db/queries/runs.ts';
+import { pendingBatches } from '../../src/db/reads/held.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
@@ -31,7 +31,7 @@ describe('a catalogue that is retired', () => {
 
   it('is out of publication at once, as the preview says, and keeps its history', async () => {
     await scene.catalogue(whole);
-    const preview = await previewRetirement(scene.store.sql, 'acme');
+    const preview = await previewRetirement(scene.store.db, 'acme');
     expect(preview).toMatchObject({
       id: 'acme',
       kind: 'catalogue',
@@ -91,7 +91,7 @@ describe('a catalogue that is retired', () => {
     const before = await scene.rows('machines', 'machine_prices', 'regions');
     expect(await retire('acme')).toMatchObject({ places: [] });
     expect(await scene.rows('machines', 'machine_prices', 'regions')).toEqual(before);
-    expect([await retire('nobody'), await previewRetirement(scene.store.sql, 'nobody')]).toEqual([
+    expect([await retire('nobody'), await previewRetirement(scene.store.db, 'nobody')]).toEqual([
       undefined,
       undefined,
     ]);
@@ -126,10 +126,10 @@ it('clusters that are retired are out of publication for each organization, and 
 
 it('exchange rates are retired with the only source that renews them', async () => {
   const read = async (id: string) => {
-    await registerSource(scene.store.sql, { id, kind: 'rates', adapter: 'ecb' });
+    await registerSource(scene.store.db, { id, kind: 'rates', adapter: 'ecb' });
     await using session = scene.store.session();
     await session.sql`begin`;
-    await writeRates(session.sql, { asOf: '2026-01-01', perEuro: { USD: '1.1', CHF: '0.9' } });
+    await writeRates(session.db, { asOf: '2026-01-01', perEuro: { USD: '1.1', CHF: '0.9' } });
     await session.sql`commit`;
     await scene.sql`update sources set verified_at = now() where id = ${id}`;
   };
@@ -148,7 +148,7 @@ it('a source stays retired until a run of it ends well', async () => {
   await retire('acme');
   const after: boolean[] = [];
   for (const outcome of outcomes) {
-    await finishRun(scene.store.sql, await scene.begin(), outcome, undefined, NOW);
+    await finishRun(scene.store.db, await scene.begin(), outcome, undefined, NOW);
     const [row] = await scene.sql<{ retired: boolean }[]>`
       select retired_at is not null as retired from sources`;
     after.push(row?.retired ?? expect.unreachable());

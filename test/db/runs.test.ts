@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/db/connect.ts';
+import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
 import { claimContent } from '../../src/db/queries/content.ts';
 import { providerNamed, seedProviders } from '../../src/db/queries/providers.ts';
 import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/db/queries/runs.ts';
@@ -13,15 +13,16 @@ import {
   slotsToEnqueue,
   slotsWaitUntil,
 } from '../../src/db/queries/slots.ts';
-import { exampleRegion, lastSeen, sourceStatus } from '../../src/db/queries/status.ts';
+import { exampleRegion, lastSeen, sourceStatus } from '../../src/db/reads/status.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, offers, openScene, region, rejected, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
+let db: ClientDatabase;
 let sql: Sql;
 beforeAll(async () => {
   scene = await openScene();
-  sql = scene.store.sql;
+  ({ db, sql } = scene.store);
   return () => scene[Symbol.asyncDispose]();
 });
 beforeEach(() => scene.reset());
@@ -31,23 +32,23 @@ const COUNTS = { seen: 5, added: 1, changed: 2, retired: 3, rejected: 4, withdra
 
 describe('a run', () => {
   it('of a source that nobody registered does not begin', async () => {
-    await expect(beginRun(sql, 'nobody', undefined)).rejects.toThrow('source nobody is not registered');
+    await expect(beginRun(db, 'nobody', undefined)).rejects.toThrow('source nobody is not registered');
     expect(await sql`select from sync_runs`).toHaveLength(0);
   });
 
   it('has a fence of its own, however many begin at once', async () => {
-    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
-    const runs = await Promise.all(Array.from({ length: 12 }, () => beginRun(sql, 's', undefined)));
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    const runs = await Promise.all(Array.from({ length: 12 }, () => beginRun(db, 's', undefined)));
     const fences = runs.map(({ fence }) => fence).sort((a, b) => a - b);
     expect(fences).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
     expect(new Set(runs.map(({ id }) => id)).size).toBe(12);
   });
 
   it('that nobody runs any more is interrupted when the next one of its source begins, and of no other', async () => {
-    for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
-    await beginRun(sql, 's', undefined);
-    await beginRun(sql, 't', undefined);
-    await beginRun(sql, 's', '2026-03-01T10:20:00Z');
+    for (const id of ['s', 't']) await registerSource(db, { id, kind: 'catalogue', adapter: 'x' });
+    await beginRun(db, 's', undefined);
+    await beginRun(db, 't', undefined);
+    await beginRun(db, 's', '2026-03-01T10:20:00Z');
     expect(
       await sql`
         select source_id, outcome, finished_at is null as open, to_char(slot at time zone 'UTC', 'HH24:MI') as slot
@@ -66,9 +67,9 @@ describe('a run', () => {
     ['failed', false],
     ['superseded', false],
   ] as const)('that ends as %s verifies its source: %s', async (outcome, verifies) => {
-    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
-    const run = await beginRun(sql, 's', undefined);
-    await finishRun(sql, run, outcome, COUNTS, NOW, 'said');
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    const run = await beginRun(db, 's', undefined);
+    await finishRun(db, run, outcome, COUNTS, NOW, 'said');
     expect(
       await sql`select outcome, seen, added, changed, retired, rejected, withdrawn, error from sync_runs`,
     ).toEqual([{ outcome, ...COUNTS, error: 'said' }]);
@@ -78,10 +79,10 @@ describe('a run', () => {
   });
 
   it('that has ended does not end again', async () => {
-    await registerSource(sql, { id: 's', kind: 'clusters', adapter: 'x' });
-    const run = await beginRun(sql, 's', undefined);
-    await finishRun(sql, run, 'superseded', undefined, NOW);
-    await finishRun(sql, run, 'failed', COUNTS, NOW, 'late');
+    await registerSource(db, { id: 's', kind: 'clusters', adapter: 'x' });
+    const run = await beginRun(db, 's', undefined);
+    await finishRun(db, run, 'superseded', undefined, NOW);
+    await finishRun(db, run, 'failed', COUNTS, NOW, 'late');
     expect(await sql`select outcome, seen, error from sync_runs`).toEqual([
       { outcome: 'superseded', seen: null, error: null },
     ]);
@@ -90,8 +91,8 @@ describe('a run', () => {
   it('changes the list of providers when it is the first good one of a catalogue', async () => {
     const version = async () => Number((await sql`select providers_version as v from lineage`)[0]?.v);
     const finished = async (id: string, kind: 'catalogue' | 'clusters', outcome: 'unchanged' | 'failed') => {
-      await registerSource(sql, { id, kind, adapter: 'x' });
-      await finishRun(sql, await beginRun(sql, id, undefined), outcome, COUNTS, NOW);
+      await registerSource(db, { id, kind, adapter: 'x' });
+      await finishRun(db, await beginRun(db, id, undefined), outcome, COUNTS, NOW);
       return version();
     };
     expect(await finished('s', 'catalogue', 'failed')).toBe(1);
@@ -102,22 +103,22 @@ describe('a run', () => {
   });
 
   it('is waited for until one of each source has ended, well or not', async () => {
-    for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'catalogue', adapter: 'x' });
-    const never = (...ids: string[]) => anyNeverRan(sql, ids);
+    for (const id of ['s', 't']) await registerSource(db, { id, kind: 'catalogue', adapter: 'x' });
+    const never = (...ids: string[]) => anyNeverRan(db, ids);
     expect([await never(), await never('s', 't'), await never('unknown')]).toEqual([false, true, true]);
-    const run = await beginRun(sql, 's', undefined);
+    const run = await beginRun(db, 's', undefined);
     expect(await never('s')).toBe(true);
-    await finishRun(sql, run, 'failed', undefined, NOW);
+    await finishRun(db, run, 'failed', undefined, NOW);
     expect([await never('s'), await never('s', 't')]).toEqual([false, true]);
   });
 
   it('finds its source as it was last registered', async () => {
-    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
-    await beginRun(sql, 's', undefined);
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    await beginRun(db, 's', undefined);
     const before = await scene.rows('sources');
-    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'x' });
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
     expect(await scene.rows('sources')).toEqual(before);
-    await registerSource(sql, { id: 's', kind: 'catalogue', adapter: 'y' });
+    await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'y' });
     expect(await sql`select adapter, fence from sources`).toEqual([{ adapter: 'y', fence: '1' }]);
   });
 });
@@ -125,100 +126,97 @@ describe('a run', () => {
 describe('a slot', () => {
   const slot = (time: string, schedule = 's') => ({ schedule, slot: `2026-03-01T${time}:00Z` });
   const claim = async (time: string, schedule = 's', ago = '1 hour') => {
-    await claimSlot(sql, slot(time, schedule));
+    await claimSlot(db, slot(time, schedule));
     await sql`
       update schedule_slots set claimed_at = now() - ${ago}::interval
       where schedule = ${schedule} and slot = ${slot(time).slot}`;
   };
 
   it('is claimed by one of many that try at once', async () => {
-    const claims = await Promise.all(Array.from({ length: 20 }, () => claimSlot(sql, slot('10:00'))));
+    const claims = await Promise.all(Array.from({ length: 20 }, () => claimSlot(db, slot('10:00'))));
     expect(claims.filter(Boolean)).toHaveLength(1);
-    expect(await claimSlot(sql, slot('10:00'))).toBe(false);
-    expect(await claimSlot(sql, { schedule: 's', slot: '2026-03-01T12:00:00+02:00' })).toBe(false);
-    expect(await claimSlot(sql, slot('10:01'))).toBe(true);
-    expect(await claimSlot(sql, slot('10:00', 'other'))).toBe(true);
+    expect(await claimSlot(db, slot('10:00'))).toBe(false);
+    expect(await claimSlot(db, { schedule: 's', slot: '2026-03-01T12:00:00+02:00' })).toBe(false);
+    expect(await claimSlot(db, slot('10:01'))).toBe(true);
+    expect(await claimSlot(db, slot('10:00', 'other'))).toBe(true);
   });
 
   it('that never reached the queue is found again, until it does', async () => {
     await claim('10:00');
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
-    await slotEnqueued(sql, slot('10:00'));
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    await slotEnqueued(db, slot('10:00'));
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
   });
 
   it('that is overdue is found again though it reached the queue, until it is done with', async () => {
     await claim('10:00');
-    await slotEnqueued(sql, slot('10:00'));
+    await slotEnqueued(db, slot('10:00'));
     const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
-    await setSlotDue(sql, slot('10:00'), ago(50));
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
-    await setSlotDue(sql, slot('10:00'), ago(70));
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00')]);
-    expect([await isLatestSlotOpen(sql, 's'), await isSlotCovered(sql, slot('10:00'))]).toEqual([
-      true,
-      false,
-    ]);
-    await setSlotDue(sql, slot('10:00'), undefined);
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
-    expect(await isLatestSlotOpen(sql, 's')).toBe(false);
+    await setSlotDue(db, slot('10:00'), ago(50));
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
+    await setSlotDue(db, slot('10:00'), ago(70));
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00')]);
+    expect([await isLatestSlotOpen(db, 's'), await isSlotCovered(db, slot('10:00'))]).toEqual([true, false]);
+    await setSlotDue(db, slot('10:00'), undefined);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await isLatestSlotOpen(db, 's')).toBe(false);
   });
 
   it('that is overdue is given up for a later one', async () => {
     await claim('10:00');
-    await slotEnqueued(sql, slot('10:00'));
-    await setSlotDue(sql, slot('10:00'), new Date(Date.now() - 3_600_000));
+    await slotEnqueued(db, slot('10:00'));
+    await setSlotDue(db, slot('10:00'), new Date(Date.now() - 3_600_000));
     await claim('10:10');
-    await slotEnqueued(sql, slot('10:10'));
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
-    expect(await isSlotCovered(sql, slot('10:00'))).toBe(true);
+    await slotEnqueued(db, slot('10:10'));
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await isSlotCovered(db, slot('10:00'))).toBe(true);
     const open = await sql`select slot from schedule_slots where due_at is not null`;
     expect(open).toHaveLength(1);
   });
 
   it('waits for as long as an upstream asked of an earlier one', async () => {
     await claim('10:00');
-    expect(await slotsWaitUntil(sql, 's')).toBeUndefined();
+    expect(await slotsWaitUntil(db, 's')).toBeUndefined();
     const until = new Date(Date.now() + 7_200_000);
-    await setSlotDue(sql, slot('10:00'), until);
+    await setSlotDue(db, slot('10:00'), until);
     await claim('11:00');
     await claim('11:00', 't');
-    expect(await slotsWaitUntil(sql, 's')).toEqual(until);
-    expect(await slotsWaitUntil(sql, 't')).toBeUndefined();
+    expect(await slotsWaitUntil(db, 's')).toEqual(until);
+    expect(await slotsWaitUntil(db, 't')).toBeUndefined();
   });
 
   it('that was just claimed is left to the worker that claimed it', async () => {
     await claim('10:00', 's', '59 seconds');
     await claim('10:00', 't', '61 seconds');
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:00', 't')]);
-    expect(await slotsToEnqueue(sql, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:00', 't')]);
+    expect(await slotsToEnqueue(db, 0)).toEqual([slot('10:00'), slot('10:00', 't')]);
   });
 
   it('is given up for a later one of its schedule', async () => {
     for (const time of ['10:00', '10:10', '10:20']) await claim(time);
     await claim('10:00', 't');
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([slot('10:20'), slot('10:00', 't')]);
-    await slotEnqueued(sql, slot('10:20'));
-    await slotEnqueued(sql, slot('10:00', 't'));
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([slot('10:20'), slot('10:00', 't')]);
+    await slotEnqueued(db, slot('10:20'));
+    await slotEnqueued(db, slot('10:00', 't'));
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
   });
 
   it('is given up also for a later one that is in the queue already, or about to be', async () => {
     await claim('10:00');
     await claim('10:10');
-    await slotEnqueued(sql, slot('10:10'));
+    await slotEnqueued(db, slot('10:10'));
     await claim('11:00', 't');
     await claim('11:10', 't', '0 seconds');
-    expect(await slotsToEnqueue(sql, 60_000)).toEqual([]);
-    expect(await slotsToEnqueue(sql, 0)).toEqual([slot('11:10', 't')]);
+    expect(await slotsToEnqueue(db, 60_000)).toEqual([]);
+    expect(await slotsToEnqueue(db, 0)).toEqual([slot('11:10', 't')]);
   });
 
   it('is forgotten after a week, but for the last one of its schedule', async () => {
     for (const time of ['10:00', '10:10']) await claim(time, 's', '8 days');
     for (const time of ['10:00', '10:10']) await claim(time, 't', '6 days');
-    await pruneSlots(sql);
+    await pruneSlots(db);
     expect(
       await sql`select schedule, to_char(slot at time zone 'UTC', 'HH24:MI') as at from schedule_slots order by 1, 2`,
     ).toEqual([
@@ -231,8 +229,8 @@ describe('a slot', () => {
 
 describe('the status', () => {
   it('shows every source that is registered, and of what never ran that it did not', async () => {
-    await registerSource(sql, { id: 'b', kind: 'clusters', adapter: 'x' });
-    await registerSource(sql, { id: 'a', kind: 'catalogue', adapter: 'x' });
+    await registerSource(db, { id: 'b', kind: 'clusters', adapter: 'x' });
+    await registerSource(db, { id: 'a', kind: 'catalogue', adapter: 'x' });
     const nothing = {
       lastRun: null,
       lastEnded: null,
@@ -304,12 +302,12 @@ describe('providers', () => {
   ];
 
   it('that adapters name have their ids from the beginning, and are not listed before their catalogue', async () => {
-    await Promise.all([seedProviders(sql, known), seedProviders(sql, known.toReversed())]);
+    await Promise.all([seedProviders(db, known), seedProviders(db, known.toReversed())]);
     expect(await sql`select id, name, listed from providers order by id`).toEqual(
       known.map((provider) => ({ ...provider, listed: false })),
     );
     const before = await scene.rows('providers', 'organizations', 'lineage');
-    await seedProviders(sql, known);
+    await seedProviders(db, known);
     expect(await scene.rows('providers', 'organizations', 'lineage')).toEqual(before);
     await scene.catalogue([region('a'), offer('a', 'x')], { provider: { id: 5, name: 'Hetzner' } });
     expect(await sql`select id, listed from providers order by id`).toEqual([
@@ -331,7 +329,7 @@ describe('providers', () => {
     ]);
     const versions = () => sql`select clusters_version as version from organizations order by id`;
     const [one, other] = await versions();
-    await seedProviders(sql, known);
+    await seedProviders(db, known);
     expect(
       await sql`
       select p.id, p.name from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
@@ -354,21 +352,21 @@ describe('providers', () => {
   });
 
   it('are made once for a name, however it is written and however many ask at once', async () => {
-    const made = await Promise.all(['Own', 'Own', 'Own', 'Own'].map((name) => providerNamed(sql, name)));
+    const made = await Promise.all(['Own', 'Own', 'Own', 'Own'].map((name) => providerNamed(db, name)));
     expect(new Set(made.map(({ id }) => id)).size).toBe(1);
-    expect(await providerNamed(sql, 'oWn')).toEqual(made[0]);
+    expect(await providerNamed(db, 'oWn')).toEqual(made[0]);
   });
 });
 
 describe('the content', () => {
   it('of a database is decided by its first use, and of two at once by one', async () => {
-    const claims = await Promise.allSettled([claimContent(sql, 'live'), claimContent(sql, 'sample')]);
+    const claims = await Promise.allSettled([claimContent(db, 'live'), claimContent(db, 'sample')]);
     expect(claims.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     const [{ content } = expect.unreachable()] = await sql<
       { content: 'live' | 'sample' }[]
     >`select content from lineage`;
-    await claimContent(sql, content);
-    await expect(claimContent(sql, content === 'live' ? 'sample' : 'live')).rejects.toThrow(
+    await claimContent(db, content);
+    await expect(claimContent(db, content === 'live' ? 'sample' : 'live')).rejects.toThrow(
       /^this database holds (the sample catalogue|live data) and .* must not mix .* DATABASE_URL$/,
     );
   });

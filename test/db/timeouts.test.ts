@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { openStore, type Session, type StoreOptions } from '../../src/db/connect.ts';
 import { copyLines } from '../../src/db/copy.ts';
@@ -43,7 +43,7 @@ describe('what writes', () => {
             and clock_timestamp() - query_start > interval '400 ms'`
       ).count === 1;
     await copyLines(
-      sql,
+      session.db,
       'rows',
       (async function* () {
         yield 'one\n';
@@ -71,9 +71,9 @@ describe('what writes', () => {
     [{ WRITE_STATEMENT_TIMEOUT: '0' }, '0'],
   ])('has the limits that are configured: %j', async (more, statement) => {
     const config = readConfig({ DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1', ...more });
-    await using tier = composeWriteTier(config, pino({ level: 'silent' }));
-    await using session = tier.store.session();
-    for (const sql of [tier.store.sql, session.sql]) {
+    await using worker = composeWorker(config, pino({ level: 'silent' }));
+    await using session = worker.store.session();
+    for (const sql of [worker.store.sql, session.sql]) {
       const [limits] = await sql`
         select current_setting('statement_timeout') as statement,
           current_setting('idle_in_transaction_session_timeout') as silence`;

@@ -1,10 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createOrganization,
-  findOrganization,
-  firstOrganization,
-} from '../../src/db/queries/organizations.ts';
+import { createOrganization, firstOrganization } from '../../src/db/queries/organizations.ts';
 import { createToken, revokeToken, tokenWorks } from '../../src/db/queries/tokens.ts';
+import { findOrganization } from '../../src/db/reads/organizations.ts';
 import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/token.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 
@@ -105,13 +102,13 @@ describe('an organization', () => {
   });
 
   it('is found by its slug, exactly, as long as it is not deleted; its slug is not given again', async () => {
-    expect(await findOrganization(scene.store.db, slug)).toBeUndefined();
+    expect(await findOrganization(scene.store.sql, slug)).toBeUndefined();
     const made = await createOrganization(scene.store.db, slug, name);
-    expect(await findOrganization(scene.store.db, slug)).toEqual(made);
-    expect(await findOrganization(scene.store.db, 'ORG')).toBeUndefined();
-    expect(await findOrganization(scene.store.db, "org' or ''='")).toBeUndefined();
+    expect(await findOrganization(scene.store.sql, slug)).toEqual(made);
+    expect(await findOrganization(scene.store.sql, 'ORG')).toBeUndefined();
+    expect(await findOrganization(scene.store.sql, "org' or ''='")).toBeUndefined();
     await scene.sql`update organizations set deleted_at = now()`;
-    expect(await findOrganization(scene.store.db, slug)).toBeUndefined();
+    expect(await findOrganization(scene.store.sql, slug)).toBeUndefined();
     expect(await createOrganization(scene.store.db, slug, name)).toBeUndefined();
   });
 

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { deleteUser, listUsers, renameUser } from '../../src/db/queries/users.ts';
+import { deleteUser, renameUser } from '../../src/db/queries/users.ts';
+import { listUsers } from '../../src/db/reads/users.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { until } from '../support/until.ts';
 import { cluster } from '../sync/cluster-rows.ts';
@@ -56,7 +57,7 @@ describe('a person who is renamed', () => {
   it('is shown under the new name in every cluster, in a new version of the document', async () => {
     await sync({ c1: jon, c2: jon, c3: ada });
     const before = await version();
-    expect(await renameUser(scene.store.sql, org, await idOf(jon), john)).toMatchObject({
+    expect(await renameUser(scene.store.db, org, await idOf(jon), john)).toMatchObject({
       was: jon,
       clusters: 2,
     });
@@ -67,7 +68,7 @@ describe('a person who is renamed', () => {
 
   it('stays so when a control plane says the old name again, of old clusters and of new ones', async () => {
     await sync({ c1: jon });
-    await renameUser(scene.store.sql, org, await idOf(jon), john);
+    await renameUser(scene.store.db, org, await idOf(jon), john);
     await sync({ c1: jon, c2: jon }, 'Stopped');
     expect(await shown()).toEqual({ c1: 'John Smith', c2: 'John Smith' });
     expect(await users()).toMatchObject([{ ...john, clusters: 2 }]);
@@ -76,7 +77,7 @@ describe('a person who is renamed', () => {
   it('is one with a person who has that name already', async () => {
     await sync({ c1: jon, c2: john });
     const id = await idOf(john);
-    expect(await renameUser(scene.store.sql, org, await idOf(jon), john)).toEqual({
+    expect(await renameUser(scene.store.db, org, await idOf(jon), john)).toEqual({
       was: jon,
       id,
       clusters: 1,
@@ -86,12 +87,12 @@ describe('a person who is renamed', () => {
 
   it('can be renamed again and back, with everybody who was made one with them', async () => {
     await sync({ c1: jon, c2: ada });
-    await renameUser(scene.store.sql, org, await idOf(jon), john);
-    await renameUser(scene.store.sql, org, await idOf(john), ada);
+    await renameUser(scene.store.db, org, await idOf(jon), john);
+    await renameUser(scene.store.db, org, await idOf(john), ada);
     expect(await shown()).toEqual({ c1: 'Ada Lovelace', c2: 'Ada Lovelace' });
     await sync({ c1: jon, c2: john }, 'Stopped');
     expect(await shown()).toEqual({ c1: 'Ada Lovelace', c2: 'Ada Lovelace' });
-    await renameUser(scene.store.sql, org, await idOf(ada), jon);
+    await renameUser(scene.store.db, org, await idOf(ada), jon);
     await sync({ c1: ada, c2: john, c3: jon });
     expect(await shown()).toEqual({ c1: 'Jon Smith', c2: 'Jon Smith', c3: 'Jon Smith' });
     const chains = await scene.sql`
@@ -103,7 +104,7 @@ describe('a person who is renamed', () => {
     await sync({ c1: ada });
     const id = await idOf(ada);
     const before = await scene.everything();
-    expect(await renameUser(scene.store.sql, org, id, ada)).toEqual({ was: ada, id, clusters: 0 });
+    expect(await renameUser(scene.store.db, org, id, ada)).toEqual({ was: ada, id, clusters: 0 });
     expect(await scene.everything()).toEqual(before);
   });
 });
@@ -112,7 +113,7 @@ describe('a person who is deleted', () => {
   it('leaves two empty names in every cluster, in a new version of the document', async () => {
     await sync({ c1: ada, c2: john, c3: nobody });
     const before = await version();
-    expect(await deleteUser(scene.store.sql, org, await idOf(ada))).toMatchObject({ was: ada, clusters: 1 });
+    expect(await deleteUser(scene.store.db, org, await idOf(ada))).toMatchObject({ was: ada, clusters: 1 });
     expect(await shown()).toEqual({ c1: ' ', c2: 'John Smith', c3: ' ' });
     expect(await version()).toBe(before + 1);
     expect(await users()).toMatchObject([john]);
@@ -120,7 +121,7 @@ describe('a person who is deleted', () => {
 
   it('stays deleted when a control plane says the name again', async () => {
     await sync({ c1: ada });
-    await deleteUser(scene.store.sql, org, await idOf(ada));
+    await deleteUser(scene.store.db, org, await idOf(ada));
     await sync({ c1: ada, c2: ada }, 'Stopped');
     expect(await shown()).toEqual({ c1: ' ', c2: ' ' });
     expect(await users()).toEqual([]);
@@ -129,8 +130,8 @@ describe('a person who is deleted', () => {
 
   it('takes along who had been renamed to them', async () => {
     await sync({ c1: jon });
-    await renameUser(scene.store.sql, org, await idOf(jon), john);
-    await deleteUser(scene.store.sql, org, await idOf(john));
+    await renameUser(scene.store.db, org, await idOf(jon), john);
+    await deleteUser(scene.store.db, org, await idOf(john));
     await sync({ c1: jon, c2: john }, 'Stopped');
     expect(await shown()).toEqual({ c1: ' ', c2: ' ' });
   });
@@ -139,7 +140,7 @@ describe('a person who is deleted', () => {
     await sync({ c1: ada });
     await scene.sql`update clusters set retired_at = now()`;
     const before = await version();
-    expect(await deleteUser(scene.store.sql, org, await idOf(ada))).toMatchObject({ clusters: 0 });
+    expect(await deleteUser(scene.store.db, org, await idOf(ada))).toMatchObject({ clusters: 0 });
     expect(await version()).toBe(before);
   });
 });
@@ -148,7 +149,7 @@ it('nobody of another organization, nobody replaced and not the nameless one can
   const other = await scene.organization('other');
   await sync({ c1: ada, c2: nobody, c3: jon });
   const id = await idOf(ada);
-  await renameUser(scene.store.sql, org, await idOf(jon), john);
+  await renameUser(scene.store.db, org, await idOf(jon), john);
   const rows = await scene.sql<{ id: number }[]>`
     select id from users where first_name in ('', 'Jon') order by id`;
   const before = await scene.everything();
@@ -159,8 +160,8 @@ it('nobody of another organization, nobody replaced and not the nameless one can
   ];
   expect(wrong).toHaveLength(4);
   for (const [organization, user] of wrong) {
-    expect(await renameUser(scene.store.sql, organization, user, john)).toBeUndefined();
-    expect(await deleteUser(scene.store.sql, organization, user)).toBeUndefined();
+    expect(await renameUser(scene.store.db, organization, user, john)).toBeUndefined();
+    expect(await deleteUser(scene.store.db, organization, user)).toBeUndefined();
   }
   expect(await scene.everything()).toEqual(before);
 });
@@ -182,7 +183,7 @@ it('a sync that is under way names nobody who is deleted meanwhile', async () =>
   await using _ = session;
   await session.sql`begin`;
   await session.sql`update clusters set user_id = ${id}, status = 'Stopped'`;
-  const deleting = deleteUser(scene.store.sql, org, id);
+  const deleting = deleteUser(scene.store.db, org, id);
   await until(async () => {
     const waiting = await scene.sql`
       select from pg_locks where relation = 'clusters'::regclass and not granted`;

@@ -1,24 +1,25 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/db/connect.ts';
+import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
 import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
 import {
   allVersions,
-  type DocumentName,
   dirtyDocuments,
   markPublished,
-  readLineage,
   type VersionedDocument,
 } from '../../src/db/queries/versions.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
+import type { DocumentName } from '../../src/domain/document-name.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
+let db: ClientDatabase;
 let sql: Sql;
 beforeAll(async () => {
   scene = await openScene();
-  sql = scene.store.sql;
+  ({ db, sql } = scene.store);
   return () => scene[Symbol.asyncDispose]();
 });
 beforeEach(() => scene.reset());
@@ -55,7 +56,7 @@ const EVERYTHING = [
   'region 2 2',
   'providers 4',
 ];
-const dirty = async (limit = 100) => (await dirtyDocuments(sql, limit)).map(shown);
+const dirty = async (limit = 100) => (await dirtyDocuments(db, limit)).map(shown);
 
 describe('documents', () => {
   beforeEach(someOfEach);
@@ -67,34 +68,34 @@ describe('documents', () => {
   });
 
   it('are not ahead any more once these versions are published', async () => {
-    const documents = await dirtyDocuments(sql, 100);
-    await markPublished(sql, documents.slice(0, 4));
+    const documents = await dirtyDocuments(db, 100);
+    await markPublished(db, documents.slice(0, 4));
     expect(await dirty()).toEqual(EVERYTHING.slice(4));
-    await markPublished(sql, documents);
+    await markPublished(db, documents);
     expect(await dirty()).toEqual([]);
-    await markPublished(sql, []);
+    await markPublished(db, []);
   });
 
   it('are ahead again with the next change, and only those that changed', async () => {
-    const before = await dirtyDocuments(sql, 100);
-    await markPublished(sql, before);
+    const before = await dirtyDocuments(db, 100);
+    await markPublished(db, before);
     await revokeToken(scene.store.db, 1);
     await scene.catalogue([region('a'), region('b'), offer('a', 'x', { amount: '0.07' })]);
     expect(await dirty()).toEqual(['token 64 2', 'region 1 3']);
     // Who published the older ones late takes nothing back.
-    await markPublished(sql, before);
+    await markPublished(db, before);
     expect(await dirty()).toEqual(['token 64 2', 'region 1 3']);
   });
 
   it('that were published in a later version stay so, whoever reports an older one', async () => {
-    const [token, , , , first] = await dirtyDocuments(sql, 100);
+    const [token, , , , first] = await dirtyDocuments(db, 100);
     if (!token || !first) expect.unreachable();
-    await markPublished(sql, [
+    await markPublished(db, [
       { ...first, version: 9 },
       { ...token, version: 9 },
       { name: { kind: 'providers' }, version: 9 },
     ]);
-    await markPublished(sql, [first, token, { name: { kind: 'providers' }, version: 3 }]);
+    await markPublished(db, [first, token, { name: { kind: 'providers' }, version: 3 }]);
     expect(
       await scene.sql`
       select (select published_version from regions where id = 1) as region,
@@ -103,7 +104,7 @@ describe('documents', () => {
   });
 
   it('are marked one by one where a sync holds some of them, so that none waits for the other', async () => {
-    await markPublished(sql, await dirtyDocuments(sql, 100));
+    await markPublished(db, await dirtyDocuments(db, 100));
     const documents = [1, 2].map((organizationId) => ({
       name: { kind: 'clusters', organizationId } as const,
       version: 9,
@@ -118,7 +119,7 @@ describe('documents', () => {
       await scene.sql`update organizations set clusters_version = 2, published_version = 2 where id in (1, 2)`;
       await sync.sql`begin`;
       await bump(first);
-      const marked = markPublished(sql, documents);
+      const marked = markPublished(db, documents);
       await until(async () => (await waitingForLocks(scene.sql)) === 1);
       await bump(other);
       await sync.sql`commit`;
@@ -130,12 +131,12 @@ describe('documents', () => {
   });
 
   it('that a sync holds are marked by their names: a token by its hash', async () => {
-    const [token] = await dirtyDocuments(sql, 1);
+    const [token] = await dirtyDocuments(db, 1);
     if (!token) expect.unreachable();
     await using sync = scene.store.session();
     await sync.sql`begin`;
     await sync.sql`update tokens set last_used_at = now()`;
-    const marked = markPublished(sql, [token]);
+    const marked = markPublished(db, [token]);
     await until(async () => (await waitingForLocks(scene.sql)) === 1);
     await sync.sql`commit`;
     await marked;
@@ -143,10 +144,10 @@ describe('documents', () => {
   });
 
   it('are all told, published or not, in batches of any size', async () => {
-    await markPublished(sql, await dirtyDocuments(sql, 3));
+    await markPublished(db, await dirtyDocuments(db, 3));
     for (const batchSize of [1, 2, 100]) {
       const batches: string[][] = [];
-      for await (const batch of allVersions(sql, batchSize)) batches.push(batch.map(shown));
+      for await (const batch of allVersions(db, batchSize)) batches.push(batch.map(shown));
       expect(batches.flat()).toEqual(EVERYTHING);
       for (const batch of batches) {
         expect(batch.length).toBeGreaterThan(0);

@@ -1,26 +1,27 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/db/connect.ts';
+import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
 import { beginRun, finishRun, registerSource } from '../../src/db/queries/runs.ts';
-import { sourceStatus } from '../../src/db/queries/status.ts';
 import { foldUnchanged, pruneRuns, recordFailedWatch } from '../../src/db/queries/watch-runs.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
+let db: ClientDatabase;
 let sql: Sql;
 beforeAll(async () => {
   scene = await openScene();
-  sql = scene.store.sql;
+  ({ db, sql } = scene.store);
   return () => scene[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   await scene.reset();
-  for (const id of ['s', 't']) await registerSource(sql, { id, kind: 'clusters', adapter: 'x' });
+  for (const id of ['s', 't']) await registerSource(db, { id, kind: 'clusters', adapter: 'x' });
 });
 
 const NOW = '2026-03-01T10:20:30.456Z';
 type Outcome = Parameters<typeof finishRun>[2];
 async function ran(source: string, outcome: Outcome, slot?: string): Promise<void> {
-  await finishRun(sql, await beginRun(sql, source, slot), outcome, undefined, NOW);
+  await finishRun(db, await beginRun(db, source, slot), outcome, undefined, NOW);
 }
 const outcomes = async (source = 's') =>
   (
@@ -36,19 +37,19 @@ describe('the runs of a watched source', () => {
     await ran('s', 'superseded');
     await ran('s', 'unchanged');
     await ran('s', 'unchanged');
-    await foldUnchanged(sql, 's');
+    await foldUnchanged(db, 's');
     expect(await outcomes()).toEqual(['unchanged', 'changed', 'unchanged']);
     expect(await outcomes('t')).toEqual(['unchanged']);
   });
 
   it('tell of a watch that failed, without a fence that would stop a run under way', async () => {
-    const run = await beginRun(sql, 's', undefined);
-    await recordFailedWatch(sql, 's', 'no answer');
-    await recordFailedWatch(sql, 'nobody', 'no answer');
+    const run = await beginRun(db, 's', undefined);
+    await recordFailedWatch(db, 's', 'no answer');
+    await recordFailedWatch(db, 'nobody', 'no answer');
     expect((await sourceStatus(sql))[0]?.lastRun).toMatchObject({ outcome: 'failed', error: 'no answer' });
     const [row] = await sql<{ fence: string }[]>`select fence from sources where id = 's'`;
     expect(Number(row?.fence)).toBe(run.fence);
-    await finishRun(sql, run, 'changed', undefined, NOW);
+    await finishRun(db, run, 'changed', undefined, NOW);
     expect(await outcomes()).toEqual(['changed', 'failed']);
   });
 });
@@ -59,11 +60,11 @@ describe('old runs', () => {
     await ran('t', 'changed');
     const [oldest] = await sql<{ id: string }[]>`select min(id) as id from sync_runs where source_id = 's'`;
     await sql`insert into held_batches (source_id, run_id, broken) values ('s', ${Number(oldest?.id)}, '[]')`;
-    await pruneRuns(sql);
+    await pruneRuns(db);
     expect(await outcomes()).toHaveLength(2001);
     expect(await outcomes('t')).toHaveLength(1);
     await sql`update held_batches set status = 'superseded', decided_at = now() - interval '8 days'`;
-    await pruneRuns(sql);
+    await pruneRuns(db);
     expect(await outcomes()).toHaveLength(2000);
     expect(await sql`select from held_batches`).toHaveLength(0);
   });

@@ -56,7 +56,7 @@ beforeAll(async () => {
   const revoked = await create(sample.a, SCOPES);
   await revokeToken(scene.store.db, revoked.id);
   const orphan = await create(await addOrganization(scene.sql, 'gone'), SCOPES);
-  await deleteOrganization(scene.store.sql, 'gone');
+  await deleteOrganization(scene.store.db, 'gone');
   const last = right.token.endsWith('0') ? '1' : '0';
   const sent: Record<Refused | 'right' | 'other', string> = {
     'no token': '',

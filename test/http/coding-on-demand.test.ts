@@ -56,7 +56,7 @@ it('goes plain to whoever takes it plain, and in the coding that the next one as
   await scene.redis.kill();
   const reader = scene.reader();
   await using api = await start(reader);
-  const bodyInMemory = () => reader.documents.peek(regionName())?.body;
+  const bodyInMemory = () => reader.documents.getFresh(regionName())?.body;
 
   const plain = await api.ask();
   expect(plain).toMatchObject({ status: 200, coding: undefined });

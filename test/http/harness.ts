@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
-import type { RequestFacts } from '../../src/http/record.ts';
+import type { RequestOutcome } from '../../src/http/record.ts';
 import { type MemoryTokens, memoryCatalogue, memoryClusters, memoryTokens } from './readers.ts';
 
 export interface TestApi extends AsyncDisposable {
@@ -11,13 +11,13 @@ export interface TestApi extends AsyncDisposable {
   readonly tokens: MemoryTokens;
   /** A good token of organization 1 with every scope. */
   readonly token: string;
-  readonly observed: readonly RequestFacts[];
+  readonly observed: readonly RequestOutcome[];
 }
 
 /** The API over readers in memory; parts may be overridden. */
 export async function testApi({ limits, ...overrides }: Partial<ApiDeps> = {}): Promise<TestApi> {
   const tokens = memoryTokens();
-  const observed: RequestFacts[] = [];
+  const observed: RequestOutcome[] = [];
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),

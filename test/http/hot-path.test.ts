@@ -5,8 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
 import type { Scope } from '../../src/domain/token.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
-import type { RequestFacts } from '../../src/http/record.ts';
-import type { HeldAnswer, RememberedAnswers } from '../../src/snapshot/document/answer.ts';
+import type { RequestOutcome } from '../../src/http/record.ts';
 import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
 import { sceneForEachTest, TestClock, type TestReader } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
@@ -16,56 +15,31 @@ import { converse, header, type WireAnswer } from './wire.ts';
 
 const scene = sceneForEachTest();
 
+/** Nothing is cached: every request takes the ordinary way. */
+const ORDINARY = { responses: undefined };
+
 interface WireApi extends AsyncDisposable {
   readonly port: number;
   /** How many answers were given on the hot path. */
   hotAnswers(): number;
-  readonly observed: readonly RequestFacts[];
+  readonly observed: readonly RequestOutcome[];
 }
 
 /** The API over a reader of its own. */
 async function serve(reader: TestReader, overrides: Partial<ApiDeps> = {}): Promise<WireApi> {
-  let hotAnswers = 0;
-  const count = (answer: HeldAnswer | undefined) => {
-    if (answer) hotAnswers += 1;
-    return answer;
-  };
-  const counted = (remembered: RememberedAnswers | undefined) => {
-    if (!remembered) throw new Error('unreachable: these readers have a memory');
-    const get = remembered.get.bind(remembered);
-    remembered.get = (owner, target) => count(get(owner, target));
-    return remembered;
-  };
-  const { catalogue, clusters } = reader;
-  const observed: RequestFacts[] = [];
+  const observed: RequestOutcome[] = [];
   const app = buildApp({
-    catalogue: {
-      ...catalogue,
-      held: {
-        remembered: () => counted(catalogue.held?.remembered()),
-        providers: () => count(catalogue.held?.providers()),
-        machines: (provider, region) => count(catalogue.held?.machines(provider, region)),
-        machine: (id) => count(catalogue.held?.machine(id)),
-      },
-    },
-    clusters: {
-      ...clusters,
-      held: {
-        remembered: () => counted(clusters.held?.remembered()),
-        clusters: (organization) => count(clusters.held?.clusters(organization)),
-        cluster: (organization, slug) => count(clusters.held?.cluster(organization, slug)),
-      },
-    },
-    tokens: reader.tokens,
+    ...reader,
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1.2.3',
     observe: (facts) => observed.push(facts),
-    limits: { maxEventLoopDelayMs: 0, ...overrides.limits },
     ...overrides,
+    limits: { maxEventLoopDelayMs: 0, ...overrides.limits },
   });
   const port = await listen(app);
-  return { port, hotAnswers: () => hotAnswers, observed, [Symbol.asyncDispose]: () => app.close() };
+  const { responses } = reader;
+  return { port, hotAnswers: () => responses.hits, observed, [Symbol.asyncDispose]: () => app.close() };
 }
 
 const token = async (scopes: Scope[] = ['machines:read', 'clusters:read'], organizationId = scene.sample.a) =>
@@ -100,7 +74,7 @@ describe('the hot path', () => {
   }, async () => {
     await addMachines(scene.sql, scene.sample.region, 30);
     await scene.publisher.publishDirty();
-    await using never = await serve(await scene.linkedReader(), { hot: false });
+    await using never = await serve(await scene.linkedReader(), ORDINARY);
     const cases = await requestsOf(never.port, scene);
     await scene.publisher.publishDirty();
     await using hot = await serve(await scene.linkedReader());
@@ -141,11 +115,12 @@ describe('the hot path', () => {
       headers: [`Authorization: Bearer ${text}`],
     };
     await converse(hot.port, [request]);
-    await converse(hot.port, [request, { ...request, method: 'HEAD' }]);
+    await converse(hot.port, [request, request, { ...request, method: 'HEAD' }]);
     expect(hot.hotAnswers()).toBe(2);
-    await until(() => hot.observed.length === 3);
+    await until(() => hot.observed.length === 4);
     expect(hot.observed.map(({ route, method, status, tier }) => [route, method, status, tier])).toEqual([
       ['/v1/machines/{id}', 'GET', 200, 'redis'],
+      ['/v1/machines/{id}', 'GET', 200, 'memory'],
       ['/v1/machines/{id}', 'GET', 200, 'memory'],
       ['/v1/machines/{id}', 'HEAD', 200, 'memory'],
     ]);
@@ -165,10 +140,8 @@ describe('the hot path', () => {
       return answer;
     };
     const machine = `/v1/machines/${scene.sample.small}`;
-    for (const target of [machine, '/v1/clusters/cluster-test']) {
-      await ask(target);
-      await ask(target);
-    }
+    for (const target of [machine, '/v1/clusters/cluster-test'])
+      for (let i = 0; i < 3; i++) await ask(target);
     expect(hot.hotAnswers()).toBe(2);
     await reprice(scene.sql, scene.sample.small, '0.5');
     await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
@@ -179,12 +152,12 @@ describe('the hot path', () => {
     );
     await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
     await scene.publisher.publishDirty();
-    const before = hot.hotAnswers();
     await until(async () => {
       await reader.link.poll();
-      return header(await ask(machine), 'fleetbook-as-of') === '2026-02-03T04:05:06.789Z';
+      const before = hot.hotAnswers();
+      const told = header(await ask(machine), 'fleetbook-as-of') === '2026-02-03T04:05:06.789Z';
+      return told && hot.hotAnswers() > before;
     });
-    expect(hot.hotAnswers()).toBeGreaterThan(before);
   });
 
   it('is closed to a token in the moment of its expiry, and as soon as its revocation is published', async () => {
@@ -203,7 +176,8 @@ describe('the hot path', () => {
       ]);
       return answer && statusOf(answer);
     };
-    for (const { token: text } of [expiring, other, expiring, other]) expect(await statusFor(text)).toBe(200);
+    for (const { token: text } of [other, other, expiring, other, expiring])
+      expect(await statusFor(text)).toBe(200);
     expect(hot.hotAnswers()).toBe(2);
     clock.forward(3_600_001);
     expect(await statusFor(expiring.token)).toBe(401);
@@ -225,8 +199,7 @@ describe('the hot path', () => {
       expect(answer && statusOf(answer)).toBe(200);
       return hot.hotAnswers() > before;
     };
-    await taken();
-    expect(await taken()).toBe(true);
+    await until(taken);
     const restarted = scene.redis.restart();
     await until(() => !reader.link.linked, { everyMs: 1 });
     expect(await taken()).toBe(false);
@@ -240,10 +213,11 @@ describe('the hot path', () => {
     await scene.publisher.publishDirty();
     const lines = [`Authorization: Bearer ${text}`];
     const answers: string[] = [];
-    for (const hot of [true, false]) {
+    for (const overrides of [{}, ORDINARY]) {
       const reader = await scene.linkedReader();
-      await using api = await serve(reader, { hot });
+      await using api = await serve(reader, overrides);
       const request = { method: 'GET', target: '/v1/clusters', headers: ['X-Request-Id: same', ...lines] };
+      await converse(api.port, [request]);
       await converse(api.port, [request]);
       const socket = connect({ port: api.port, host: '127.0.0.1' });
       const received: Buffer[] = [];
@@ -258,7 +232,8 @@ describe('the hot path', () => {
       const closing = api[Symbol.asyncDispose]();
       socket.write(`X-Request-Id: same\r\n${lines.join('\r\n')}\r\n\r\n`);
       await Promise.all([once(socket, 'close'), closing]);
-      expect(api.hotAnswers() - before).toBe(hot ? 2 : 0);
+      // The last one is Fastify's: it alone knows how to answer while the server closes.
+      expect(api.hotAnswers() - before).toBe(overrides === ORDINARY ? 0 : 1);
       answers.push(
         Buffer.concat(received)
           .toString()

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { addressKey } from '../../src/http/protocol/address.ts';
+import { addressKey } from '../../src/http/protocol/request.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
@@ -122,7 +122,7 @@ describe('whoever tries unknown tokens', () => {
       trustProxy: ['127.0.0.0/8'],
       tokens: {
         async verify(_, address) {
-          addresses.push(address);
+          addresses.push(address?.());
           throw new Unavailable('too many', 0.2);
         },
       },

@@ -1,12 +1,13 @@
 /** Readers that hold everything in memory: the documents are built and encoded by the publisher's own functions. */
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
-import type { Grant, TokenVerifier } from '../../src/domain/grant.ts';
+import type { Grant } from '../../src/domain/grant.ts';
 import { newToken, SCOPES, type Scope } from '../../src/domain/token.ts';
 import type {
   Answer,
   CatalogueReader,
   ClusterReader,
   EncodedBody,
+  TokenReader,
 } from '../../src/snapshot/document/answer.ts';
 import { encodeBody } from '../../src/snapshot/document/body.ts';
 import {
@@ -121,9 +122,8 @@ function answer(body: EncodedBody): Answer {
 
 const maybe = (body: EncodedBody | undefined): Answer | undefined => body && answer(body);
 
-/** Tokens by what they are good for, and a verifier that counts how often it was asked. */
-export interface MemoryTokens extends TokenVerifier {
-  readonly asked: readonly string[];
+/** Tokens by what they are good for, and their verifier. */
+export interface MemoryTokens extends TokenReader {
   issue(options?: {
     organizationId?: number;
     scopes?: readonly Scope[];
@@ -133,9 +133,7 @@ export interface MemoryTokens extends TokenVerifier {
 
 export function memoryTokens(): MemoryTokens {
   const known = new Map<string, { grant: Grant; good: boolean }>();
-  const asked: string[] = [];
   return {
-    asked,
     issue({ organizationId = 1, scopes = SCOPES, state = 'good' } = {}) {
       const token = newToken();
       known.set(token, {
@@ -145,7 +143,6 @@ export function memoryTokens(): MemoryTokens {
       return token;
     },
     async verify(token) {
-      asked.push(token);
       const found = known.get(token);
       return found?.good ? found.grant : undefined;
     },

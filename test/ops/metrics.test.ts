@@ -57,10 +57,10 @@ describe('the metrics of a worker', () => {
   it('tell of runs and publishing, and what the database knows of each source', async () => {
     await using database = await createDatabase();
     await using store = openStore({ url: database.url, role: 'worker', connections: 2 });
-    await registerSource(store.sql, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
-    await registerSource(store.sql, { id: 'never', kind: 'catalogue', adapter: 'hetzner' });
-    await registerSource(store.sql, { id: 'gone', kind: 'catalogue', adapter: 'hetzner' });
-    await registerSource(store.sql, { id: 'retired', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.db, { id: 'never', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.db, { id: 'gone', kind: 'catalogue', adapter: 'hetzner' });
+    await registerSource(store.db, { id: 'retired', kind: 'catalogue', adapter: 'hetzner' });
     await store.sql`update sources set verified_at = now() - interval '1 hour' where id = 'hetzner'`;
     await store.sql`update sources set registered_at = now() - interval '2 hours' where id = 'never'`;
     await store.sql`update sources set retired_at = now() where id = 'retired'`;

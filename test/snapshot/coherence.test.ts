@@ -14,7 +14,7 @@ const scene = sceneForEachTest();
 const READERS = 3;
 
 const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
-const versionIn = async (reader: TestReader, name = region()) =>
+const validatorIn = async (reader: TestReader, name = region()) =>
   (await reader.documents.get(name)).document?.version ?? 0;
 
 /** Readers that are linked and hold the region, the clusters of A and the list of providers in memory. */
@@ -22,15 +22,15 @@ async function readers(options: Partial<ReaderOptions> = {}): Promise<TestReader
   await scene.publisher.publishDirty();
   const all = await Promise.all(Array.from({ length: READERS }, () => scene.linkedReader(options)));
   for (const reader of all) {
-    await versionIn(reader);
-    await versionIn(reader, { kind: 'clusters', organizationId: scene.sample.a });
+    await validatorIn(reader);
+    await validatorIn(reader, { kind: 'clusters', organizationId: scene.sample.a });
   }
   return all;
 }
 
 const eachShows = (all: readonly TestReader[], version: number, name = region()) =>
   until(async () =>
-    (await Promise.all(all.map((reader) => versionIn(reader, name)))).every((v) => v === version),
+    (await Promise.all(all.map((reader) => validatorIn(reader, name)))).every((v) => v === version),
   );
 
 /** The document and its number arrive, and nobody is told: what a lost message leaves. */
@@ -78,7 +78,7 @@ describe('a change in Postgres', () => {
     await using proxy = await faultProxy(scene.redis.url);
     const [cut, ...others] = await readers({ pollMs: 50 });
     const through = await scene.linkedReader({ pollMs: 50, subscriberUrl: proxy.url });
-    await versionIn(through);
+    await validatorIn(through);
     const { epoch } = through.link;
     await proxy.refuse();
     const version = await reprice(scene.sql, scene.sample.small, '0.25');
@@ -88,7 +88,7 @@ describe('a change in Postgres', () => {
     await until(() => through.link.linked);
     // Whatever was in memory before is compared before it is used again.
     expect(through.link.epoch).toBeGreaterThan(epoch);
-    expect(await versionIn(through)).toBe(version);
+    expect(await validatorIn(through)).toBe(version);
   });
 });
 
@@ -131,7 +131,7 @@ describe('under faults at random', () => {
       const reading = all.map(async (reader, i) => {
         while (!isOver) {
           // No answer is no old answer.
-          const version = await versionIn(reader).catch(() => undefined);
+          const version = await validatorIn(reader).catch(() => undefined);
           if (version !== undefined) seen[i]?.push(version);
           await setImmediate();
         }

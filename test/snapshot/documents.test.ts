@@ -138,8 +138,8 @@ describe('a read goes through the tiers', () => {
     await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
     await reader.clusters.clusters(scene.sample.a);
     await reader.clusters.clusters(scene.sample.b);
-    expect(reader.documents.peek({ kind: 'clusters', organizationId: scene.sample.b })).toBeDefined();
-    expect(reader.documents.peek({ kind: 'providers' })).toBeUndefined();
+    expect(reader.documents.getFresh({ kind: 'clusters', organizationId: scene.sample.b })).toBeDefined();
+    expect(reader.documents.getFresh({ kind: 'providers' })).toBeUndefined();
     expect((await reader.catalogue.providers()).tier).toBe('redis');
   });
 });

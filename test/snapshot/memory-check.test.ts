@@ -19,12 +19,15 @@ async function warmReader(): Promise<TestReader> {
   return reader;
 }
 
-function checkOf(reader: TestReader, documents: Pick<TestReader['documents'], 'peek'> = reader.documents) {
+function checkOf(
+  reader: TestReader,
+  documents: Pick<TestReader['documents'], 'getFresh'> = reader.documents,
+) {
   const verdicts: MemoryVerdict[] = [];
   const rounds: number[] = [];
   const check = new MemoryCheck({
     documents,
-    link: reader.link,
+    subscription: reader.link,
     sample: 40,
     now: () => 5000,
     observe: { compared: (verdict) => void verdicts.push(verdict), round: (at) => void rounds.push(at) },
@@ -58,11 +61,11 @@ it('makes a reader notice a publication of which it heard nothing', async () => 
 
 it('tells of memory that goes on answering with what the cache has replaced', async () => {
   const reader = await warmReader();
-  const stuck: Document | undefined = reader.documents.peek(region());
+  const stuck: Document | undefined = reader.documents.getFresh(region());
   await reprice(scene.sql, scene.sample.small, '0.5');
   await scene.publisher.publishDirty();
   const { check, verdicts } = checkOf(reader, {
-    peek: (name) => (documentId(name) === documentId(region()) ? stuck : reader.documents.peek(name)),
+    getFresh: (name) => (documentId(name) === documentId(region()) ? stuck : reader.documents.getFresh(name)),
   });
   await check.round();
   expect(verdicts.toSorted()).toEqual(['behind', 'same', 'same']);

@@ -82,7 +82,7 @@ const addToken = (token: string) => scene.sql`
 describe('an answer of Postgres that a publication has overtaken', () => {
   it('does not make a token unknown that exists by now', async () => {
     const token = newToken();
-    const late = await hold(() => reader.tokens.verify(token), 'authenticate_token');
+    const late = await hold(async () => reader.tokens.verify(token), 'authenticate_token');
     await addToken(token);
     await publish();
     expect(await late.answer()).toMatchObject({ organizationId: scene.sample.a });
@@ -91,7 +91,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
 
   it('does not make a machine unknown that exists by now', async () => {
     const id = scene.sample.gpu + 1;
-    const late = await hold(() => reader.catalogue.machine(id), 'where m.id =');
+    const late = await hold(async () => reader.catalogue.machine(id), 'where m.id =');
     expect(await addMachine(scene.sql, scene.sample.emptyRegion, { name: 'new' })).toBe(id);
     await publish();
     expect(await late.answer()).toBeUndefined();
@@ -106,7 +106,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     const joined = reader.documents.get(region());
     expect((await late.answer()).document?.version).toBe(version);
     expect((await joined).document?.version).toBe(version);
-    expect(reader.documents.peek(region())?.version).toBe(version);
+    expect(reader.documents.getFresh(region())?.version).toBe(version);
   });
 
   it('does not come back through the cache either', async () => {
@@ -130,7 +130,7 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     await scene.publisher.publishDirty();
     await until(() => reader.link.linked && reader.link.epoch > epoch);
     await late.answer();
-    expect(reader.documents.peek(region())).toBeUndefined();
+    expect(reader.documents.getFresh(region())).toBeUndefined();
     expect((await reader.documents.get(region())).document?.version).toBe(version);
   });
 });
@@ -155,12 +155,12 @@ describe('an answer of Postgres from before another lineage', () => {
     const { document } = await late.answer();
     expect(document?.version).toBe(1);
     expect(document?.body.identity.includes('"name":"another"')).toBe(true);
-    expect(reader.documents.peek(region())?.version ?? 1).toBe(1);
+    expect(reader.documents.getFresh(region())?.version ?? 1).toBe(1);
   });
 
   it('does not tell in which region a machine is from now on', async () => {
     await scene.cache.del(scene.keys.machineRegions(scene.sample.small));
-    const late = await hold(() => reader.documents.regionOfMachine(scene.sample.small), 'where m.id =');
+    const late = await hold(async () => reader.documents.regionOfMachine(scene.sample.small), 'where m.id =');
     await replaceDatabase();
     await scene.sql`update machines set region_id = ${scene.sample.emptyRegion} where id = ${scene.sample.small}`;
     await late.answer();

@@ -3,15 +3,18 @@ import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
-import { readLineage } from '../../src/db/queries/versions.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { ResponseCache } from '../../src/http/response-cache.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
-import { CacheLink } from '../../src/snapshot/read/cache-subscription.ts';
+import { memoryBudget } from '../../src/snapshot/read/budget.ts';
+import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
-import { catalogueReader, clusterReader, tokenVerifier } from '../../src/snapshot/read/readers.ts';
+import { catalogueReader, clusterReader } from '../../src/snapshot/read/readers.ts';
+import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
@@ -48,11 +51,12 @@ export interface ReaderOptions {
 }
 
 export interface TestReader extends AsyncDisposable {
-  readonly link: CacheLink;
+  readonly link: CacheSubscription;
   readonly documents: Documents;
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
+  readonly responses: ResponseCache;
 }
 
 /** A store's `sql` as the reader has it, which notes every statement. */
@@ -75,35 +79,44 @@ function openReader(options: ReaderOptions): TestReader {
     statementTimeoutMs: 2500,
   });
   const now = options.now ?? Date.now;
-  const link = new CacheLink({
+  const link = new CacheSubscription({
     commands: withFence(openRedis(options.redisUrl, 'reader', () => {})),
     subscriber: openRedis(options.subscriberUrl ?? options.redisUrl, 'subscriber', () => {}),
     logger: silent,
     now,
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
   });
+  const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
+  const staleLimitMs = options.staleLimitMs ?? 3_600_000;
   const documents = new Documents({
     sql: options.sql ?? store.sql,
-    link,
+    subscription: link,
     logger: silent,
     now,
-    memoryLimit: options.memoryLimit ?? 64_000_000,
+    memory,
     postgresReads: options.postgresReads ?? 16,
     ...(options.postgresDeadlineMs === undefined ? {} : { postgresDeadlineMs: options.postgresDeadlineMs }),
-    ...(options.unknownTokens === undefined ? {} : { unknownTokens: options.unknownTokens }),
-    ...(options.unknownTokensPerAddress === undefined
-      ? {}
-      : { unknownTokensPerAddress: options.unknownTokensPerAddress }),
     onHang: options.onHang,
-    staleLimitMs: options.staleLimitMs ?? 3_600_000,
+    staleLimitMs,
     tokenStaleLimitMs: options.tokenStaleLimitMs ?? 900_000,
   });
   return {
     link,
     documents,
-    catalogue: catalogueReader(documents, now),
+    catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    tokens: tokenVerifier(documents, { now, ...(options.used && { used: options.used }) }),
+    tokens: tokenVerifier(documents, {
+      now,
+      ...(options.used && { used: options.used }),
+      memoryLimit: memory.acceptedTokens,
+      unknownTokens: {
+        perSecond: options.unknownTokens ?? 100,
+        perSecondAndAddress: options.unknownTokensPerAddress ?? 10,
+      },
+      postgresReads: options.postgresReads ?? 16,
+      postgresDeadlineMs: options.postgresDeadlineMs,
+    }),
+    responses: new ResponseCache(documents, memory.responses),
     async [Symbol.asyncDispose]() {
       await link[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
@@ -143,7 +156,7 @@ export async function openScene(redis: TestRedis, given?: TestDatabase): Promise
     sql: store.sql,
     cache,
     keys,
-    publisher: new Publisher(store.sql, cache),
+    publisher: new Publisher(store.db, cache),
     reader(options = {}) {
       return closing.use(openReader({ databaseUrl: db.url, redisUrl: redis.url, ...options }));
     },
@@ -151,7 +164,7 @@ export async function openScene(redis: TestRedis, given?: TestDatabase): Promise
       const second = withFence(openRedis(redis.url, 'publisher', () => {}));
       closing.defer(() => second.disconnect());
       await redisReady(second, 5000);
-      return new Publisher(store.sql, second);
+      return new Publisher(store.db, second);
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

@@ -8,7 +8,7 @@ import { loadContent } from '../../src/snapshot/document/load.ts';
 import { setIfNewer } from '../../src/snapshot/publish/fence.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { sceneForEachTest, TestClock } from './scene.ts';
+import { countingSql, sceneForEachTest, TestClock } from './scene.ts';
 
 const scene = sceneForEachTest();
 
@@ -28,6 +28,16 @@ describe('a token', () => {
     const memory = await other.tokens.verify(token);
     expect(memory).toEqual(grant);
     expect(await other.tokens.verify(token)).toBe(memory);
+  });
+
+  it('is not looked up anywhere when its checksum is wrong', async () => {
+    const { token } = await create();
+    const wrong = `${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`;
+    await using counted = countingSql(scene.db.url);
+    const reader = scene.reader({ sql: counted.sql });
+    // At once, so without I/O.
+    expect(reader.tokens.verify(wrong)).toBeUndefined();
+    expect(counted.statements).toEqual([]);
   });
 
   it('lies in the cache by its hash alone', async () => {
@@ -163,10 +173,10 @@ describe('a revocation', () => {
     const reader = scene.reader({ redisUrl: own.url });
     await until(async () => (await reader.tokens.verify(token)) && reader.link.linked);
     expect(await reader.tokens.verify(token)).toBeDefined();
-    await until(() => reader.documents.peek(nameOf(token)));
+    await until(() => reader.documents.getFresh(nameOf(token)));
     await revokeToken(scene.store.db, id);
     await reader.link.ask((cache) => cache.publish(scene.keys.published, `1 token:${hashToken(token)} 2`));
-    await until(() => reader.documents.peek(nameOf(token)) === undefined);
+    await until(() => reader.documents.getFresh(nameOf(token)) === undefined);
     await own.kill();
     await until(() => !reader.link.linked);
     expect(await reader.tokens.verify(token)).toBeUndefined();

@@ -70,7 +70,7 @@ describe('guessing tokens', () => {
       unknownTokensPerAddress: 2,
       now: () => 1_000_000,
     });
-    const guess = (address: string) => reader.tokens.verify(newToken(), address);
+    const guess = (address: string) => reader.tokens.verify(newToken(), () => address);
     for (let i = 0; i < 20; i++) expect(await guess('192.0.2.1')).toBeUndefined();
     for (let i = 0; i < 20; i++) await expect(guess('192.0.2.1')).rejects.toThrow(Unavailable);
     for (let i = 0; i < 20; i++) expect(await guess('192.0.2.2')).toBeUndefined();
@@ -84,12 +84,11 @@ describe('guessing tokens', () => {
     const [one, other] = [await create(), await create()];
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader({ unknownTokensPerAddress: 1, now: () => 1_000_000 });
-    await reader.tokens.verify(one.token, 'a');
-    for (let i = 0; i < 10; i++) await reader.tokens.verify(newToken(), 'a');
-    await expect(reader.tokens.verify(newToken(), 'a')).rejects.toThrow(Unavailable);
-    expect(await reader.tokens.verify(one.token, 'a')).toBeDefined();
-    expect(reader.tokens.held?.(one.token)).toBeDefined();
-    expect(await reader.tokens.verify(other.token, 'a')).toBeDefined();
+    await reader.tokens.verify(one.token, () => 'a');
+    for (let i = 0; i < 10; i++) await reader.tokens.verify(newToken(), () => 'a');
+    await expect(reader.tokens.verify(newToken(), () => 'a')).rejects.toThrow(Unavailable);
+    expect(await reader.tokens.verify(one.token, () => 'a')).toBeDefined();
+    expect(await reader.tokens.verify(other.token, () => 'a')).toBeDefined();
   });
 
   it('takes no room from documents', async () => {
@@ -141,7 +140,7 @@ describe('a token that was accepted', () => {
     const reader = await scene.linkedReader({ used: (tokenId) => used.push(tokenId) });
     await reader.tokens.verify(newToken());
     await reader.tokens.verify(token);
-    reader.tokens.held?.(token);
+    await reader.tokens.verify(token);
     expect(used).toEqual([id, id]);
   });
 });

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
-import type { DocumentVersion, SourceHttp } from '../../src/sources/source.ts';
+import type { SourceHttp, Validator } from '../../src/sources/source.ts';
 import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
 
 const DAY = 'Sat, 28 Feb 2026 10:00:00 GMT';
 const NEXT_DAY = 'Sun, 01 Mar 2026 10:00:00 GMT';
 
-function source(upstream: FakeUpstream, ...known: DocumentVersion[]): SourceHttp {
+function source(upstream: FakeUpstream, ...known: Validator[]): SourceHttp {
   return openSourceHttp({
     baseUrl: upstream.url,
     credentials: 'none',
     deadlineMs: 5_000,
     maxBytes: 10_000,
-    versions: new Map(known.map((version) => [version.url, version])),
+    validators: new Map(known.map((validator) => [validator.url, validator])),
   });
 }
 
@@ -21,49 +21,51 @@ function source(upstream: FakeUpstream, ...known: DocumentVersion[]): SourceHttp
 const forms = {
   json: async (http: SourceHttp, query?: Record<string, string>) => {
     const answer = await http.jsonIfModified('/doc', z.unknown(), query ? { query } : {});
-    return 'unmodified' in answer ? answer : { text: JSON.stringify(answer.data), version: answer.version };
+    return 'unmodified' in answer
+      ? answer
+      : { text: JSON.stringify(answer.data), validator: answer.validator };
   },
   stream: async (http: SourceHttp, query?: Record<string, string>) => {
     const answer = await http.streamIfModified('/doc', query ? { query } : {});
     if ('unmodified' in answer) return answer;
     const body = await Array.fromAsync(answer.body);
-    return { text: Buffer.concat(body).toString(), version: answer.version };
+    return { text: Buffer.concat(body).toString(), validator: answer.validator };
   },
 };
 
 describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) => {
-  it('says which version came, and with that version asks only for another one', async () => {
+  it('says which validator came, and with that validator asks only for another one', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect(
       { path: '/doc', headers: { 'if-none-match': null, 'if-modified-since': null } },
       { json: [1], headers: { etag: 'W/"a"', 'last-modified': DAY, date: NEXT_DAY } },
     );
     const first = await ask(source(upstream));
-    const version = { url: `${upstream.url}/doc`, etag: 'W/"a"', lastModified: DAY };
-    expect(first).toEqual({ text: '[1]', version });
+    const validator = { url: `${upstream.url}/doc`, etag: 'W/"a"', lastModified: DAY };
+    expect(first).toEqual({ text: '[1]', validator });
 
     upstream.expect(
       { path: '/doc', headers: { 'if-none-match': 'W/"a"', 'if-modified-since': DAY } },
       { status: 304, headers: { location: '/elsewhere' } },
     );
-    expect(await ask(source(upstream, version))).toMatchObject({ unmodified: version });
+    expect(await ask(source(upstream, validator))).toMatchObject({ unmodified: validator });
 
     upstream.expect({ path: '/doc', headers: { 'if-none-match': 'W/"a"' } }, { json: [2] });
-    expect(await ask(source(upstream, version))).toEqual({ text: '[2]', version: undefined });
+    expect(await ask(source(upstream, validator))).toEqual({ text: '[2]', validator: undefined });
   });
 
   it('goes by Last-Modified alone where there is no ETag, once the second that it names is long over', async () => {
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc' }, { json: [1], headers: { 'last-modified': DAY, date: DAY } });
-    expect(await ask(source(upstream))).toEqual({ text: '[1]', version: undefined });
+    expect(await ask(source(upstream))).toEqual({ text: '[1]', validator: undefined });
     upstream.expect({ path: '/doc' }, { json: [1], headers: { 'last-modified': DAY, date: NEXT_DAY } });
-    const version = { url: `${upstream.url}/doc`, lastModified: DAY };
-    expect(await ask(source(upstream))).toEqual({ text: '[1]', version });
+    const validator = { url: `${upstream.url}/doc`, lastModified: DAY };
+    expect(await ask(source(upstream))).toEqual({ text: '[1]', validator });
     upstream.expect(
       { path: '/doc', headers: { 'if-modified-since': DAY, 'if-none-match': null } },
       { status: 304 },
     );
-    expect(await ask(source(upstream, version))).toMatchObject({ unmodified: version });
+    expect(await ask(source(upstream, validator))).toMatchObject({ unmodified: validator });
   });
 
   it('is not understood when it is answered 304 and nothing was asked by', async () => {
@@ -80,27 +82,29 @@ describe.each(Object.entries(forms))('a conditional request (%s)', (_form, ask) 
     await using upstream = await fakeUpstream();
     upstream.expect({ path: '/doc', query: { key: 's3cret' } }, { json: [1], headers: { etag: '"a"' } });
     const answer = await ask(source(upstream), { key: 's3cret' });
-    const version = 'version' in answer ? answer.version : undefined;
-    if (version === undefined) return expect.unreachable('no version');
-    expect(version.url).toMatch(/\/doc\?sha256=[0-9a-f]{64}$/);
+    const validator = 'validator' in answer ? answer.validator : undefined;
+    if (validator === undefined) return expect.unreachable('no validator');
+    expect(validator.url).toMatch(/\/doc\?sha256=[0-9a-f]{64}$/);
 
     upstream.expect(
       { path: '/doc', query: { key: 'other' }, headers: { 'if-none-match': null } },
       { json: [] },
     );
-    await ask(source(upstream, version), { key: 'other' });
+    await ask(source(upstream, validator), { key: 'other' });
     upstream.expect(
       { path: '/doc', query: { key: 's3cret' }, headers: { 'if-none-match': '"a"' } },
       { status: 304 },
     );
-    expect(await ask(source(upstream, version), { key: 's3cret' })).toMatchObject({ unmodified: version });
+    expect(await ask(source(upstream, validator), { key: 's3cret' })).toMatchObject({
+      unmodified: validator,
+    });
   });
 });
 
-it('an ordinary request never asks by a version, and 304 is no answer to it', async () => {
+it('an ordinary request never asks by a validator, and 304 is no answer to it', async () => {
   await using upstream = await fakeUpstream();
-  const version = { url: `${upstream.url}/doc`, etag: '"a"' };
-  const http = source(upstream, version);
+  const validator = { url: `${upstream.url}/doc`, etag: '"a"' };
+  const http = source(upstream, validator);
   upstream.expect({ path: '/doc', headers: { 'if-none-match': null }, times: 2 }, { status: 304 });
   await expect(http.json('/doc', z.unknown())).rejects.toMatchObject({ kind: 'invalid' });
   await expect(http.stream('/doc')).rejects.toMatchObject({ kind: 'invalid' });

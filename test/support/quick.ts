@@ -7,7 +7,7 @@ export const QUICK = 'FLEETBOOK_TEST_QUICK';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** What starts a server or a process, or needs one. */
-const SLOW = ['support/postgres.ts', 'support/redis.ts', 'support/program.ts', 'local/programs/'];
+const SLOW = ['support/postgres.ts', 'support/redis.ts', 'support/program.ts', 'dev/programs/'];
 const SLOW_MODULES = ['node:child_process', 'node:worker_threads', 'vitest/node', 'testcontainers'];
 
 export interface QuickFiles {

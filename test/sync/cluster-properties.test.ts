@@ -89,7 +89,7 @@ describe('any sequence of clusters and catalogues', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 6 }), async (steps) => {
         await scene.reset();
-        await seedProviders(scene.store.sql, [ACME]);
+        await seedProviders(scene.store.db, [ACME]);
         for (const slug of ORGANIZATIONS) await scene.organization(slug);
         let before = await stateOf(scene);
         for (const one of steps) {

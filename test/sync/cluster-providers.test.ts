@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { seedProviders } from '../../src/db/queries/providers.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
+import { applyClusterDefaults } from '../../src/sources/cluster-defaults.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
-import { complete } from '../../src/sources/complete.ts';
 import { cluster, reported } from './cluster-rows.ts';
 import { LAX, openScene } from './scene.ts';
 
@@ -12,7 +12,7 @@ const GCP = { id: 1, name: 'GCP' } as const;
 it('a cluster that stood under its source’s own word for a provider moves to the known one with the next sync', async () => {
   await using scene = await openScene();
   const organizationId = await scene.organization('org');
-  await seedProviders(scene.store.sql, [GCP]);
+  await seedProviders(scene.store.db, [GCP]);
   const published = async () => {
     const content = await loadContent(scene.sql, { kind: 'clusters', organizationId });
     return JSON.parse(content?.body.toString() ?? '') as ClusterDocument[];
@@ -26,7 +26,7 @@ it('a cluster that stood under its source’s own word for a provider moves to t
   expect(before?.provider.id).not.toBe(GCP.id);
 
   const said = { ...reported('acme/orders', place), provider: 'google', providerName: 'GCP' };
-  const result = await scene.clusters([complete(said, NO_RULES)], { limits: LAX });
+  const result = await scene.clusters([applyClusterDefaults(said, NO_RULES)], { limits: LAX });
   expect(result).toMatchObject({ outcome: 'changed', counts: { added: 0, changed: 1, retired: 0 } });
   const [after] = await published();
   expect(after).toEqual({ ...before, provider: GCP, machine: { ...before?.machine, id: after?.machine.id } });

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { heldItems, pendingBatches } from '../../src/db/queries/held.ts';
+import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { cluster } from './cluster-rows.ts';
@@ -97,16 +97,18 @@ describe('clusters that vanish while others come', () => {
   });
 
   it('leave no validator: the source is read whole again, and held again', async () => {
-    const version = { url: 'https://plane.example/clusters', etag: '"1"' };
-    const items = [{ kind: 'version' as const, version }, cluster('four')];
-    expect(await scene.clusters(items, { reading: 'r' })).toMatchObject({
+    const validator = { url: 'https://plane.example/clusters', etag: '"1"' };
+    const items = [{ kind: 'validator' as const, validator }, cluster('four')];
+    expect(await scene.clusters(items, { parseFingerprint: 'r' })).toMatchObject({
       outcome: 'held',
       counts: { added: 1 },
     });
     expect((await scene.sql`select from source_validators`).count).toBe(0);
-    await scene.clusters([{ kind: 'version', version }, ...three, cluster('four')], { reading: 'r' });
+    await scene.clusters([{ kind: 'validator', validator }, ...three, cluster('four')], {
+      parseFingerprint: 'r',
+    });
     expect((await scene.sql`select from source_validators`).count).toBe(1);
-    expect(await scene.clusters(items, { reading: 'r' })).toMatchObject({
+    expect(await scene.clusters(items, { parseFingerprint: 'r' })).toMatchObject({
       outcome: 'held',
       counts: { added: 0 },
     });

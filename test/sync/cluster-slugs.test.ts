@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decide, heldItems, pendingBatches } from '../../src/db/queries/held.ts';
+import { decide } from '../../src/db/queries/held.ts';
+import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';
 import { cluster, disk } from './cluster-rows.ts';
@@ -118,7 +119,7 @@ describe('stored clusters', () => {
       outcome: 'changed',
       counts: { changed: 0, retired: 4 },
     });
-    expect(await decide(scene.store.sql, batch.id, 'approved', OPERATOR)).toBe(true);
+    expect(await decide(scene.store.db, batch.id, 'approved', OPERATOR)).toBe(true);
     expect(
       await scene.sql`select source_key from clusters where retired_at is not null order by 1`,
     ).toMatchObject([5, 6, 7, 8].map((index) => ({ source_key: `c${index}` })));

@@ -2,8 +2,8 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createOrganization, deleteOrganization } from '../../src/db/queries/organizations.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
+import { applyDefaults } from '../../src/sources/cluster-defaults.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
-import { completed } from '../../src/sources/complete.ts';
 import { cluster, disk, reported } from './cluster-rows.ts';
 import { offer, openScene, region, rejected, type Scene } from './scene.ts';
 
@@ -190,7 +190,7 @@ describe('clusters', () => {
   });
 
   it('of an organization that was deleted are shown again in another one, as their reason advises', async () => {
-    await deleteOrganization(scene.store.sql, 'org');
+    await deleteOrganization(scene.store.db, 'org');
     const items = [cluster('one')];
     expect(await scene.clusters(items)).toMatchObject({ counts: { seen: 1, added: 0, rejected: 1 } });
     const [row] = await scene.sql`select reason from quarantined_rows`;
@@ -199,7 +199,7 @@ describe('clusters', () => {
     expect(await createOrganization(scene.store.db, 'org', 'Org')).toBeUndefined();
     await scene.organization('other');
     const rules = { ...NO_RULES, organizations: { org: 'other' } };
-    expect(await scene.clusters(completed(items, rules))).toMatchObject({
+    expect(await scene.clusters(applyDefaults(items, rules))).toMatchObject({
       counts: { seen: 1, added: 1, rejected: 0 },
     });
     expect(await scene.sql`select from quarantined_rows`).toEqual([]);

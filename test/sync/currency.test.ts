@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { composeWriteTier, type WriteTierOptions } from '../../src/app/worker.ts';
+import { composeWorker, type WorkerOptions } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import {
@@ -21,7 +21,7 @@ async function scene() {
     if (!line.msg.startsWith('Redis')) lines.push(line);
   };
   const logger = pino({ level: 'info' }, { write: (line: string) => keep(JSON.parse(line)) });
-  function worker(currency: string, rates: string, options: WriteTierOptions = {}) {
+  function worker(currency: string, rates: string, options: WorkerOptions = {}) {
     const config = readConfig({
       DATABASE_URL: database.url,
       REDIS_URL: 'redis://127.0.0.1:1',
@@ -33,15 +33,15 @@ async function scene() {
       CATALOGUE_CURRENCY: currency,
       CATALOGUE_RATES: rates,
     });
-    const tier = closing.use(composeWriteTier(config, logger, options));
+    const worker = closing.use(composeWorker(config, logger, options));
     const run = async (id: string) => {
       const source = config.sources.find((candidate) => candidate.id === id);
-      return tier.runSource(source ?? expect.unreachable(`no source ${id}`));
+      return worker.runSource(source ?? expect.unreachable(`no source ${id}`));
     };
-    return { config, tier, run };
+    return { config, worker, run };
   }
   const first = worker('USD', 'EUR:1.25');
-  const { sql, db } = first.tier.store;
+  const { sql, db } = first.worker.store;
   await createOrganization(db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
   return {
     first,
@@ -78,7 +78,7 @@ describe('the published currency', () => {
     expect(await here.currency()).toBe('USD');
     expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[1], [1.25]]);
     const before = await here.versions();
-    await here.worker('USD', 'EUR:1.25').tier.adoptCurrency();
+    await here.worker('USD', 'EUR:1.25').worker.adoptCurrency();
     expect(await here.versions()).toEqual(before);
   });
 
@@ -86,7 +86,7 @@ describe('the published currency', () => {
     await using here = await scene();
     for (const id of ['hetzner', 'linode', 'clusters']) await here.first.run(id);
     const before = await here.versions();
-    await here.worker('EUR', 'USD:0.8').tier.adoptCurrency();
+    await here.worker('EUR', 'USD:0.8').worker.adoptCurrency();
     expect(await here.currency()).toBe('EUR');
     expect([await here.rates('USD'), await here.rates('EUR')]).toEqual([[0.8], [1]]);
     expect(await here.versions()).toEqual({
@@ -117,7 +117,7 @@ describe('the published currency', () => {
       { msg: expect.stringContaining('exchange rates are lacking'), lacking: ['EUR'] },
     ]);
     const settings = { CATALOGUE_CURRENCY: 'GBP', CATALOGUE_RATES: { USD: '0.75', EUR: '0.85' } };
-    expect(await adoptCurrency(worker.tier.store, settings, new Date())).toMatchObject({
+    expect(await adoptCurrency(worker.worker.store, settings, new Date())).toMatchObject({
       outcome: 'changed',
       from: 'USD',
     });
@@ -128,7 +128,7 @@ describe('the published currency', () => {
     await using here = await scene();
     await here.first.run('linode');
     await here.sql`update lineage set currency = null`;
-    await here.worker('EUR', 'USD:0.8').tier.adoptCurrency();
+    await here.worker('EUR', 'USD:0.8').worker.adoptCurrency();
     expect([await here.currency(), await here.rates('USD')]).toEqual(['EUR', [0.8]]);
   });
 
@@ -143,20 +143,20 @@ describe('the published currency', () => {
   it('is not mixed by a run that had priced its rows before it was changed', async () => {
     await using here = await scene();
     await here.first.run('linode');
-    const { tier, config } = here.first;
+    const { worker, config } = here.first;
     const other = here.worker('EUR', 'USD:0.8');
     const { sources } = config;
     const linode = sources.find(({ id }) => id === 'linode');
     if (linode?.kind !== 'catalogue') throw new Error('Linode is no catalogue');
     const { adapter } = linode;
-    const run = tier.runSource({
+    const run = worker.runSource({
       ...linode,
       adapter: {
         ...adapter,
         async *catalogue(context) {
           yield* adapter.catalogue(context);
           // Every row is priced by now, and none is stored.
-          await other.tier.adoptCurrency();
+          await other.worker.adoptCurrency();
         },
       },
     });

@@ -95,7 +95,7 @@ describe('of two runs of one source', () => {
     const older = scene.catalogue(OLD, { run });
     // The older run, in its transaction.
     await untilWaiting(scene.sql, 1);
-    const begun = beginRun(scene.store.sql, 'acme', undefined);
+    const begun = beginRun(scene.store.db, 'acme', undefined);
     // The younger one, for the fence.
     await untilWaiting(scene.sql, 2);
     await blocker.sql`commit`;

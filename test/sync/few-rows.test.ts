@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
-import { heldItems, pendingBatches } from '../../src/db/queries/held.ts';
+import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';
 
@@ -125,11 +125,11 @@ describe('a few rows that are wrong by themselves', () => {
   it('are taken once an operator has accepted the very price that was quarantined', async () => {
     await scene.catalogue(whole);
     await scene.catalogue(repriced({ m1: '0.6' }));
-    const { sql } = scene.store;
+    const { db } = scene.store;
     const decision = { by: 'ada@desk', reason: 'a new tariff' };
-    expect(await acceptPrice(sql, 'acme', 'm1@a', '0.7', decision)).toMatchObject({ outcome: 'other' });
-    expect(await acceptPrice(sql, 'acme', 'm9@a', '0.6', decision)).toEqual({ outcome: 'none' });
-    expect(await acceptPrice(sql, 'acme', 'm1@a', '0.60', decision)).toMatchObject({ outcome: 'accepted' });
+    expect(await acceptPrice(db, 'acme', 'm1@a', '0.7', decision)).toMatchObject({ outcome: 'other' });
+    expect(await acceptPrice(db, 'acme', 'm9@a', '0.6', decision)).toEqual({ outcome: 'none' });
+    expect(await acceptPrice(db, 'acme', 'm1@a', '0.60', decision)).toMatchObject({ outcome: 'accepted' });
     expect(await scene.catalogue(repriced({ m1: '0.6' }))).toMatchObject({
       outcome: 'changed',
       counts: { changed: 1, rejected: 2 },

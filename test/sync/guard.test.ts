@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BrokenGuard, brokenGuards, DEFAULT_LIMITS, type GuardInput } from '../../src/sync/guard.ts';
+import {
+  type BrokenGuard,
+  brokenGuards,
+  DEFAULT_GUARD_LIMITS,
+  type GuardInput,
+} from '../../src/sync/guard.ts';
 
 const GOOD: GuardInput = {
   known: 100,
@@ -21,7 +26,7 @@ const GOOD: GuardInput = {
   totals: [],
 };
 const broken = (batch: Partial<GuardInput>, limits = {}) =>
-  brokenGuards({ ...GOOD, ...batch }, { ...DEFAULT_LIMITS, ...limits }).map(({ guard }) => guard);
+  brokenGuards({ ...GOOD, ...batch }, { ...DEFAULT_GUARD_LIMITS, ...limits }).map(({ guard }) => guard);
 
 describe('a batch', () => {
   it.each<[string, Partial<GuardInput>, BrokenGuard['guard'][]]>([
@@ -92,7 +97,7 @@ describe('a batch', () => {
   it('says what was found, what is allowed and what that means', () => {
     const found = brokenGuards(
       { ...GOOD, missing: 30, priceRatio: 60.04, jumps: 12, jumpTypes: 12 },
-      DEFAULT_LIMITS,
+      DEFAULT_GUARD_LIMITS,
     );
     expect(found).toEqual([
       { guard: 'removed', found: 0.3, limit: 0.2, detail: '30 of 100 known rows are not reported any more' },

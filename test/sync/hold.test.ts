@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decide, heldItems, pendingBatches } from '../../src/db/queries/held.ts';
+import { decide } from '../../src/db/queries/held.ts';
+import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
@@ -82,7 +83,7 @@ describe('a catalogue that breaks a guard', () => {
     expect(second).toMatchObject({ items: 4 });
     expect(await items(first.id)).toEqual([]);
     expect(await statuses()).toEqual(['superseded', 'pending']);
-    expect(await decide(scene.store.sql, first.id, 'approved', OPERATOR)).toBe(false);
+    expect(await decide(scene.store.db, first.id, 'approved', OPERATOR)).toBe(false);
   });
 
   it('is superseded by the next good one, which readers have then', async () => {
@@ -135,8 +136,8 @@ describe('a catalogue that breaks a guard', () => {
     const batch = await onlyPending();
     const result = await scene.catalogue(await items(batch.id), { approved: true });
     expect(result).toMatchObject({ outcome: 'changed', counts: { seen: 11, changed: 10, rejected: 1 } });
-    expect(await decide(scene.store.sql, batch.id, 'approved', OPERATOR)).toBe(true);
-    expect(await decide(scene.store.sql, batch.id, 'rejected', OPERATOR)).toBe(false);
+    expect(await decide(scene.store.db, batch.id, 'approved', OPERATOR)).toBe(true);
+    expect(await decide(scene.store.db, batch.id, 'rejected', OPERATOR)).toBe(false);
     expect(await statuses()).toEqual(['approved']);
     expect(await scene.sql`select distinct trim_scale(price)::text as price from machines`).toEqual([
       { price: '0.01' },
@@ -167,7 +168,7 @@ describe('a catalogue that breaks a guard', () => {
     await scene.catalogue(half);
     const before = await scene.rows(...readers);
     const { id } = await onlyPending();
-    expect(await decide(scene.store.sql, id, 'rejected', OPERATOR)).toBe(true);
+    expect(await decide(scene.store.db, id, 'rejected', OPERATOR)).toBe(true);
     expect(await pendingBatches(scene.store.sql)).toEqual([]);
     expect(await scene.rows(...readers)).toEqual(before);
     expect(await statuses()).toEqual(['rejected']);

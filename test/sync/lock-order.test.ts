@@ -124,7 +124,7 @@ describe('an operator who deletes an organization', () => {
     await held.sql`select from organizations where slug = 'second' for no key update`;
     const both = [
       scene.catalogue(catalogue(8), { limits: LAX }),
-      untilWaiting(1).then(() => deleteOrganization(scene.store.sql, 'first')),
+      untilWaiting(1).then(() => deleteOrganization(scene.store.db, 'first')),
     ];
     await untilWaiting(2);
     await held.sql`commit`;

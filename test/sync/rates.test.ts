@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { composeWriteTier } from '../../src/app/worker.ts';
+import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
@@ -24,18 +24,18 @@ async function scene() {
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
     EXCHANGE_RATES_URL: `${bank.url}/rates.xml`,
   });
-  const tier = closing.use(composeWriteTier(config, pino({ level: 'silent' })));
+  const worker = closing.use(composeWorker(config, pino({ level: 'silent' })));
   const run = async (id: string) => {
     const source = config.sources.find((candidate) => candidate.id === id);
     if (!source) throw new Error(`no source ${id}`);
-    return tier.runSource(source);
+    return worker.runSource(source);
   };
   const [history, version, prices] = [
-    async () => (await tier.store.sql`select count(*)::int as n from machine_prices`)[0]?.n,
-    async () => (await tier.store.sql`select sum(version)::int as n from regions`)[0]?.n,
+    async () => (await worker.store.sql`select count(*)::int as n from machine_prices`)[0]?.n,
+    async () => (await worker.store.sql`select sum(version)::int as n from regions`)[0]?.n,
     async () =>
       (
-        await tier.store.sql`
+        await worker.store.sql`
         select count(*) filter (where excluded_reason is null)::int as published,
                count(*) filter (where excluded_reason = 'no_exchange_rate')::int as held,
                max(price * 60 / source_amount)::float as rate from machines`

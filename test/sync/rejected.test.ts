@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { REJECTED_KEPT } from '../../src/db/queries/rejected.ts';
+import { REJECTED_KEPT } from '../../src/domain/rejected.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 

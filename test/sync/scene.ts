@@ -8,10 +8,10 @@ import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
-import { DEFAULT_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
+import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
+import { syncClusters } from '../../src/sync/clusters/clusters.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../../src/sync/guard.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
-import { syncCatalogue } from '../../src/sync/sync-catalogue.ts';
-import { syncClusters } from '../../src/sync/sync-clusters.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 export const ACME = { id: 77, name: 'Acme' } as const;
@@ -28,17 +28,21 @@ export interface RunSettings {
   readonly approved?: boolean;
   readonly missingIsDeleted?: boolean;
   /** Under which validators are kept. */
-  readonly reading?: string;
+  readonly parseFingerprint?: string;
   /** A run that has begun already. */
   readonly run?: Run;
 }
 
 /** Limits that hold back nothing but a batch without a usable row, and those that hold back whatever they can. */
 export const LAX = everyLimit(1e9);
-export const STRICT = { ...everyLimit(0), priceRatio: 1, maxHourlyPrice: DEFAULT_LIMITS.maxHourlyPrice };
+export const STRICT = {
+  ...everyLimit(0),
+  priceRatio: 1,
+  maxHourlyPrice: DEFAULT_GUARD_LIMITS.maxHourlyPrice,
+};
 
 function everyLimit(limit: number): GuardLimits {
-  const limits = { ...DEFAULT_LIMITS };
+  const limits = { ...DEFAULT_GUARD_LIMITS };
   for (const name of Object.keys(limits)) Object.assign(limits, { [name]: limit });
   return limits;
 }
@@ -83,7 +87,7 @@ export async function openScene(): Promise<Scene> {
     sql,
     now,
     async begin(source = 'acme', kind = 'catalogue') {
-      await registerSource(store.sql, { id: source, kind, adapter: 'test' });
+      await registerSource(store.db, { id: source, kind, adapter: 'test' });
       return (await store.liveRuns.begin(source, undefined)).run;
     },
     async catalogue(items, settings = {}) {
@@ -135,14 +139,14 @@ export async function openScene(): Promise<Scene> {
     store,
     run,
     pricing: { currency: settings.currency ?? 'USD', rates: settings.rates ?? {} },
-    limits: { ...DEFAULT_LIMITS, ...settings.limits },
+    limits: { ...DEFAULT_GUARD_LIMITS, ...settings.limits },
     now,
     ...(settings.approved === undefined ? {} : { approved: settings.approved }),
-    ...(settings.reading === undefined ? {} : { reading: settings.reading }),
+    ...(settings.parseFingerprint === undefined ? {} : { parseFingerprint: settings.parseFingerprint }),
     ...(settings.missingIsDeleted === undefined ? {} : { missingIsDeleted: settings.missingIsDeleted }),
   });
   const failed = (run: Run) => async (error: unknown) => {
-    await finishRun(store.sql, run, 'failed', undefined, now().toISOString(), 'failed');
+    await finishRun(store.db, run, 'failed', undefined, now().toISOString(), 'failed');
     throw error;
   };
   const opened = undo.move();

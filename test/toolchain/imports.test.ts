@@ -45,6 +45,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'an-adapter-does-not-know-its-neighbours': { in: 'src/sources/clusters', import: '../providers/thing.ts' },
   'adapters-are-found-not-named': { in: 'src/sources', import: './providers/thing.ts' },
   'db-sees-domain': { in: 'src/db', import: '../sync/thing.ts' },
+  'db-reads-load-no-drizzle': { in: 'src/db/reads', import: '../schema.ts' },
   'sync-sees-domain-sources-db': { in: 'src/sync', import: '../snapshot/thing.ts' },
   'snapshot-sees-domain-db': { in: 'src/snapshot', import: '../sources/thing.ts' },
   'http-sees-domain-snapshot': { in: 'src/http/routes', import: '../../db/thing.ts' },
@@ -72,6 +73,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/domain/a.ts': 'node:crypto',
   'src/db/b.ts': 'in-production',
   'src/db/c.ts': '../config/package.ts',
+  'src/db/reads/a.ts': '../thing.ts',
   'src/dev/a.ts': '../processes/thing.ts',
   'src/dev/sample/a.ts': '../../processes/thing.ts',
   'src/config/a.ts': '../sources/thing.ts',
@@ -103,14 +105,15 @@ async function tree(files: Readonly<Record<string, string>>) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-imports-'));
   const all: Record<string, string> = {
     ...Object.fromEntries(THINGS.map((path) => [path, THING])),
+    'src/db/schema.ts': `import 'drizzle-orm';\n${THING}`,
     'package.json': JSON.stringify({
       type: 'module',
-      dependencies: { 'in-production': '1.0.0' },
+      dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0' },
       devDependencies: { 'dev-only': '1.0.0' },
     }),
     ...files,
   };
-  for (const name of ['in-production', 'dev-only', 'undeclared']) {
+  for (const name of ['in-production', 'drizzle-orm', 'dev-only', 'undeclared']) {
     all[`node_modules/${name}/package.json`] = JSON.stringify({
       name,
       version: '1.0.0',

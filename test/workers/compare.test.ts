@@ -4,8 +4,8 @@ import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/queries/tokens.ts';
 import { sampleVersions } from '../../src/db/queries/version-sample.ts';
-import { readLineage } from '../../src/db/queries/versions.ts';
-import { cacheComparison } from '../../src/ops/compare-metrics.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
+import { cacheComparison } from '../../src/ops/metrics.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
@@ -41,7 +41,7 @@ function looks(): Looks {
   let verdicts: Verdict[] = [];
   let stalest = -1;
   const comparer = new Comparer({
-    sql: scene.sql,
+    db: scene.store.db,
     cache: scene.cache,
     publisher: scene.publisher,
     logger: pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) }),
@@ -217,7 +217,7 @@ describe('the comparer', () => {
     const registry = new Registry();
     const silent = pino({ level: 'silent' });
     const comparer = new Comparer({
-      sql: scene.sql,
+      db: scene.store.db,
       cache: scene.cache,
       publisher: scene.publisher,
       logger: silent,
@@ -244,7 +244,7 @@ describe('the comparer', () => {
     let rounds = 0;
     const warnings: string[] = [];
     const comparer = new Comparer({
-      sql: scene.sql,
+      db: scene.store.db,
       cache: new Proxy(scene.cache, {
         get(cache, name) {
           if (name === 'getBuffer' && fails) return () => Promise.reject(new Error('away'));
@@ -273,7 +273,7 @@ describe('the sample', () => {
   it('has some of every kind, and most of what there is most of', async () => {
     for (let i = 0; i < 60; i++) await addOrganization(scene.sql, `org-${i}`);
     const kinds: Record<string, number> = {};
-    for (const { name } of await sampleVersions(scene.sql, 40, Math.random)) {
+    for (const { name } of await sampleVersions(scene.store.db, 40, Math.random)) {
       kinds[name.kind] = (kinds[name.kind] ?? 0) + 1;
     }
     expect(kinds).toMatchObject({ providers: 1, token: 1 });
@@ -284,7 +284,7 @@ describe('the sample', () => {
   it('can be every document that there is', async () => {
     const all = new Set<string>();
     for (let place = 0; place < 1; place += 0.1) {
-      for (const { name } of await sampleVersions(scene.sql, 50, () => place)) all.add(documentId(name));
+      for (const { name } of await sampleVersions(scene.store.db, 50, () => place)) all.add(documentId(name));
     }
     const { region: r, emptyRegion, a, b } = scene.sample;
     expect([...all].filter((id) => !id.startsWith('token')).sort()).toEqual(

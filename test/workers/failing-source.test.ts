@@ -14,7 +14,7 @@ import {
   succeeded,
   upstream,
   useServers,
-} from './worker-scene.ts';
+} from '../support/worker-scene.ts';
 
 useServers();
 
@@ -62,8 +62,8 @@ describe('a source that fails', () => {
     const worker = await start();
     await jobIsDelayed(worker, 'hetzner');
     const later = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
-    await claimSlot(store.sql, later);
-    await slotEnqueued(store.sql, later);
+    await claimSlot(store.db, later);
+    await slotEnqueued(store.db, later);
     const job = await jobOf(worker, 'hetzner');
     await job.promote();
     await until(async () => (await job.getState()) === 'completed');
@@ -105,7 +105,7 @@ describe('a source that fails', () => {
     const waits = Number(await dueIn('hetzner'));
     expect(waits).toBeGreaterThan(7_190_000);
     const next = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
-    await claimSlot(store.sql, next);
+    await claimSlot(store.db, next);
     await store.sql`update schedule_slots set claimed_at = now() - interval '1 hour' where slot = ${next.slot}`;
     await queueRedis.kill();
     await queueRedis.restart();

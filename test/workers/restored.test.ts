@@ -1,22 +1,23 @@
 /** A backup is restored under programs that run: what readers are told is what PostgreSQL holds, within seconds. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { composeReadTier, type ReadTier } from '../../src/app/reader.ts';
+import { composeReader, type Reader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { openStore, type Store } from '../../src/db/connect.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
-import { dirtyDocuments, readLineage } from '../../src/db/queries/versions.ts';
+import { dirtyDocuments } from '../../src/db/queries/versions.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
-import { fleetbook } from '../cli/run.ts';
 import { backUp } from '../support/backup.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { type MoodyUpstream, moodyUpstream } from '../support/moody-upstream.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { type MoodyUpstream, moodyUpstream } from './moody-upstream.ts';
 
 const silent = pino({ level: 'silent' });
 const WITHIN = { timeoutMs: 15_000 };
@@ -53,7 +54,7 @@ beforeEach(async () => {
   return () => opened.disposeAsync();
 });
 
-const startReader = (): ReadTier => opened.use(composeReadTier(readConfig(env), silent));
+const startReader = (): Reader => opened.use(composeReader(readConfig(env), silent));
 const start = async (): Promise<WorkerProcess> => opened.use(await startWorker(readConfig(env), silent));
 
 const newToken = () => createToken(store.db, { organizationId: 1, scopes: ['machines:read'] });
@@ -77,7 +78,7 @@ async function reprice(regionId: number, price: string): Promise<void> {
   await store.sql`update regions set version = version + 1 where id = ${regionId}`;
 }
 
-async function answers(reader: ReadTier, regionId: number): Promise<string[]> {
+async function answers(reader: Reader, regionId: number): Promise<string[]> {
   const machines = await reader.catalogue.machines(5, regionId);
   const providers = await reader.catalogue.providers();
   return [machines, providers].map(({ body }) => `${body.hash} ${body.identity}`);
@@ -93,8 +94,8 @@ async function truth(regionId: number): Promise<string[]> {
   });
 }
 
-const published = () => until(async () => (await dirtyDocuments(store.sql, 1)).length === 0, WITHIN);
-const agrees = (reader: ReadTier, regionId: number) =>
+const published = () => until(async () => (await dirtyDocuments(store.db, 1)).length === 0, WITHIN);
+const agrees = (reader: Reader, regionId: number) =>
   until(async () => String(await answers(reader, regionId)) === String(await truth(regionId)), {
     ...WITHIN,
     what: 'the reader to say what PostgreSQL holds',

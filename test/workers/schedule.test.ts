@@ -37,12 +37,12 @@ interface Worker {
 }
 
 /** A worker as far as schedules go; its queue can be away. */
-function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], sql = store.sql): Worker {
+function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], db = store.db): Worker {
   const self: Worker = {
     enqueued: [],
     isAway: false,
     scheduler: new Scheduler({
-      sql,
+      db,
       schedules,
       logger: silent,
       now: () => now,
@@ -64,7 +64,7 @@ describe('a slot', () => {
     const stores = Array.from({ length: 4 }, () =>
       openStore({ url: db.url, role: 'worker', connections: 2 }),
     );
-    const workers = stores.flatMap(({ sql }) => [worker(undefined, sql), worker(undefined, sql)]);
+    const workers = stores.flatMap(({ db }) => [worker(undefined, db), worker(undefined, db)]);
     const all = () =>
       workers.flatMap(({ enqueued }) => enqueued).sort((a, b) => a.slot.localeCompare(b.slot));
     await Promise.all(workers.flatMap(({ scheduler }) => [scheduler.claimDue(), scheduler.catchUp()]));
@@ -140,7 +140,7 @@ describe('a slot', () => {
     now = new Date('2026-03-01T11:20:00Z');
     await scheduler.claimDue();
     await store.sql`update schedule_slots set claimed_at = now() - interval '8 days'`;
-    await pruneSlots(store.sql);
+    await pruneSlots(store.db);
     const left = await store.sql<
       { schedule: string }[]
     >`select schedule from schedule_slots order by schedule`;
@@ -161,7 +161,7 @@ describe('a scheduler that was started', () => {
 
   it('goes on after Postgres failed it', async () => {
     const broken = openStore({ url: `${db.url}_gone`, role: 'worker', connections: 1 });
-    const failing = worker(undefined, broken.sql);
+    const failing = worker(undefined, broken.db);
     failing.scheduler.start();
     await failing.scheduler[Symbol.asyncDispose]();
     await broken[Symbol.asyncDispose]();
@@ -180,7 +180,7 @@ describe('with a real queue', () => {
     const { sync, all } = openQueues(producer, silent);
     await Promise.all(all.map((queue) => queue.waitUntilReady()));
     const scheduler = new Scheduler({
-      sql: store.sql,
+      db: store.db,
       schedules: [HOURLY],
       logger: silent,
       now: () => now,

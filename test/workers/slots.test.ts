@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jobId } from '../../workers/queues.ts';
-import { latestSlot, nextSlot } from '../../workers/schedule.ts';
+import { latestSlot, nextSlot } from '../../workers/slots.ts';
 
 describe('the slots of a schedule', () => {
   it.each([

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
+import { type MoodyUpstream, moodyUpstream } from '../support/moody-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { type MoodyUpstream, moodyUpstream } from './moody-upstream.ts';
 
 const PROGRAM = fileURLToPath(new URL('./programs/worker.ts', import.meta.url));
 

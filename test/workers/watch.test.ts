@@ -1,19 +1,19 @@
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { composeReadTier, type ReadTier } from '../../src/app/reader.ts';
+import { composeReader, type Reader } from '../../src/app/reader.ts';
 import type { ClustersConfig } from '../../src/app/run-source.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { openStore, type Store } from '../../src/db/connect.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
-import { sourceStatus } from '../../src/db/queries/status.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { startWorker } from '../../workers/main.ts';
+import { clusters, type Plane, planeSource, startPlane } from '../support/plane.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startProgram } from '../support/program.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
-import { clusters, type Plane, planeSource, startPlane } from './plane.ts';
 
 const silent = pino({ level: 'silent' });
 const PROGRAM = fileURLToPath(new URL('./programs/watching-worker.ts', import.meta.url));
@@ -54,16 +54,16 @@ interface Read {
   readonly name: string;
   readonly status: string;
 }
-async function read(reader: ReadTier): Promise<Read[]> {
+async function read(reader: Reader): Promise<Read[]> {
   const { body } = await reader.clusters.clusters(organization);
   return JSON.parse(body.identity.toString()) as Read[];
 }
-const openReader = () => opened.use(composeReadTier(config(), silent));
+const openReader = () => opened.use(composeReader(config(), silent));
 /** As readers see it: `c1 Active`. */
-const seen = async (reader: ReadTier) => (await read(reader)).map(({ name, status }) => `${name} ${status}`);
+const seen = async (reader: Reader) => (await read(reader)).map(({ name, status }) => `${name} ${status}`);
 const runs = () => store.sql<{ outcome: string; error: string | null; retired: number | null }[]>`
   select outcome, error, retired from sync_runs where outcome <> 'running' order by id`;
-const settledWith = (reader: ReadTier, count: number) =>
+const settledWith = (reader: Reader, count: number) =>
   until(async () => (await read(reader)).length === count && plane.watching.now === 1, { timeoutMs: 15_000 });
 
 describe('a source that is watched', () => {

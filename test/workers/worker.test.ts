@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
-import { composeReadTier } from '../../src/app/reader.ts';
+import { composeReader } from '../../src/app/reader.ts';
 import { BadSetting } from '../../src/config/settings.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
@@ -23,7 +23,7 @@ import {
   succeeded,
   upstream,
   useServers,
-} from './worker-scene.ts';
+} from '../support/worker-scene.ts';
 
 useServers();
 
@@ -31,7 +31,7 @@ describe('a worker', () => {
   it('syncs every source when it first starts and publishes it, and nothing when one starts in the same slot', async () => {
     const first = await start();
     await settled(first);
-    const reader = opened.use(composeReadTier(config(), silent));
+    const reader = opened.use(composeReader(config(), silent));
     const listing = await until(async () => {
       const answer = await reader.catalogue.providers();
       return (

@@ -1,15 +1,16 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
-import type { WriteTier } from '../../src/app/worker.ts';
+import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
-import { groupReasons } from '../../src/db/queries/rejected.ts';
 import { anyNeverRan } from '../../src/db/queries/runs.ts';
 import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/db/queries/slots.ts';
+import { messageOf } from '../../src/domain/driver-error.ts';
+import { groupReasons } from '../../src/domain/rejected.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { AttemptFailed, type SyncJob } from '../queues.ts';
 import { nextAttempt } from '../retry.ts';
-import { latestSlot, nextSlot } from '../schedule.ts';
+import { latestSlot, nextSlot } from '../slots.ts';
 
 /** What a job leaves behind, as the queues' page shows it. */
 export type SyncJobResult =
@@ -27,7 +28,7 @@ export type SyncJobResult =
 
 export interface SyncDependencies {
   readonly config: Config;
-  readonly tier: WriteTier;
+  readonly worker: Worker;
   /** For runs that follow from one. */
   readonly queue: Queue<SyncJob>;
   readonly logger: Logger;
@@ -39,7 +40,7 @@ export interface SyncDependencies {
  * before the upstream wants it, until the next slot of the source takes over; one that needs a person is not.
  */
 export function syncProcessor(dependencies: SyncDependencies) {
-  const { config, tier, queue, logger, observe } = dependencies;
+  const { config, worker, queue, logger, observe } = dependencies;
   return async (
     job: Job<SyncJob>,
     token?: string,
@@ -55,22 +56,22 @@ export function syncProcessor(dependencies: SyncDependencies) {
     const seconds = () => (performance.now() - started) / 1000;
     const ownSlot = ownSlotOf(job);
     try {
-      if (ownSlot !== undefined && (await isSlotCovered(tier.store.sql, ownSlot))) {
+      if (ownSlot !== undefined && (await isSlotCovered(worker.store.db, ownSlot))) {
         logger.info({ sourceId, slot }, 'a later slot takes over; this one is given up');
         return undefined;
       }
-      if (await waitsForOthers(source, config, tier)) {
+      if (await waitsForOthers(source, config, worker)) {
         await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
         throw new DelayedError();
       }
-      const result = await tier.runSource(source, { slot, signal });
+      const result = await worker.runSource(source, { slot, signal });
       observe?.(sourceId, result.outcome, seconds());
       const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
       logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons }, 'synced');
       if (result.outcome === 'held')
         logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
       await keepDue(dependencies, ownSlot, undefined);
-      const published = await publish(tier, logger);
+      const published = await publish(worker, logger);
       if (result.outcome === 'held' || result.outcome === 'superseded') return notStored(sourceId, result);
       if (source.kind === 'catalogue' && result.counts.added > 0) await resolveAgain(config, queue, slot);
       return { outcome: result.outcome, published, ...result.counts };
@@ -113,7 +114,7 @@ interface Failed {
 
 /** Decides what follows, keeps it in Postgres, tells the operator, and gives what the job is to fail with. */
 async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Promise<Error> {
-  const { tier, logger } = dependencies;
+  const { worker, logger } = dependencies;
   const { job, source, error, tookMs } = failed;
   const { slot } = job.data;
   const ownSlot = ownSlotOf(job);
@@ -137,10 +138,10 @@ async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Pr
   );
   // One chain of attempts for each source: where the slot's own goes on, an additional look is not repeated.
   const isNeedless =
-    ownSlot === undefined && (await isLatestSlotOpen(tier.store.sql, source.id).catch(() => false));
+    ownSlot === undefined && (await isLatestSlotOpen(worker.store.db, source.id).catch(() => false));
   const at = isNeedless ? undefined : following.at;
   await keepDue(dependencies, ownSlot, at ?? following.nextSlotNotBefore);
-  const told = error instanceof Error ? error.message : String(error);
+  const told = messageOf(error);
   const again = (at ?? following.nextSlotNotBefore ?? next).toISOString();
   const then = isNeedless ? 'the attempts of its slot go on' : `it is tried again at ${again}`;
   const context = { sourceId: source.id, slot, kind, ...(isNeedless ? {} : { nextAttempt: again }) };
@@ -154,13 +155,13 @@ async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Pr
 
 /** What Postgres knows of the next attempt is for a queue that loses its jobs; without it the job goes on all the same. */
 async function keepDue(
-  { tier, logger }: SyncDependencies,
+  { worker, logger }: SyncDependencies,
   slot: Slot | undefined,
   due: Date | undefined,
 ): Promise<void> {
   if (slot === undefined) return;
   try {
-    await setSlotDue(tier.store.sql, slot, due);
+    await setSlotDue(worker.store.db, slot, due);
   } catch (error) {
     logger.debug({ err: error, ...slot }, 'when the slot is due could not be stored');
   }
@@ -176,11 +177,7 @@ const FIRST_RUN_WAIT_MS = 250;
  * The sample's catalogues come one after the other, so that every new sample has the same ids, those of the README. Real
  * ones do not wait for each other: the first run of a large one takes minutes.
  */
-export async function waitsForOthers(
-  source: SourceConfig,
-  config: Config,
-  tier: WriteTier,
-): Promise<boolean> {
+export async function waitsForOthers(source: SourceConfig, config: Config, worker: Worker): Promise<boolean> {
   const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
   const isSample = config.settings.FLEETBOOK_CONTENT === 'sample';
   const ids = config.sources
@@ -189,7 +186,7 @@ export async function waitsForOthers(
         kind === before || (isSample && kind === source.kind && kind === 'catalogue' && id < source.id),
     )
     .map(({ id }) => id);
-  return ids.length > 0 && (await anyNeverRan(tier.store.sql, ids));
+  return ids.length > 0 && (await anyNeverRan(worker.store.db, ids));
 }
 
 /** New machines may be those that clusters run on and nobody knew: the cluster sources look again. */
@@ -208,9 +205,9 @@ async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string)
  * What is stored is safe: a cache that is away gets it from the next sweep.
  * @returns whether it has it already
  */
-export async function publish(tier: WriteTier, logger: Logger): Promise<boolean> {
+export async function publish(worker: Worker, logger: Logger): Promise<boolean> {
   try {
-    const { published } = await tier.publisher.publishDirty();
+    const { published } = await worker.publisher.publishDirty();
     logger.debug({ published }, 'published');
     return true;
   } catch (error) {

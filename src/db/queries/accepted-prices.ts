@@ -1,6 +1,9 @@
 /** Prices beyond the guard's factor that an operator accepts, one machine at a time. */
+import { sql } from 'drizzle-orm';
 import type { SourcePrice } from '../../domain/price.ts';
-import type { Sql } from '../connect.ts';
+import type { Database } from '../connect.ts';
+import { acceptedPrices, quarantinedRows } from '../schema.ts';
+import { insertInto } from '../statements.ts';
 
 export interface Decider {
   /** Who decides, e.g. `ada@desk`. */
@@ -18,24 +21,32 @@ export type Acceptance =
 
 /** Accepts a quarantined price, if it is the one that the operator names. @param amount a decimal */
 export async function acceptPrice(
-  sql: Sql,
+  db: Database,
   sourceId: string,
   rowKey: string,
   amount: string,
   { by, reason }: Decider,
 ): Promise<Acceptance> {
-  const [row] = await sql<{ price: SourcePrice; same: boolean }[]>`
+  const q = quarantinedRows;
+  const [row] = await db.execute<{ price: SourcePrice; same: boolean }>(sql`
     with quarantined as (
-      select region_code, name, price, (price ->> 'amount')::numeric = ${amount}::numeric as same
-      from quarantined_rows where source_id = ${sourceId} and row_key = ${rowKey} and price is not null
+      select ${q.regionCode}, ${q.name}, ${q.price}, (${q.price} ->> 'amount')::numeric = ${amount}::numeric as same
+      from ${q} where ${q.sourceId} = ${sourceId} and ${q.rowKey} = ${rowKey} and ${q.price} is not null
     ), accepted as (
-      insert into accepted_prices (source_id, region_code, name, amount, per, currency, accepted_by, reason)
-      select ${sourceId}, region_code, name, (price ->> 'amount')::numeric, price ->> 'per', price ->> 'currency',
-        ${by}, ${reason ?? null}
+      ${insertInto(acceptedPrices, {
+        sourceId,
+        regionCode: sql`region_code`,
+        name: sql`name`,
+        amount: sql`(price ->> 'amount')::numeric`,
+        per: sql`price ->> 'per'`,
+        currency: sql`price ->> 'currency'`,
+        acceptedBy: by,
+        reason: reason ?? null,
+      })}
       from quarantined where same
       on conflict do nothing
     )
-    select price, same from quarantined`;
+    select price, same from quarantined`);
   if (row === undefined) return { outcome: 'none' };
   return { outcome: row.same ? 'accepted' : 'other', price: row.price };
 }

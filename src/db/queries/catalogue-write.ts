@@ -1,5 +1,10 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
-import type { SessionSql } from '../connect.ts';
+import { and, eq, ne, not, type SQL, sql } from 'drizzle-orm';
+import { alias, type PgColumn } from 'drizzle-orm/pg-core';
+import type { SessionDatabase } from '../connect.ts';
+import { clusters, lineage, machinePrices, machines, organizations, providers, regions } from '../schema.ts';
+import { array, increment, insertInto, nameOf } from '../statements.ts';
+import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 
 export interface CatalogueSource {
@@ -7,12 +12,19 @@ export interface CatalogueSource {
   readonly provider: { readonly id: number; readonly name: string };
 }
 
+const d = catalogueDiff;
+const missing = catalogueMissing;
+
 /**
  * Locks the provider for the rest of the transaction, before anything is compared: of several sources of one provider
  * each finds what the one before it has left.
  */
-export async function lockProvider(sql: SessionSql, { provider }: CatalogueSource): Promise<void> {
-  await sql`select from providers where id = ${provider.id} for no key update`;
+export async function lockProvider(db: SessionDatabase, { provider }: CatalogueSource): Promise<void> {
+  await db
+    .select({ id: providers.id })
+    .from(providers)
+    .where(eq(providers.id, provider.id))
+    .for('no key update');
 }
 
 /** What was not as the batch says. */
@@ -25,154 +37,187 @@ export interface Renamed {
 
 /** Makes the provider and its regions what the batch says; `writeMachines` sees to the documents of clusters. */
 export async function writeRegions(
-  sql: SessionSql,
-  source: CatalogueSource,
-  regions: ReadonlyMap<string, string>,
+  db: SessionDatabase,
+  { provider }: CatalogueSource,
+  batch: ReadonlyMap<string, string>,
 ): Promise<Renamed> {
-  const { id: providerId, name: providerName } = source.provider;
-  const codes = [...regions.keys()];
-  const names = [...regions.values()];
-  const renamedProvider = await sql`
-    update providers set name = ${providerName} where id = ${providerId} and name <> ${providerName}`;
-  const listed = await sql`
-    insert into providers (id, name, listed)
-    select ${providerId}, ${providerName}, true
-    where not exists (select from providers where id = ${providerId} and listed)
-    on conflict (id) do update set listed = true`;
-  const added = await sql`
-    insert into regions (provider_id, code, name)
-    select ${providerId}, w.code, w.name
-    from unnest(${codes}::text[], ${names}::text[]) w (code, name)
-    where not exists (
-      select from regions r where r.provider_id = ${providerId} and r.code = w.code and r.organization_id is null)
+  const { id, name } = provider;
+  const [codes, names] = [array([...batch.keys()], 'text'), array([...batch.values()], 'text')];
+  const given = sql`unnest(${codes}, ${names}) w (code, name)`;
+  const isGiven = sql`${regions.providerId} = ${id} and ${regions.code} = w.code and ${regions.organizationId} is null`;
+  const renamedProvider = await db
+    .update(providers)
+    .set({ name })
+    .where(and(eq(providers.id, id), ne(providers.name, name)));
+  const listed = await db
+    .insert(providers)
+    .values({ id, name, listed: true })
+    .onConflictDoUpdate({ target: providers.id, set: { listed: true }, setWhere: not(providers.listed) });
+  const added = await db.execute(sql`
+    ${insertInto(regions, { providerId: id, code: sql`w.code`, name: sql`w.name` })} from ${given}
+    where not exists (select from ${regions} where ${isGiven})
     order by w.code collate "C"
-    on conflict do nothing`;
-  const renamed = await sql<{ id: number }[]>`
-    update regions r set name = w.name, version = version + 1
-    from unnest(${codes}::text[], ${names}::text[]) w (code, name)
-    where r.provider_id = ${providerId} and r.code = w.code and r.organization_id is null and r.name <> w.name
-    returning r.id`;
+    on conflict do nothing`);
+  const renamed = await db
+    .update(regions)
+    .set({ name: sql`w.name`, version: increment(regions.version) })
+    .from(given)
+    .where(sql`${isGiven} and ${regions.name} <> w.name`)
+    .returning({ id: regions.id });
   const told =
     renamedProvider.count === 0
       ? renamed
-      : await sql<{ id: number }[]>`
-          update regions set version = version + 1 where provider_id = ${providerId} returning id`;
-  const changed = renamedProvider.count + listed.count + added.count + renamed.count > 0;
-  return { changed, regionIds: told.map(({ id }) => id) };
+      : await db
+          .update(regions)
+          .set({ version: increment(regions.version) })
+          .where(eq(regions.providerId, id))
+          .returning({ id: regions.id });
+  const changed = renamedProvider.count + listed.count + added.count + renamed.length > 0;
+  return { changed, regionIds: told.map((region) => region.id) };
 }
 
 /**
- * Applies `catalogue_diff` and `catalogue_missing`. Every document that shows a difference gets a new version; those of
+ * Applies `catalogueDiff` and `catalogueMissing`. Every document that shows a difference gets a new version; those of
  * several providers come last, so that catalogues wait for each other as briefly as can be.
  * @returns how many machines were retired now
  */
 export async function writeMachines(
-  sql: SessionSql,
+  db: SessionDatabase,
   source: CatalogueSource,
   renamed: Renamed,
   now: string,
   runsUntilRetired: number,
 ): Promise<number> {
-  const providerId = source.provider.id;
-  // Found by anti-join and inserted alone: ON CONFLICT would burn an id for every machine that is already there.
-  await sql`
-    with added as (
-      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency,
-                            excluded_reason, source_id, created_at)
-      select r.id, d.name, cpu, ram, ram_unit, price, source_amount, source_per, source_currency, excluded_reason,
-             ${source.id}, ${now}::timestamptz
-      from catalogue_diff d join regions r on ${isRegionOf(sql, providerId)} where is_new
-      order by region_code collate "C", d.name collate "C"
-      returning id, price, source_amount, source_per, source_currency
-    )
-    insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
-    select id, ${now}::timestamptz, price, source_amount, source_per, source_currency from added`;
-
-  const [differing] = await sql`select from catalogue_diff where not is_new limit 1`;
-  if (differing) await changeMachines(sql, source, now);
-  const retired = await retireMissing(sql, source, now, runsUntilRetired);
-  await sql`update regions set version = version + 1 where id in (${touchedRegions(sql, source)})`;
-  if (differing || renamed.regionIds.length > 0) await tellOrganizations(sql, renamed);
-  if (renamed.changed) await sql`update lineage set providers_version = providers_version + 1`;
+  await addMachines(db, source, now);
+  const [differing] = await db.select({ name: d.name }).from(d).where(not(d.isNew)).limit(1);
+  if (differing) await changeMachines(db, source, now);
+  const retired = await retireMissing(db, source, now, runsUntilRetired);
+  await db
+    .update(regions)
+    .set({ version: increment(regions.version) })
+    .where(sql`${regions.id} in (${touchedRegions(source)})`);
+  if (differing || renamed.regionIds.length > 0) await tellOrganizations(db, renamed);
+  if (renamed.changed)
+    await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
   return retired;
 }
 
 /** Gives the clusters that show a changed machine, region or provider a new version. */
-async function tellOrganizations(sql: SessionSql, { regionIds }: Renamed): Promise<void> {
+async function tellOrganizations(db: SessionDatabase, { regionIds }: Renamed): Promise<void> {
   const showing = sql`
-    select c.organization_id from clusters c join catalogue_diff d on d.machine_id = c.machine_id
-    where d.reshaped and c.retired_at is null
+    select ${clusters.organizationId} from ${clusters} join ${d} on ${d.machineId} = ${clusters.machineId}
+    where ${d.reshaped} and ${clusters.retiredAt} is null
     union all
-    select organization_id from clusters where region_id = any(${regionIds}::int[]) and retired_at is null`;
-  await lockOrganizations(sql, showing);
-  await sql`update organizations set clusters_version = clusters_version + 1 where id in (${showing})`;
+    select ${clusters.organizationId} from ${clusters}
+    where ${clusters.regionId} = any(${array(regionIds, 'integer')}) and ${clusters.retiredAt} is null`;
+  await lockOrganizations(db, showing);
+  await db
+    .update(organizations)
+    .set({ clustersVersion: increment(organizations.clustersVersion) })
+    .where(sql`${organizations.id} in (${showing})`);
   // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
-  await sql`
-    update clusters c set source_hash = ''
-    from catalogue_diff d where d.machine_id = c.machine_id and d.reshaped and c.source_hash <> ''`;
+  await db
+    .update(clusters)
+    .set({ sourceHash: sql`''` })
+    .from(d)
+    .where(sql`${d.machineId} = ${clusters.machineId} and ${d.reshaped} and ${clusters.sourceHash} <> ''`);
 }
 
+/** New machines with their prices. Found by comparison and inserted alone: ON CONFLICT would burn ids of known ones. */
+async function addMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
+  const added = alias(machines, 'added');
+  await db.execute(sql`
+    with added as (
+      ${insertInto(machines, { regionId: regions.id, ...storedOffer, sourceId: source.id, createdAt: now })}
+      from ${d} join ${regions} on ${isRegionOf(source)}
+      where ${d.isNew} order by ${d.regionCode} collate "C", ${d.name} collate "C"
+      returning ${sql.join(Object.values({ id: machines.id, ...priceOf(machines) }), sql`, `)}
+    )
+    ${insertInto(machinePrices, { machineId: added.id, validFrom: now, ...priceOf(added) })} from added`);
+}
+
+/** What is stored of an offer of the diff. */
+const storedOffer = {
+  name: d.name,
+  cpu: d.cpu,
+  ram: d.ram,
+  ramUnit: d.ramUnit,
+  ...priceOf(d),
+  excludedReason: d.excludedReason,
+};
+
+function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<PriceColumn, PgColumn>) {
+  return { price, sourceAmount, sourcePer, sourceCurrency };
+}
+type PriceColumn = 'price' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency';
+
 /** Makes machines that are there what the batch says, with their prices. */
-async function changeMachines(sql: SessionSql, source: CatalogueSource, now: string): Promise<void> {
-  await sql`
-    update machine_prices p set valid_to = ${now}::timestamptz
-    from catalogue_diff d
-    where p.machine_id = d.machine_id and p.valid_to is null and d.repriced and not d.is_new`;
-  await sql`
-    insert into machine_prices (machine_id, valid_from, price, source_amount, source_per, source_currency)
-    select machine_id, ${now}::timestamptz, price, source_amount, source_per, source_currency
-    from catalogue_diff where repriced and not is_new`;
+async function changeMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
+  const isCurrent = sql`${machinePrices.machineId} = ${d.machineId} and ${machinePrices.validTo} is null`;
+  await db
+    .update(machinePrices)
+    .set({ validTo: now })
+    .from(d)
+    .where(sql`${isCurrent} and ${d.repriced} and not ${d.isNew}`);
+  await db.execute(sql`
+    ${insertInto(machinePrices, { machineId: d.machineId, validFrom: now, ...priceOf(d) })}
+    from ${d} where ${d.repriced} and not ${d.isNew}`);
   // Neither an exchange rate nor its absence is a price: the first one found completes what the source said before.
-  await sql`
-    update machine_prices p set price = d.price
-    from catalogue_diff d
-    where p.machine_id = d.machine_id and p.valid_to is null and p.price is null and d.price is not null`;
-  await sql`
-    update machines m
-    set cpu = d.cpu, ram = d.ram, ram_unit = d.ram_unit, price = d.price, source_amount = d.source_amount,
-        source_per = d.source_per, source_currency = d.source_currency, excluded_reason = d.excluded_reason,
-        source_id = ${source.id}, missed_runs = 0, retired_at = null
-    from catalogue_diff d where m.id = d.machine_id`;
+  await db
+    .update(machinePrices)
+    .set({ price: d.price })
+    .from(d)
+    .where(sql`${isCurrent} and ${machinePrices.price} is null and ${d.price} is not null`);
+  await db
+    .update(machines)
+    .set({ ...storedOffer, sourceId: source.id, missedRuns: 0, retiredAt: null })
+    .from(d)
+    .where(eq(machines.id, d.machineId));
 }
 
 /** Counts what was not reported, and retires it when it is due. @returns how many machines that were */
 async function retireMissing(
-  sql: SessionSql,
+  db: SessionDatabase,
   source: CatalogueSource,
   now: string,
   runsUntilRetired: number,
 ): Promise<number> {
-  await sql`
-    update machines m set missed_runs = case when g.excused then 0 else missed_runs + 1 end
-    from catalogue_missing g where m.id = g.machine_id and (not g.excused or m.missed_runs > 0)`;
-  const retired = await sql`
+  const { id, missedRuns } = machines;
+  const missedNow = sql`case when ${missing.tolerated} then 0 else ${increment(missedRuns)} end`;
+  await db
+    .update(machines)
+    .set({ missedRuns: missedNow })
+    .from(missing)
+    .where(sql`${id} = ${missing.machineId} and (not ${missing.tolerated} or ${missedRuns} > 0)`);
+  const retired = alias(machines, 'retired');
+  const [row] = await db.execute<{ count: number }>(sql`
     with retired as (
-      update machines m set retired_at = ${now}::timestamptz
-      from catalogue_missing g
-      where m.id = g.machine_id and not g.excused and m.missed_runs >= ${runsUntilRetired}
-      returning m.id, m.region_id, g.was_published
+      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} from ${missing}
+      where ${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}
+      returning ${id}, ${machines.regionId}, ${missing.wasPublished}
     ), closed as (
-      update machine_prices p set valid_to = ${now}::timestamptz
-      from retired where p.machine_id = retired.id and p.valid_to is null
+      update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from retired
+      where ${machinePrices.machineId} = ${retired.id} and ${machinePrices.validTo} is null
     ), dirtied as (
-      update regions set version = version + 1
-      where id in (select region_id from retired where was_published)
-        and id not in (${touchedRegions(sql, source)})
+      update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
+      where ${regions.id} in (select ${retired.regionId} from retired where was_published)
+        and ${regions.id} not in (${touchedRegions(source)})
     )
-    select id from retired`;
-  return retired.count;
+    select count(*)::int as count from retired`);
+  return row?.count ?? 0;
 }
 
 /** Regions whose published list the diff changes, or the sources whose freshness it hangs on. */
-function touchedRegions(sql: SessionSql, { id, provider }: CatalogueSource) {
+function touchedRegions(source: CatalogueSource): SQL {
   return sql`
-    select r.id from catalogue_diff d join regions r on ${isRegionOf(sql, provider.id)}
-    where differs and (was_published or is_published)
-        and (was_published <> is_published or reshaped or price is distinct from old_price)
-      or was_published and is_published and old_source is distinct from ${id}`;
+    select ${regions.id} from ${d} join ${regions} on ${isRegionOf(source)}
+    where ${d.differs} and (${d.wasPublished} or ${d.isPublished})
+        and (${d.wasPublished} <> ${d.isPublished} or ${d.reshaped} or ${d.price} is distinct from ${d.oldPrice})
+      or ${d.wasPublished} and ${d.isPublished} and ${d.oldSource} is distinct from ${source.id}`;
 }
 
 /** Joins a row of the diff, which may be older than its region, to it. */
-function isRegionOf(sql: SessionSql, providerId: number) {
-  return sql`r.provider_id = ${providerId} and r.code = d.region_code and r.organization_id is null`;
+function isRegionOf({ provider }: CatalogueSource): SQL {
+  return sql`${regions.providerId} = ${provider.id} and ${regions.code} = ${d.regionCode}
+    and ${regions.organizationId} is null`;
 }

@@ -1,17 +1,12 @@
 /** What staged clusters would change. See catalogue-diff.ts for the machines' side. */
-import type { SessionSql } from '../connect.ts';
-import { OTHERS, REJECTED_KEPT, type RejectedKey } from './rejected.ts';
-
-/** Makes the staging table of this session. It vanishes with it. */
-export async function createClusterStaging(sql: SessionSql): Promise<void> {
-  await sql`
-    create temporary table staged_clusters (
-      organization text not null,
-      source_key text not null,
-      source_hash bytea not null,
-      item jsonb not null
-    )`;
-}
+import { not, sql } from 'drizzle-orm';
+import { boolean, integer, jsonb, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
+import type { SessionDatabase } from '../connect.ts';
+import { bytes } from '../schema/columns.ts';
+import { clusters, machines, organizations, providers, regions } from '../schema.ts';
+import { array, countIf, nameOf, notRetired, selectAs } from '../statements.ts';
+import { stagedClusters as staged } from './staged-clusters.ts';
 
 /** Staged rows that cannot be stored. */
 export interface RejectedStaged {
@@ -23,39 +18,85 @@ export interface RejectedStaged {
   readonly usable: number;
 }
 
-interface Gone {
+/**
+ * Staged clusters that are new or differ, and those whose machine or region the catalogue did not know so far. What a
+ * cluster refers to is set when it is written. Dropped with the transaction.
+ */
+export const clusterDiff = pgTable('cluster_diff', {
+  organizationId: integer('organization_id').notNull(),
+  sourceKey: text('source_key').notNull(),
+  sourceHash: bytes('source_hash').notNull(),
+  item: jsonb('item').notNull(),
+  clusterId: integer('cluster_id'),
+  oldSlug: text('old_slug'),
+  oldMachineId: integer('old_machine_id'),
+  oldRegionId: integer('old_region_id'),
+  isNew: boolean('is_new').notNull(),
+  differs: boolean('differs').notNull(),
+  wasRetired: boolean('was_retired').notNull(),
+  provider: text('provider').notNull(),
+  regionCode: text('region_code').notNull(),
+  regionName: text('region_name').notNull(),
+  machineName: text('machine_name'),
+  cpu: integer('cpu'),
+  ram: numeric('ram'),
+  ramUnit: text('ram_unit'),
+  firstName: text('first_name').notNull(),
+  lastName: text('last_name').notNull(),
+  providerId: integer('provider_id'),
+  regionId: integer('region_id'),
+  machineId: integer('machine_id'),
+  userId: integer('user_id'),
+  slug: text('slug'),
+});
+
+/** Clusters that are shown and that the source did not report. Dropped with the transaction. */
+export const clusterMissing = pgTable('cluster_missing', {
+  clusterId: integer('cluster_id').notNull(),
+  organizationId: integer('organization_id').notNull(),
+  organization: text('organization').notNull(),
+  sourceKey: text('source_key').notNull(),
+  /** It may be among the rows that were rejected, and so counts as seen. */
+  tolerated: boolean('tolerated').notNull(),
+});
+
+type Gone = {
   readonly organization: string;
   readonly key: string;
   /** How many there are in all. */
   readonly all: number;
-}
+};
 
 /**
  * Takes rows out of the staging table whose organization does not exist, whose machine is only named and in no
  * catalogue, and those that are there twice.
  * @param namesMachines whether there are machines that are only named
  */
-export async function rejectStagedClusters(sql: SessionSql, namesMachines: boolean): Promise<RejectedStaged> {
-  const orphans = await sql<(Gone & { deleted: boolean })[]>`
+export async function rejectStagedClusters(
+  db: SessionDatabase,
+  namesMachines: boolean,
+): Promise<RejectedStaged> {
+  const orphans = await db.execute<Gone & { deleted: boolean }>(sql`
     with gone as (
-      delete from staged_clusters s
-      where not exists (select from organizations o where o.slug = s.organization and o.deleted_at is null)
-      returning organization, source_key
+      delete from ${staged}
+      where not exists (
+        select from ${organizations}
+        where ${organizations.slug} = ${staged.organization} and ${organizations.deletedAt} is null)
+      returning ${staged.organization}, ${staged.sourceKey}
     )
-    select organization, source_key as key, o.id is not null as deleted, (count(*) over ())::int as all
-    from gone left join organizations o on o.slug = organization
-    order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`;
-  const twice = await sql<Gone[]>`
+    select organization, source_key as key, ${organizations.id} is not null as deleted, (count(*) over ())::int as all
+    from gone left join ${organizations} on ${organizations.slug} = organization
+    order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`);
+  const twice = await db.execute<Gone>(sql`
     with twice as (
-      select organization, source_key from staged_clusters group by 1, 2 having count(*) > 1
+      select ${staged.organization}, ${staged.sourceKey} from ${staged} group by 1, 2 having count(*) > 1
     ), gone as (
-      delete from staged_clusters s using twice t
-      where s.organization = t.organization and s.source_key = t.source_key
+      delete from ${staged} using twice t
+      where ${staged.organization} = t.organization and ${staged.sourceKey} = t.source_key
     )
     select organization, source_key as key, (count(*) over ())::int as all from twice
-    order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`;
-  const unknown = namesMachines ? await rejectUnknownMachines(sql) : [];
-  const [left] = await sql<{ usable: number }[]>`select count(*)::int as usable from staged_clusters`;
+    order by organization collate "C", source_key collate "C" limit ${REJECTED_KEPT + 1}`);
+  const unknown = namesMachines ? await rejectUnknownMachines(db) : [];
   const rejected = [
     ...orphans.map(({ organization, key, deleted }) => ({
       key,
@@ -79,32 +120,34 @@ export async function rejectStagedClusters(sql: SessionSql, namesMachines: boole
     })),
   ];
   const waiting = (orphans[0]?.all ?? 0) + (unknown[0]?.all ?? 0);
-  return { rejected, waiting, usable: left?.usable ?? 0 };
+  return { rejected, waiting, usable: await db.$count(staged) };
 }
 
 /** What another control plane said of a type that no catalogue lists holds for nobody else: such a one is unknown, too. */
-async function rejectUnknownMachines(sql: SessionSql) {
-  return sql<(Gone & { provider: string; region: string; machine: string })[]>`
+async function rejectUnknownMachines(db: SessionDatabase) {
+  const { item } = staged;
+  return db.execute<Gone & { provider: string; region: string; machine: string }>(sql`
     with named as (
-      select distinct item ->> 'provider' as provider, item #>> '{region,code}' as region,
-        item #>> '{machine,name}' as machine
-      from staged_clusters where item #>> '{machine,cpu}' is null
+      select distinct ${item} ->> 'provider' as provider, ${item} #>> '{region,code}' as region,
+        ${item} #>> '{machine,name}' as machine
+      from ${staged} where ${item} #>> '{machine,cpu}' is null
     ), unknown as (
       select * from named n
       where not exists (
-        select from machines m join regions r on r.id = m.region_id
-        where r.code = n.region and r.organization_id is null and m.name = n.machine
-          and m.excluded_reason is distinct from 'unlisted'
-          and r.provider_id = (
-            select p.id from providers p where lower(p.name) = lower(n.provider) order by p.id limit 1))
+        select from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
+        where ${regions.code} = n.region and ${regions.organizationId} is null and ${machines.name} = n.machine
+          and ${machines.excludedReason} is distinct from 'unlisted'
+          and ${regions.providerId} = (
+            select ${providers.id} from ${providers} where lower(${providers.name}) = lower(n.provider)
+            order by ${providers.id} limit 1))
     ), gone as (
-      delete from staged_clusters s using unknown u
-      where s.item #>> '{machine,cpu}' is null and s.item ->> 'provider' = u.provider
-        and s.item #>> '{region,code}' = u.region and s.item #>> '{machine,name}' = u.machine
-      returning s.organization, s.source_key as key, u.provider, u.region, u.machine
+      delete from ${staged} using unknown u
+      where ${item} #>> '{machine,cpu}' is null and ${item} ->> 'provider' = u.provider
+        and ${item} #>> '{region,code}' = u.region and ${item} #>> '{machine,name}' = u.machine
+      returning ${staged.organization}, ${staged.sourceKey} as key, u.provider, u.region, u.machine
     )
     select *, (count(*) over ())::int as all from gone
-    order by organization collate "C", key collate "C" limit ${REJECTED_KEPT + 1}`;
+    order by organization collate "C", key collate "C" limit ${REJECTED_KEPT + 1}`);
 }
 
 export interface ClusterDiff {
@@ -114,60 +157,89 @@ export interface ClusterDiff {
   readonly missing: number;
 }
 
-/**
- * Fills `cluster_diff` (new, differing, and those whose machine or region the catalogue did not know so far) and
- * `cluster_missing`; both live until the transaction ends.
- */
+/** Fills `clusterDiff` and `clusterMissing`. */
 export async function computeClusterDiff(
-  sql: SessionSql,
+  db: SessionDatabase,
   sourceId: string,
   rejected: readonly RejectedKey[],
 ): Promise<ClusterDiff> {
-  await sql`
-    create temporary table cluster_diff on commit drop as
-    select o.id as organization_id, s.source_key, s.source_hash, s.item,
-      c.id as cluster_id, c.slug as old_slug, c.machine_id as old_machine_id, c.region_id as old_region_id,
-      c.id is null as is_new,
-      c.id is null or c.retired_at is not null or c.source_hash <> s.source_hash as differs,
-      coalesce(c.retired_at is not null, false) as was_retired,
-      s.item ->> 'provider' as provider,
-      s.item #>> '{region,code}' as region_code, s.item #>> '{region,name}' as region_name,
-      s.item #>> '{machine,name}' as machine_name, (s.item #>> '{machine,cpu}')::integer as cpu,
-      (s.item #>> '{machine,ram}')::numeric as ram, s.item #>> '{machine,ramUnit}' as ram_unit,
-      s.item #>> '{user,firstName}' as first_name, s.item #>> '{user,lastName}' as last_name,
-      null::integer as provider_id, null::integer as region_id, null::integer as machine_id, null::integer as user_id,
-      null::text as slug
-    from staged_clusters s
-    join organizations o on o.slug = s.organization
-    left join clusters c on c.source_id = ${sourceId} and c.organization_id = o.id and c.source_key = s.source_key
-    left join machines m on m.id = c.machine_id
-    left join regions r on r.id = c.region_id
-    where c.id is null or c.retired_at is not null or c.missed_runs > 0 or c.source_hash <> s.source_hash
-      or m.excluded_reason = 'unlisted' or r.organization_id is not null`;
-  await sql`analyze cluster_diff`;
-  // A rejected row counts as seen.
-  await sql`
-    create temporary table cluster_missing on commit drop as
-    select c.id as cluster_id, c.organization_id, o.slug as organization, c.source_key, false as excused
-    from clusters c join organizations o on o.id = c.organization_id
-    where c.source_id = ${sourceId} and c.retired_at is null
-      and not exists (
-        select from staged_clusters s where s.organization = o.slug and s.source_key = c.source_key)`;
-  await sql`
+  const { item } = staged;
+  const isOther = sql`${clusters.id} is null or ${clusters.retiredAt} is not null
+    or ${clusters.sourceHash} <> ${staged.sourceHash}`;
+  await db.execute(sql`
+    create temporary table ${clusterDiff} on commit drop as
+    ${selectAs(clusterDiff, {
+      organizationId: organizations.id,
+      sourceKey: staged.sourceKey,
+      sourceHash: staged.sourceHash,
+      item,
+      clusterId: clusters.id,
+      oldSlug: clusters.slug,
+      oldMachineId: clusters.machineId,
+      oldRegionId: clusters.regionId,
+      isNew: sql`${clusters.id} is null`,
+      differs: isOther,
+      wasRetired: sql`coalesce(${clusters.retiredAt} is not null, false)`,
+      provider: sql`${item} ->> 'provider'`,
+      regionCode: sql`${item} #>> '{region,code}'`,
+      regionName: sql`${item} #>> '{region,name}'`,
+      machineName: sql`${item} #>> '{machine,name}'`,
+      cpu: sql`(${item} #>> '{machine,cpu}')::integer`,
+      ram: sql`(${item} #>> '{machine,ram}')::numeric`,
+      ramUnit: sql`${item} #>> '{machine,ramUnit}'`,
+      firstName: sql`${item} #>> '{user,firstName}'`,
+      lastName: sql`${item} #>> '{user,lastName}'`,
+      providerId: sql`null::integer`,
+      regionId: sql`null::integer`,
+      machineId: sql`null::integer`,
+      userId: sql`null::integer`,
+      slug: sql`null::text`,
+    })}
+    from ${staged}
+    join ${organizations} on ${organizations.slug} = ${staged.organization}
+    left join ${clusters} on ${clusters.sourceId} = ${sourceId} and ${clusters.organizationId} = ${organizations.id}
+      and ${clusters.sourceKey} = ${staged.sourceKey}
+    left join ${machines} on ${machines.id} = ${clusters.machineId}
+    left join ${regions} on ${regions.id} = ${clusters.regionId}
+    where ${isOther} or ${clusters.missedRuns} > 0
+      or ${machines.excludedReason} = 'unlisted' or ${regions.organizationId} is not null`);
+  await db.execute(sql`analyze ${clusterDiff}`);
+  const known = notRetired(clusters, sourceId);
+  await db.execute(sql`
+    create temporary table ${clusterMissing} on commit drop as
+    ${selectAs(clusterMissing, {
+      clusterId: clusters.id,
+      organizationId: clusters.organizationId,
+      organization: organizations.slug,
+      sourceKey: clusters.sourceKey,
+      tolerated: sql`false`,
+    })}
+    from ${clusters} join ${organizations} on ${organizations.id} = ${clusters.organizationId}
+    where ${known} and not exists (
+      select from ${staged}
+      where ${staged.organization} = ${organizations.slug} and ${staged.sourceKey} = ${clusters.sourceKey})`);
+  const keys = array(
+    rejected.map((row) => row.key),
+    'text',
+  );
+  const owners = array(
+    rejected.map((row) => row.organization ?? null),
+    'text',
+  );
+  await db.execute(sql`
     with j as (
-      select * from unnest(${rejected.map((row) => row.key)}::text[],
-                           ${rejected.map((row) => row.organization ?? null)}::text[]) j (key, organization)
+      select * from unnest(${keys}, ${owners}) j (key, organization)
     )
-    update cluster_missing m set excused = true
-    where (m.organization, m.source_key) in (select organization, key from j where organization is not null)
-      or m.source_key in (select key from j where organization is null)`;
-  if (rejected.includes(OTHERS)) await sql`delete from cluster_missing where not excused`;
-  const [row] = await sql<Pick<ClusterDiff, 'known' | 'missing'>[]>`
-    select
-      (select count(*)::int from clusters where source_id = ${sourceId} and retired_at is null) as known,
-      (select count(*)::int from cluster_missing where not excused) as missing`;
-  if (!row) throw new Error('unreachable: a select without a table has one row');
-  return { ...row, ...(await countChanges(sql)) };
+    update ${clusterMissing} set ${nameOf(clusterMissing.tolerated)} = true
+    where (${clusterMissing.organization}, ${clusterMissing.sourceKey}) in (
+        select organization, key from j where organization is not null)
+      or ${clusterMissing.sourceKey} in (select key from j where organization is null)`);
+  if (rejected.includes(OTHERS)) await tolerateMissing(db);
+  return {
+    known: await db.$count(clusters, known),
+    missing: await db.$count(clusterMissing, not(clusterMissing.tolerated)),
+    ...(await countChanges(db)),
+  };
 }
 
 /**
@@ -175,20 +247,31 @@ export async function computeClusterDiff(
  * under a missing cluster's name or slug waits as well, since it may be the same cluster under another key.
  * @returns what is left
  */
-export async function setRemovalAside(sql: SessionSql): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
-  await sql`
-    delete from cluster_diff d using cluster_missing g, clusters c
-    where not g.excused and c.id = g.cluster_id and c.organization_id = d.organization_id
-      and (c.slug = d.item ->> 'slug' or (d.is_new or d.was_retired) and lower(c.name) = lower(d.item ->> 'name'))`;
-  await sql`delete from cluster_missing where not excused`;
-  return countChanges(sql);
+export async function setRemovalAside(db: SessionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
+  await db.execute(sql`
+    delete from ${clusterDiff} using ${clusterMissing}, ${clusters}
+    where not ${clusterMissing.tolerated} and ${clusters.id} = ${clusterMissing.clusterId}
+      and ${clusters.organizationId} = ${clusterDiff.organizationId}
+      and (${clusters.slug} = ${clusterDiff.item} ->> 'slug'
+        or (${clusterDiff.isNew} or ${clusterDiff.wasRetired})
+          and lower(${clusters.name}) = lower(${clusterDiff.item} ->> 'name'))`);
+  await tolerateMissing(db);
+  return countChanges(db);
 }
 
-async function countChanges(sql: SessionSql): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
-  const [row] = await sql<Pick<ClusterDiff, 'added' | 'changed'>[]>`
-    select count(*) filter (where is_new or was_retired)::int as added,
-      count(*) filter (where differs and not is_new and not was_retired)::int as changed
-    from cluster_diff`;
+/** Forgets what is missing, so that none of it is retired. */
+async function tolerateMissing(db: SessionDatabase): Promise<void> {
+  await db.delete(clusterMissing).where(not(clusterMissing.tolerated));
+}
+
+async function countChanges(db: SessionDatabase): Promise<Pick<ClusterDiff, 'added' | 'changed'>> {
+  const isAdded = sql`(${clusterDiff.isNew} or ${clusterDiff.wasRetired})`;
+  const [row] = await db
+    .select({
+      added: countIf(isAdded),
+      changed: countIf(sql`${clusterDiff.differs} and not ${isAdded}`),
+    })
+    .from(clusterDiff);
   if (!row) throw new Error('unreachable: an aggregate has one row');
   return row;
 }

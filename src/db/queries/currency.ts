@@ -2,8 +2,13 @@
  * The currency of every published price in this database, `lineage.currency`. Null says that it is not known: before the
  * first run, and in a database of an earlier release until its prices have been computed anew.
  */
-import type { SessionSql, Sql } from '../connect.ts';
+import { and, type Column, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { numeric, pgTable, text } from 'drizzle-orm/pg-core';
+import type { Database, SessionDatabase } from '../connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../copy.ts';
+import { minutePrice } from '../schema/columns.ts';
+import { diskTypes, lineage, machinePrices, machines, organizations, regions } from '../schema.ts';
+import { createTemporary, increment, type RowOf } from '../statements.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 
 /** A price as its source states it, in text that is exact. */
@@ -13,17 +18,20 @@ export interface StatedPrice {
   readonly currency: string;
 }
 
-export async function storedCurrency(sql: Sql): Promise<string | undefined> {
-  const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
-  return row?.currency ?? undefined;
-}
+/** Each stated price with what it is in the new currency, null where there is no rate. */
+const restatedPrices = pgTable('restated_prices', {
+  amount: numeric('amount').notNull(),
+  per: text('per').notNull(),
+  currency: text('currency').notNull(),
+  price: minutePrice('price'),
+});
 
 /**
  * Whether prices in this currency may be written; it stays so until the caller's transaction ends. Whoever changes the
  * currency waits for those who write prices, and they for it.
  */
-export async function isPublishedCurrency(sql: SessionSql, currency: string): Promise<boolean> {
-  const [row] = await sql<{ currency: string | null }[]>`select currency from lineage for key share`;
+export async function isPublishedCurrency(db: SessionDatabase, currency: string): Promise<boolean> {
+  const [row] = await db.select({ currency: lineage.currency }).from(lineage).for('key share');
   return row?.currency == null || row.currency === currency;
 }
 
@@ -39,44 +47,56 @@ export type CurrencyChange =
  * @param priceOf the price per minute in the new currency; undefined where there is no rate
  */
 export async function changeCurrency(
-  sql: SessionSql,
+  db: SessionDatabase,
   currency: string,
   priceOf: (stated: StatedPrice) => string | undefined,
 ): Promise<CurrencyChange> {
-  await sql`
-    create temporary table restated_prices (
-      amount numeric not null, per text not null, currency text not null, price numeric(38, 18))`;
-  await sql`begin`;
-  const [lineage] = await sql<{ currency: string | null }[]>`select currency from lineage for update`;
-  if (lineage?.currency === currency) return { outcome: 'unchanged' };
-  const stated = await sql<StatedPrice[]>`
+  const restated = restatedPrices;
+  await db.execute(createTemporary(restated, 'session'));
+  await db.execute(sql`begin`);
+  const [before] = await db.select({ currency: lineage.currency }).from(lineage).for('update');
+  if (before?.currency === currency) return { outcome: 'unchanged' };
+  const stated = await statedPrices(db);
+  await copyLines(db, 'restated_prices', lines(stated, priceOf));
+  const unrated = await db
+    .selectDistinct({ currency: restated.currency })
+    .from(restated)
+    .where(sql`${restated.price} is null and (
+      exists (select from ${machines} where ${machines.excludedReason} is null and ${isRestated(machines)})
+      or exists (select from ${diskTypes} where ${isRestated(diskTypes)}))`)
+    .orderBy(restated.currency);
+  if (unrated.length > 0) return { outcome: 'no rate', currencies: unrated.map((row) => row.currency) };
+  for (const table of [machines, machinePrices]) {
+    await db
+      .update(table)
+      .set({ price: restated.price })
+      .from(restated)
+      .where(and(isNotNull(table.price), isRestated(table)));
+  }
+  await lockOrganizations(db, sql`select ${organizations.id} from ${organizations}`);
+  await db.update(diskTypes).set({ price: restated.price }).from(restated).where(isRestated(diskTypes));
+  await db
+    .update(regions)
+    .set({ version: increment(regions.version) })
+    .where(isNull(regions.organizationId));
+  await db.update(organizations).set({ clustersVersion: increment(organizations.clustersVersion) });
+  await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
+  await db.execute(sql`commit`);
+  return { outcome: 'changed', from: before?.currency ?? undefined, prices: stated.length };
+}
+
+/** Every price that some source has stated, each once. */
+async function statedPrices(db: Database): Promise<StatedPrice[]> {
+  return await db.execute<RowOf<StatedPrice>>(sql`
     select source_amount::text as amount, source_per as per, source_currency as currency from (
-      select source_amount, source_per, source_currency from machines where price is not null
-      union select source_amount, source_per, source_currency from machine_prices where price is not null
-      union select source_amount, source_per, source_currency from disk_types) stated
-    where source_amount is not null`;
-  await copyLines(sql, 'restated_prices', lines(stated, priceOf));
-  const unrated = await sql<{ currency: string }[]>`
-    select distinct r.currency from restated_prices r
-    where r.price is null and (
-      exists (select from machines m where m.excluded_reason is null and ${isRestated(sql, sql`m`)})
-      or exists (select from disk_types t where ${isRestated(sql, sql`t`)}))
-    order by 1`;
-  if (unrated.length > 0)
-    return { outcome: 'no rate', currencies: unrated.map(({ currency: unknown }) => unknown) };
-  await sql`
-    update machines m set price = r.price from restated_prices r
-    where m.price is not null and ${isRestated(sql, sql`m`)}`;
-  await sql`
-    update machine_prices p set price = r.price from restated_prices r
-    where p.price is not null and ${isRestated(sql, sql`p`)}`;
-  await lockOrganizations(sql, sql`select id from organizations`);
-  await sql`update disk_types t set price = r.price from restated_prices r where ${isRestated(sql, sql`t`)}`;
-  await sql`update regions set version = version + 1 where organization_id is null`;
-  await sql`update organizations set clusters_version = clusters_version + 1`;
-  await sql`update lineage set currency = ${currency}, providers_version = providers_version + 1`;
-  await sql`commit`;
-  return { outcome: 'changed', from: lineage?.currency ?? undefined, prices: stated.length };
+      ${sql.join(
+        [machines, machinePrices, diskTypes].map(
+          (t) => sql`
+          select ${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency} from ${t} where ${t.price} is not null`,
+        ),
+        sql` union `,
+      )}) stated
+    where source_amount is not null`);
 }
 
 async function* lines(
@@ -89,7 +109,8 @@ async function* lines(
   }
 }
 
-/** Joins a row `r` of what was computed to a row that states such a price. */
-function isRestated(sql: SessionSql, table: ReturnType<SessionSql>) {
-  return sql`(${table}.source_amount, ${table}.source_per, ${table}.source_currency) = (r.amount, r.per, r.currency)`;
+/** Joins what was computed to a row that states such a price. */
+function isRestated(t: Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>): SQL {
+  const { amount, per, currency } = restatedPrices;
+  return sql`(${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency}) = (${amount}, ${per}, ${currency})`;
 }

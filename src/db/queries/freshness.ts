@@ -2,10 +2,15 @@
  * How old the data of each region is, for each source that lists it. Times only move forward, and lie beside the
  * versions: that a region was read again makes no new document.
  */
-
-import type { SessionSql } from '../connect.ts';
+import { eq, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import { OTHERS, type RejectedKey } from '../../domain/rejected.ts';
+import type { SessionDatabase } from '../connect.ts';
+import { lineage, machines, regionFreshness, regions } from '../schema.ts';
+import { array, increment, insertInto, nameOf } from '../statements.ts';
+import { catalogueMissing } from './catalogue-compare.ts';
 import type { CatalogueSource } from './catalogue-write.ts';
-import { OTHERS, type RejectedKey } from './rejected.ts';
+import { stagedOffers } from './staged-offers.ts';
 
 /** What a good run of a catalogue has read. */
 export interface ReadRegions {
@@ -17,6 +22,11 @@ export interface ReadRegions {
   readonly at: string;
 }
 
+const given = alias(regionFreshness, 'excluded');
+const f = alias(regionFreshness, 'f');
+const m = alias(machines, 'm');
+const r = alias(regions, 'r');
+
 /**
  * Stamps the regions that were read, all in one statement. A region that the source does not list any more is stamped
  * with them once nothing of the source is left in it: that it is empty is what the source says.
@@ -24,69 +34,76 @@ export interface ReadRegions {
  * The first time of a region makes new documents: the list of providers lists it from now on.
  */
 export async function stampRegions(
-  sql: SessionSql,
+  db: SessionDatabase,
   { id, provider }: CatalogueSource,
   { times, unread, at }: ReadRegions,
 ): Promise<void> {
+  const { verifiedAt } = regionFreshness;
   const codes = [...times.keys()];
-  await sql`
+  await db.execute(sql`
     with read as (
-      select r.id, w.at::timestamptz as at
-      from unnest(${codes}::text[], ${[...times.values()]}::text[]) w (code, at)
-      join regions r on r.provider_id = ${provider.id} and r.code = w.code and r.organization_id is null
+      select ${r.id}, w.at::timestamptz as at
+      from unnest(${array(codes, 'text')}, ${array([...times.values()], 'text')}) w (code, at)
+      join ${regions} r
+        on ${r.providerId} = ${provider.id} and ${r.code} = w.code and ${r.organizationId} is null
       union all
-      select f.region_id, ${at}::timestamptz
-      from region_freshness f join regions r on r.id = f.region_id
-      where f.source_id = ${id}
-        and not (r.provider_id = ${provider.id} and r.code = any(${[...codes, ...unread]}::text[]))
+      select ${f.regionId}, ${at}::timestamptz
+      from ${regionFreshness} f join ${regions} r on ${r.id} = ${f.regionId}
+      where ${f.sourceId} = ${id}
+        and not (${r.providerId} = ${provider.id} and ${r.code} = any(${array([...codes, ...unread], 'text')}))
         and not exists (
-          select from machines m
-          where m.region_id = f.region_id and m.source_id = f.source_id and m.retired_at is null)
+          select from ${machines} m
+          where ${m.regionId} = ${f.regionId} and ${m.sourceId} = ${f.sourceId} and ${m.retiredAt} is null)
     ), stamped as (
-      insert into region_freshness as f (source_id, region_id, verified_at)
-      select ${id}, id, at from read
-      on conflict (source_id, region_id) do update
-      set verified_at = greatest(f.verified_at, excluded.verified_at)
+      ${insertInto(regionFreshness, { sourceId: id, regionId: sql`id`, verifiedAt: sql`at` })} from read
+      on conflict (${nameOf(regionFreshness.sourceId)}, ${nameOf(regionFreshness.regionId)}) do update
+      set ${nameOf(verifiedAt)} = greatest(${verifiedAt}, ${given.verifiedAt})
     ), first as (
       select id from read
-      where not exists (select from region_freshness f where f.source_id = ${id} and f.region_id = read.id)
+      where not exists (
+        select from ${regionFreshness} f where ${f.sourceId} = ${id} and ${f.regionId} = read.id)
     ), dirtied as (
       -- With a machine its document is new by that machine.
-      update regions set version = version + 1
-      where id in (select id from first) and not exists (
-        select from machines m
-        where m.region_id = regions.id and m.excluded_reason is null and m.retired_at is null)
+      update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
+      where ${regions.id} in (select id from first) and not exists (
+        select from ${machines} m
+        where ${m.regionId} = ${regions.id} and ${m.excludedReason} is null and ${m.retiredAt} is null)
     )
-    update lineage set providers_version = providers_version + 1
+    update ${lineage} set ${nameOf(lineage.providersVersion)} = ${increment(lineage.providersVersion)}
     where exists (
-      select from first where not exists (select from region_freshness f where f.region_id = first.id))`;
+      select from first where not exists (select from ${regionFreshness} f where ${f.regionId} = first.id))`);
 }
 
 /** Stamps every region that the source has ever been read for: it said that all of them are as they were. */
-export async function stampEveryRegion(sql: SessionSql, sourceId: string, at: string): Promise<void> {
-  await sql`
-    update region_freshness set verified_at = greatest(verified_at, ${at}::timestamptz)
-    where source_id = ${sourceId}`;
+export async function stampEveryRegion(db: SessionDatabase, sourceId: string, at: string): Promise<void> {
+  const { verifiedAt } = regionFreshness;
+  await db
+    .update(regionFreshness)
+    .set({ verifiedAt: sql`greatest(${verifiedAt}, ${at})` })
+    .where(eq(regionFreshness.sourceId, sourceId));
 }
 
 /**
- * Of these codes, those of the provider's regions of which no staged row can be used although there are rows: nothing is known of them.
- * To be asked after the batch was compared with what is stored.
+ * Of these codes, those of the provider's regions of which no staged row can be used although there are rows: nothing is
+ * known of them. To be called after the batch was compared with what is stored.
  */
 export async function regionsOfUnusableRows(
-  sql: SessionSql,
+  db: SessionDatabase,
   { provider }: CatalogueSource,
   codes: Iterable<string>,
   rejected: readonly RejectedKey[],
 ): Promise<string[]> {
   if (rejected.length === 0) return [];
-  const rows = await sql<{ code: string }[]>`
-    select code from unnest(${[...codes]}::text[]) code
-    where code in (select code from regions where provider_id = ${provider.id} and organization_id is null)
-      and code not in (select distinct region_code from staged_offers)
+  const rejectedCodes = rejected.map(({ regionCode }) => regionCode ?? null);
+  const { regionCode, tolerated } = catalogueMissing;
+  const rows = await db.execute<{ code: string }>(sql`
+    select code from unnest(${array([...codes], 'text')}) code
+    where code in (
+        select ${r.code} from ${regions} r where ${r.providerId} = ${provider.id} and ${r.organizationId} is null)
+      and code not in (select distinct ${stagedOffers.regionCode} from ${stagedOffers})
       and (${rejected.includes(OTHERS)}
-        or code = any(${rejected.map(({ regionCode }) => regionCode ?? null)}::text[])
-        or code in (select region_code from catalogue_missing where excused))`;
+        or code = any(${array(rejectedCodes, 'text')})
+        or code in (select ${regionCode} from ${catalogueMissing} where ${tolerated}))`);
   return rows.map(({ code }) => code);
 }
 
@@ -95,22 +112,26 @@ export async function regionsOfUnusableRows(
  * behind: this one has read their region since. Else they would stay as old as a source that nobody reads any more.
  * To be called before this run stamps its regions.
  */
-export async function adoptMachines(sql: SessionSql, { id }: CatalogueSource): Promise<void> {
+export async function adoptMachines(db: SessionDatabase, { id }: CatalogueSource): Promise<void> {
+  const mine = alias(regionFreshness, 'mine');
   const behind = sql`
-    select other.source_id, other.region_id, r.code
-    from region_freshness mine
-    join region_freshness other on other.region_id = mine.region_id and other.verified_at < mine.verified_at
-    join regions r on r.id = mine.region_id
-    where mine.source_id = ${id} and other.source_id <> mine.source_id`;
-  const [any] = await sql`${behind} limit 1`;
+    select ${f.sourceId}, ${f.regionId}, ${r.code}
+    from ${regionFreshness} mine
+    join ${regionFreshness} f on ${f.regionId} = ${mine.regionId} and ${f.verifiedAt} < ${mine.verifiedAt}
+    join ${regions} r on ${r.id} = ${mine.regionId}
+    where ${mine.sourceId} = ${id} and ${f.sourceId} <> ${mine.sourceId}`;
+  const [any] = await db.execute(sql`${behind} limit 1`);
   if (!any) return;
-  await sql`
+  const { sourceId, missedRuns, regionId } = machines;
+  await db.execute(sql`
     with behind as (${behind}), adopted as (
-      update machines m set source_id = ${id}, missed_runs = 0
-      from behind b join staged_offers o on o.region_code = b.code
-      where m.source_id = b.source_id and m.region_id = b.region_id and m.name = o.name and m.retired_at is null
-      returning m.region_id, m.excluded_reason
+      update ${machines} set ${nameOf(sourceId)} = ${id}, ${nameOf(missedRuns)} = 0
+      from behind join ${stagedOffers} on ${stagedOffers.regionCode} = behind.code
+      where ${sourceId} = behind.${nameOf(f.sourceId)} and ${regionId} = behind.${nameOf(f.regionId)}
+        and ${machines.name} = ${stagedOffers.name} and ${machines.retiredAt} is null
+      returning ${regionId}, ${machines.excludedReason}
     )
-    update regions set version = version + 1
-    where id in (select region_id from adopted where excluded_reason is null)`;
+    update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
+    where ${regions.id} in (
+      select ${nameOf(regionId)} from adopted where ${nameOf(machines.excludedReason)} is null)`);
 }

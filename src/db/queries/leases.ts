@@ -1,4 +1,4 @@
-/** Who may do what only one at a time is to do, in all processes together. */
+/** Leases: one holder at a time, in all processes together. */
 import type { Session } from '../connect.ts';
 
 /** Milliseconds without a claim after which Postgres itself takes the leases from a holder that hangs. */
@@ -7,8 +7,8 @@ const SILENT_AT_MOST_MS = 10_000;
 /**
  * Leases are advisory locks of one session of their own: they end with it, however their holder ends, and nobody has to
  * wait for a time to run out. A holder that is stopped without being ended (a frozen machine, a blocked event loop) loses
- * them when its session has been silent for too long. What a lease is held for has to be fenced all the same: who loses
- * one learns it only with its next claim.
+ * them when its session has been silent for too long. What is done under a lease has to be fenced
+ * all the same: a holder that loses its lease learns it with the next claim.
  */
 export class Leases implements AsyncDisposable {
   readonly #open: () => Session;

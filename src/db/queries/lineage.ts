@@ -1,5 +1,8 @@
 /** Which history the database is in, and how a new one begins. */
-import type { Sql } from '../connect.ts';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Database } from '../connect.ts';
+import { lineage, organizations, scheduleSlots, sources, tokens } from '../schema.ts';
+import { array, increment } from '../statements.ts';
 
 export interface OwnLineage {
   readonly id: string;
@@ -8,13 +11,14 @@ export interface OwnLineage {
 }
 
 /** The current lineage, and whether it began in this very database. */
-export async function ownLineage(sql: Sql): Promise<OwnLineage> {
-  const [row] = await sql<{ id: string; began: string | null; here: string }[]>`
-    select id, database_identity as began, database_identity() as here from lineage`;
+export async function ownLineage(db: Database): Promise<OwnLineage> {
+  const [row] = await db
+    .select({ id: lineage.id, began: lineage.databaseIdentity, here: sql<string>`database_identity()` })
+    .from(lineage);
   if (!row) throw new Error('the database has no lineage; run `fleetbook migrate`');
   const { id, began, here } = row;
   if (began === null)
-    await sql`update lineage set database_identity = ${here} where database_identity is null`;
+    await db.update(lineage).set({ databaseIdentity: here }).where(isNull(lineage.databaseIdentity));
   return { id, isOwn: began === null || began === here };
 }
 
@@ -26,14 +30,20 @@ const FENCES_AHEAD = 1_000_000;
  * run from before may store anything, and every schedule's latest slot is due again.
  * @returns its id; undefined when `old` is not the current lineage any more: then somebody else has begun a new one
  */
-export async function beginLineage(sql: Sql, old: string): Promise<string | undefined> {
-  return sql.begin(async (tx) => {
-    const [row] = await tx<{ id: string }[]>`
-      update lineage set id = gen_random_uuid(), created_at = now(), database_identity = database_identity()
-      where id = ${old} returning id`;
+export async function beginLineage(db: Database, old: string): Promise<string | undefined> {
+  return db.transaction(async (tx) => {
+    const [row] = await tx
+      .update(lineage)
+      .set({
+        id: sql`gen_random_uuid()`,
+        createdAt: sql`now()`,
+        databaseIdentity: sql`database_identity()`,
+      })
+      .where(eq(lineage.id, old))
+      .returning({ id: lineage.id });
     if (!row) return undefined;
-    await tx`update sources set fence = fence + ${FENCES_AHEAD}`;
-    await tx`delete from schedule_slots`;
+    await tx.update(sources).set({ fence: sql`${sources.fence} + ${FENCES_AHEAD}` });
+    await tx.delete(scheduleSlots);
     return row.id;
   });
 }
@@ -46,20 +56,27 @@ export interface NamedToken {
 }
 
 /** Revokes those of these tokens (SHA-256, hexadecimal) that are not revoked. */
-export async function revokeAgain(sql: Sql, hashes: readonly string[]): Promise<NamedToken[]> {
+export async function revokeAgain(db: Database, hashes: readonly string[]): Promise<NamedToken[]> {
   if (hashes.length === 0) return [];
-  return sql<NamedToken[]>`
-    update tokens t set revoked_at = now(), version = version + 1 from organizations o
-    where t.hash = any(array(select decode(h, 'hex') from unnest(${[...hashes]}::text[]) h))
-      and t.revoked_at is null and o.id = t.organization_id
-    returning t.id, o.slug as organization`;
+  return db
+    .update(tokens)
+    .set({ revokedAt: sql`now()`, version: increment(tokens.version) })
+    .from(organizations)
+    .where(
+      and(
+        sql`${tokens.hash} = any(array(select decode(h, 'hex') from unnest(${array(hashes, 'text')}) h))`,
+        isNull(tokens.revokedAt),
+        eq(organizations.id, tokens.organizationId),
+      ),
+    )
+    .returning({ id: tokens.id, organization: organizations.slug });
 }
 
 /** Those of these tokens (SHA-256, hexadecimal) that the database does not know. */
-export async function unknownTokens(sql: Sql, hashes: readonly string[]): Promise<string[]> {
+export async function unknownTokens(db: Database, hashes: readonly string[]): Promise<string[]> {
   if (hashes.length === 0) return [];
-  const rows = await sql<{ hash: string }[]>`
-    select h as hash from unnest(${[...hashes]}::text[]) h
-    where not exists (select from tokens t where t.hash = decode(h, 'hex'))`;
+  const rows = await db.execute<{ hash: string }>(sql`
+    select h as hash from unnest(${array(hashes, 'text')}) h
+    where not exists (select from ${tokens} where ${tokens.hash} = decode(h, 'hex'))`);
   return rows.map(({ hash }) => hash);
 }

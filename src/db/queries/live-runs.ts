@@ -1,5 +1,7 @@
 /** Which runs are really under way: a process that was killed leaves its runs `running` behind. */
-import type { Session, SessionSql, Sql } from '../client.ts';
+import type { Sql } from '../client.ts';
+import type { Session } from '../database.ts';
+import { markOf } from '../run-mark.ts';
 import { beginRun, type Run } from './runs.ts';
 
 /** Milliseconds between two signs of life, and without one until Postgres itself gives up a session that hangs. */
@@ -44,7 +46,7 @@ export class LiveRuns implements AsyncDisposable {
   }
 
   async #begin(sourceId: string, slot: string | undefined): Promise<Run> {
-    const begin = async () => beginRun((await this.#current()).sql, sourceId, slot, { marked: true });
+    const begin = async () => beginRun((await this.#current()).db, sourceId, slot, { marked: true });
     const isShared = this.#session !== undefined;
     try {
       return await begin();
@@ -68,7 +70,8 @@ export class LiveRuns implements AsyncDisposable {
     const session = this.#open();
     try {
       await session.sql`select set_config('idle_session_timeout', ${String(SILENT_AT_MOST_MS)}, false)`;
-      await mark(session.sql, [...this.#live]);
+      for (const id of this.#live)
+        await session.sql`select pg_advisory_lock_shared(${mark(session.sql, id)})`;
       return session;
     } catch (error) {
       await session[Symbol.asyncDispose]();
@@ -89,7 +92,7 @@ export class LiveRuns implements AsyncDisposable {
     this.#live.delete(id);
     try {
       const session = await this.#session;
-      if (session) await session.sql`select pg_advisory_unlock_shared(${key(session.sql, id)})`;
+      if (session) await session.sql`select pg_advisory_unlock_shared(${mark(session.sql, id)})`;
     } catch {
       // With the session its marks are gone; what still runs gets them back with the next sign of life.
       await this.#close();
@@ -121,9 +124,5 @@ export class LiveRuns implements AsyncDisposable {
   }
 }
 
-async function mark(sql: SessionSql, ids: readonly number[]): Promise<void> {
-  for (const id of ids) await sql`select pg_advisory_lock_shared(${key(sql, id)})`;
-}
-
 /** The advisory lock that marks a run. */
-const key = (sql: Sql, id: number) => sql`hashtextextended('fleetbook run ' || ${id}::text, 0)`;
+const mark = (sql: Sql, id: number) => sql.unsafe(markOf(`${id}::text`));

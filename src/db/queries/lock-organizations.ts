@@ -1,5 +1,6 @@
-import type { Fragment } from 'postgres';
-import type { SessionSql } from '../connect.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import type { SessionDatabase } from '../connect.ts';
+import { clusters, organizations } from '../schema.ts';
 
 /**
  * Locks organizations for the rest of the transaction. Whoever writes rows of organizations (clusters, their users,
@@ -8,7 +9,9 @@ import type { SessionSql } from '../connect.ts';
  * an organization, or a person, locks whole.
  * @param ids a query for ids of organizations
  */
-export async function lockOrganizations(sql: SessionSql, ids: Fragment): Promise<void> {
-  await sql`lock table clusters in row exclusive mode`;
-  await sql`select from organizations where id in (${ids}) order by id for no key update`;
+export async function lockOrganizations(db: SessionDatabase, ids: SQL): Promise<void> {
+  await db.execute(sql`lock table ${clusters} in row exclusive mode`);
+  await db.execute(sql`
+    select from ${organizations} where ${organizations.id} in (${ids})
+    order by ${organizations.id} for no key update`);
 }

@@ -1,7 +1,12 @@
 /** Prices that readers see and that a batch would change by more than a factor: few of them are set aside. */
+import { type Column, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import type { SourcePrice } from '../../domain/price.ts';
-import type { SessionSql } from '../connect.ts';
-import { REJECTED_KEPT, type RejectedKey } from './rejected.ts';
+import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
+import type { SessionDatabase } from '../connect.ts';
+import { acceptedPrices } from '../schema.ts';
+import { insertInto, type RowOf } from '../statements.ts';
+import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
 
 export interface SetAside {
   readonly count: number;
@@ -9,60 +14,65 @@ export interface SetAside {
   readonly rejected: readonly RejectedKey[];
 }
 
+const d = catalogueDiff;
+const a = acceptedPrices;
+
 /**
  * Gives each row of `catalogue_diff` the factor `ratio` by which the published price changes, 1 where it does not, and
  * marks those beyond `limit` as `jumps`, but for prices that an operator accepted. Factors are those of the source's own
  * amounts, so that an exchange rate is no part of them, unless the currency is another one now.
  */
-export async function markJumps(sql: SessionSql, sourceId: string, limit: number): Promise<void> {
-  await sql`
-    alter table catalogue_diff add column ratio numeric not null default 1, add column jumps boolean not null default false`;
-  await sql`
-    update catalogue_diff d
-    set ratio = f.ratio, jumps = f.ratio > ${limit}
-    from (
-      select region_code, name, greatest(after / before, before / after) as ratio
-      from catalogue_diff cross join lateral (
-        select case when source_currency = old_currency then source_amount * ${minutes(sql, 'old_per')} else price end
-            as after,
-          case when source_currency = old_currency then old_amount * ${minutes(sql, 'source_per')} else old_price end
-            as before) compared
-      where repriced and was_published and is_published and before > 0 and after > 0
-    ) f
-    where f.region_code = d.region_code and f.name = d.name and not exists (
-      select from accepted_prices a
-      where a.source_id = ${sourceId} and a.region_code = d.region_code and a.name = d.name
-        and (a.amount, a.per, a.currency) = (d.source_amount, d.source_per, d.source_currency))`;
+export async function markJumps(db: SessionDatabase, sourceId: string, limit: number): Promise<void> {
+  const inOwn = (amount: Column, otherPer: Column, price: Column) =>
+    sql`case when ${d.sourceCurrency} = ${d.oldCurrency} then ${amount} * ${minutes(otherPer)} else ${price} end`;
+  const before = inOwn(d.oldAmount, d.sourcePer, d.oldPrice);
+  const after = inOwn(d.sourceAmount, d.oldPer, d.price);
+  const ratio = sql`greatest(${after} / ${before}, ${before} / ${after})`;
+  const isAccepted = sql`exists (
+    select from ${a}
+    where ${a.sourceId} = ${sourceId} and ${a.regionCode} = ${d.regionCode} and ${a.name} = ${d.name}
+      and (${a.amount}, ${a.per}, ${a.currency}) = (${d.sourceAmount}, ${d.sourcePer}, ${d.sourceCurrency}))`;
+  await db
+    .update(d)
+    .set({ ratio, jumps: sql`${ratio} > ${limit}` })
+    .where(sql`${d.repriced} and ${d.wasPublished} and ${d.isPublished}
+      and ${before} > 0 and ${after} > 0 and not ${isAccepted}`);
 }
 
 /** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
-function minutes(sql: SessionSql, column: 'source_per' | 'old_per') {
-  return sql`case ${sql(column)} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+function minutes(per: Column) {
+  return sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 }
 
+type Jump = SourcePrice & {
+  readonly regionCode: string;
+  readonly name: string;
+  readonly ratio: number;
+  readonly oldAmount: string;
+  readonly oldPer: string;
+  readonly oldCurrency: string;
+  readonly all: number;
+};
+
 /** Takes the rows that jump out of the diff. Their machines count as seen and keep their last good values. */
-export async function setJumpsAside(sql: SessionSql, sourceId: string): Promise<SetAside> {
-  const rows = await sql<
-    (SourcePrice & {
-      regionCode: string;
-      name: string;
-      ratio: number;
-      oldAmount: string;
-      oldPer: string;
-      oldCurrency: string;
-      all: number;
-    })[]
-  >`
-    with gone as (
-      delete from catalogue_diff where jumps returning *
-    ), found as (
-      insert into catalogue_missing
-      select machine_id, region_id, name, region_code, was_published, true from gone
+export async function setJumpsAside(db: SessionDatabase, sourceId: string): Promise<SetAside> {
+  const gone = alias(d, 'gone');
+  const rows = await db.execute<RowOf<Jump>>(sql`
+    with gone as ${db.delete(d).where(sql`${d.jumps}`).returning()}, moved as (
+      ${insertInto(catalogueMissing, {
+        machineId: gone.machineId,
+        regionId: gone.regionId,
+        name: gone.name,
+        regionCode: gone.regionCode,
+        wasPublished: gone.wasPublished,
+        tolerated: true,
+      })} from gone
     )
-    select region_code as "regionCode", name, ratio::float as ratio, source_amount::text as amount, source_per as per,
-      source_currency as currency, old_amount::text as "oldAmount", old_per as "oldPer", old_currency as "oldCurrency",
+    select ${gone.regionCode} as "regionCode", ${gone.name}, ${gone.ratio}::float as ratio,
+      ${gone.sourceAmount}::text as amount, ${gone.sourcePer} as per, ${gone.sourceCurrency} as currency,
+      ${gone.oldAmount}::text as "oldAmount", ${gone.oldPer} as "oldPer", ${gone.oldCurrency} as "oldCurrency",
       (count(*) over ())::int as all
-    from gone order by region_code collate "C", name collate "C" limit ${REJECTED_KEPT + 1}`;
+    from gone order by ${gone.regionCode} collate "C", ${gone.name} collate "C" limit ${REJECTED_KEPT + 1}`);
   const rejected = rows.map(({ regionCode, name, ratio, amount, per, currency, ...old }) => {
     const key = `${name}@${regionCode}`;
     const before = `${old.oldAmount} ${old.oldCurrency} per ${old.oldPer}`;

@@ -1,11 +1,19 @@
+import { eq, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import type { ReferenceRates } from '../../domain/rates.ts';
-import type { SessionSql, Sql } from '../connect.ts';
+import type { Database } from '../connect.ts';
+import { exchangeRates } from '../schema.ts';
+import { array, insertInto, nameOf } from '../statements.ts';
+
+const { currency, perEuro, asOf } = exchangeRates;
+const given = alias(exchangeRates, 'excluded');
 
 /** The newest reference rates that were stored; undefined before the first. */
-export async function storedRates(sql: Sql): Promise<ReferenceRates | undefined> {
-  const rows = await sql<{ currency: string; perEuro: string; asOf: string }[]>`
-    select currency, per_euro::text as "perEuro", to_char(as_of, 'YYYY-MM-DD') as "asOf" from exchange_rates
-    where as_of = (select max(as_of) from exchange_rates)`;
+export async function storedRates(db: Database): Promise<ReferenceRates | undefined> {
+  const rows = await db
+    .select()
+    .from(exchangeRates)
+    .where(eq(asOf, sql`(select max(${asOf}) from ${exchangeRates})`));
   const [first] = rows;
   if (!first) return undefined;
   return { asOf: first.asOf, perEuro: Object.fromEntries(rows.map((row) => [row.currency, row.perEuro])) };
@@ -17,17 +25,17 @@ export interface RatesWritten {
 }
 
 /** Stores the rates of a day, unless those of a later day are there already: a stale mirror takes nothing back. */
-export async function writeRates(sql: SessionSql, rates: ReferenceRates): Promise<RatesWritten> {
+export async function writeRates(db: Database, rates: ReferenceRates): Promise<RatesWritten> {
   const currencies = Object.keys(rates.perEuro);
   const units = Object.values(rates.perEuro);
-  const rows = await sql<{ isNew: boolean }[]>`
-    insert into exchange_rates as r (currency, per_euro, as_of)
-    select currency, per_euro, ${rates.asOf}::date
-    from unnest(${currencies}::text[], ${units}::numeric[]) w (currency, per_euro)
-    where not exists (select from exchange_rates where as_of > ${rates.asOf}::date)
-    on conflict (currency) do update set per_euro = excluded.per_euro, as_of = excluded.as_of
-    where (r.per_euro, r.as_of) is distinct from (excluded.per_euro, excluded.as_of)
-    returning xmax = 0 as "isNew"`;
+  const rows = await db.execute<{ isNew: boolean }>(sql`
+    ${insertInto(exchangeRates, { currency: sql`w.currency`, perEuro: sql`w.per_euro`, asOf: rates.asOf })}
+    from unnest(${array(currencies, 'text')}, ${array(units, 'numeric')}) w (currency, per_euro)
+    where not exists (select from ${exchangeRates} where ${asOf} > ${rates.asOf})
+    on conflict (${nameOf(currency)}) do update
+    set ${nameOf(perEuro)} = ${given.perEuro}, ${nameOf(asOf)} = ${given.asOf}
+    where (${perEuro}, ${asOf}) is distinct from (${given.perEuro}, ${given.asOf})
+    returning xmax = 0 as "isNew"`);
   const added = rows.filter((row) => row.isNew).length;
   return { added, changed: rows.length - added };
 }

@@ -1,5 +1,23 @@
 /** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
-import type { SessionSql, Sql, Store } from '../connect.ts';
+import { and, count, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { alias, unionAll } from 'drizzle-orm/pg-core';
+import type { Database, SessionDatabase, Store } from '../connect.ts';
+import {
+  clusters,
+  exchangeRates,
+  lineage,
+  machinePrices,
+  machines,
+  organizations,
+  providers,
+  quarantinedRows,
+  regionFreshness,
+  regions,
+  sources,
+  sourceValidators,
+  syncRuns,
+} from '../schema.ts';
+import { countIf, increment, nameOf, notRetired } from '../statements.ts';
 import { supersedeHeld } from './held.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 
@@ -29,39 +47,51 @@ export interface Retirement {
 }
 
 /** What there is to retire of a source; undefined for one that was never known. */
-export async function previewRetirement(
-  sql: Sql | SessionSql,
-  sourceId: string,
-): Promise<Retirement | undefined> {
-  const [source] = await sql<(Omit<Retirement, 'places' | 'rates'> & { readonly rates: number })[]>`
-    select s.id, s.kind,
-      to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
-      (select to_char(max(r.started_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
-        from sync_runs r where r.source_id = s.id) as "lastRunAt",
-      to_char(s.retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
-      case when s.kind = 'rates' and ${isOnlyOfRates(sql, sourceId)}
-        then (select count(*)::int from exchange_rates) else 0 end as rates
-    from sources s where s.id = ${sourceId}`;
+export async function previewRetirement(db: Database, sourceId: string): Promise<Retirement | undefined> {
+  const [source] = await db
+    .select({
+      id: sources.id,
+      kind: sources.kind,
+      verifiedAt: utc(sql`${sources.verifiedAt}`),
+      lastRunAt: utc(sql`(
+        select max(${syncRuns.startedAt}) from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId})`),
+      retiredAt: utc(sql`${sources.retiredAt}`),
+    })
+    .from(sources)
+    .where(eq(sources.id, sourceId));
   if (!source) return undefined;
-  const places = await sql<RetiredPlace[]>`
-    select p.name || ' ' || r.code as place, count(*)::int as known,
-      (count(*) filter (where m.excluded_reason is null))::int as published
-    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
-    where m.source_id = ${sourceId} and m.retired_at is null
-    group by p.name, r.code
-    union all
-    select o.slug, count(*)::int, count(*)::int
-    from clusters c join organizations o on o.id = c.organization_id
-    where c.source_id = ${sourceId} and c.retired_at is null
-    group by o.slug`;
-  return { ...source, places: places.toSorted((one, other) => (one.place < other.place ? -1 : 1)) };
+  const rates =
+    source.kind === 'rates' && (await isOnlyOfRates(db, sourceId)) ? await db.$count(exchangeRates) : 0;
+  const places = await unionAll(
+    db
+      .select({
+        place: sql<string>`${providers.name} || ' ' || ${regions.code}`,
+        known: count(),
+        published: countIf(isNull(machines.excludedReason)),
+      })
+      .from(machines)
+      .innerJoin(regions, eq(regions.id, machines.regionId))
+      .innerJoin(providers, eq(providers.id, regions.providerId))
+      .where(notRetired(machines, sourceId))
+      .groupBy(providers.name, regions.code),
+    db
+      .select({ place: organizations.slug, known: count(), published: sql<number>`count(*)::int` })
+      .from(clusters)
+      .innerJoin(organizations, eq(organizations.id, clusters.organizationId))
+      .where(notRetired(clusters, sourceId))
+      .groupBy(organizations.slug),
+  );
+  return { ...source, rates, places: places.toSorted((one, other) => (one.place < other.place ? -1 : 1)) };
 }
 
+const utc = (instant: SQL) =>
+  sql<string | null>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+
 /** Whether no other source of exchange rates has brought, or may have brought, those that are stored. */
-function isOnlyOfRates(sql: Sql | SessionSql, sourceId: string) {
-  return sql`not exists (
-    select from sources o
-    where o.kind = 'rates' and o.id <> ${sourceId} and o.verified_at is not null and o.retired_at is null)`;
+async function isOnlyOfRates(db: Database, sourceId: string): Promise<boolean> {
+  const others = sql`${sources.kind} = 'rates' and ${sources.id} <> ${sourceId}
+    and ${sources.verifiedAt} is not null and ${sources.retiredAt} is null`;
+  return (await db.$count(sources, others)) === 0;
 }
 
 /**
@@ -77,28 +107,34 @@ export async function retireSource(
 ): Promise<Retirement | undefined> {
   // Ending the session is the rollback.
   await using session = store.session();
-  const { sql } = session;
-  await sql`begin`;
+  const { db } = session;
+  await db.execute(sql`begin`);
   // The order in which a run locks: the source, the provider, the rows, the organizations, the lineage.
-  const raised = await sql`
-    update sources set fence = fence + 1, retired_at = ${now}::timestamptz where id = ${sourceId}`;
+  const raised = await db
+    .update(sources)
+    .set({ fence: increment(sources.fence), retiredAt: now })
+    .where(eq(sources.id, sourceId));
   if (raised.count === 0) return undefined;
-  await sql`
-    update sync_runs set outcome = 'superseded', finished_at = clock_timestamp()
-    where source_id = ${sourceId} and outcome = 'running'`;
-  await supersedeHeld(sql, sourceId);
-  await sql`delete from quarantined_rows where source_id = ${sourceId}`;
-  await sql`
-    select from providers
-    where id in (
-      select r.provider_id from regions r join machines m on m.region_id = r.id where m.source_id = ${sourceId})
-    order by id for no key update`;
-  const gone = await previewRetirement(sql, sourceId);
-  await forgetVersions(sql, sourceId);
-  await retireMachines(sql, sourceId, now);
-  await retireClusters(sql, sourceId, now);
-  if (gone && gone.rates > 0) await sql`delete from exchange_rates`;
-  await sql`commit`;
+  await db
+    .update(syncRuns)
+    .set({ outcome: 'superseded', finishedAt: sql`clock_timestamp()` })
+    .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.outcome, 'running')));
+  await supersedeHeld(db, sourceId);
+  await db.delete(quarantinedRows).where(eq(quarantinedRows.sourceId, sourceId));
+  await db.execute(sql`
+    select from ${providers} where ${providers.id} in (
+      select ${regions.providerId} from ${regions} join ${machines} on ${machines.regionId} = ${regions.id}
+      where ${machines.sourceId} = ${sourceId})
+    order by ${providers.id} for no key update`);
+  const gone = await previewRetirement(db, sourceId);
+  await forgetValidators(db, sourceId);
+  await retireMachines(db, sourceId, now);
+  await retireClusters(db, sourceId, now);
+  if (gone?.kind === 'catalogue') {
+    await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
+  }
+  if (gone && gone.rates > 0) await db.delete(exchangeRates);
+  await db.execute(sql`commit`);
   return gone;
 }
 
@@ -106,40 +142,44 @@ export async function retireSource(
  * Its documents have to be read again when the source comes back, and so have those of other sources of its providers:
  * of a machine that both listed the other one may have found nothing to store.
  */
-async function forgetVersions(sql: SessionSql, sourceId: string): Promise<void> {
-  await sql`
-    delete from source_validators where source_id = ${sourceId} or source_id in (
-      select f.source_id from region_freshness f
-      where f.region_id in (select region_id from machines where source_id = ${sourceId}))`;
+async function forgetValidators(db: SessionDatabase, sourceId: string): Promise<void> {
+  const { sourceId: of } = sourceValidators;
+  await db.delete(sourceValidators).where(sql`${of} = ${sourceId} or ${of} in (
+    select ${regionFreshness.sourceId} from ${regionFreshness} where ${regionFreshness.regionId} in (
+      select ${machines.regionId} from ${machines} where ${machines.sourceId} = ${sourceId}))`);
 }
 
-async function retireMachines(sql: SessionSql, sourceId: string, now: string): Promise<void> {
-  await sql`
+async function retireMachines(db: SessionDatabase, sourceId: string, now: string): Promise<void> {
+  const gone = alias(machines, 'gone');
+  await db.execute(sql`
     with gone as (
-      update machines set retired_at = ${now}::timestamptz where source_id = ${sourceId} and retired_at is null
-      returning id, region_id, excluded_reason
+      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} where ${notRetired(machines, sourceId)}
+      returning ${machines.id}, ${machines.regionId}, ${machines.excludedReason}
     ), closed as (
-      update machine_prices p set valid_to = ${now}::timestamptz
-      from gone where p.machine_id = gone.id and p.valid_to is null
+      update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from gone
+      where ${machinePrices.machineId} = ${gone.id} and ${machinePrices.validTo} is null
     ), unstamped as (
-      delete from region_freshness where source_id = ${sourceId} returning region_id
-    ), dirtied as (
-      update regions set version = version + 1
-      where id in (
-        select region_id from gone where excluded_reason is null union select region_id from unstamped)
+      delete from ${regionFreshness} where ${regionFreshness.sourceId} = ${sourceId}
+      returning ${regionFreshness.regionId}
     )
-    update lineage set providers_version = providers_version + 1
-    where exists (select from sources where id = ${sourceId} and kind = 'catalogue')`;
+    update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
+    where ${regions.id} in (
+      select ${gone.regionId} from gone where ${gone.excludedReason} is null
+      union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
 }
 
-async function retireClusters(sql: SessionSql, sourceId: string, now: string): Promise<void> {
-  const owners = sql`select organization_id from clusters where source_id = ${sourceId} and retired_at is null`;
-  await lockOrganizations(sql, owners);
-  await sql`
+async function retireClusters(db: SessionDatabase, sourceId: string, now: string): Promise<void> {
+  await lockOrganizations(
+    db,
+    sql`select ${clusters.organizationId} from ${clusters} where ${notRetired(clusters, sourceId)}`,
+  );
+  const { organizationId, retiredAt } = clusters;
+  const { id, clustersVersion } = organizations;
+  await db.execute(sql`
     with gone as (
-      update clusters set retired_at = ${now}::timestamptz where source_id = ${sourceId} and retired_at is null
-      returning organization_id
+      update ${clusters} set ${nameOf(retiredAt)} = ${now} where ${notRetired(clusters, sourceId)}
+      returning ${organizationId}
     )
-    update organizations set clusters_version = clusters_version + 1
-    where id in (select organization_id from gone)`;
+    update ${organizations} set ${nameOf(clustersVersion)} = ${increment(clustersVersion)}
+    where ${id} in (select ${nameOf(organizationId)} from gone)`);
 }

@@ -1,9 +1,11 @@
-import type { SessionSql, Sql } from '../client.ts';
+import { and, eq, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { Database } from '../database.ts';
+import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
+import { lineage, sources, syncRuns } from '../schema.ts';
+import { array, increment, insertInto, nameOf } from '../statements.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded';
-
-/** What is recorded of a run whose process ended before it was done. */
-export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 export interface RunCounts {
   readonly seen: number;
@@ -25,98 +27,100 @@ export interface Run {
   readonly fence: number;
 }
 
+const s = alias(sources, 's');
+const before = alias(sources, 'before');
+const r = alias(syncRuns, 'r');
+
 /** Makes known which sources there are. One that is not configured any more keeps its data and is only not run. */
 export async function registerSource(
-  sql: Sql,
-  source: { id: string; kind: 'catalogue' | 'clusters' | 'rates'; adapter: string },
+  db: Database,
+  { id, kind, adapter }: Pick<typeof sources.$inferSelect, 'id' | 'kind' | 'adapter'>,
 ): Promise<void> {
-  await sql`
-    insert into sources (id, kind, adapter) values (${source.id}, ${source.kind}, ${source.adapter})
-    on conflict (id) do update set kind = excluded.kind, adapter = excluded.adapter
-    where (sources.kind, sources.adapter) is distinct from (excluded.kind, excluded.adapter)`;
+  await db
+    .insert(sources)
+    .values({ id, kind, adapter })
+    .onConflictDoUpdate({
+      target: sources.id,
+      set: { kind, adapter },
+      setWhere: sql`(${sources.kind}, ${sources.adapter}) is distinct from (${kind}, ${adapter})`,
+    });
 }
 
 /**
  * Raises the source's fence and records the run; a run that is still under way can write nothing from now on.
- * @param marked marks the run as under way by a lock of this session, see store/live-runs.ts
+ * @param marked marks the run as under way by a lock of this session, see live-runs.ts
  */
 export async function beginRun(
-  sql: Sql,
+  db: Database,
   sourceId: string,
   slot: string | undefined,
   { marked = false }: { readonly marked?: boolean } = {},
 ): Promise<Run> {
-  const [row] = await sql<{ id: string; fence: string }[]>`
-    with raised as (update sources set fence = fence + 1 where id = ${sourceId} returning fence),
-    stale as (
-      update sync_runs r set finished_at = now(),
-        outcome = case when ${isUnderWay(sql)} then 'superseded' else 'interrupted' end,
-        error = case when ${isUnderWay(sql)} then null else ${INTERRUPTED} end
-      where source_id = ${sourceId} and outcome = 'running'
+  const isUnderWay = sql.raw(IS_UNDER_WAY);
+  const [row] = await db.execute<{ id: string; fence: string }>(sql`
+    with raised as (
+      update ${sources} set ${nameOf(sources.fence)} = ${increment(sources.fence)} where ${sources.id} = ${sourceId}
+      returning ${sources.fence}
+    ), stale as (
+      update ${syncRuns} ${r} set ${nameOf(r.finishedAt)} = now(),
+        ${nameOf(r.outcome)} = case when ${isUnderWay} then 'superseded' else 'interrupted' end,
+        ${nameOf(r.error)} = case when ${isUnderWay} then null else ${INTERRUPTED} end
+      where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running'
     ), begun as (
-      insert into sync_runs (source_id, fence, slot)
-      select ${sourceId}, fence, ${slot ?? null}::timestamptz from raised
-      returning id, fence
+      ${insertInto(syncRuns, { sourceId, fence: sql`fence`, slot: sql`${slot ?? null}::timestamptz` })} from raised
+      returning ${syncRuns.id}, ${syncRuns.fence}
     )
-    select id, fence,
-      case when ${marked} then pg_try_advisory_lock_shared(hashtextextended('fleetbook run ' || id, 0)) end
-    from begun`;
+    select id, fence, case when ${marked} then pg_try_advisory_lock_shared(${sql.raw(markOf('id'))}) end from begun`);
   if (!row) throw new Error(`source ${sourceId} is not registered`);
   return { id: Number(row.id), sourceId, fence: Number(row.fence) };
 }
 
-/** Of a run `r` that is recorded as running: whether some process has marked it as under way, see store/live-runs.ts. */
-export function isUnderWay(sql: Sql) {
-  return sql`exists (
-    select from pg_locks l
-    where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
-      and l.database = (select d.oid from pg_database d where d.datname = current_database())
-      and (l.classid::bigint << 32 | l.objid::bigint) = hashtextextended('fleetbook run ' || r.id, 0))`;
-}
-
 /** Locks the source for the rest of the transaction. False when a later run has begun: then nothing may be written. */
-export async function holdsFence(sql: SessionSql, run: Run): Promise<boolean> {
-  const [row] = await sql<
-    { fence: string }[]
-  >`select fence from sources where id = ${run.sourceId} for update`;
-  return Number(row?.fence) === run.fence;
+export async function holdsFence(db: Database, run: Run): Promise<boolean> {
+  const [source] = await db
+    .select({ fence: sources.fence })
+    .from(sources)
+    .where(eq(sources.id, run.sourceId))
+    .for('update');
+  return source?.fence === run.fence;
 }
 
 /**
- * Records how the run ended, and for a good one that the source is as old as its reading, `readAt`: that moves forward
- * only. Regions are stamped beside it, see freshness.ts.
+ * Records how the run ended. A good one makes the source as fresh as what was read, at `readAt`: freshness moves forward
+ * only. That of regions is stamped separately, see freshness.ts.
  */
 export async function finishRun(
-  sql: Sql | SessionSql,
+  db: Database,
   run: Run,
   outcome: RunOutcome,
   counts: RunCounts | undefined,
   readAt: string,
   error?: string,
 ): Promise<void> {
-  await sql`
-    update sync_runs
-    set finished_at = clock_timestamp(), outcome = ${outcome}, seen = ${counts?.seen ?? null},
-        added = ${counts?.added ?? null}, changed = ${counts?.changed ?? null}, retired = ${counts?.retired ?? null},
-        rejected = ${counts?.rejected ?? null}, withdrawn = ${counts?.withdrawn ?? null}, error = ${error ?? null}
-    where id = ${run.id} and outcome = 'running'`;
+  await db
+    .update(syncRuns)
+    .set({ finishedAt: sql`clock_timestamp()`, outcome, ...counts, error: error ?? null })
+    .where(and(eq(syncRuns.id, run.id), eq(syncRuns.outcome, 'running')));
   if (outcome !== 'changed' && outcome !== 'unchanged') return;
-  // The list of providers is as old as its oldest source: the first good run of one changes what it hangs on.
-  await sql`
+  // The list of providers is as old as its oldest source: the first good run of one changes its freshness.
+  await db.execute(sql`
     with verified as (
-      update sources s set verified_at = greatest(s.verified_at, ${readAt}::timestamptz), retired_at = null
-      from sources before
-      where s.id = ${run.sourceId} and before.id = s.id
-      returning (before.verified_at is null or before.retired_at is not null) and s.kind = 'catalogue' as first
+      update ${sources} ${s}
+      set ${nameOf(s.verifiedAt)} = greatest(${s.verifiedAt}, ${readAt}::timestamptz), ${nameOf(s.retiredAt)} = null
+      from ${sources} ${before}
+      where ${s.id} = ${run.sourceId} and ${before.id} = ${s.id}
+      returning (${before.verifiedAt} is null or ${before.retiredAt} is not null) and ${s.kind} = 'catalogue' as first
     )
-    update lineage set providers_version = providers_version + 1 where exists (select from verified where first)`;
+    update ${lineage} set ${nameOf(lineage.providersVersion)} = ${increment(lineage.providersVersion)}
+    where exists (select from verified where first)`);
 }
 
 /** Whether one of these sources has not ended a single run yet, good or bad. */
-export async function anyNeverRan(sql: Sql, sourceIds: readonly string[]): Promise<boolean> {
-  const [row] = await sql<{ waiting: boolean }[]>`
+export async function anyNeverRan(db: Database, sourceIds: readonly string[]): Promise<boolean> {
+  const [row] = await db.execute<{ waiting: boolean }>(sql`
     select exists (
-      select from unnest(${[...sourceIds]}::text[]) w (id)
-      where not exists (select from sync_runs r where r.source_id = w.id and r.finished_at is not null)) as waiting`;
+      select from unnest(${array(sourceIds, 'text')}) w (id)
+      where not exists (
+        select from ${syncRuns} where ${syncRuns.sourceId} = w.id and ${syncRuns.finishedAt} is not null)) as waiting`);
   return row?.waiting ?? false;
 }

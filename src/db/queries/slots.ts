@@ -1,4 +1,8 @@
-import type { Sql } from '../connect.ts';
+import { and, desc, eq, gt, max, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { Database } from '../connect.ts';
+import { scheduleSlots as slots } from '../schema.ts';
+import { nameOf } from '../statements.ts';
 
 export interface Slot {
   readonly schedule: string;
@@ -6,51 +10,62 @@ export interface Slot {
   readonly slot: string;
 }
 
+const later = alias(slots, 'later');
+/** A later slot of the same schedule was claimed. */
+const IS_COVERED = sql`exists (
+  select from ${slots} ${later} where ${later.schedule} = ${slots.schedule} and ${later.slot} > ${slots.slot})`;
+const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
+
 /** Claims a slot for this worker. False when some worker has it already: any number of them give one run. */
-export async function claimSlot(sql: Sql, { schedule, slot }: Slot): Promise<boolean> {
-  const claimed = await sql`
-    insert into schedule_slots (schedule, slot, due_at) values (${schedule}, ${slot}::timestamptz, now())
-    on conflict do nothing`;
+export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise<boolean> {
+  const claimed = await db.insert(slots).values({ schedule, slot, dueAt: sql`now()` }).onConflictDoNothing();
   return claimed.count > 0;
 }
 
 /** Records that the slot's job is in the queue. */
-export async function slotEnqueued(sql: Sql, { schedule, slot }: Slot): Promise<void> {
-  await sql`
-    update schedule_slots set enqueued_at = now() where schedule = ${schedule} and slot = ${slot}::timestamptz`;
+export async function slotEnqueued(db: Database, slot: Slot): Promise<void> {
+  await db.update(slots).set({ enqueuedAt: sql`now()` }).where(is(slot));
 }
 
 /**
  * When the slot's job is tried again.
  * @param due undefined once the slot is done with: it was read, or is given up
  */
-export async function setSlotDue(sql: Sql, { schedule, slot }: Slot, due: Date | undefined): Promise<void> {
-  await sql`
-    update schedule_slots set due_at = ${due?.toISOString() ?? null}::timestamptz
-    where schedule = ${schedule} and slot = ${slot}::timestamptz`;
+export async function setSlotDue(db: Database, slot: Slot, due: Date | undefined): Promise<void> {
+  await db
+    .update(slots)
+    .set({ dueAt: due?.toISOString() ?? null })
+    .where(is(slot));
 }
 
 /** Whether a later slot of its schedule was claimed, which takes its place. */
-export async function isSlotCovered(sql: Sql, { schedule, slot }: Slot): Promise<boolean> {
-  const [row] = await sql<{ covered: boolean }[]>`
-    select exists (
-      select from schedule_slots where schedule = ${schedule} and slot > ${slot}::timestamptz) as covered`;
-  return row?.covered ?? false;
+export async function isSlotCovered(db: Database, { schedule, slot }: Slot): Promise<boolean> {
+  const covering = await db
+    .select({ slot: slots.slot })
+    .from(slots)
+    .where(and(eq(slots.schedule, schedule), gt(slots.slot, slot)))
+    .limit(1);
+  return covering.length > 0;
 }
 
 /** Whether the latest slot of a schedule is still to be run, or to be tried again. */
-export async function isLatestSlotOpen(sql: Sql, schedule: string): Promise<boolean> {
-  const [row] = await sql<{ open: boolean }[]>`
-    select due_at is not null as open from schedule_slots
-    where schedule = ${schedule} order by slot desc limit 1`;
-  return row?.open ?? false;
+export async function isLatestSlotOpen(db: Database, schedule: string): Promise<boolean> {
+  const [latest] = await db
+    .select({ dueAt: slots.dueAt })
+    .from(slots)
+    .where(eq(slots.schedule, schedule))
+    .orderBy(desc(slots.slot))
+    .limit(1);
+  return latest?.dueAt != null;
 }
 
 /** Until when the jobs of a schedule are to wait: an upstream asked for more time than was left before the next slot. */
-export async function slotsWaitUntil(sql: Sql, schedule: string): Promise<Date | undefined> {
-  const [row] = await sql<{ until: Date | null }[]>`
-    select max(due_at) as until from schedule_slots where schedule = ${schedule} and due_at > now()`;
-  return row?.until ?? undefined;
+export async function slotsWaitUntil(db: Database, schedule: string): Promise<Date | undefined> {
+  const [row] = await db
+    .select({ until: max(slots.dueAt) })
+    .from(slots)
+    .where(and(eq(slots.schedule, schedule), gt(slots.dueAt, sql`now()`)));
+  return row?.until == null ? undefined : new Date(row.until);
 }
 
 /** A job that is due for so long is looked for: where the queue still has it, nothing happens. */
@@ -61,25 +76,21 @@ const OVERDUE = '1 minute';
  * unless a later one of the same schedule was claimed: that one covers them, and they are given up.
  * @param olderThanMs leaves those alone that another worker is about to enqueue
  */
-export async function slotsToEnqueue(sql: Sql, olderThanMs: number): Promise<Slot[]> {
-  return sql<Slot[]>`
+export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise<Slot[]> {
+  return db.execute<{ schedule: string; slot: string }>(sql`
     with open as (
-      select schedule, slot, exists (
-        select from schedule_slots later where later.schedule = s.schedule and later.slot > s.slot) as covered
-      from schedule_slots s
-      where (enqueued_at is null and claimed_at < now() - ${olderThanMs} * interval '1 millisecond')
-        or due_at < now() - ${OVERDUE}::interval
+      select ${slots.schedule}, ${slots.slot}, ${IS_COVERED} as covered from ${slots}
+      where (${slots.enqueuedAt} is null and ${slots.claimedAt} < now() - ${olderThanMs} * interval '1 millisecond')
+        or ${slots.dueAt} < now() - ${OVERDUE}::interval
     ), given_up as (
-      update schedule_slots s set enqueued_at = coalesce(enqueued_at, now()), due_at = null from open o
-      where o.covered and s.schedule = o.schedule and s.slot = o.slot
+      update ${slots} set ${nameOf(slots.enqueuedAt)} = coalesce(${slots.enqueuedAt}, now()), ${nameOf(slots.dueAt)} = null
+      from open where open.covered and ${slots.schedule} = open.schedule and ${slots.slot} = open.slot
     )
     select schedule, to_char(slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as slot
-    from open where not covered order by schedule collate "C"`;
+    from open where not covered order by schedule collate "C"`);
 }
 
 /** Forgets slots that are so old that no worker will ask for them again. */
-export async function pruneSlots(sql: Sql): Promise<void> {
-  await sql`
-    delete from schedule_slots s where claimed_at < now() - interval '7 days'
-      and exists (select from schedule_slots n where n.schedule = s.schedule and n.slot > s.slot)`;
+export async function pruneSlots(db: Database): Promise<void> {
+  await db.delete(slots).where(sql`${slots.claimedAt} < now() - interval '7 days' and ${IS_COVERED}`);
 }

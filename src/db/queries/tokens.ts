@@ -1,7 +1,8 @@
 import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import { hashToken, newToken, type Scope } from '../../domain/token.ts';
-import type { Database, Sql } from '../connect.ts';
+import type { Database } from '../connect.ts';
 import { organizations, tokens } from '../schema.ts';
+import { increment } from '../statements.ts';
 
 export interface CreatedToken {
   readonly id: number;
@@ -33,7 +34,7 @@ export async function createToken(
 export async function revokeToken(db: Database, id: number): Promise<'revoked' | 'was revoked' | undefined> {
   const revoked = await db
     .update(tokens)
-    .set({ revokedAt: sql`now()`, version: sql`${tokens.version} + 1` })
+    .set({ revokedAt: sql`now()`, version: increment(tokens.version) })
     .where(and(eq(tokens.id, id), isNull(tokens.revokedAt)))
     .returning({ id: tokens.id });
   if (revoked.length > 0) return 'revoked';
@@ -59,37 +60,6 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
   return rows.length > 0;
 }
 
-/** Instants as RFC 3339, to the second; the last use to the minute, but never before the token was made. */
-export interface TokenSummary {
-  readonly id: number;
-  /** The organization's slug. */
-  readonly organization: string;
-  readonly scopes: readonly string[];
-  readonly state: 'good' | 'expired' | 'revoked';
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly revokedAt: string | null;
-  readonly lastUsedAt: string | null;
-}
-
-/** Every token, or those of one organization, by id. */
-export async function listTokens(sql: Sql, organizationId: number | undefined): Promise<TokenSummary[]> {
-  const instant = (column: string) =>
-    sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
-  return sql<TokenSummary[]>`
-    select t.id, o.slug as organization, t.scopes,
-      case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
-        when t.expires_at <= now() then 'expired' else 'good' end as state,
-      ${instant('t.created_at')} as "createdAt", ${instant('t.expires_at')} as "expiresAt",
-      ${instant('t.revoked_at')} as "revokedAt", ${instant('u.last_used_at')} as "lastUsedAt"
-    from tokens t join organizations o on o.id = t.organization_id
-    -- Kept to the minute, which may lie before the token was made.
-    left join lateral (
-      select greatest(t.last_used_at, t.created_at) as last_used_at where t.last_used_at is not null) u on true
-    where t.organization_id = ${organizationId ?? null} or ${organizationId === undefined}
-    order by t.id`;
-}
-
 export interface RotatedToken extends CreatedToken {
   /** The organization's slug. */
   readonly organization: string;
@@ -105,40 +75,55 @@ export interface RotatedToken extends CreatedToken {
  * milliseconds), expires when that is over. @returns why not, when the old one is not good any more
  */
 export async function rotateToken(
-  sql: Sql,
+  db: Database,
   id: number,
   graceMs: number,
 ): Promise<RotatedToken | 'unknown' | 'revoked' | 'expired'> {
   const token = newToken();
-  return sql.begin(async (tx) => {
-    const [old] = await tx<{ organization: string; state: 'good' | 'revoked' | 'expired' }[]>`
-      select o.slug as organization,
-        case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
-          when t.expires_at <= now() then 'expired' else 'good' end as state
-      from tokens t join organizations o on o.id = t.organization_id where t.id = ${id} for update of t`;
+  return db.transaction(async (tx) => {
+    const [old] = await tx
+      .select({
+        organizationId: tokens.organizationId,
+        organization: organizations.slug,
+        scopes: tokens.scopes,
+        expiresAt: tokens.expiresAt,
+        isRevoked: sql<boolean>`${tokens.revokedAt} is not null or ${organizations.deletedAt} is not null`,
+        isExpired: sql<boolean>`coalesce(${tokens.expiresAt} <= now(), false)`,
+      })
+      .from(tokens)
+      .innerJoin(organizations, eq(organizations.id, tokens.organizationId))
+      .where(eq(tokens.id, id))
+      .for('update', { of: tokens });
     if (!old) return 'unknown';
-    if (old.state !== 'good') return old.state;
-    const [made] = await tx<{ id: number; scopes: string[]; expiresAt: Date | null }[]>`
-      insert into tokens (organization_id, hash, scopes, expires_at)
-      select organization_id, ${stored(token)}, scopes, expires_at from tokens where id = ${id}
-      returning id, scopes, expires_at as "expiresAt"`;
+    if (old.isRevoked) return 'revoked';
+    if (old.isExpired) return 'expired';
+    const { organizationId, organization, scopes, expiresAt } = old;
+    const [made] = await tx
+      .insert(tokens)
+      .values({ organizationId, hash: stored(token), scopes, expiresAt })
+      .returning({ id: tokens.id });
     if (!made) throw new Error('unreachable: an insert returns its row');
-    const [left] =
+    const refused =
       graceMs > 0
-        ? await tx<{ expiresAt: Date }[]>`
-            update tokens
-            set expires_at = least(expires_at, now() + ${graceMs} * interval '1 ms'), version = version + 1
-            where id = ${id} returning expires_at as "expiresAt"`
-        : await tx<{ expiresAt: null }[]>`
-            update tokens set revoked_at = now(), version = version + 1
-            where id = ${id} returning null as "expiresAt"`;
+        ? { expiresAt: sql`least(${tokens.expiresAt}, now() + ${graceMs} * interval '1 ms')` }
+        : { revokedAt: sql`now()` };
+    const [left] = await tx
+      .update(tokens)
+      .set({ ...refused, version: increment(tokens.version) })
+      .where(eq(tokens.id, id))
+      .returning({ expiresAt: tokens.expiresAt });
     return {
       id: made.id,
       token,
-      organization: old.organization,
-      scopes: made.scopes,
-      expiresAt: made.expiresAt?.toISOString() ?? null,
-      oldExpiresAt: left?.expiresAt?.toISOString() ?? null,
+      organization,
+      scopes,
+      expiresAt: instantOf(expiresAt),
+      oldExpiresAt: graceMs > 0 ? instantOf(left?.expiresAt) : null,
     };
   });
+}
+
+/** Postgres' own text of an instant as RFC 3339. */
+function instantOf(text: string | null | undefined): string | null {
+  return text == null ? null : new Date(text).toISOString();
 }

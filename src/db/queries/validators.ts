@@ -1,34 +1,42 @@
-/** Which versions of its documents a source's stored rows come from. */
-import type { SessionSql, Sql } from '../connect.ts';
+/** The validators of the payloads that a source's stored rows come from. */
+import { and, eq, gt, inArray, isNull, notExists, or, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
+import type { Database, SessionDatabase } from '../connect.ts';
+import { clusters, machines, regions, sourceValidators } from '../schema.ts';
+import { array, insertInto, nameOf, notRetired } from '../statements.ts';
+import { stagedOffers } from './staged-offers.ts';
 
-/** See `DocumentVersion` in sources/source.ts. */
-interface StoredVersion {
+/** See `Validator` in sources/source.ts. */
+interface StoredValidator {
   readonly url: string;
   readonly etag?: string;
   readonly lastModified?: string;
 }
 
 /**
- * The versions to ask by, by their address; none where rows would have to be made anew from the same documents:
+ * The validators to ask by, by their address; none where rows would have to be made anew from the same payloads:
  * clusters whose machine or region no catalogue knew, and those whose machine has another size by now.
  *
- * @param reading what documents are read by, see `readingOf` in run-source.ts: versions that were stored under another
- *   one are not given
+ * @param parseFingerprint see `parseFingerprintOf` in run-source.ts; validators that were stored under another one are
+ *   not given
  */
-export async function storedVersions(
-  sql: Sql,
+export async function storedValidators(
+  db: Database,
   sourceId: string,
-  reading: string,
-): Promise<ReadonlyMap<string, StoredVersion>> {
-  const rows = await sql<{ url: string; etag: string | null; lastModified: string | null }[]>`
-    select url, etag, last_modified as "lastModified" from source_validators
-    where source_id = ${sourceId} and reading = ${reading}
-      and not exists (
-        select from clusters c
-        join machines m on m.id = c.machine_id
-        join regions r on r.id = c.region_id
-        where c.source_id = ${sourceId} and c.retired_at is null
-          and (m.excluded_reason = 'unlisted' or r.organization_id is not null or c.source_hash = ''))`;
+  parseFingerprint: string,
+): Promise<ReadonlyMap<string, StoredValidator>> {
+  const v = sourceValidators;
+  const outdated = db
+    .select({ id: clusters.id })
+    .from(clusters)
+    .innerJoin(machines, eq(machines.id, clusters.machineId))
+    .innerJoin(regions, eq(regions.id, clusters.regionId))
+    .where(sql`${notRetired(clusters, sourceId)} and (${machines.excludedReason} = 'unlisted'
+      or ${regions.organizationId} is not null or ${clusters.sourceHash} = '')`);
+  const rows = await db
+    .select({ url: v.url, etag: v.etag, lastModified: v.lastModified })
+    .from(v)
+    .where(and(eq(v.sourceId, sourceId), eq(v.parseFingerprint, parseFingerprint), notExists(outdated)));
   return new Map(
     rows.map(({ url, etag, lastModified }) => [
       url,
@@ -38,61 +46,76 @@ export async function storedVersions(
 }
 
 /**
- * Makes these all the versions that are kept of the source. One that is not in use any more must go: the document may
+ * Makes these all the validators that are kept of the source. One that is not in use any more must go: the payload may
  * come back, and the stored rows are another one's by then.
  */
-export async function writeVersions(
-  sql: SessionSql,
+export async function writeValidators(
+  db: SessionDatabase,
   sourceId: string,
-  reading: string,
-  versions: readonly StoredVersion[],
+  parseFingerprint: string,
+  validators: readonly StoredValidator[],
 ): Promise<void> {
-  const byUrl = new Map(versions.map((version) => [version.url, version]));
-  const urls = [...byUrl.keys()];
+  const v = sourceValidators;
+  const byUrl = new Map(validators.map((validator) => [validator.url, validator]));
+  const urls = array([...byUrl.keys()], 'text');
+  await db.delete(v).where(sql`${v.sourceId} = ${sourceId} and not ${v.url} = any(${urls})`);
+  if (byUrl.size === 0) return;
   const etags = [...byUrl.values()].map(({ etag }) => etag ?? null);
   const modified = [...byUrl.values()].map(({ lastModified }) => lastModified ?? null);
-  await sql`delete from source_validators where source_id = ${sourceId} and not url = any(${urls}::text[])`;
-  if (urls.length === 0) return;
-  await sql`
-    insert into source_validators as v (source_id, url, etag, last_modified, reading)
-    select ${sourceId}, url, etag, last_modified, ${reading}
-    from unnest(${urls}::text[], ${etags}::text[], ${modified}::text[]) w (url, etag, last_modified)
-    on conflict (source_id, url) do update
-    set etag = excluded.etag, last_modified = excluded.last_modified, reading = excluded.reading
-    where (v.etag, v.last_modified, v.reading)
-      is distinct from (excluded.etag, excluded.last_modified, excluded.reading)`;
+  const given = alias(v, 'excluded');
+  await db.execute(sql`
+    ${insertInto(v, {
+      sourceId,
+      url: sql`w.url`,
+      etag: sql`w.etag`,
+      lastModified: sql`w.last_modified`,
+      parseFingerprint,
+    })}
+    from unnest(${urls}, ${array(etags, 'text')}, ${array(modified, 'text')}) w (url, etag, last_modified)
+    on conflict (${nameOf(v.sourceId)}, ${nameOf(v.url)}) do update
+    set ${nameOf(v.etag)} = ${given.etag}, ${nameOf(v.lastModified)} = ${given.lastModified},
+      ${nameOf(v.parseFingerprint)} = ${given.parseFingerprint}
+    where (${v.etag}, ${v.lastModified}, ${v.parseFingerprint})
+      is distinct from (${given.etag}, ${given.lastModified}, ${given.parseFingerprint})`);
 }
 
 /** Codes of regions in which something was missed and is not retired yet: it has to be missed again. */
-export async function regionsWithMissed(sql: SessionSql, sourceId: string): Promise<string[]> {
-  const rows = await sql<{ code: string }[]>`
-    select distinct r.code from regions r where r.id in (
-      select region_id from machines
-      where source_id = ${sourceId} and retired_at is null and missed_runs > 0
-      union all
-      select region_id from clusters
-      where source_id = ${sourceId} and retired_at is null and missed_runs > 0)`;
+export async function regionsWithMissed(db: SessionDatabase, sourceId: string): Promise<string[]> {
+  const missedIn = (t: typeof machines | typeof clusters) =>
+    db
+      .select({ id: t.regionId })
+      .from(t)
+      .where(and(notRetired(t, sourceId), gt(t.missedRuns, 0)));
+  const rows = await db
+    .selectDistinct({ code: regions.code })
+    .from(regions)
+    .where(or(inArray(regions.id, missedIn(machines)), inArray(regions.id, missedIn(clusters))));
   return rows.map(({ code }) => code);
 }
 
 /** How many rows of a source readers or operators can see. */
-export async function countStored(sql: SessionSql, sourceId: string): Promise<number> {
-  const [row] = await sql<{ stored: number }[]>`
-    select ((select count(*) from machines where source_id = ${sourceId} and retired_at is null)
-      + (select count(*) from clusters where source_id = ${sourceId} and retired_at is null))::int as stored`;
-  return row?.stored ?? 0;
+export async function countStored(db: SessionDatabase, sourceId: string): Promise<number> {
+  const ofMachines = await db.$count(machines, notRetired(machines, sourceId));
+  return ofMachines + (await db.$count(clusters, notRetired(clusters, sourceId)));
 }
 
 /** Names of these regions of a provider as they are stored. */
 export async function storedRegions(
-  sql: SessionSql,
+  db: SessionDatabase,
   providerId: number,
   codes: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   if (codes.length === 0) return new Map();
-  const rows = await sql<{ code: string; name: string }[]>`
-    select code, name from regions
-    where provider_id = ${providerId} and organization_id is null and code = any(${[...codes]}::text[])`;
+  const rows = await db
+    .select({ code: regions.code, name: regions.name })
+    .from(regions)
+    .where(
+      and(
+        eq(regions.providerId, providerId),
+        isNull(regions.organizationId),
+        inArray(regions.code, [...codes]),
+      ),
+    );
   return new Map(rows.map(({ code, name }) => [code, name]));
 }
 
@@ -102,18 +125,27 @@ export async function storedRegions(
  * @returns how many there are
  */
 export async function stageStored(
-  sql: SessionSql,
+  db: SessionDatabase,
   sourceId: string,
   regionCodes: readonly string[],
 ): Promise<number> {
   if (regionCodes.length === 0) return 0;
-  const staged = await sql`
-    insert into staged_offers
-      (region_code, name, cpu, ram, ram_unit, source_amount, source_per, source_currency, price, excluded_reason)
-    select r.code, m.name, m.cpu, m.ram, m.ram_unit, m.source_amount, m.source_per, m.source_currency, m.price,
-      nullif(m.excluded_reason, 'no_exchange_rate')
-    from machines m join regions r on r.id = m.region_id
-    where m.source_id = ${sourceId} and m.retired_at is null and m.source_amount is not null
-      and r.code = any(${[...regionCodes]}::text[])`;
+  const { name, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, price } = machines;
+  const staged = await db.execute(sql`
+    ${insertInto(stagedOffers, {
+      regionCode: regions.code,
+      name,
+      cpu,
+      ram,
+      ramUnit,
+      sourceAmount,
+      sourcePer,
+      sourceCurrency,
+      price,
+      excludedReason: sql`nullif(${machines.excludedReason}, 'no_exchange_rate')`,
+    })}
+    from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
+    where ${notRetired(machines, sourceId)} and ${sourceAmount} is not null
+      and ${regions.code} = any(${array(regionCodes, 'text')})`);
   return staged.count;
 }

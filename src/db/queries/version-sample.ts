@@ -1,91 +1,105 @@
-/** What the comparer asks of Postgres: a few documents by chance, and a new version of one that was damaged. */
-import type { Sql } from '../connect.ts';
-import type { DocumentName } from './versions.ts';
+/** What the comparison of cache and database needs: random documents, and a new version of one that was damaged. */
 
-export interface SampledDocument {
-  readonly name: DocumentName;
-  readonly version: number;
+import { eq, isNull, type SQL, sql } from 'drizzle-orm';
+import type { DocumentName } from '../../domain/document-name.ts';
+import type { Database } from '../connect.ts';
+import { lineage, organizations } from '../schema.ts';
+import { array, nameOf } from '../statements.ts';
+import {
+  DOCUMENTS,
+  type DocumentRow,
+  documentOf,
+  documentRows,
+  KINDS,
+  keyOf,
+  type ManyKind,
+  PROVIDERS_ROW,
+  type VersionedDocument,
+} from './versions.ts';
+
+export interface SampledDocument extends VersionedDocument {
   /** The cache has, or has had, this version. */
   readonly publishedVersion: number;
 }
 
-type Kind = DocumentName['kind'];
-/** Kinds of which there are many, and the ids between which they lie. */
+/** The ids between which the documents of a kind lie. */
 interface Range {
-  readonly kind: Exclude<Kind, 'providers'>;
+  readonly kind: ManyKind;
   readonly first: number;
   readonly last: number;
 }
 
+/** Nobody reads what a deleted organization had. */
+const IS_READ = {
+  token: sql`true`,
+  clusters: isNull(organizations.deletedAt),
+  region: sql`true`,
+};
+
 /**
- * Up to `size` documents by chance, fewer where a place of chance falls twice upon one: the list of providers, and of
- * regions, organizations and tokens as many as their share is of what there is, at least one of each that there are.
- * Costs a few looks into indexes, however many documents there are.
+ * Up to `size` random documents: the list of providers, and regions, organizations and tokens in proportion to how many
+ * there are, at least one of each. Fewer where two random ids lead to the same document. It costs a few lookups in
+ * indexes, however many documents there are.
  * @param random as Math.random
  */
 export async function sampleVersions(
-  sql: Sql,
+  db: Database,
   size: number,
   random: () => number,
 ): Promise<SampledDocument[]> {
   const found: SampledDocument[] = [];
-  for (const { range, count } of shares(await ranges(sql), size - 1)) {
+  for (const { range, count } of shares(await ranges(db), size - 1)) {
     const places = Array.from({ length: count }, (_, i) =>
       // Where there is room for all, nothing is left to chance.
       count === reach(range) ? range.first + i : range.first + Math.floor(random() * reach(range)),
     );
-    found.push(...(await nearest[range.kind](sql, places)).map(documentOf));
+    found.push(...(await nearest(db, range.kind, places)));
   }
-  return [...found, ...(await documentVersions(sql, [{ kind: 'providers' }]))];
+  return [...found, ...(await documentVersions(db, [{ kind: 'providers' }]))];
 }
 
 /** These documents' versions now; those that are gone are left out. */
-export async function documentVersions(sql: Sql, names: readonly DocumentName[]): Promise<SampledDocument[]> {
-  const hashes = names.flatMap((name) => (name.kind === 'token' ? [name.hash] : []));
-  const organizations = names.flatMap((name) => (name.kind === 'clusters' ? [name.organizationId] : []));
-  const regions = names.flatMap((name) => (name.kind === 'region' ? [name.regionId] : []));
-  const rows = await sql<Row[]>`
-    select 'token' as kind, id, encode(hash, 'hex') as hash, version, published_version as published from tokens
-      where hash = any(array(select decode(h, 'hex') from unnest(${hashes}::text[]) h))
-    union all
-    select 'clusters', id, null, clusters_version, published_version from organizations
-      where id = any(${organizations}::int[]) and deleted_at is null
-    union all
-    select 'region', id, null, version, published_version from regions
-      where id = any(${regions}::int[]) and organization_id is null
-    union all
-    select 'providers', 0, null, providers_version, providers_published_version from lineage
-      where ${names.some(({ kind }) => kind === 'providers')}`;
-  return rows.map(documentOf);
+export async function documentVersions(
+  db: Database,
+  names: readonly DocumentName[],
+): Promise<SampledDocument[]> {
+  const rows = KINDS.map((kind) => {
+    const { key, keyType } = DOCUMENTS[kind];
+    const keys = names.flatMap((name) => (name.kind === kind ? [keyOf(name)] : []));
+    const wanted = sql`${key} = any(array(select k::${keyType} from unnest(${array(keys, 'text')}) k))`;
+    return documentRows(kind, sql`${wanted} and ${IS_READ[kind]}`);
+  });
+  const isWanted = names.some(({ kind }) => kind === 'providers');
+  return sampled(db, sql`${sql.join(rows, sql` union all `)} union all ${PROVIDERS_ROW} where ${isWanted}`);
 }
 
 /**
- * Makes the document dirty under the next version, so that it passes the fence and every reader takes it up. Nothing happens where the version is not `expected` any more: what is newer is published anyway.
+ * Makes the document dirty under the next version, so that it passes the fence and every reader takes it up. Nothing
+ * happens where the version is not `expected` any more: what is newer is published anyway.
  */
-export async function raiseVersion(sql: Sql, name: DocumentName, expected: number): Promise<void> {
-  const next = expected + 1;
-  switch (name.kind) {
-    case 'token':
-      await sql`update tokens set version = ${next} where hash = decode(${name.hash}, 'hex') and version = ${expected}`;
-      return;
-    case 'clusters':
-      await sql`
-        update organizations set clusters_version = ${next}
-        where id = ${name.organizationId} and clusters_version = ${expected}`;
-      return;
-    case 'region':
-      await sql`update regions set version = ${next} where id = ${name.regionId} and version = ${expected}`;
-      return;
-    case 'providers':
-      await sql`update lineage set providers_version = ${next} where providers_version = ${expected}`;
+export async function raiseVersion(db: Database, name: DocumentName, expected: number): Promise<void> {
+  if (name.kind === 'providers') {
+    await db
+      .update(lineage)
+      .set({ providersVersion: expected + 1 })
+      .where(eq(lineage.providersVersion, expected));
+    return;
   }
+  const { table, key, keyType, version } = DOCUMENTS[name.kind];
+  await db.execute(sql`
+    update ${table} set ${nameOf(version)} = ${expected + 1}
+    where ${key} = ${keyOf(name)}::text::${keyType} and ${version} = ${expected}`);
 }
 
-async function ranges(sql: Sql): Promise<Range[]> {
-  const rows = await sql<{ kind: Range['kind']; first: number | null; last: number | null }[]>`
-    select 'token' as kind, min(id) as first, max(id) as last from tokens
-    union all select 'clusters', min(id), max(id) from organizations where deleted_at is null
-    union all select 'region', min(id), max(id) from regions where organization_id is null`;
+async function ranges(db: Database): Promise<Range[]> {
+  const each = KINDS.map((kind) => {
+    const { table, id, isDocument } = DOCUMENTS[kind];
+    return sql`select ${kind}::text as kind, min(${id}) as first, max(${id}) as last from ${table}
+      where ${isDocument} and ${IS_READ[kind]}`;
+  });
+  const rows = await db.execute<{ kind: ManyKind; first: number | null; last: number | null }>(
+    sql.join(each, sql` union all `),
+  );
   return rows.flatMap(({ kind, first, last }) =>
     first === null || last === null ? [] : [{ kind, first, last }],
   );
@@ -102,47 +116,17 @@ function shares(all: readonly Range[], size: number): { range: Range; count: num
   }));
 }
 
-interface Row {
-  readonly kind: Kind;
-  readonly id: number;
-  readonly hash: string | null;
-  readonly version: string;
-  readonly published: string;
-}
-
 /** The document at each place, or the first one after it. */
-const nearest: Record<Range['kind'], (sql: Sql, places: readonly number[]) => Promise<Row[]>> = {
-  token: (sql, places) => sql<Row[]>`
-    select distinct 'token' as kind, d.* from unnest(${[...places]}::int[]) p (place) cross join lateral (
-      select id, encode(hash, 'hex') as hash, version, published_version as published from tokens
-      where id >= p.place order by id limit 1) d`,
-  clusters: (sql, places) => sql<Row[]>`
-    select distinct 'clusters' as kind, d.* from unnest(${[...places]}::int[]) p (place) cross join lateral (
-      select id, null as hash, clusters_version as version, published_version as published from organizations
-      where id >= p.place and deleted_at is null order by id limit 1) d`,
-  region: (sql, places) => sql<Row[]>`
-    select distinct 'region' as kind, d.* from unnest(${[...places]}::int[]) p (place) cross join lateral (
-      select id, null as hash, version, published_version as published from regions
-      where id >= p.place and organization_id is null order by id limit 1) d`,
-};
-
-function documentOf({ kind, id, hash, version, published }: Row): SampledDocument {
-  return {
-    name: nameOf(kind, id, hash),
-    version: Number(version),
-    publishedVersion: Number(published),
-  };
+function nearest(db: Database, kind: ManyKind, places: readonly number[]): Promise<SampledDocument[]> {
+  const { id } = DOCUMENTS[kind];
+  const first = documentRows(kind, sql`${id} >= p.place and ${IS_READ[kind]} order by ${id} limit 1`);
+  return sampled(
+    db,
+    sql`select distinct d.* from unnest(${array(places, 'integer')}) p (place) cross join lateral (${first}) d`,
+  );
 }
 
-function nameOf(kind: Kind, id: number, hash: string | null): DocumentName {
-  switch (kind) {
-    case 'token':
-      return { kind, hash: hash ?? '' };
-    case 'clusters':
-      return { kind, organizationId: id };
-    case 'region':
-      return { kind, regionId: id };
-    case 'providers':
-      return { kind };
-  }
+async function sampled(db: Database, rows: SQL): Promise<SampledDocument[]> {
+  const found = await db.execute<DocumentRow>(rows);
+  return found.map((row) => ({ ...documentOf(row), publishedVersion: Number(row.published) }));
 }

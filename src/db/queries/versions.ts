@@ -1,160 +1,170 @@
-import type { Sql } from '../connect.ts';
-
-/** What is published as one document each. The organization is part of a cluster document's name. */
-export type DocumentName =
-  | { readonly kind: 'providers' }
-  | { readonly kind: 'region'; readonly regionId: number }
-  | { readonly kind: 'clusters'; readonly organizationId: number }
-  /** `hash` is the token's SHA-256 in hexadecimal. */
-  | { readonly kind: 'token'; readonly hash: string };
+/** The versions of documents: what was published, and what is ahead of that. */
+import { lt, type SQL, sql } from 'drizzle-orm';
+import type { DocumentName } from '../../domain/document-name.ts';
+import type { Database } from '../connect.ts';
+import { lineage, organizations, regions, tokens } from '../schema.ts';
+import { array, nameOf } from '../statements.ts';
 
 export interface VersionedDocument {
   readonly name: DocumentName;
   readonly version: number;
 }
 
-type Row = { kind: DocumentName['kind']; id: number; hash: string | null; version: string };
+/** Kinds of which there are many. */
+export type ManyKind = Exclude<DocumentName['kind'], 'providers'>;
 
-/** The id of this database's history. */
-export async function readLineage(sql: Sql): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`select id from lineage`;
-  if (!row) throw new Error('the database has no lineage; run `fleetbook migrate`');
-  return row.id;
+/** Where the versions of documents stand, by kind; tokens first, since a revocation must not wait behind a catalogue. */
+export const DOCUMENTS = {
+  token: {
+    table: tokens,
+    id: tokens.id,
+    /** What the document's name has of the row, and as which type. */
+    key: tokens.hash,
+    keyType: sql`bytea`,
+    hash: sql`encode(${tokens.hash}, 'hex')`,
+    version: tokens.version,
+    published: tokens.publishedVersion,
+    /** Rows that are documents. */
+    isDocument: sql`true`,
+  },
+  clusters: {
+    table: organizations,
+    id: organizations.id,
+    key: organizations.id,
+    keyType: sql`integer`,
+    hash: sql`null`,
+    version: organizations.clustersVersion,
+    published: organizations.publishedVersion,
+    isDocument: sql`true`,
+  },
+  region: {
+    table: regions,
+    id: regions.id,
+    key: regions.id,
+    keyType: sql`integer`,
+    hash: sql`null`,
+    version: regions.version,
+    published: regions.publishedVersion,
+    isDocument: sql`${regions.organizationId} is null`,
+  },
+} as const;
+
+export const KINDS = ['token', 'clusters', 'region'] as const satisfies readonly ManyKind[];
+
+export type DocumentRow = {
+  readonly kind: DocumentName['kind'];
+  readonly id: number;
+  readonly hash: string | null;
+  readonly version: string;
+  readonly published: string;
+};
+
+/** The documents of a kind as `DocumentRow`s. @param condition and what may follow it */
+export function documentRows(kind: ManyKind, condition: SQL): SQL {
+  const { table, id, hash, version, published, isDocument } = DOCUMENTS[kind];
+  return sql`select ${kind}::text as kind, ${id} as id, ${hash}::text as hash, ${version} as version,
+    ${published} as published from ${table} where ${isDocument} and ${condition}`;
+}
+
+/** The list of providers as a `DocumentRow`. */
+export const PROVIDERS_ROW = sql`select 'providers' as kind, 0 as id, null as hash,
+  ${lineage.providersVersion} as version, ${lineage.providersPublishedVersion} as published from ${lineage}`;
+
+/** The document's key among those of its kind, as text. */
+export function keyOf(name: Exclude<DocumentName, { kind: 'providers' }>): string {
+  if (name.kind === 'token') return `\\x${name.hash}`;
+  return String(name.kind === 'clusters' ? name.organizationId : name.regionId);
 }
 
 /**
  * Up to `limit` documents that are ahead of what was published. Tokens come first, since a revocation must not wait
  * behind a catalogue; the list of providers comes last, so that no region is listed before it can be read.
  */
-export async function dirtyDocuments(sql: Sql, limit: number): Promise<VersionedDocument[]> {
-  const rows = await sql<Row[]>`
+export async function dirtyDocuments(db: Database, limit: number): Promise<VersionedDocument[]> {
+  const dirty = KINDS.map((kind, rank) => {
+    const { version, published } = DOCUMENTS[kind];
+    const rows = documentRows(kind, sql`${published} < ${version} limit ${limit}`);
+    return sql`select ${rank}::integer as rank, * from (${rows}) ${sql.identifier(kind)}`;
+  });
+  const rows = await db.execute<DocumentRow>(sql`
     select * from (
-      (select 1 as rank, 'token' as kind, id, encode(hash, 'hex') as hash, version from tokens
-        where published_version < version limit ${limit})
+      ${sql.join(dirty, sql` union all `)}
       union all
-      (select 2, 'clusters', id, null, clusters_version from organizations
-        where published_version < clusters_version limit ${limit})
-      union all
-      (select 3, 'region', id, null, version from regions
-        where published_version < version and organization_id is null limit ${limit})
-      union all
-      (select 4, 'providers', 0, null, providers_version from lineage
-        where providers_published_version < providers_version)
-    ) dirty order by rank, id limit ${limit}`;
+      select ${KINDS.length}::integer, * from (
+        ${PROVIDERS_ROW} where ${lineage.providersPublishedVersion} < ${lineage.providersVersion}) providers
+    ) dirty order by rank, id limit ${limit}`);
   return rows.map(documentOf);
 }
 
 /** Every document there is, in batches of at most `batchSize`. */
-export async function* allVersions(sql: Sql, batchSize: number): AsyncGenerator<VersionedDocument[]> {
-  for (const page of [tokenPage, organizationPage, regionPage]) {
+export async function* allVersions(db: Database, batchSize: number): AsyncGenerator<VersionedDocument[]> {
+  for (const kind of KINDS) {
+    const { id } = DOCUMENTS[kind];
     for (let after = 0; ; ) {
-      const rows = await page(sql, after, batchSize);
+      const page = documentRows(kind, sql`${id} > ${after} order by ${id} limit ${batchSize}`);
+      const rows = await db.execute<DocumentRow>(page);
       if (rows.length > 0) yield rows.map(documentOf);
       const last = rows.at(-1);
       if (last === undefined || rows.length < batchSize) break;
       after = last.id;
     }
   }
-  const lineage = await sql<
-    Row[]
-  >`select 'providers' as kind, 0 as id, null as hash, providers_version as version from lineage`;
-  yield lineage.map(documentOf);
+  yield (await db.execute<DocumentRow>(PROVIDERS_ROW)).map(documentOf);
 }
-
-type Page = (sql: Sql, after: number, limit: number) => Promise<Row[]>;
-
-const tokenPage: Page = (sql, after, limit) => sql<Row[]>`
-  select 'token' as kind, id, encode(hash, 'hex') as hash, version from tokens
-  where id > ${after} order by id limit ${limit}`;
-
-const organizationPage: Page = (sql, after, limit) => sql<Row[]>`
-  select 'clusters' as kind, id, null as hash, clusters_version as version from organizations
-  where id > ${after} order by id limit ${limit}`;
-
-const regionPage: Page = (sql, after, limit) => sql<Row[]>`
-  select 'region' as kind, id, null as hash, version from regions
-  where id > ${after} and organization_id is null order by id limit ${limit}`;
 
 /**
  * Records that the cache holds these versions; never takes a later record back. It never holds a row while it waits for
  * another one, which a sync or a second publisher may have: they would wait for each other.
  */
-export async function markPublished(sql: Sql, documents: readonly VersionedDocument[]): Promise<void> {
-  const rows: Record<keyof typeof ROWS, Map<string, number>> = {
+export async function markPublished(db: Database, documents: readonly VersionedDocument[]): Promise<void> {
+  const marks: Record<ManyKind, Map<string, number>> = {
     token: new Map(),
     clusters: new Map(),
     region: new Map(),
   };
   let providers: number | undefined;
   for (const { name, version } of documents) {
-    if (name.kind === 'token') rows.token.set(`\\x${name.hash}`, version);
-    else if (name.kind === 'clusters') rows.clusters.set(String(name.organizationId), version);
-    else if (name.kind === 'region') rows.region.set(String(name.regionId), version);
-    else providers = version;
+    if (name.kind === 'providers') providers = version;
+    else marks[name.kind].set(keyOf(name), version);
   }
-  for (const kind of ['token', 'clusters', 'region'] as const) {
-    if (rows[kind].size === 0) continue;
-    await markFree(sql, kind, rows[kind]);
-    for (const { key, version } of await unmarked(sql, kind, rows[kind]))
-      await markOne(sql, kind, key, version);
+  for (const kind of KINDS) {
+    if (marks[kind].size > 0) await markRows(db, kind, marks[kind]);
   }
   if (providers !== undefined) {
-    await sql`
-      update lineage set providers_published_version = ${providers} where providers_published_version < ${providers}`;
+    await db
+      .update(lineage)
+      .set({ providersPublishedVersion: providers })
+      .where(lt(lineage.providersPublishedVersion, providers));
   }
 }
 
-/** Where the published version of a document stands: the table, and the column that says which document it is. */
-const ROWS = {
-  token: { table: 'tokens', column: 'hash', type: 'bytea' },
-  clusters: { table: 'organizations', column: 'id', type: 'integer' },
-  region: { table: 'regions', column: 'id', type: 'integer' },
-} as const;
-
-type Marks = ReadonlyMap<string, number>;
-
-/** Marks rows that nobody holds. */
-async function markFree(sql: Sql, kind: keyof typeof ROWS, marks: Marks): Promise<void> {
-  const { table, column } = ROWS[kind];
-  await sql`
+/** Marks the rows that nobody holds, and then, each on its own, those that somebody held: seldom any. */
+async function markRows(db: Database, kind: ManyKind, marks: ReadonlyMap<string, number>): Promise<void> {
+  const { table, key, keyType, published } = DOCUMENTS[kind];
+  const wanted = sql`
+    unnest(${array([...marks.keys()], 'text')}, ${array([...marks.values()], 'bigint')}) d (key, version)
+    join ${table} on ${key} = d.key::${keyType} and ${published} < d.version`;
+  await db.execute(sql`
     with free as (
-      select t.${sql(column)} as found, d.version from ${ofMarks(sql, kind, marks)}
-      for no key update of t skip locked
+      select ${key} as found, d.version from ${wanted} for no key update of ${table} skip locked
     )
-    update ${sql(table)} t set published_version = free.version from free where t.${sql(column)} = free.found`;
-}
-
-/** What somebody held while the others were marked: seldom any. */
-function unmarked(sql: Sql, kind: keyof typeof ROWS, marks: Marks) {
-  return sql<{ key: string; version: number }[]>`
-    select d.key, d.version::float8 as version from ${ofMarks(sql, kind, marks)}`;
-}
-
-/** The rows `t` that still want the mark `d`. */
-function ofMarks(sql: Sql, kind: keyof typeof ROWS, marks: Marks) {
-  const { table, column, type } = ROWS[kind];
-  return sql`
-    unnest(${[...marks.keys()]}::text[], ${[...marks.values()]}::bigint[]) d (key, version)
-    join ${sql(table)} t on t.${sql(column)} = d.key::${sql.unsafe(type)} and t.published_version < d.version`;
-}
-
-async function markOne(sql: Sql, kind: keyof typeof ROWS, key: string, version: number): Promise<void> {
-  const { table, column, type } = ROWS[kind];
-  await sql`
-    update ${sql(table)} set published_version = ${version}
-    where ${sql(column)} = ${key}::text::${sql.unsafe(type)} and published_version < ${version}`;
-}
-
-function documentOf(row: Row): VersionedDocument {
-  const version = Number(row.version);
-  switch (row.kind) {
-    case 'token':
-      return { name: { kind: 'token', hash: row.hash ?? '' }, version };
-    case 'clusters':
-      return { name: { kind: 'clusters', organizationId: row.id }, version };
-    case 'region':
-      return { name: { kind: 'region', regionId: row.id }, version };
-    case 'providers':
-      return { name: { kind: 'providers' }, version };
+    update ${table} set ${nameOf(published)} = free.version from free where ${key} = free.found`);
+  const left = await db.execute<{ key: string; version: string }>(
+    sql`select d.key, d.version from ${wanted}`,
+  );
+  for (const mark of left) {
+    await db.execute(sql`
+      update ${table} set ${nameOf(published)} = ${mark.version}
+      where ${key} = ${mark.key}::text::${keyType} and ${published} < ${mark.version}`);
   }
+}
+
+export function documentOf({ kind, id, hash, version }: DocumentRow): VersionedDocument {
+  const names: Record<DocumentName['kind'], DocumentName> = {
+    token: { kind: 'token', hash: hash ?? '' },
+    clusters: { kind: 'clusters', organizationId: id },
+    region: { kind: 'region', regionId: id },
+    providers: { kind: 'providers' },
+  };
+  return { name: names[kind], version: Number(version) };
 }

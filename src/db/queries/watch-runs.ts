@@ -1,34 +1,54 @@
 /** What watched sources leave in the list of runs, which states that come by the second must not fill. */
-import type { Sql } from '../connect.ts';
+import { and, eq, inArray, isNull, lt, max, sql } from 'drizzle-orm';
+import type { Database } from '../connect.ts';
+import { heldBatches, sources, syncRuns } from '../schema.ts';
+import { insertInto } from '../statements.ts';
 
 /** Runs of each source that are kept; older ones go, but for those that a held batch comes from. */
 const RUNS_KEPT = 2000;
 
 /** Records that a source could not be watched. It raises no fence: a run that is under way goes on. */
-export async function recordFailedWatch(sql: Sql, sourceId: string, error: string): Promise<void> {
-  await sql`
-    insert into sync_runs (source_id, fence, finished_at, outcome, error)
-    select id, fence, clock_timestamp(), 'failed', ${error} from sources where id = ${sourceId}`;
+export async function recordFailedWatch(db: Database, sourceId: string, error: string): Promise<void> {
+  const finishedAt = sql`clock_timestamp()`;
+  const { id, fence } = sources;
+  await db.execute(sql`
+    ${insertInto(syncRuns, { sourceId: id, fence, finishedAt, outcome: 'failed', error })}
+    from ${sources} where ${id} = ${sourceId}`);
 }
 
 /** After a state that changed nothing: of all that changed nothing and no schedule asked for, only the last run stays. */
-export async function foldUnchanged(sql: Sql, sourceId: string): Promise<void> {
-  await sql`
-    delete from sync_runs r
-    where r.source_id = ${sourceId} and r.slot is null and r.outcome in ('unchanged', 'superseded')
-      and r.id < (select max(n.id) from sync_runs n where n.source_id = ${sourceId})`;
+export async function foldUnchanged(db: Database, sourceId: string): Promise<void> {
+  const ofSource = eq(syncRuns.sourceId, sourceId);
+  const latest = db
+    .select({ id: max(syncRuns.id) })
+    .from(syncRuns)
+    .where(ofSource);
+  await db
+    .delete(syncRuns)
+    .where(
+      and(
+        ofSource,
+        isNull(syncRuns.slot),
+        inArray(syncRuns.outcome, ['unchanged', 'superseded']),
+        sql`${syncRuns.id} < (${latest})`,
+      ),
+    );
 }
 
 /** Forgets all but the newest runs of each source, and held batches that a younger one superseded a week ago. */
-export async function pruneRuns(sql: Sql): Promise<void> {
-  await sql`
-    delete from held_batches where status = 'superseded' and decided_at < now() - interval '7 days'`;
-  await sql`
-    delete from sync_runs r using (
-      select s.id, (
-        select k.id from sync_runs k where k.source_id = s.id order by k.id desc offset ${RUNS_KEPT - 1} limit 1) as oldest
-      from sources s
+export async function pruneRuns(db: Database): Promise<void> {
+  await db
+    .delete(heldBatches)
+    .where(
+      and(eq(heldBatches.status, 'superseded'), lt(heldBatches.decidedAt, sql`now() - interval '7 days'`)),
+    );
+  await db.execute(sql`
+    delete from ${syncRuns} using (
+      select ${sources.id}, (
+        select ${syncRuns.id} from ${syncRuns} where ${syncRuns.sourceId} = ${sources.id}
+        order by ${syncRuns.id} desc offset ${RUNS_KEPT - 1} limit 1) as oldest
+      from ${sources}
     ) kept
-    where r.source_id = kept.id and r.id < kept.oldest
-      and not exists (select from held_batches b where b.run_id = r.id)`;
+    where ${syncRuns.sourceId} = kept.id and ${syncRuns.id} < kept.oldest
+      and not exists (select from ${heldBatches} where ${heldBatches.runId} = ${syncRuns.id})`);
 }

@@ -19,7 +19,7 @@ export const lineage = pgTable(
     databaseIdentity: text('database_identity'),
     /** Set by the first use: a database of the sample never takes live data, nor the other way round. */
     content: text('content', { enum: ['sample', 'live'] }),
-    /** Of every stored price per minute; null while it is not known, see store/currency.ts. */
+    /** Of every stored price per minute; null while it is not known, see queries/currency.ts. */
     currency: text('currency'),
     providersVersion: bigint('providers_version', { mode: 'number' }).notNull().default(1),
     providersPublishedVersion: bigint('providers_published_version', { mode: 'number' }).notNull().default(0),

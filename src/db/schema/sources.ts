@@ -54,7 +54,7 @@ export const regionFreshness = pgTable(
 
 /**
  * The versions of its documents that a source's stored rows come from: written with those rows and with nothing else.
- * Under another `reading` (a hash of what turns a document into rows) they say nothing.
+ * Under another parse fingerprint (a hash of what turns a payload into rows) they say nothing.
  */
 export const sourceValidators = pgTable(
   'source_validators',
@@ -65,7 +65,7 @@ export const sourceValidators = pgTable(
     url: text('url').notNull(),
     etag: text('etag'),
     lastModified: text('last_modified'),
-    reading: text('reading').notNull(),
+    parseFingerprint: text('reading').notNull(),
   },
   (t) => [primaryKey({ columns: [t.sourceId, t.url] })],
 );
@@ -159,7 +159,7 @@ export const quarantinedRows = pgTable(
       .references(() => sources.id),
     rowKey: text('row_key').notNull(),
     reason: text('reason').notNull(),
-    /** The kind of reason, one of `REJECTION_CODES` in store/rejected.ts. */
+    /** The kind of reason, one of `REJECTION_CODES` in domain/rejected.ts. */
     code: text('code').notNull().default('invalid'),
     /** What is known of whose row it is. */
     regionCode: text('region_code'),

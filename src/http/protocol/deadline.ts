@@ -1,18 +1,18 @@
 import { Unavailable } from '../../snapshot/document/answer.ts';
 
-/** Waits for this as long as is allowed, and no longer. @throws Unavailable */
-export type WithinTime = <T>(work: Promise<T>) => Promise<T>;
+/** The same promise, which rejects with `Unavailable` when it takes too long. */
+export type WithDeadline = <T>(work: Promise<T>) => Promise<T>;
 
 type Reject = (error: Unavailable) => void;
 
-/** Waits that begin within this share of their time have a timer together: it costs more than what is waited for. */
+/** Waits that begin within this share of the time share a timer: a timer each would cost more than the work. */
 const TOGETHER = 1 / 10;
 
 /**
- * Readers keep deadlines of their own; a client must not hang on one that fails to.
- * @param ms milliseconds; a tenth more at the most
+ * A last deadline, beyond those that readers keep: no client waits for ever.
+ * @param ms milliseconds, and a tenth more at most
  */
-export function withinTime(ms: number): WithinTime {
+export function deadline(ms: number): WithDeadline {
   let open = new Set<Reject>();
   let openUntil = Number.NEGATIVE_INFINITY;
 

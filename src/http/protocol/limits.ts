@@ -1,5 +1,5 @@
 /** How long and how large a request, an answer and a connection may be. Durations in milliseconds. */
-export interface Limits {
+export interface HttpLimits {
   /** Bytes of the request line and the header fields together; beyond: 431. A path may be nearly as long. */
   readonly maxHeaderSize: number;
   /** From the connection, or the last answer's request, to the end of the header fields; beyond: 408. */
@@ -24,7 +24,7 @@ export interface Limits {
   readonly drainMs: number;
 }
 
-export const DEFAULT_LIMITS: Limits = {
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxHeaderSize: 32 * 1024,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 20_000,

@@ -57,7 +57,7 @@ export const slugParameter: Parameter<string> = {
 };
 
 /** What a router found. */
-export interface Found {
+export interface RawParameters {
   readonly path: Readonly<Record<string, unknown>>;
   readonly query: QueryString;
 }
@@ -82,7 +82,9 @@ export class QueryString {
 /**
  * A reader of these parameters: their values, or the 400 that names the first that does not do. Others are ignored.
  */
-export function parameterReader<P extends Parameters>(parameters: P): (found: Found) => Values<P> | Problem {
+export function parameterReader<P extends Parameters>(
+  parameters: P,
+): (found: RawParameters) => Values<P> | Problem {
   const wanted = Object.entries(parameters).map(([name, parameter]) => ({
     name,
     parameter,

@@ -1,11 +1,11 @@
-/** Problems in what is not yet, or hardly, a request: Node would answer these itself, or not at all. */
+/** Answers to what is no well-formed request. Without these Node would answer by itself, or not at all. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 import { cutWhenIdle } from './connections.ts';
 import { STATUS_CODES } from './http.ts';
 import { METHOD_NOT_ALLOWED, type Problem, plainProblem } from './problem.ts';
-import { newRequestId, requestIdOf } from './request-id.ts';
+import { newRequestId, requestIdOf } from './request.ts';
 
 const BAD_REQUEST = plainProblem(400, 'This is not a well-formed HTTP/1.1 request.');
 const EXPECTATION_FAILED = plainProblem(417, 'No other expectation than 100-continue is known here.');
@@ -44,8 +44,8 @@ export function clientErrorHandler(recorder: Recorder) {
   };
 }
 
-/** Answers what Node leaves to listeners, on pain of an empty answer or none: expectations and CONNECT. */
-export function answerOddRequests(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
+/** Answers expectations and CONNECT. Without a listener Node gives an empty answer, or none. */
+export function answerUpgradesAndExpects(server: Server, recorder: Recorder, idleTimeoutMs: number): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const requestId = requestIdOf(request);
     const body = EXPECTATION_FAILED.body(requestId);
@@ -77,7 +77,7 @@ function problemOf({ code, rawPacket }: ClientError): Problem | undefined {
   return code?.startsWith('HPE_') ? BAD_REQUEST : undefined;
 }
 
-/** True while a response is half-way out on this connection: nothing may be written into its middle. */
+/** True while part of a response was sent on this connection: nothing may be written into its middle. */
 function isAnswering(socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true;

@@ -27,7 +27,6 @@ const EXAMPLE: ClusterDocument = {
 
 /** The organization is the token's, and never anything that a request says. */
 export function clusterOperations(clusters: ClusterReader): Operation[] {
-  const { held } = clusters;
   return [
     operation({
       path: '/v1/clusters',
@@ -43,10 +42,6 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
       },
       read: (_, { organizationId }) => clusters.clusters(organizationId),
       shared: false,
-      memory: held && {
-        held: (_, { organizationId }) => held.clusters(organizationId),
-        remembering: held,
-      },
     }),
     operation({
       path: '/v1/clusters/{slug}',
@@ -62,10 +57,6 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
       },
       read: ({ slug }, { organizationId }) => clusters.cluster(organizationId, slug),
       shared: false,
-      memory: held && {
-        held: ({ slug }, { organizationId }) => held.cluster(organizationId, slug),
-        remembering: held,
-      },
     }),
   ];
 }

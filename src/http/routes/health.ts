@@ -1,6 +1,6 @@
 /** For whoever keeps the process running. No token is asked for, and nothing about the data is told. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { WithinTime } from '../protocol/deadline.ts';
+import type { WithDeadline } from '../protocol/deadline.ts';
 import { Problem, sendProblem } from '../protocol/problem.ts';
 
 export interface Readiness {
@@ -11,7 +11,7 @@ export interface Readiness {
 
 export interface HealthDeps {
   readiness(): Promise<Readiness>;
-  readonly within: WithinTime;
+  readonly withDeadline: WithDeadline;
   open(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
   /** Hears why readiness could not be found out. */
   failed(error: unknown, request: FastifyRequest): void;
@@ -22,11 +22,11 @@ export const HEALTH_PATHS: readonly string[] = ['/healthz', '/readyz'];
 
 const ALIVE = Buffer.from('{"status":"ok"}');
 
-export function addHealth({ readiness, within, open, failed }: HealthDeps): void {
+export function addHealth({ readiness, withDeadline, open, failed }: HealthDeps): void {
   open('/healthz', async (_, reply) => sendStatus(reply, ALIVE));
 
   open('/readyz', async (request, reply) => {
-    const { ready, checks } = await within(readiness()).catch((error: unknown): Readiness => {
+    const { ready, checks } = await withDeadline(readiness()).catch((error: unknown): Readiness => {
       failed(error, request);
       return { ready: false, checks: { readiness: 'could not be found out' } };
     });

@@ -17,7 +17,6 @@ const EXAMPLE: MachineDocument = {
 const machineId = idParameter('path', 'Machine id', EXAMPLE.id);
 
 export function machineOperations(catalogue: CatalogueReader): Operation[] {
-  const { held } = catalogue;
   return [
     operation({
       path: '/v1/machines',
@@ -37,10 +36,6 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       },
       read: ({ provider, region }) => catalogue.machines(provider, region),
       shared: true,
-      memory: held && {
-        held: ({ provider, region }) => held.machines(provider, region),
-        remembering: held,
-      },
     }),
     operation({
       path: '/v1/machines/{id}',
@@ -56,7 +51,6 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       },
       read: ({ id }) => catalogue.machine(id),
       shared: true,
-      memory: held && { held: ({ id }) => held.machine(id), remembering: held },
     }),
     operation({
       path: '/v1/machines/{id}/prices',

@@ -12,7 +12,7 @@ export interface KnownPath {
   readonly open: boolean;
 }
 
-export interface ElsewhereDeps extends GuardDeps {
+export interface NotFoundDeps extends GuardDeps {
   readonly known: readonly KnownPath[];
   readonly recorder: Recorder;
   /** Refuses a request that would have to wait. */
@@ -23,7 +23,7 @@ export interface ElsewhereDeps extends GuardDeps {
  * An ordinary route for every method and path that no other one takes. (The framework's own not-found handler would
  * parse a body, and complain of it, before it is known who asks.)
  */
-export function addElsewhere(app: FastifyInstance, deps: ElsewhereDeps): void {
+export function addNotFound(app: FastifyInstance, deps: NotFoundDeps): void {
   const { known, pressure, recorder } = deps;
   const patterns = known.map((each) => ({ ...each, pattern: pathPattern(each.path) }));
   const find = (request: FastifyRequest) => {

@@ -10,7 +10,6 @@ const EXAMPLE: ProviderListing = {
 };
 
 export function providerOperations(catalogue: CatalogueReader): Operation[] {
-  const { held } = catalogue;
   return [
     operation({
       path: '/v1/providers',
@@ -26,7 +25,6 @@ export function providerOperations(catalogue: CatalogueReader): Operation[] {
       },
       read: () => catalogue.providers(),
       shared: true,
-      memory: held && { held: () => held.providers(), remembering: held },
     }),
   ];
 }

@@ -1,4 +1,4 @@
-import type { Grant, TokenVerifier } from '../../domain/grant.ts';
+import type { Grant } from '../../domain/grant.ts';
 
 /** Which tier answered: the `Fleetbook-Tier` header. */
 export type Tier = 'memory' | 'redis' | 'postgres';
@@ -19,6 +19,17 @@ export interface EncodedBody {
   compress?(): Promise<void>;
 }
 
+/** A value at once, or a promise of it. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Continues with a value: at once where it is there. */
+export function whenThere<T, U>(
+  value: MaybePromise<T>,
+  next: (value: T) => MaybePromise<U>,
+): MaybePromise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
 export interface Answer {
   readonly body: EncodedBody;
   readonly tier: Tier;
@@ -26,26 +37,26 @@ export interface Answer {
   readonly asOf: string | undefined;
   /** The currency of its prices, ISO 4217; undefined while the database does not know it. */
   readonly currency: string | undefined;
+  /** Present only in an answer that may be cached: memory gave it at once, and hears of every change. */
+  readonly validity?: Validity | undefined;
 }
 
-/** Bodies up to this size (bytes) may be kept once more, as text, by whoever sends them: it counts as memory. */
-export const TEXT_AT_MOST = 16 * 1024;
+/** How long an answer may be given again: until one of its documents is invalidated. */
+export interface Validity {
+  /** Ids of the documents that the answer was made from. */
+  readonly documents: readonly string[];
+  /** The answer's `asOf`, as it is now known. */
+  asOf(): string | undefined;
+}
 
-/** An answer out of memory, one and the same object for as long as nothing about it changes. */
-export class HeldAnswer implements Answer {
-  readonly body: EncodedBody;
-  readonly tier = 'memory';
-  readonly asOf: string | undefined;
-  readonly currency: string | undefined;
-  /** What whoever sends it has made of it: kept for as long as the answer is, and counted as memory by the reader. */
-  prepared: unknown;
-
-  constructor(body: EncodedBody, asOf: string | undefined, currency: string | undefined) {
-    this.body = body;
-    this.asOf = asOf;
-    this.currency = currency;
-    this.prepared = undefined;
-  }
+/** Hears when documents in memory may no longer be used. */
+export interface InvalidationListener {
+  /** This document has left memory, or a newer version of it was published. */
+  onInvalidate(documentId: string): void;
+  /** Every document may have changed. */
+  onInvalidateAll(): void;
+  /** `Validity.asOf` may say something else. No document has changed. */
+  onFreshness(): void;
 }
 
 /**
@@ -62,62 +73,34 @@ export class Unavailable extends Error {
   }
 }
 
-/** Answers by the target of the request, so that it need not be taken apart again. */
-export interface RememberedAnswers {
-  /** @param owner id of the organization whose answer it is, or `EVERYBODY` */
-  get(owner: number, target: string): HeldAnswer | undefined;
-  set(owner: number, target: string, answer: HeldAnswer): void;
-}
-
-/** Owner of answers that are the same for every organization; no organization has this id. */
-export const EVERYBODY = 0;
-
-/** Somebody whose answers may be given again without being asked for. */
-export interface Remembering {
-  /** A place to keep them in, out of which each vanishes as soon as it may be no longer right. */
-  remembered(): RememberedAnswers;
-}
-
-/** What the API may ask of the machine catalogue. Every method may throw `Unavailable`. */
-export interface CatalogueReader {
-  providers(): Promise<Answer>;
-  /** An empty list for a provider or region that does not exist, or a region of another provider. */
-  machines(providerId: number, regionId: number): Promise<Answer>;
-  /** Undefined when the published catalogue has no such machine. */
-  machine(id: number): Promise<Answer | undefined>;
-  /** Newest first. Undefined when the published catalogue has no such machine. */
-  machinePrices(id: number): Promise<Answer | undefined>;
-  readonly held?: HeldCatalogue;
-}
-
 /**
- * The same questions, answered without I/O and without a promise. Undefined means "ask in the ordinary way", and
- * nothing else: neither that there is no such thing, nor that there is.
+ * What the API may ask of the machine catalogue. An answer comes at once where memory has it. Every method may
+ * reject with `Unavailable`.
  */
-export interface HeldCatalogue extends Remembering {
-  providers(): HeldAnswer | undefined;
-  machines(providerId: number, regionId: number): HeldAnswer | undefined;
-  machine(id: number): HeldAnswer | undefined;
+export interface CatalogueReader {
+  providers(): MaybePromise<Answer>;
+  /** An empty list for a provider or region that does not exist, or a region of another provider. */
+  machines(providerId: number, regionId: number): MaybePromise<Answer>;
+  /** Undefined when the published catalogue has no such machine. */
+  machine(id: number): MaybePromise<Answer | undefined>;
+  /** Newest first. Undefined when the published catalogue has no such machine. */
+  machinePrices(id: number): MaybePromise<Answer | undefined>;
 }
 
-/** What the API may ask of an organization's clusters. Every method may throw `Unavailable`. */
+/** What the API may ask of an organization's clusters. Answers and errors come as from `CatalogueReader`. */
 export interface ClusterReader {
-  clusters(organizationId: number): Promise<Answer>;
+  clusters(organizationId: number): MaybePromise<Answer>;
   /** Undefined when that organization has no such cluster, whoever else may have one. */
-  cluster(organizationId: number, slug: string): Promise<Answer | undefined>;
-  readonly held?: HeldClusters;
+  cluster(organizationId: number, slug: string): MaybePromise<Answer | undefined>;
 }
 
-/** As `HeldCatalogue`. */
-export interface HeldClusters extends Remembering {
-  clusters(organizationId: number): HeldAnswer | undefined;
-  cluster(organizationId: number, slug: string): HeldAnswer | undefined;
-}
-
-/** A verifier that counts who tries unknown tokens, and may know some by heart. */
-export interface TokenReader extends TokenVerifier {
-  /** @param address whose lookups of unknown tokens are counted together; an IPv6 address stands for its /64 */
-  verify(token: string, address?: string): Promise<Grant | undefined>;
-  /** The grant of a token that memory can vouch for at once; undefined says nothing about the token. */
-  held?(token: string): Grant | undefined;
+/** Turns a token as it was presented into its grant. */
+export interface TokenReader {
+  /**
+   * Undefined for a token that is malformed, unknown, expired or revoked: the caller must not learn which. At once
+   * where memory knows it.
+   * @param address names the caller, whose lookups of unknown tokens are counted; called only for such a lookup
+   * Rejects with `Unavailable` when it cannot be found out.
+   */
+  verify(token: string, address?: () => string): MaybePromise<Grant | undefined>;
 }

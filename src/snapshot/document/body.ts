@@ -6,15 +6,18 @@ import type { EncodedBody } from './answer.ts';
 /** Below this a compressed body saves less than its header costs. */
 const SMALL = 1024;
 
-/** A body of which the codings came with it, or are made once when somebody asks for them. */
+/** A body whose codings came with it, or are made when somebody first asks for them. */
 export class Body implements EncodedBody {
   readonly identity: Buffer;
   readonly hash: string;
   gzip: Buffer | undefined;
   br: Buffer | undefined;
   isPlainOnly: boolean;
+  /** Bytes of the codings that were made after the body. */
+  addedBytes = 0;
+  /** Called when they are made. */
+  onCompressed: (() => void) | undefined;
   #compressing: Promise<void> | undefined;
-  #onCompressed: ((bytes: number) => void) | undefined;
 
   /** @param codings undefined where they are still to be made */
   constructor(identity: Buffer, hash: string, codings: Pick<EncodedBody, 'gzip' | 'br'> | undefined) {
@@ -32,11 +35,6 @@ export class Body implements EncodedBody {
     return this.#compressing;
   }
 
-  /** Has whoever keeps the body told when codings are made, and how many bytes they take. */
-  whenCompressed(listener: (bytes: number) => void): void {
-    this.#onCompressed = listener;
-  }
-
   async #compress(): Promise<void> {
     if (!this.isPlainOnly) return;
     const { identity } = this;
@@ -50,7 +48,8 @@ export class Body implements EncodedBody {
     this.gzip = smaller(zipped);
     this.br = smaller(brotli);
     this.isPlainOnly = false;
-    this.#onCompressed?.((this.gzip?.length ?? 0) + (this.br?.length ?? 0));
+    this.addedBytes = (this.gzip?.length ?? 0) + (this.br?.length ?? 0);
+    this.onCompressed?.();
   }
 }
 

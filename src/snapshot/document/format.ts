@@ -82,7 +82,7 @@ export function encoding({
       const headBytes = Buffer.from(JSON.stringify(head));
       const first = firstLine(version, headBytes.length, '0'.repeat(CRC_DIGITS));
       const value = Buffer.concat([Buffer.from(first), headBytes, ...parts]);
-      value.write(checksum(value), CRC_AT, 'latin1');
+      value.write(checksum(value).toString(16).padStart(CRC_DIGITS, '0'), CRC_AT, 'latin1');
       return value;
     },
   };
@@ -98,15 +98,14 @@ function firstLine(version: number, headLength: number, crc: string): string {
 }
 
 /** Over everything but itself. */
-function checksum(value: Buffer): string {
-  const crc = crc32(value.subarray(HEADER_LENGTH), crc32(value.subarray(0, CRC_AT)));
-  return crc.toString(16).padStart(CRC_DIGITS, '0');
+function checksum(value: Buffer): number {
+  return crc32(value.subarray(HEADER_LENGTH), crc32(value.subarray(0, CRC_AT)));
 }
 
 interface Header {
   readonly version: number;
   readonly headLength: number;
-  readonly crc: string;
+  readonly crc: number;
 }
 
 /** What the first line says; undefined for a value in a format that this release does not know. */
@@ -115,12 +114,12 @@ export function parseHeader(value: Buffer): Header | undefined {
   const line = value.toString('latin1', 0, HEADER_LENGTH);
   const [, version, headLength, crc] = /^FB1 (\d{16}) (\d{8}) ([0-9a-f]{8})\n$/.exec(line) ?? [];
   if (crc === undefined) return undefined;
-  return { version: Number(version), headLength: Number(headLength), crc };
+  return { version: Number(version), headLength: Number(headLength), crc: Number.parseInt(crc, 16) };
 }
 
 /**
  * Reads a stored value. Undefined, which callers take as a miss, when the format is unknown, the value is damaged
- * in any byte, or the envelope names another document than the one asked for: so that a key that went astray, by
+ * in any byte, or the envelope names another document than the one asked for: so that a misplaced key, by
  * whatever mistake, never shows one organization's clusters to another.
  */
 export function decodeDocument(name: DocumentName, value: Buffer): Document | undefined {

@@ -1,4 +1,4 @@
-import type { DocumentName } from '../../db/queries/versions.ts';
+import type { DocumentName } from '../../domain/document-name.ts';
 
 export type { DocumentName };
 
@@ -54,7 +54,7 @@ export class CacheKeys {
     return `${this.#prefix}published`;
   }
 
-  /** Hash of how old the data is, see `loadVerified`. */
+  /** Hash of how old the data is, see `loadFreshness`. */
   get verified(): string {
     return `${this.#prefix}verified`;
   }

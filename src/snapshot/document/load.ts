@@ -1,6 +1,6 @@
 /**
- * Reads one document's rows from Postgres. Each is one statement, or one transaction that is one, so that the
- * version and the rows are of the same instant. Order and text are fixed in SQL: `COLLATE "C"`, explicit disk order,
+ * Reads one document's rows from Postgres, each document in one statement or one snapshot, so that
+ * version and rows are of the same instant. Order and text are fixed in SQL: `COLLATE "C"`, explicit disk order,
  * microseconds by to_char.
  */
 
@@ -23,8 +23,8 @@ import type { DocumentName } from './keys.ts';
 
 /**
  * The document as Postgres has it now; undefined when there is no such region, organization or token.
- * @param machinesAtOnce how many machines are read at a stretch, with the event loop free in between: for whoever reads
- *   one region after the other. All of them unless given: a round trip each is what a caller would wait for.
+ * @param machinesAtOnce machines that are read between two turns of the event loop, for the publisher, which reads one
+ *   region after the other. All of them unless given: each further round trip would be waited for.
  */
 export async function loadContent(
   sql: Sql,
@@ -43,7 +43,7 @@ export async function loadContent(
   }
 }
 
-/** Only the version, to find out whether a copy is still good. */
+/** Only the version, to find out whether a copy is current. */
 export async function loadVersion(sql: Sql, name: DocumentName): Promise<number | undefined> {
   switch (name.kind) {
     case 'providers': {
@@ -71,7 +71,7 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
   }
 }
 
-/** The currency is of the same instant as the rows, so that it is theirs. */
+/** The currency is read in the same statement as the rows, so that it is theirs. */
 function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
   return { sources, currency: currency ?? undefined };
 }
@@ -84,7 +84,7 @@ async function loadRegion(
   regionId: number,
   machinesAtOnce: number | undefined,
 ): Promise<DocumentContent | undefined> {
-  // What is the same for every machine stands in the first row alone: it would be most of what is read.
+  // Only the first row has what is the same for every machine: repeated, it would be most of the bytes.
   const query = sql<
     {
       head: (RegionHead & Provenance) | null;
@@ -99,7 +99,7 @@ async function loadRegion(
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
         'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
         'provider', json_build_object('id', p.id, 'name', p.name),
-        -- Named as in loadVerified.
+        -- Named as in loadFreshness.
         'sources', coalesce(
           (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
            where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
@@ -120,7 +120,7 @@ async function loadRegion(
   const machines: Element[] = [];
   for await (const rows of batches) {
     head ??= rows[0]?.head ?? undefined;
-    // Without a row there is no region; one that has no machine has one row, without a machine.
+    // No row: no such region. A region without machines has one row without a machine.
     if (!head) return undefined;
     elementOf ??= machineElements(head);
     for (const { id, name, ram, cpu, price, ramUnit } of rows) {
@@ -152,14 +152,14 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
 }
 
-/** A region that some source has read well, now or ever: of the others nobody knows what they have. */
+/** A region that some source has read well at least once: of the others nothing is known. */
 function isListed(sql: Sql) {
   return sql`r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)`;
 }
 
 /** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
 async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentContent | undefined> {
-  // The predicate is written out although row-level security, which reads app.org_id, would do: each holds alone.
+  // Row-level security on app.org_id would be enough, and so would this predicate: each holds alone.
   const [, rows] = await sql.begin('read only', (tx) => [
     tx`select set_config('app.org_id', ${String(organizationId)}, true)`,
     tx<
@@ -211,8 +211,8 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
 }
 
 /**
- * What comes from Redis says in its envelope what it is; so do these rows, lest the answer to another question, on a
- * connection that lost count, show one organization's data to another.
+ * A document from Redis names itself in its envelope. These rows do so too: a connection that mixed up answers must not
+ * show one organization's data to another.
  */
 function refuseAnother<T>(found: T, asked: T): void {
   if (found !== asked) throw new Error('PostgreSQL answered another question than the one that was asked');
@@ -224,13 +224,14 @@ async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | unde
       id: number;
       organizationId: number;
       scopes: string[];
-      expiresAt: Date | null;
+      expiresAt: number | null;
       revoked: boolean;
       version: string;
       hash: string;
     }[]
   >`
-    select id, organization_id as "organizationId", scopes, expires_at as "expiresAt", revoked, version,
+    select id, organization_id as "organizationId", scopes,
+      floor(extract(epoch from expires_at) * 1000)::float8 as "expiresAt", revoked, version,
       encode(asked.hash, 'hex') as hash
     from (select ${Buffer.from(hash, 'hex')}::bytea as hash) asked, authenticate_token(asked.hash)`;
   const [row] = rows;
@@ -240,7 +241,7 @@ async function loadToken(sql: Sql, hash: string): Promise<DocumentContent | unde
     id: row.id,
     organizationId: row.organizationId,
     scopes: row.scopes,
-    expiresAt: row.expiresAt?.getTime() ?? null,
+    expiresAt: row.expiresAt,
     revoked: row.revoked,
   });
 }
@@ -283,7 +284,7 @@ export async function loadMachinesOfBucket(
  * How old the data is: source id → `<kind> <RFC 3339>`, and of catalogues `<source id>/<region id>` → the same. The kind
  * of a source that was taken out of publication is `retired`.
  */
-export async function loadVerified(sql: Sql): Promise<Map<string, string>> {
+export async function loadFreshness(sql: Sql): Promise<Map<string, string>> {
   const rows = await sql<{ id: string; stamp: string }[]>`
     select id, case when retired_at is null then kind else 'retired' end || ' ' || ${timeText(sql)} as stamp
     from sources where verified_at is not null

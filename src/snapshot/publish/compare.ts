@@ -1,4 +1,4 @@
-/** Whether the cache holds of a document what Postgres would have it hold. */
+/** Compares documents in the cache with Postgres. */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import type { Redis } from 'ioredis';
@@ -82,12 +82,12 @@ function decoded(name: DocumentName, value: Buffer): Document | undefined {
   try {
     return decodeDocument(name, value);
   } catch {
-    // A head that is no JSON under a checksum that holds: nobody of ours has written it.
+    // The checksum holds and the head is no JSON: no release of Fleetbook has written it.
     return undefined;
   }
 }
 
-/** Other releases compress otherwise, and name sources that were verified since: neither makes other content. */
+/** Compression and freshness may differ between releases without making other content. */
 async function isSame(stored: Document, value: Buffer, content: DocumentContent): Promise<boolean> {
   const truth = encoding(content);
   if ((await truth.value()).equals(value)) return true;
@@ -111,8 +111,8 @@ return redis.call('DEL', KEYS[1])
 `;
 
 /**
- * Removes what no reader can read, so that the fence does not heed what it says of its version. What somebody has
- * put there meanwhile stays.
+ * Removes a value that no reader can read, so that the fence does not compare with the version that it names. A value
+ * that was written meanwhile stays.
  */
 export async function dropDamaged(redis: Redis, keys: CacheKeys, name: DocumentName): Promise<void> {
   const key = keys.document(name);

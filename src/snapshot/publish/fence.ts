@@ -1,4 +1,4 @@
-/** The one way in which anything is written to the cache: newer versions only, announced in the same step. */
+/** Every write to the cache comes by here: only newer versions are set, and each is announced in the same script. */
 import type { Redis, Result } from 'ioredis';
 import { FORMAT } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
@@ -71,7 +71,7 @@ declare module 'ioredis' {
   }
 }
 
-/** Teaches a connection the scripts; call it once for each client. */
+/** Adds the scripts to a connection; called once for each client. */
 export function withFence(redis: Redis): Redis {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
   redis.defineCommand('fleetbookVerifyIfLater', { numberOfKeys: 1, lua: VERIFY_IF_LATER });
@@ -79,8 +79,8 @@ export function withFence(redis: Redis): Redis {
 }
 
 /**
- * Sets a document unless the cache holds one as new. `expireSeconds` is for write-backs by readers: after a flush
- * the fence is empty, and what an old read left there must go away by itself.
+ * Sets a document unless the cache has one as new. `expireSeconds` is for write-backs by readers: after a flush the fence
+ * knows no version, and a late write-back of an old one has to expire.
  * @returns true when it was set.
  */
 export async function setIfNewer(

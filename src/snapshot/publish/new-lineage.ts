@@ -1,6 +1,6 @@
-/** What follows from a restored database: a new lineage, and what the cache still knows of the old one's tokens. */
+/** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
 import type { Redis } from 'ioredis';
-import type { Sql } from '../../db/connect.ts';
+import type { ClientDatabase } from '../../db/connect.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/queries/lineage.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
@@ -8,40 +8,44 @@ import { CacheKeys } from '../document/keys.ts';
 
 export interface NewLineage {
   readonly id: string;
-  /** Tokens that the backup held as good, and that had been revoked since. */
+  /** Tokens that are good in the backup and were revoked after it. */
   readonly revokedAgain: readonly NamedToken[];
-  /** Numbers of tokens that were made after the backup: nobody knows them now. */
+  /** Ids of tokens that were created after the backup: the database does not know them now. */
   readonly forgotten: readonly number[];
 }
 
 /** Seconds for which the old lineage's documents stay, for readers that cannot ask PostgreSQL which lineage is current. */
 const OLD_DOCUMENTS_S = 3600;
-/** Keys that Redis looks at in one step of a scan. */
+/** Keys that Redis scans in one step. */
 const SCANNED = 1000;
 
 /**
- * Begins a new lineage. A token that the old one's documents name as revoked is revoked again first: a backup that is
- * older than the revocation holds it as good. The old documents go away by themselves.
+ * Begins a new lineage. First it revokes again every token that the old lineage's documents name as revoked: in a backup
+ * that is older than the revocation the token is good. The old documents expire.
  * @returns undefined when `old` is not the current lineage any more
  * @throws what Postgres or Redis fails with; nothing has begun then, and it can be tried again
  */
-export async function takeNewLineage(sql: Sql, redis: Redis, old: string): Promise<NewLineage | undefined> {
+export async function takeNewLineage(
+  db: ClientDatabase,
+  redis: Redis,
+  old: string,
+): Promise<NewLineage | undefined> {
   const revoked: NamedToken[] = [];
   // A scan may name a key twice.
   const forgotten = new Set<number>();
   for await (const records of oldTokens(redis, new CacheKeys(old))) {
     const gone = records.filter(({ record }) => record.revoked).map(({ hash }) => hash);
-    revoked.push(...(await revokeAgain(sql, gone)));
+    revoked.push(...(await revokeAgain(db, gone)));
     const unknown = new Set(
       await unknownTokens(
-        sql,
+        db,
         records.map(({ hash }) => hash),
       ),
     );
     for (const { hash, record } of records)
       if (unknown.has(hash) && !record.revoked) forgotten.add(record.id);
   }
-  const id = await beginLineage(sql, old);
+  const id = await beginLineage(db, old);
   if (id === undefined) return undefined;
   const byId = (a: number, b: number) => a - b;
   return {

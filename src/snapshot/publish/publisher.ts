@@ -1,27 +1,28 @@
 import { type Redis, ReplyError } from 'ioredis';
-import type { Sql } from '../../db/connect.ts';
+import type { ClientDatabase, Sql } from '../../db/connect.ts';
+import { isLostConnection, postgresError } from '../../db/errors.ts';
 import { ownLineage } from '../../db/queries/lineage.ts';
 import { documentVersions } from '../../db/queries/version-sample.ts';
 import {
   allVersions,
   dirtyDocuments,
   markPublished,
-  readLineage,
   type VersionedDocument,
 } from '../../db/queries/versions.ts';
+import { readLineage } from '../../db/reads/lineage.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from '../document/format.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
-import { loadContent, loadVerified } from '../document/load.ts';
+import { loadContent, loadFreshness } from '../document/load.ts';
 import { indexMachines, repairMachineIndex } from '../document/machine-index.ts';
 import { setIfNewer } from './fence.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
 
-/** Documents that are read and encoded at the same time: enough to keep Postgres and zlib busy together; more only keep
- * the event loop, and the memory, busy for longer at a stretch. */
+/** Documents that are read and encoded at once: enough to keep Postgres and zlib busy. More would take more memory and
+ * hold the event loop for longer. */
 const CONCURRENCY = 2;
-/** Machines that are read, and made elements of their list, at a stretch. */
+/** Machines that are read and encoded between two turns of the event loop. */
 const MACHINES_AT_ONCE = 1000;
-/** Dirty documents taken in one go. */
+/** Dirty documents in one batch. */
 const BATCH = 200;
 /** Stamps that one script moves: there is one for each region of each source. */
 const STAMPS_AT_ONCE = 500;
@@ -30,9 +31,9 @@ const SWEEP_BATCH = 500;
 
 interface Outcome {
   readonly published: number;
-  /** The first of the failures; the documents concerned stay dirty. */
+  /** The first failure; its documents stay dirty. */
   readonly failure: unknown;
-  /** Postgres or the cache is away: going on is in vain. */
+  /** Postgres or the cache is down: the next batch would fail too. */
   readonly isOutage: boolean;
   /** A document of which the cache holds a version that Postgres has not. */
   readonly ahead: DocumentName | undefined;
@@ -43,10 +44,10 @@ export interface PublishResult {
   readonly published: number;
 }
 
-/** Hears of every round of publishing: its outcome, the documents that it brought, and how long it took. */
+/** Called after every round of publishing with its outcome, the number of documents, and how long it took. */
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
 
-/** Hears that the database has got a new lineage, and what has shown that it was restored or copied. */
+/** Called when the database gets a new lineage, with what has shown that it was restored or copied. */
 export type LineageObserver = (begun: NewLineage, why: string) => void;
 
 const FOREIGN = 'this database is a restored backup, or a copy of another one';
@@ -56,19 +57,21 @@ const FOREIGN = 'this database is a restored backup, or a copy of another one';
  * the newest, and a version is only marked as published after the cache has it.
  */
 export class Publisher {
+  readonly #db: ClientDatabase;
   readonly #sql: Sql;
   readonly #redis: Redis;
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
 
-  /** `sql` acts as the worker; `redis` has been through `withFence`. */
+  /** `db` acts as the worker; `redis` has been through `withFence`. */
   constructor(
-    sql: Sql,
+    db: ClientDatabase,
     redis: Redis,
     observe: PublishObserver = () => {},
     onLineage: LineageObserver = () => {},
   ) {
-    this.#sql = sql;
+    this.#db = db;
+    this.#sql = db.$client;
     this.#redis = redis;
     this.#observe = observe;
     this.#onLineage = onLineage;
@@ -96,12 +99,12 @@ export class Publisher {
     if (isNew) return this.#sweepUnder(keys);
     let published = 0;
     for (;;) {
-      const dirty = await dirtyDocuments(this.#sql, BATCH);
+      const dirty = await dirtyDocuments(this.#db, BATCH);
       if (dirty.length === 0) break;
       const outcome = await this.#publish(keys, dirty);
       published += outcome.published;
       if (outcome.ahead) return this.#sweepAnew(keys, outcome.ahead);
-      // One document that cannot be published comes again with every batch: as long as others do not, it goes on.
+      // A document that cannot be published comes again with every batch: go on while others come too.
       if (outcome.failure !== undefined && (outcome.isOutage || outcome.published === 0))
         throw outcome.failure;
     }
@@ -147,7 +150,7 @@ export class Publisher {
   async #sweepUnder(keys: CacheKeys): Promise<PublishResult> {
     let published = 0;
     let failure: unknown;
-    for await (const batch of allVersions(this.#sql, SWEEP_BATCH)) {
+    for await (const batch of allVersions(this.#db, SWEEP_BATCH)) {
       const pipeline = this.#redis.pipeline();
       for (const { name } of batch) pipeline.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
       const headers = (await pipeline.exec()) ?? [];
@@ -175,7 +178,7 @@ export class Publisher {
 
   /** The current lineage's, which is made known. A database that was restored or copied gets a new one first. */
   async #keys(): Promise<{ keys: CacheKeys; isNew: boolean }> {
-    const { id, isOwn } = await ownLineage(this.#sql);
+    const { id, isOwn } = await ownLineage(this.#db);
     if (!isOwn) await this.#newLineage(id, FOREIGN);
     const lineage = isOwn ? id : await readLineage(this.#sql);
     await this.#redis.set(LINEAGE_KEY, lineage);
@@ -183,7 +186,7 @@ export class Publisher {
   }
 
   async #newLineage(old: string, why: string): Promise<NewLineage | undefined> {
-    const begun = await takeNewLineage(this.#sql, this.#redis, old);
+    const begun = await takeNewLineage(this.#db, this.#redis, old);
     if (begun) this.#onLineage(begun, why);
     return begun;
   }
@@ -197,7 +200,7 @@ export class Publisher {
     // A damaged value says nothing.
     const cached = value ? decodeDocument(name, value)?.version : undefined;
     if (cached === undefined) return false;
-    const [stored] = await documentVersions(this.#sql, [name]);
+    const [stored] = await documentVersions(this.#db, [name]);
     return stored !== undefined && stored.version < cached;
   }
 
@@ -222,7 +225,7 @@ export class Publisher {
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, lane));
     // What arrived is marked even when another one failed; the rest stays dirty for the next sweep.
-    await markPublished(this.#sql, done);
+    await markPublished(this.#db, done);
     return { published: done.length, failure, isOutage, ahead };
   }
 
@@ -246,7 +249,7 @@ export class Publisher {
   }
 
   async #publishVerified(keys: CacheKeys): Promise<void> {
-    const stamps = [...(await loadVerified(this.#sql))];
+    const stamps = [...(await loadFreshness(this.#sql))];
     for (let from = 0; from < stamps.length; from += STAMPS_AT_ONCE) {
       const batch = stamps.slice(from, from + STAMPS_AT_ONCE);
       await this.#redis.fleetbookVerifyIfLater(keys.verified, ...batch.flat());
@@ -257,9 +260,5 @@ export class Publisher {
 /** Server and connection are well: it is this one document that Postgres or Redis does not take. */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof ReplyError) return true;
-  return (
-    error instanceof Error &&
-    error.name === 'PostgresError' &&
-    !('severity' in error && error.severity === 'FATAL')
-  );
+  return postgresError(error) !== undefined && !isLostConnection(error);
 }

@@ -4,21 +4,21 @@ import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
 
-/** What a cache link tells its reader. */
-export interface CacheLinkEvents {
+/** What a subscription tells its reader. */
+export interface CacheSubscriptionEvents {
   /** A newer version of one document was published. */
   onPublished(id: string, version: number): void;
-  /** Messages may have been lost: nothing that is in memory can be trusted unseen. */
+  /** Messages may have been lost: everything in memory has to be compared before it is used. */
   onGap(): void;
   /** No messages arrive from now on. */
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
-  /** See `loadVerified`. */
+  /** The stamps of freshness that the cache has, see `loadFreshness`. */
   onVerified(stamps: Readonly<Record<string, string>>): void;
 }
 
-export interface CacheLinkOptions {
+export interface CacheSubscriptionOptions {
   /** Opened for use `reader`, with the fence. */
   readonly commands: Redis;
   /** Opened for use `subscriber`. */
@@ -32,25 +32,25 @@ export interface CacheLinkOptions {
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
-/** What was read in an older epoch than so many ago counts from when it was read. */
+/** Epochs whose `confirmedAt` is kept. What is older counts from when it was read. */
 const EPOCHS_REMEMBERED = 10_000;
-/** Values on their way to the cache at once: making them takes longer than reading them from Postgres. */
+/** Write-backs at once. More are skipped: making the values takes longer than reading them from Postgres. */
 const WRITE_BACKS_AT_MOST = 64;
 /** Seconds that a write-back lives, unless the publisher makes it permanent. */
 const WRITE_BACK_SECONDS = 60;
 
 /**
- * A reader's connection to the cache, and the knowledge whether memory may be trusted.
+ * A reader's connection to the cache, which knows whether memory may be trusted.
  *
  *     down ──subscribed──▶ subscribed ──revision read──▶ linked
  *       ▲                                                  │
  *       └────── connection lost, or no answer to a poll ◀──┘
  *
- * While linked, every publication arrives as a message, and a lost one shows within a poll, since each carries the
- * number of the revision: the subscription's answer to a ping comes after every message that was sent before it.
- * Memory read in an earlier epoch has to be compared before it is used again.
+ * While linked, every publication arrives as a message. Each message carries the number of its revision: a lost one
+ * shows at the next poll. The subscription answers a ping after every message that was sent before it. Memory that was
+ * read in an earlier epoch has to be compared before it is used again.
  */
-export class CacheLink implements AsyncDisposable {
+export class CacheSubscription implements AsyncDisposable {
   readonly #commands: Redis;
   readonly #subscriber: Redis;
   readonly #logger: Logger;
@@ -58,7 +58,7 @@ export class CacheLink implements AsyncDisposable {
   readonly #breaker: Breaker;
   readonly #timer: NodeJS.Timeout;
   #keys: CacheKeys | undefined;
-  #events: CacheLinkEvents | undefined;
+  #events: CacheSubscriptionEvents | undefined;
   #subscribedTo: string | undefined;
   #revision: number | undefined;
   #linked = false;
@@ -69,7 +69,7 @@ export class CacheLink implements AsyncDisposable {
   #writingBack = 0;
   #polling: Promise<void> | undefined;
 
-  constructor(options: CacheLinkOptions) {
+  constructor(options: CacheSubscriptionOptions) {
     this.#commands = options.commands;
     this.#subscriber = options.subscriber;
     this.#logger = options.logger;
@@ -90,14 +90,14 @@ export class CacheLink implements AsyncDisposable {
   }
 
   /** Starts to follow one lineage. */
-  follow(keys: CacheKeys, events: CacheLinkEvents): void {
+  follow(keys: CacheKeys, events: CacheSubscriptionEvents): void {
     this.#keys = keys;
     this.#events = events;
     this.#unlink();
     void this.poll();
   }
 
-  /** True while messages arrive: what memory holds of the current epoch is what the cache holds. */
+  /** True while messages arrive: memory of the current epoch is what the cache has. */
   get linked(): boolean {
     return this.#linked;
   }
@@ -107,12 +107,12 @@ export class CacheLink implements AsyncDisposable {
     return this.#epoch;
   }
 
-  /** When memory of this epoch was last known to be what the cache held, in milliseconds; 0 if it never was. */
+  /** When memory of this epoch was last known to be what the cache had, in milliseconds; 0 if it never was. */
   confirmedAt(epoch: number): number {
     return this.#confirmedAt.get(epoch) ?? 0;
   }
 
-  /** One command under the breaker. Undefined when the cache does not answer: to a reader that is a miss. */
+  /** Runs one command under the circuit breaker. Undefined when the cache does not answer, which is a cache miss. */
   async ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     if (this.#commands.status !== 'ready' || !this.#breaker.allows()) return undefined;
     return this.#try(command);
@@ -124,7 +124,7 @@ export class CacheLink implements AsyncDisposable {
       this.#breaker.succeeded();
       return result;
     } catch (error) {
-      // A server that says no, e.g. to a write when its memory is full, is there all the same.
+      // A server that refuses a command, e.g. a write when its memory is full, is not down.
       if (error instanceof ReplyError) this.#breaker.succeeded();
       else this.#breaker.failed();
       this.#logger.debug({ err: error }, 'the cache did not answer');
@@ -132,7 +132,7 @@ export class CacheLink implements AsyncDisposable {
     }
   }
 
-  /** Offers what Postgres answered to the cache, fenced and for a short while; failing is no matter. */
+  /** Offers what Postgres answered to the cache, fenced and for a short while. A failure is ignored. */
   writeBack(keys: CacheKeys, name: DocumentName, version: number, value: () => Promise<Buffer>): void {
     if (this.#writingBack >= WRITE_BACKS_AT_MOST) return;
     this.#writingBack += 1;
@@ -143,7 +143,7 @@ export class CacheLink implements AsyncDisposable {
     });
   }
 
-  /** Looks at the revision now; the timer does it every second. */
+  /** Compares the revision now. The timer does it every second. */
   poll(): Promise<void> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
@@ -157,7 +157,7 @@ export class CacheLink implements AsyncDisposable {
     await this.#subscribe(keys);
     const before = this.#revision;
     const at = this.#now();
-    // Not under the breaker: this is what finds out that the cache is back.
+    // Not under the circuit breaker: this finds out that the cache is back.
     const answer = await this.#try((redis) =>
       Promise.all([redis.get(LINEAGE_KEY), redis.get(keys.revision), redis.hgetall(keys.verified)]),
     );
@@ -175,12 +175,12 @@ export class CacheLink implements AsyncDisposable {
     if (!this.#isSubscribed(keys)) return;
     const revision = Number(revisionText ?? 0);
     if (!this.#linked) {
-      // The subscription stood before the revision was read: from here on nothing is missed unnoticed.
+      // The subscription began before the revision was read: no message is lost unnoticed from here on.
       this.#revision = Math.max(revision, this.#revision ?? 0);
       this.#linked = true;
       this.#newEpoch();
     } else if (before !== undefined && revision < before) {
-      // Counting began anew: the cache was flushed, or failed over to a copy that had not heard everything.
+      // Counting began anew: the cache was flushed, or failed over to a replica that was behind.
       this.#revision = revision;
       this.#newEpoch();
     } else if (this.#revision !== undefined && revision > this.#revision) {
@@ -204,7 +204,7 @@ export class CacheLink implements AsyncDisposable {
     }
   }
 
-  /** Messages come on another connection than revisions: they may be on their way. */
+  /** The messages may still be on their way: they come on another connection than the revision. */
   async #awaitMessages(keys: CacheKeys, revision: number): Promise<void> {
     try {
       await this.#subscriber.ping();
@@ -218,7 +218,7 @@ export class CacheLink implements AsyncDisposable {
     this.#newEpoch();
   }
 
-  /** For a connection that looks alive and is not: nothing is believed of it from now on, and a new one is made. */
+  /** Replaces a connection that looks alive and is not. */
   #resubscribe(why: string, error: unknown): void {
     this.#logger.debug({ err: error }, why);
     this.#unlink(why);
@@ -242,7 +242,7 @@ export class CacheLink implements AsyncDisposable {
     this.#events?.onGap();
   }
 
-  /** @param why told to operators; nothing is where the link is only made anew */
+  /** @param why for the log; absent where the subscription is only made anew */
   #unlink(why?: string): void {
     this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
     this.#revision = undefined;

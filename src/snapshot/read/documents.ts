@@ -1,37 +1,32 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connect.ts';
-import { readLineage } from '../../db/queries/versions.ts';
-import { Unavailable } from '../document/answer.ts';
+import { readLineage } from '../../db/reads/lineage.ts';
+import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
-import { type MemoryBudget, memoryBudget } from './budget.ts';
-import type { CacheLink } from './cache-subscription.ts';
-import { Verification } from './freshness.ts';
+import type { MemoryBudget } from './budget.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
+import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory } from './memory.ts';
-import { PostgresReads, type PostgresReadsOptions } from './postgres-reads.ts';
-import { type Found, Tiers } from './tiered-read.ts';
+import { POSTGRES_DEADLINE_MS, PostgresReads, type PostgresReadsOptions } from './postgres-reads.ts';
+import { type LookUp, TieredRead, type TieredResult } from './tiered-read.ts';
 
 interface Flight {
-  readonly promise: Promise<Found>;
-  /** The version that a message announced while the read was under way: anything older is read again. */
-  floor: number;
+  readonly promise: Promise<TieredResult>;
+  /** The newest version that was published while the read was under way. Anything older is read again. */
+  newestVersion: number;
 }
 
 export interface DocumentsOptions {
   readonly sql: Sql;
-  readonly link: CacheLink;
+  readonly subscription: CacheSubscription;
   readonly logger: Logger;
   readonly now?: () => number;
-  /** Bytes of documents kept in memory, and of all that is kept beside them. */
-  readonly memoryLimit: number;
-  /** Unknown tokens that are looked up in PostgreSQL each second, see `UnknownTokens`; 100 unless given. */
-  readonly unknownTokens?: number;
-  /** The same for one address; 10 unless given. */
-  readonly unknownTokensPerAddress?: number;
+  readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
   /** Reads that may fall back to Postgres at once. */
   readonly postgresReads: number;
-  /** Milliseconds that such a read may take, waiting for its turn included; 3,000 unless given. */
+  /** Milliseconds that such a read may take, waiting for its turn included; `POSTGRES_DEADLINE_MS` unless given. */
   readonly postgresDeadlineMs?: number;
   /** What an operator is told of a failure to reach or enter Postgres. */
   readonly postgresProblem?: PostgresReadsOptions['problemOf'];
@@ -42,178 +37,143 @@ export interface DocumentsOptions {
   readonly tokenStaleLimitMs: number;
 }
 
-/** Of the reads from PostgreSQL at once, so many may be lookups of tokens: guessing leaves room for the rest. */
-const TOKEN_READS_SHARE = 1 / 4;
-/** How often a read is made again because what it brought was overtaken on the way. */
+/** How often a read is made again because a newer version was published, or the lineage changed, meanwhile. */
 const READS_AT_MOST = 3;
 
 /**
- * Reads documents through the tiers: memory, cache, Postgres. One read a key is under way at any time; what Postgres
- * answered is offered back to the cache; a version that memory holds is never followed by an older one.
+ * Reads documents through the tiers: memory, cache, Postgres. One read a key is under way at any time. What Postgres
+ * answered is offered to the cache. An older version never follows a newer one.
  */
 export class Documents {
-  /** What whoever reads documents may keep beside them is part of it. */
-  readonly budget: MemoryBudget;
   readonly #options: DocumentsOptions;
   readonly #now: () => number;
   readonly #memory: DocumentMemory;
-  readonly #tiers: Tiers;
+  readonly #tiers: TieredRead;
   readonly #flights = new Map<string, Flight>();
   readonly #postgres: PostgresReads;
   readonly #machineRegions: MachineRegions;
-  readonly #verification: Verification;
-  readonly #remembered: { forget(): void }[] = [];
+  readonly #freshness: Freshness;
+  readonly #listeners: InvalidationListener[] = [];
   #keys: CacheKeys | undefined;
   /** False while only the cache has named the lineage. */
   #lineageIsSure = false;
   #openingLineage: Promise<CacheKeys> | undefined;
 
   constructor(options: DocumentsOptions) {
-    const { link, sql, logger } = options;
-    this.budget = memoryBudget(options.memoryLimit);
-    const postgresDeadlineMs = options.postgresDeadlineMs ?? 3000;
+    const { subscription, sql, logger, memory } = options;
     const now = options.now ?? Date.now;
     this.#options = options;
     this.#now = now;
     this.#memory = new DocumentMemory({
-      link,
+      subscription,
       now,
-      memoryLimit: this.budget.documents,
-      unknownTokensLimit: this.budget.unknownTokens,
+      memoryLimit: memory.documents,
+      unknownTokensLimit: memory.unknownTokens,
       staleLimitMs: options.staleLimitMs,
       tokenStaleLimitMs: options.tokenStaleLimitMs,
-      onLoss: () => this.#forget(),
+      onInvalidate: (id) => {
+        for (const listener of this.#listeners) listener.onInvalidate(id);
+      },
     });
     this.#postgres = new PostgresReads({
       sql,
       logger,
       now,
       atOnce: options.postgresReads,
-      deadlineMs: postgresDeadlineMs,
+      deadlineMs: options.postgresDeadlineMs ?? POSTGRES_DEADLINE_MS,
       onHang: options.onHang,
       problemOf: options.postgresProblem,
     });
-    this.#tiers = new Tiers({
-      link,
-      postgres: this.#postgres,
-      now,
-      tokenReads: Math.ceil(options.postgresReads * TOKEN_READS_SHARE),
-      tokenDeadlineMs: postgresDeadlineMs,
-      unknownTokens: {
-        perSecond: options.unknownTokens ?? 100,
-        perSecondAndAddress: options.unknownTokensPerAddress ?? 10,
-      },
-    });
+    this.#tiers = new TieredRead(subscription, this.#postgres);
     this.#machineRegions = new MachineRegions({
-      link,
+      subscription,
       postgres: this.#postgres,
       now,
-      memoryLimit: this.budget.machineRegions,
+      memoryLimit: memory.machineRegions,
     });
-    this.#verification = new Verification({
-      link,
+    this.#freshness = new Freshness({
+      subscription,
       postgres: this.#postgres,
       now,
-      onChange: () => this.#forget(),
+      onChange: () => {
+        for (const listener of this.#listeners) listener.onFreshness();
+      },
     });
   }
 
   /**
-   * The document from memory, when it may be used as it is. No I/O, no promise.
+   * The document, if memory may answer with it. No I/O.
    * @param id of the name, where the caller has it at hand
    */
-  peek(name: DocumentName, id: string = documentId(name)): Document | undefined {
-    return this.#memory.current(id, name.kind)?.document;
+  getFresh(name: DocumentName, id: string = documentId(name)): Document | undefined {
+    return this.#memory.getFresh(id, name.kind)?.document;
   }
 
   /**
    * The document from the nearest tier that has it, at once when that is memory.
-   * @param address of whoever presents a token, see `UnknownTokens`
-   * @throws Unavailable when no tier answers and memory holds nothing young enough, or too many guess tokens
+   * Rejects with `Unavailable` when no tier answers and memory has nothing young enough.
+   * @param lookUp runs the read from Postgres, for callers with a limit of their own
    */
-  get(name: DocumentName, address?: string): Found | Promise<Found> {
+  get(name: DocumentName, lookUp?: LookUp): MaybePromise<TieredResult> {
     const id = documentId(name);
-    const current = this.#memory.current(id, name.kind);
-    if (current) return { document: current.document, tier: 'memory' };
-    const under = this.#flights.get(id);
-    if (under) return under.promise;
-    const flight: Flight = { promise: this.#read(name, id, address), floor: 0 };
-    this.#flights.set(id, flight);
-    return flight.promise;
+    const fresh = this.#memory.getFresh(id, name.kind);
+    if (fresh) {
+      const { document } = fresh;
+      return { document, tier: 'memory', invalidatedBy: this.#freshness.isCurrent ? id : undefined };
+    }
+    const flight = this.#flights.get(id);
+    if (flight) return flight.promise;
+    const begun: Flight = { promise: this.#read(name, id, lookUp), newestVersion: 0 };
+    this.#flights.set(id, begun);
+    return begun.promise;
   }
 
-  /** The region of a machine, undefined when no catalogue has given this id. @throws Unavailable */
-  async regionOfMachine(machineId: number): Promise<number | undefined> {
-    return this.#machineRegions.of(machineId, this.#keys ?? (await this.#currentKeys()));
+  /** The region of a machine, undefined when no catalogue has given this id. Rejects with `Unavailable`. */
+  regionOfMachine(machineId: number): MaybePromise<number | undefined> {
+    if (this.#keys) return this.#machineRegions.get(machineId, this.#keys);
+    return this.#currentKeys().then((keys) => this.#machineRegions.get(machineId, keys));
   }
 
-  /** As `regionOfMachine`, by what memory knows; undefined says nothing. */
-  peekRegionOfMachine(machineId: number): number | undefined {
-    return this.#machineRegions.peek(machineId);
+  /** Adds a listener that hears when results with `invalidatedBy` may be used no longer. */
+  onInvalidate(listener: InvalidationListener): void {
+    this.#listeners.push(listener);
   }
 
-  /**
-   * Has whoever remembers what `peek` and the like said forget it, whenever any of that may be no longer right.
-   * @returns the same
-   */
-  whileRight<T extends { forget(): void }>(remembered: T): T {
-    this.#remembered.push(remembered);
-    return remembered;
+  #invalidateAll(): void {
+    for (const listener of this.#listeners) listener.onInvalidateAll();
   }
 
-  #forget(): void {
-    for (const each of this.#remembered) each.forget();
+  /** When data is from, by its sources. */
+  get freshness(): Pick<Freshness, 'get' | 'getKnown'> {
+    return this.#freshness;
   }
 
-  /** True while the cache tells of every change: then memory needs no look at the clock. */
-  get isLinked(): boolean {
-    return this.#options.link.linked;
-  }
-
-  /** What is said at once about the age of documents, see `Verification`. */
-  get verification(): Pick<Verification, 'state' | 'known'> {
-    return this.#verification;
-  }
-
-  /** When the oldest of these sources was verified, see `Verification`. */
-  verifiedAt(
-    sources: readonly string[],
-    kind: 'catalogue' | 'clusters',
-  ): string | undefined | Promise<string | undefined> {
-    return this.#verification.oldest(sources, kind);
-  }
-
-  /** Gives other reads, such as the price history, the same protection. @throws Unavailable */
+  /** Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`. */
   postgres<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#postgres.run(read);
   }
 
-  /** Bytes that the documents in memory take, by this reader's own count. */
+  /** Bytes that the documents in memory take, by their own count. */
   get memorySize(): number {
     return this.#memory.size;
   }
 
-  /** Milliseconds for which memory may answer alone. */
-  get staleLimitMs(): number {
-    return this.#options.staleLimitMs;
-  }
-
-  /** What has been overtaken on the way, by a newer version or by another lineage, is read again. */
-  async #read(name: DocumentName, id: string, address: string | undefined): Promise<Found> {
+  /** Reads through the tiers, and again if a newer version or another lineage came meanwhile. */
+  async #read(name: DocumentName, id: string, lookUp: LookUp | undefined): Promise<TieredResult> {
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
         const keys = this.#keys ?? (await this.#currentKeys());
-        const held = this.#memory.held(id);
+        const cached = this.#memory.getAny(id);
         // Taken before anything is read: what changes meanwhile makes the entry old at once.
-        const { epoch } = this.#options.link;
+        const { epoch } = this.#options.subscription;
         const at = this.#now();
-        let found: Found;
+        let found: TieredResult;
         try {
-          found = await this.#tiers.read(keys, name, held, address);
+          found = await this.#tiers.read(keys, name, cached, lookUp);
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#keys) throw error;
-          const document = this.#memory.whenAlone(id, name.kind);
+          const document = this.#memory.getStale(id, name.kind);
           if (!document) throw error;
           return { document, tier: 'memory' };
         }
@@ -221,9 +181,9 @@ export class Documents {
           if (isLast) throw new Unavailable('the database was replaced while it was read');
           continue;
         }
-        const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.floor ?? 0);
+        const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.newestVersion ?? 0);
         if (overtaken && !isLast) continue;
-        this.#memory.keep(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
+        this.#memory.set(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
         return found;
       }
     } finally {
@@ -231,7 +191,7 @@ export class Documents {
     }
   }
 
-  /** Which lineage is current: Postgres says, or the cache while Postgres is away. */
+  /** The keys of the current lineage. Postgres names it, or the cache while Postgres is away. */
   async #currentKeys(): Promise<CacheKeys> {
     if (this.#keys) return this.#keys;
     this.#openingLineage ??= this.#findLineage().finally(() => {
@@ -244,7 +204,7 @@ export class Documents {
     try {
       return this.#follow(await this.#postgres.run(readLineage), true);
     } catch (error) {
-      const lineage = await this.#options.link.ask((redis) => redis.get(LINEAGE_KEY));
+      const lineage = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
       if (lineage == null) throw error;
       return this.#follow(lineage, false);
     }
@@ -255,20 +215,20 @@ export class Documents {
     this.#keys = keys;
     this.#lineageIsSure = isSure;
     this.#memory.clear();
-    for (const flight of this.#flights.values()) flight.floor = 0;
-    this.#verification.forget();
-    this.#machineRegions.forget();
-    this.#forget();
-    this.#options.link.follow(keys, {
+    for (const flight of this.#flights.values()) flight.newestVersion = 0;
+    this.#freshness.clear();
+    this.#machineRegions.clear();
+    this.#invalidateAll();
+    this.#options.subscription.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
-        this.#machineRegions.forgetUnknown();
-        this.#forget();
+        this.#machineRegions.clearUnknown();
+        this.#invalidateAll();
       },
-      onUnlinked: () => this.#forget(),
+      onUnlinked: () => this.#invalidateAll(),
       onLineage: () => void this.#askForLineage(),
       onVerified: (stamps) => {
-        this.#verification.learn(Object.entries(stamps));
+        this.#freshness.update(Object.entries(stamps));
         if (!this.#lineageIsSure) void this.#askForLineage();
       },
     });
@@ -277,18 +237,21 @@ export class Documents {
 
   #onPublished(id: string, version: number): void {
     const flight = this.#flights.get(id);
-    if (flight) flight.floor = Math.max(flight.floor, version);
+    if (flight) flight.newestVersion = Math.max(flight.newestVersion, version);
     this.#memory.outdate(id, version);
-    if (id.startsWith('region:')) this.#machineRegions.forgetUnknown();
+    if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
   }
 
-  /** The cache follows another database, or has alone named this one: Postgres decides which is to be followed. */
+  /** Asks Postgres which lineage to follow: the cache names another one, or is the only one that has named ours. */
   async #askForLineage(): Promise<void> {
     const lineage = await this.#postgres.run(readLineage).catch(() => undefined);
     if (lineage === undefined) return;
     if (lineage === this.#keys?.lineage) this.#lineageIsSure = true;
     else {
-      this.#options.logger.info({ lineage }, 'the database has a new lineage: what memory holds is dropped');
+      this.#options.logger.info(
+        { lineage },
+        'the database has a new lineage: documents in memory are dropped',
+      );
       this.#follow(lineage, true);
     }
   }

@@ -1,90 +1,83 @@
-import { loadVerified } from '../document/load.ts';
-import type { CacheLink } from './cache-subscription.ts';
+import type { MaybePromise } from '../document/answer.ts';
+import { loadFreshness } from '../document/load.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
 import type { PostgresReads } from './postgres-reads.ts';
 
-/** Anything else in the cache is damaged, and would be given to readers as it is. */
+/** Anything else in the cache is damaged: stamps are given to readers as they are. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
 
-/** Milliseconds between two looks into Postgres while the cache tells nothing. */
+/** Milliseconds between two reads from Postgres while the cache tells nothing. */
 const READ_AGAIN_MS = 1000;
 
-export interface VerificationOptions {
-  readonly link: CacheLink;
+export interface FreshnessOptions {
+  readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads;
   readonly now: () => number;
-  /** Called whenever anything was learned or forgotten. */
+  /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
 
-/** How old the data of sources and their regions is, as this reader has heard: from the cache, else from Postgres. */
-export class Verification {
-  readonly #link: CacheLink;
+type Kind = 'catalogue' | 'clusters';
+
+/** When sources and their regions were last read well, as this reader has heard: from the cache, else from Postgres. */
+export class Freshness {
+  readonly #subscription: CacheSubscription;
   readonly #postgres: PostgresReads;
   readonly #now: () => number;
   readonly #onChange: () => void;
-  /** See `loadVerified`. */
+  /** See `loadFreshness`. */
   readonly #stamps = new Map<string, string>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
-  /** Rises whenever anything was learned or forgotten. */
-  #state = 1;
-  #told = Promise.withResolvers<void>();
+  /** Settles when there is a stamp. */
+  #firstStamp = Promise.withResolvers<void>();
 
-  constructor(options: VerificationOptions) {
-    this.#link = options.link;
+  constructor(options: FreshnessOptions) {
+    this.#subscription = options.subscription;
     this.#postgres = options.postgres;
     this.#now = options.now;
     this.#onChange = options.onChange;
   }
 
-  /** Verification only moves forward: a cache that was flushed takes nothing back. */
-  learn(stamps: Iterable<readonly [string, string]>): void {
-    const before = this.#state;
+  /** Adds stamps. A stamp only moves forward: a cache that was flushed takes nothing back. */
+  update(stamps: Iterable<readonly [string, string]>): void {
+    let isChanged = false;
     for (const [id, stamp] of stamps) {
       const known = this.#stamps.get(id);
       if (stamp === known || !STAMP.test(stamp) || (known !== undefined && !isLater(stamp, known))) continue;
       this.#stamps.set(id, stamp);
-      this.#state += 1;
+      isChanged = true;
     }
-    if (this.#state !== before) this.#onChange();
-    if (this.#stamps.size > 0) this.#told.resolve();
+    if (this.#stamps.size > 0) this.#firstStamp.resolve();
+    if (isChanged) this.#onChange();
   }
 
-  forget(): void {
+  clear(): void {
     this.#stamps.clear();
-    this.#state += 1;
-    this.#onChange();
-    this.#told = Promise.withResolvers();
+    this.#firstStamp = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
+    this.#onChange();
+  }
+
+  /** True while every change of a stamp arrives as it happens. */
+  get isCurrent(): boolean {
+    return this.#subscription.linked && this.#stamps.size > 0;
   }
 
   /**
-   * When the oldest of these sources, or regions of a source, was verified, RFC 3339; undefined while one of them never
-   * was. None at all stands for every source of the kind. At once where anything is known.
+   * When the oldest of these sources, or regions of sources, was read, RFC 3339; undefined while one of them never was.
+   * An empty list means every source of the kind. At once if there is any stamp.
    */
-  oldest(
-    sources: readonly string[],
-    kind: 'catalogue' | 'clusters',
-  ): string | undefined | Promise<string | undefined> {
-    if (!this.#link.linked || this.#stamps.size === 0) {
-      const reading = this.#readNowAndThen();
-      // Postgres may be away: with anything known, or the cache telling it meanwhile, it is not waited for.
-      if (this.#stamps.size === 0)
-        return Promise.race([reading, this.#told.promise]).then(() => this.known(sources, kind));
-    }
-    return this.known(sources, kind);
+  get(sources: readonly string[], kind: Kind): MaybePromise<string | undefined> {
+    if (this.isCurrent) return this.getKnown(sources, kind);
+    const reading = this.#readNowAndThen();
+    if (this.#stamps.size > 0) return this.getKnown(sources, kind);
+    // Postgres may be away, and the cache may tell meanwhile.
+    return Promise.race([reading, this.#firstStamp.promise]).then(() => this.getKnown(sources, kind));
   }
 
-  /**
-   * As long as this is the same number, `known` answers the same; 0 while the cache tells nothing and Postgres has to
-   * be asked.
-   */
-  get state(): number {
-    return this.#link.linked && this.#stamps.size > 0 ? this.#state : 0;
-  }
-
-  /** As `oldest`, by what was heard so far. */
-  known(sources: readonly string[], kind: 'catalogue' | 'clusters'): string | undefined {
+  /** As `get`, by the stamps that are here. */
+  getKnown(sources: readonly string[], kind: Kind): string | undefined {
     let oldest: string | undefined;
     if (sources.length === 0) {
       for (const [id, stamp] of this.#stamps) {
@@ -104,8 +97,8 @@ export class Verification {
   async #readNowAndThen(): Promise<void> {
     if (this.#now() - this.#readAt > READ_AGAIN_MS) {
       this.#readAt = this.#now();
-      this.#reading = this.#postgres.run(loadVerified).then(
-        (stamps) => this.learn(stamps),
+      this.#reading = this.#postgres.run(loadFreshness).then(
+        (stamps) => this.update(stamps),
         () => {},
       );
     }

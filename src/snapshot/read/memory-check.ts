@@ -1,8 +1,7 @@
-/** A reader's own look at whether its memory holds what the cache does. */
-
+/** Whether a reader's memory is what the cache has. */
 import { HEADER_LENGTH, parseHeader } from '../document/format.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
-import type { CacheLink } from './cache-subscription.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
 import type { Documents } from './documents.ts';
 
 /**
@@ -20,8 +19,8 @@ export interface MemoryObserver {
 }
 
 export interface MemoryCheckOptions {
-  readonly documents: Pick<Documents, 'peek'>;
-  readonly link: Pick<CacheLink, 'ask' | 'poll' | 'linked'>;
+  readonly documents: Pick<Documents, 'getFresh'>;
+  readonly subscription: Pick<CacheSubscription, 'ask' | 'poll' | 'linked'>;
   readonly observe: MemoryObserver;
   /** Documents that a round compares. */
   readonly sample: number;
@@ -43,8 +42,10 @@ export class MemoryCheck {
 
   /** Does nothing while the link is down: memory is compared with Postgres then, at every read. */
   async round(): Promise<void> {
-    const { link, observe, now = Date.now } = this.#options;
-    const lineage = link.linked ? await link.ask((redis) => redis.get(LINEAGE_KEY)) : undefined;
+    const { subscription, observe, now = Date.now } = this.#options;
+    const lineage = subscription.linked
+      ? await subscription.ask((redis) => redis.get(LINEAGE_KEY))
+      : undefined;
     if (lineage == null) return;
     const keys = new CacheKeys(lineage);
     for (const name of this.#chosen()) {
@@ -55,24 +56,26 @@ export class MemoryCheck {
   }
 
   async #compare(keys: CacheKeys, name: DocumentName): Promise<MemoryVerdict | undefined> {
-    const { documents, link } = this.#options;
-    const held = documents.peek(name);
-    if (!held) return undefined;
-    const head = await link.ask((redis) => redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1));
-    const cached = head && parseHeader(head)?.version;
-    if (cached === undefined) return undefined;
-    if (cached <= held.version) return cached === held.version ? 'same' : 'ahead';
+    const { documents, subscription } = this.#options;
+    const cached = documents.getFresh(name);
+    if (!cached) return undefined;
+    const head = await subscription.ask((redis) =>
+      redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1),
+    );
+    const version = head && parseHeader(head)?.version;
+    if (version === undefined) return undefined;
+    if (version <= cached.version) return version === cached.version ? 'same' : 'ahead';
     // Its message may be on the way: a look at the revision is what finds lost ones out.
-    await link.poll();
-    const after = documents.peek(name);
+    await subscription.poll();
+    const after = documents.getFresh(name);
     if (!after) return 'known';
-    return after.version < cached ? 'behind' : 'same';
+    return after.version < version ? 'behind' : 'same';
   }
 
   #chosen(): DocumentName[] {
     const { documents, sample, random = Math.random } = this.#options;
     const providers: DocumentName = { kind: 'providers' };
-    const regions = regionsOf(documents.peek(providers)?.body.identity);
+    const regions = regionsOf(documents.getFresh(providers)?.body.identity);
     const chosen = new Map<string, DocumentName>([[documentId(providers), providers]]);
     for (let i = 1; i < sample && regions.length > 0; i++) {
       const regionId = regions[Math.floor(random() * regions.length)];

@@ -1,64 +1,63 @@
 import { LRUCache } from 'lru-cache';
 import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
-import type { CacheLink } from './cache-subscription.ts';
+import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../document/memory-costs.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
 
 type Kind = DocumentName['kind'];
 
 interface Entry {
+  /** Undefined: it is known that there is none. */
   readonly document: Document | undefined;
-  /** The link's epoch in which it was read; in a later one it has to be compared first. */
+  /** The subscription's epoch in which it was read. In a later one it has to be compared first. */
   epoch: number;
-  /** When it was last known to be what the cache or Postgres holds, in milliseconds. */
+  /** When it was last known to be what the cache or Postgres has, in milliseconds. */
   confirmedAt: number;
 }
 
-/** The epoch of an entry of which a newer version was announced: it never is the link's. */
+/** The epoch of an entry of which a newer version was published. The subscription's epoch never has this value. */
 const OUTDATED = 0;
 
-/** While the link is down, memory of this age (ms) is compared with Postgres before it is used. */
+/** While no messages arrive, memory older than this (ms) is compared with Postgres before it is used. */
 const UNLINKED_MAX_AGE_MS = 1000;
 const UNLINKED_TOKEN_MAX_AGE_MS = 10_000;
-/** For how long a token is believed to be unknown (ms). One that is published is known at once. */
+/** How long a token is believed to be unknown (ms). A publication of the token ends it at once. */
 const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
-/** Bytes that an entry costs beside its document's; also the whole cost of knowing that something does not exist. */
-const ENTRY_OVERHEAD = 1300;
-const UNKNOWN_TOKEN_SIZE = 400;
 
 export interface DocumentMemoryOptions {
-  readonly link: CacheLink;
+  readonly subscription: CacheSubscription;
   readonly now: () => number;
   /** Bytes of documents. */
   readonly memoryLimit: number;
-  /** Bytes of tokens that are known to be unknown: apart, so that guessing takes no room from documents. */
+  /** Bytes for tokens that are known to be unknown. They have a room of their own: guessing evicts no document. */
   readonly unknownTokensLimit: number;
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
-  /** Called whenever a document that was current may be so no longer: replaced, outdated, or put out for want of room. */
-  readonly onLoss: () => void;
+  /** Called when a document that was fresh may be so no longer: replaced, outdated or evicted. */
+  readonly onInvalidate: (id: string) => void;
 }
 
-/** Documents as this process holds them, and for how long each may be believed. */
+/** The documents in this process' memory, and how long each may be believed. */
 export class DocumentMemory {
   readonly #options: DocumentMemoryOptions;
   readonly #documents: LRUCache<string, Entry>;
   readonly #unknownTokens: LRUCache<string, Entry>;
-  /** True while an entry is only taken out to be put back. */
-  #weighing = false;
+  /** True while an entry is removed only to be inserted again with its new size. */
+  #isResizing = false;
 
   constructor(options: DocumentMemoryOptions) {
     this.#options = options;
     this.#documents = new LRUCache({
       maxSize: Math.max(1, Math.floor(options.memoryLimit)),
-      sizeCalculation: (entry) => (entry.document?.size ?? 0) + ENTRY_OVERHEAD,
-      dispose: () => {
-        if (!this.#weighing) options.onLoss();
+      sizeCalculation: ({ document }) => (document?.size ?? 0) + BYTES_PER_DOCUMENT,
+      dispose: (_, id) => {
+        if (!this.#isResizing) options.onInvalidate(id);
       },
     });
     this.#unknownTokens = new LRUCache({
-      maxSize: Math.max(16 * UNKNOWN_TOKEN_SIZE, Math.floor(options.unknownTokensLimit)),
-      sizeCalculation: () => UNKNOWN_TOKEN_SIZE,
+      maxSize: Math.max(16 * BYTES_PER_ENTRY, Math.floor(options.unknownTokensLimit)),
+      sizeCalculation: () => BYTES_PER_ENTRY,
     });
   }
 
@@ -67,19 +66,19 @@ export class DocumentMemory {
     return this.#documents.calculatedSize;
   }
 
-  /** What may be used as it is: a document, or that there is none. Undefined when it has to be read, or compared. */
-  current(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
+  /** A document, or the knowledge that there is none. Undefined when it has to be read, or compared. */
+  getFresh(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
-    return entry && this.#isCurrent(entry, kind) ? entry : undefined;
+    return entry && this.#isFresh(entry, kind) ? entry : undefined;
   }
 
-  /** The document of any age. */
-  held(id: string): Document | undefined {
+  /** The document, however old. */
+  getAny(id: string): Document | undefined {
     return this.#documents.peek(id)?.document;
   }
 
-  /** The document, when it may answer because nothing else does. */
-  whenAlone(id: string, kind: Kind): Document | undefined {
+  /** The document, if it is young enough to be used when neither cache nor Postgres answers. */
+  getStale(id: string, kind: Kind): Document | undefined {
     const entry = this.#documents.peek(id);
     if (!entry?.document) return undefined;
     const { staleLimitMs, tokenStaleLimitMs, now } = this.#options;
@@ -90,10 +89,10 @@ export class DocumentMemory {
   }
 
   /**
-   * @param read.epoch the link's, before anything was read; undefined for what has been overtaken on the way
+   * @param read.epoch the subscription's, before anything was read; undefined if a newer version was published meanwhile
    * @param read.at when the reading began, in milliseconds
    */
-  keep(
+  set(
     id: string,
     kind: Kind,
     document: Document | undefined,
@@ -105,21 +104,19 @@ export class DocumentMemory {
       this.#unknownTokens.set(id, entry);
       return;
     }
-    this.#unknownTokens.delete(id);
+    if (kind === 'token') this.#unknownTokens.delete(id);
     this.#documents.set(id, entry);
-    document?.whenGrown(() => this.#weighAgain(id, document));
+    document?.onGrowth(() => this.#resize(id, document));
   }
 
-  /** A newer version is announced: what is held answers only when nothing else does. */
+  /** A newer version was published: what is here answers only when nothing else does. */
   outdate(id: string, version: number): void {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
-    if ((entry?.document?.version ?? 0) >= version) return;
-    // Also where there is no entry any more: what was made of it may be remembered all the same.
-    this.#options.onLoss();
-    if (!entry) return;
+    if (!entry || (entry.document?.version ?? 0) >= version) return;
     entry.confirmedAt = this.#confirmedAt(entry);
     entry.epoch = OUTDATED;
+    this.#options.onInvalidate(id);
   }
 
   clear(): void {
@@ -127,29 +124,29 @@ export class DocumentMemory {
     this.#unknownTokens.clear();
   }
 
-  #isCurrent(entry: Entry, kind: Kind): boolean {
-    const { link, now } = this.#options;
+  #isFresh(entry: Entry, kind: Kind): boolean {
+    const { subscription, now } = this.#options;
     if (kind === 'token' && !entry.document && now() - entry.confirmedAt > UNKNOWN_TOKEN_MAX_AGE_MS)
       return false;
-    if (link.linked) return entry.epoch === link.epoch;
+    if (subscription.linked) return entry.epoch === subscription.epoch;
     if (entry.epoch === OUTDATED) return false;
     const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
     return now() - this.#confirmedAt(entry) <= maxAge;
   }
 
   #confirmedAt(entry: Entry): number {
-    return Math.max(entry.confirmedAt, this.#options.link.confirmedAt(entry.epoch));
+    return Math.max(entry.confirmedAt, this.#options.subscription.confirmedAt(entry.epoch));
   }
 
-  /** A size is only looked at when something is put in. */
-  #weighAgain(id: string, document: Document): void {
+  /** The LRU looks at a size only when something is inserted. */
+  #resize(id: string, document: Document): void {
     const entry = this.#documents.peek(id);
     if (entry?.document !== document) return;
-    this.#weighing = true;
+    this.#isResizing = true;
     this.#documents.delete(id);
-    this.#weighing = false;
+    this.#isResizing = false;
     this.#documents.set(id, entry);
-    // It may have become too large for all the room there is.
-    if (!this.#documents.has(id)) this.#options.onLoss();
+    // A document that became larger than all the room is not kept.
+    if (!this.#documents.has(id)) this.#options.onInvalidate(id);
   }
 }

@@ -1,4 +1,4 @@
-import type { CacheLink } from './cache-subscription.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
 
 /** Documents in one command: more would let the first wait long for the last. */
 const AT_ONCE = 16;
@@ -15,12 +15,12 @@ interface Batch {
  * Reads values from the cache. What is asked for in one turn of the event loop goes out as one command, since under
  * load the client's work for a command is a large part of a miss.
  */
-export class GatheredReads {
-  readonly #link: CacheLink;
+export class MgetBatcher {
+  readonly #subscription: CacheSubscription;
   #open: Batch | undefined;
 
-  constructor(link: CacheLink) {
-    this.#link = link;
+  constructor(subscription: CacheSubscription) {
+    this.#subscription = subscription;
   }
 
   /** Never fails: undefined when the cache does not answer, null when it has no such value. */
@@ -44,7 +44,7 @@ export class GatheredReads {
 
   async #send({ keys, resolvers }: Batch): Promise<void> {
     this.#open = undefined;
-    const values = await this.#link.ask((redis) => redis.mgetBuffer(keys));
+    const values = await this.#subscription.ask((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
   }
 }

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/client.ts';
+import { codeOf, postgresError } from '../../db/errors.ts';
 import { Unavailable } from '../document/answer.ts';
 import { Breaker } from './breaker.ts';
-import { Gate, GateFull } from './semaphore.ts';
+import { Semaphore, SemaphoreFull } from './semaphore.ts';
 
 export interface PostgresReadsOptions {
   readonly sql: Sql;
@@ -17,6 +18,9 @@ export interface PostgresReadsOptions {
   readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
+/** Milliseconds that a read may take, waiting for its turn included. */
+export const POSTGRES_DEADLINE_MS = 3000;
+
 /** Reads in a row that got no answer in time. */
 const UNANSWERED_TO_HANG = 3;
 
@@ -27,7 +31,7 @@ const UNANSWERED_TO_HANG = 3;
 export class PostgresReads {
   readonly #sql: Sql;
   readonly #logger: Logger;
-  readonly #gate: Gate;
+  readonly #gate: Semaphore;
   readonly #breaker: Breaker;
   readonly #onHang: () => void;
   readonly #problemOf: (error: unknown) => string | undefined;
@@ -38,7 +42,7 @@ export class PostgresReads {
     this.#logger = options.logger;
     this.#onHang = options.onHang ?? (() => {});
     this.#problemOf = options.problemOf ?? (() => undefined);
-    this.#gate = new Gate({
+    this.#gate = new Semaphore({
       atOnce: options.atOnce,
       waitingAtMost: options.atOnce * 16,
       deadlineMs: options.deadlineMs,
@@ -55,7 +59,7 @@ export class PostgresReads {
       this.#unanswered = 0;
       return result;
     } catch (error) {
-      if (error instanceof GateFull) throw error;
+      if (error instanceof SemaphoreFull) throw error;
       if (error instanceof Unavailable) this.#wasNotAnswered();
       else this.#unanswered = 0;
       if (saysNo(error)) this.#breaker.succeeded();
@@ -84,10 +88,6 @@ export class PostgresReads {
   }
 }
 
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
-}
-
 /** A connection killed while busy fails its query, and the next one on it, although the server may be back. */
 function wasCut(error: unknown): boolean {
   return [
@@ -102,9 +102,6 @@ function wasCut(error: unknown): boolean {
 
 /** Postgres is there and refuses this one statement: an SQLSTATE that is not about connections or the server's state. */
 function saysNo(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    error.name === 'PostgresError' &&
-    !/^(08|53|55|57|58|XX)/.test(codeOf(error) ?? '08')
-  );
+  const answer = postgresError(error);
+  return answer !== undefined && !/^(08|53|55|57|58|XX)/.test(answer.code);
 }

@@ -1,10 +1,10 @@
 import { Unavailable } from '../document/answer.ts';
 
 /** Too many callers wait already: nothing is said about what is behind the gate. */
-export class GateFull extends Unavailable {}
+export class SemaphoreFull extends Unavailable {}
 
 /** Lets a fixed number of calls through at once, a few wait for their turn, and the rest are told to come back. */
-export class Gate {
+export class Semaphore {
   readonly #atOnce: number;
   readonly #waitingAtMost: number;
   readonly #deadlineMs: number;
@@ -20,7 +20,7 @@ export class Gate {
   /**
    * Runs `call` when there is room. The deadline holds for waiting and running together. A call that outlives it
    * keeps its place until it ends, so that a hung Postgres is not asked more and more.
-   * @throws GateFull when too many wait already.
+   * @throws SemaphoreFull when too many wait already.
    * @throws Unavailable when the deadline passes.
    */
   async run<T>(call: () => Promise<T>): Promise<T> {
@@ -43,7 +43,8 @@ export class Gate {
       this.#running += 1;
       return;
     }
-    if (this.#waiting.size >= this.#waitingAtMost) throw new GateFull('too many reads wait for PostgreSQL');
+    if (this.#waiting.size >= this.#waitingAtMost)
+      throw new SemaphoreFull('too many reads wait for PostgreSQL');
     const { promise: turn, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     try {

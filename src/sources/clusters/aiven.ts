@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
 import { memory } from '../../domain/memory.ts';
-import { instant, pathSegment } from '../cluster-document.ts';
+import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { count, countOrNone, label, quantity } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
@@ -9,10 +9,10 @@ import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } f
 
 const PROJECTS = '/v1/project';
 
-/** The service types that are databases; queues, connectors, dashboards and the like are no clusters of a fleet. */
+/** The service types that are databases. Queues, connectors, dashboards and the like are no clusters. */
 const DATABASES = 'alloydbomni,cassandra,clickhouse,dragonfly,influxdb,m3db,mysql,opensearch,pg,redis,valkey';
 
-/** The states that the contract has a word for. A service that is built or moved is, by its state, not told apart. */
+/** The states that the contract has a word for. Aiven's states do not tell a new service from one that is moved. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['RUNNING', 'Active'],
   ['POWEROFF', 'Stopped'],
@@ -66,7 +66,7 @@ const Service = z
     create_time: instant,
   })
   .transform(({ node_count, node_states, ...service }, context) => {
-    // A node that leaves has a successor already.
+    // A node that leaves has been replaced already.
     const staying = (node_states ?? []).filter(({ state }) => state !== 'leaving');
     const nodes = node_count ?? staying.length;
     if (nodes > 0) return { ...service, nodes, staying };
@@ -122,7 +122,7 @@ async function projectsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (const [index, row] of data.projects.entries()) {
     const { value, reason } = readRow(Project, row, ['projects', index]);
-    // Without its name, nobody could say which clusters are not to be counted as missing.
+    // Without its name it is not known which clusters must not count as missing.
     if (value === undefined) throw new SourceError('invalid', `${PROJECTS}: ${reason}`);
     found.add(value.project_name);
   }
@@ -154,7 +154,7 @@ function described(service: Service, project: string): DescribedCluster {
     ...placeOf(service.cloud_name),
     status: STATUS.get(service.state) ?? service.state,
     shards,
-    // While shards are added or taken away, the nodes do not come out even.
+    // While shards are added or removed, their number does not divide that of the nodes.
     replicas: Math.ceil(service.nodes / shards),
     machine: machineOf(service),
     ...disksOf(service),
@@ -167,7 +167,7 @@ function shardsOf({ staying }: Service): number {
   return Math.max(1, new Set(shards.filter((shard) => shard !== undefined)).size);
 }
 
-/** A customer's own cloud has a name that says neither its provider nor its region there. */
+/** The name of a customer's own cloud (`custom-…`) states neither its provider nor its region. */
 function placeOf(cloud: string): Pick<DescribedCluster, 'provider' | 'providerName' | 'region'> {
   const [, provider, code] = /^(?!custom-)(avn-[^-]+|[^-]+)-(.+)$/.exec(cloud) ?? [];
   if (provider === undefined || code === undefined) return { region: { code: cloud } };

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import { instant, pathSegment } from '../cluster-document.ts';
+import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
-import { pagesByToken } from '../http/page-tokens.ts';
+import { pagesByToken } from '../http/pages.ts';
 import { count, label, quantity } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
@@ -31,7 +31,7 @@ const Page = z
   .transform(({ result, nextCursor }) => ({ result, nextPageToken: nextCursor }));
 const Organization = z.object({ id: pathSegment });
 
-/** As in the vendor's OpenAPI document, in which all that is nullish here may be left out. */
+/** As in the vendor's OpenAPI description. What is nullish here is optional there. */
 const Service = z
   .object({
     id: label,
@@ -40,7 +40,7 @@ const Service = z
     region: label,
     state: label,
     numReplicas: count.nullish(),
-    /** In place of `numReplicas` where their number scales. */
+    /** In place of `numReplicas` where the number of replicas scales. */
     minReplicas: count.nullish(),
     minReplicaMemoryGb: quantity.nullish(),
     /** In place of a range where the number of replicas scales. */
@@ -106,7 +106,7 @@ async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   let index = 0;
   for await (const row of rowsOf(http, ORGANIZATIONS)) {
     const { value, reason } = readRow(Organization, row, ['result', index++]);
-    // Without its id, nobody could say which clusters are not to be counted as missing.
+    // Without its id it is not known which clusters must not count as missing.
     if (value === undefined) throw new SourceError('invalid', `${ORGANIZATIONS}: ${reason}`);
     found.add(value.id);
   }
@@ -115,7 +115,7 @@ async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
 }
 
 async function* rowsOf(http: SourceHttp, path: string): AsyncGenerator<unknown, void> {
-  for await (const { result } of pagesByToken(http, path, Page, {}, 'cursor')) yield* result;
+  for await (const { data } of pagesByToken(http, path, Page, {}, 'cursor')) yield* data.result;
 }
 
 function described(

@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../domain/cluster.ts';
-import {
-  DiskRow,
-  describedDisk,
-  instant,
-  memoryUnit,
-  nameOfPerson,
-  pathSegment,
-} from '../cluster-document.ts';
+import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
 import { asOfIn } from '../http/as-of.ts';
 import { count, countOrNone, currencyCode, label } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
@@ -35,7 +28,7 @@ const Cluster = z.object({
   created_at: instant,
 });
 
-/** Another instance of this very service: the clusters of the one organization that its token belongs to. */
+/** Another instance of this service: the clusters of the organization that its token belongs to. */
 export const adapter: ClusterAdapter = {
   id: 'fleetbook',
   options: Options,
@@ -55,7 +48,7 @@ between has to let the header through.`,
     const answer = await http.jsonIfModified(CLUSTERS, z.array(z.unknown()));
     yield { kind: 'as-of', time: asOfIn(answer.headers, CLUSTERS) };
     if ('unmodified' in answer) {
-      yield { kind: 'unmodified', version: answer.unmodified };
+      yield { kind: 'unmodified', validator: answer.unmodified };
       return;
     }
     for (const [index, row] of answer.data.entries()) {
@@ -67,7 +60,7 @@ between has to let the header through.`,
       }
       yield { kind: 'cluster', cluster: described(value, currency) };
     }
-    if (answer.version !== undefined) yield { kind: 'version', version: answer.version };
+    if (answer.validator !== undefined) yield { kind: 'validator', validator: answer.validator };
   },
 };
 

@@ -1,33 +1,23 @@
 import { z } from 'zod';
 import type { DescribedCluster, ReportedMachine } from '../../domain/cluster.ts';
-import {
-  DiskRow,
-  describedDisk,
-  instant,
-  memoryUnit,
-  nameOfPerson,
-  pathSegment,
-} from '../cluster-document.ts';
+import { DiskRow, describedDisk, instant, memoryUnit, nameOfPerson, pathSegment } from '../cluster-fields.ts';
 import { nextLink } from '../http/link.ts';
+import { pagesOf } from '../http/pages.ts';
 import { count, countOrNone, currencyCode, label, quantity } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type ClusterAdapter,
   type ClusterItem,
-  type DocumentItem,
-  type JsonAnswer,
   SourceError,
   type SourceHttp,
+  type ValidatorItem,
 } from '../source.ts';
-
-/** Many times what there is; an upstream that always has one more page is broken. */
-const MOST_PAGES = 1000;
 
 const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
 
 const SHAPE = ['cpu', 'ram', 'ram_unit'] as const;
 
-/** A type's name, a shape, or both; a shape of which something is missing is no machine. */
+/** A type's name, a shape, or both. A shape must be complete. */
 const Machine = z
   .object({
     name: label.nullish(),
@@ -66,8 +56,8 @@ const Cluster = z.object({
   created_at: instant,
 });
 
-const Document = z.preprocess(
-  (document) => (Array.isArray(document) ? { clusters: document } : document),
+const Payload = z.preprocess(
+  (payload) => (Array.isArray(payload) ? { clusters: payload } : payload),
   z.object({ clusters: z.array(z.unknown()), currency: currencyCode.default('USD') }),
 );
 
@@ -81,7 +71,7 @@ export const adapter: ClusterAdapter = {
   notes: `Reads clusters in the form of this service's own \`/v1/clusters\`, each with its \`organization\` (a slug), and
 optionally with an \`id\`, which identifies it for good, and a \`machine.name\`. \`organization\`, \`provider\`, \`region\`,
 \`machine\` (which may also be a name alone), \`user\` and \`disks\` may be left out where the source's entry says them.
-The document is a list, or \`{"clusters": […], "currency": "EUR"}\`, the currency being that of the disks' prices, which
+The payload is a list, or \`{"clusters": […], "currency": "EUR"}\`, the currency being that of the disks' prices, which
 are per minute; \`USD\` unless it is given. Pages are joined by \`Link: rel="next"\`. A list of one page that has not
 changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`, \`CLUSTERS_TOKEN\` and \`CLUSTERS_SCHEDULE\`
 configure one such source, named \`clusters\`, without a configuration file.`,
@@ -107,7 +97,7 @@ configure one such source, named \`clusters\`, without a configuration file.`,
       const cluster = described(value, currency);
       const own = JSON.stringify([cluster.organization ?? null, cluster.key]);
       const other = seen.get(own);
-      // A page that shifts while it is read brings a row twice; two clusters of one key cannot be told apart.
+      // Pages may shift while they are read: an equal row is the same cluster. Other rows of one key are ambiguous.
       seen.set(
         own,
         other === undefined || JSON.stringify(other) === JSON.stringify(cluster) ? cluster : 'ambiguous',
@@ -129,7 +119,7 @@ configure one such source, named \`clusters\`, without a configuration file.`,
   },
 };
 
-/** The key that the row would have had. */
+/** The key of a row that cannot be read. */
 function keyIn(row: unknown): string | undefined {
   const { id } = z.object({ id: Id.optional() }).catch({}).parse(row);
   return id ?? labelIn(row, 'slug') ?? labelIn(row, 'name');
@@ -162,36 +152,30 @@ interface FoundRow {
   readonly currency: string;
 }
 
-/** A version only of a list of one page: of several, one that is unmodified says nothing of the others. */
-async function* rows(http: SourceHttp): AsyncGenerator<FoundRow | DocumentItem> {
-  const visited = new Set<string>();
-  const asked = await http.jsonIfModified('', Document);
+/** Yields a validator only for a list of one page: that of a first page does not cover the others. */
+async function* rows(http: SourceHttp): AsyncGenerator<FoundRow | ValidatorItem> {
+  const asked = await http.jsonIfModified('', Payload);
   if ('unmodified' in asked && nextLink(asked.headers.get('link')) === undefined) {
-    yield { kind: 'unmodified', version: asked.unmodified };
+    yield { kind: 'unmodified', validator: asked.unmodified };
     return;
   }
-  let index = 0;
-  let answer: JsonAnswer<z.infer<typeof Document>> =
-    'unmodified' in asked ? await http.json('', Document) : asked;
-  for (;;) {
-    const { data, headers, url, version } = answer;
-    visited.add(url.href);
+  const first = 'unmodified' in asked ? await http.json('', Payload) : asked;
+  const path = http.base.origin + http.base.pathname;
+  const pages = pagesOf(
+    path,
+    http.base.href,
+    async (address) => (address === http.base.href ? first : http.json(address, Payload)),
+    ({ headers, url }) => {
+      const link = nextLink(headers.get('link'));
+      if (link === undefined) return undefined;
+      if (URL.canParse(link, url.href)) return new URL(link, url).href;
+      throw new SourceError('invalid', `${path}: the Link header names a next page that is no URL`);
+    },
+  );
+  let [index, count] = [0, 0];
+  for await (const { data } of pages) {
+    count += 1;
     for (const row of data.clusters) yield { row, index: index++, currency: data.currency };
-    const link = nextLink(headers.get('link'));
-    if (link === undefined) {
-      if (visited.size === 1 && version !== undefined) yield { kind: 'version', version };
-      return;
-    }
-    if (!URL.canParse(link, url.href)) {
-      throw new SourceError('invalid', 'the Link header names a next page that is no URL');
-    }
-    const next = new URL(link, url).href;
-    if (visited.has(next) || visited.size >= MOST_PAGES) {
-      throw new SourceError(
-        'invalid',
-        'the pages of clusters, joined by Link headers, do not come to an end',
-      );
-    }
-    answer = await http.json(next, Document);
   }
+  if (count === 1 && first.validator !== undefined) yield { kind: 'validator', validator: first.validator };
 }

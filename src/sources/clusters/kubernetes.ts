@@ -1,12 +1,12 @@
-import type { ClusterAdapter, ClusterContext, ClusterItem } from '../source.ts';
+import type { ClusterAdapter, ClusterContext, ClusterItem, Retries } from '../source.ts';
 import { ApiServer } from './kubernetes/api-server.ts';
 import { type Connection, connectionTo } from './kubernetes/connect.ts';
+import { TIMING } from './kubernetes/informer.ts';
 import { KINDS } from './kubernetes/kinds.ts';
 import { listed, nothingInstalled } from './kubernetes/list.ts';
 import { Options, readSettings } from './kubernetes/options.ts';
 import { resolved } from './kubernetes/references.ts';
 import { type Target, targetsOf } from './kubernetes/target.ts';
-import { TIMING } from './kubernetes/view.ts';
 import { watched } from './kubernetes/watch.ts';
 
 /** The database clusters that operators run in a Kubernetes cluster: one file of `kubernetes/kinds/` for each kind. */
@@ -56,7 +56,7 @@ disks are those of one instance. A storage class is the disk type's name; Kubern
 ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
 
   async *clusters(context) {
-    const { server, targets } = opened(context);
+    const { server, targets } = opened(context, context.retries);
     const { signal = new AbortController().signal } = context;
     let anything = false;
     for (const target of targets) {
@@ -73,7 +73,11 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
   },
 };
 
-function opened({ address, options }: ClusterContext): { server: ApiServer; targets: readonly Target[] } {
+/** @param retries none for a watch, which has pauses of its own */
+function opened(
+  { address, options }: ClusterContext,
+  retries?: Retries,
+): { server: ApiServer; targets: readonly Target[] } {
   const settings = readSettings(options);
   const { context, caFile } = settings;
   const { url, credentials } = address;
@@ -83,7 +87,7 @@ function opened({ address, options }: ClusterContext): { server: ApiServer; targ
     return connectionTo({ url, token: used, context, caFile });
   }
   return {
-    server: new ApiServer(connect, () => used !== undefined && credentials.refused(used)),
+    server: new ApiServer(connect, () => used !== undefined && credentials.refused(used), retries),
     targets: targetsOf(settings),
   };
 }

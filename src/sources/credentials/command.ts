@@ -1,4 +1,4 @@
-/** Credentials that a command prints: the general way, as kubectl's exec plugins are. */
+/** Credentials that a command prints, as kubectl's exec plugins do. */
 import { spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { SourceError } from '../source.ts';
@@ -27,7 +27,7 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
   const named = `the credential command ${basename(program)} (${setting})`;
   const fail = (kind: 'retry' | 'misconfigured', problem: string) =>
     new SourceError(kind, `${named} ${problem}`, { limitsAll: true });
-  // A process group of its own, so that what the command started ends with it.
+  // A process group of its own, so that the command's children end with it.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true });
   const kill = () => {
     child.stdout.destroy();
@@ -47,7 +47,7 @@ export async function tokenOfCommand(options: CredentialCommand): Promise<Issued
     if (output.length > MOST_OUTPUT_BYTES)
       reject(fail('misconfigured', `prints more than ${MOST_OUTPUT_BYTES} bytes; it must print a token`));
   });
-  // Its message and its fields repeat the arguments: of the error only the code is told.
+  // The error's message and fields repeat the arguments: only its code is used.
   child.once('error', (error: NodeJS.ErrnoException) =>
     reject(fail('misconfigured', `cannot be started (${error.code}); check the path of the program`)),
   );

@@ -1,6 +1,7 @@
 /** The forms in which a token is handed out. */
 import { z } from 'zod';
 import { problemsOf } from '../schema/problems.ts';
+import { jsonIn } from './json.ts';
 import type { IssuedToken } from './provider.ts';
 
 const token = z.string().min(1).max(16_384);
@@ -37,8 +38,8 @@ const CommandAnswer = z.union(
  * The token in what an authorization server answered.
  * @returns its problem instead, which repeats nothing of it
  */
-export function tokenInAnswer(document: unknown): IssuedToken | { readonly problem: string } {
-  const parsed = OAuthAnswer.safeParse(document);
+export function tokenInAnswer(payload: unknown): IssuedToken | { readonly problem: string } {
+  const parsed = OAuthAnswer.safeParse(payload);
   if (!parsed.success) return { problem: problemsOf(parsed.error) };
   const { token: issued, lifetime } = parsed.data;
   return { token: issued, lifetimeMs: lifetime == null ? undefined : lifetime * 1000 };
@@ -57,12 +58,4 @@ export function tokenInOutput(output: string, now: number): IssuedToken | undefi
   // One that has expired already is no use, but its upstream is to say so.
   const lifetimeMs = found.expiry == null ? undefined : Math.max(found.expiry - now, 0);
   return { token: found.token, lifetimeMs };
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { problemsOf } from '../schema/problems.ts';
 import { SourceError } from '../source.ts';
+import { jsonIn } from './json.ts';
 import type { IssuedToken } from './provider.ts';
 import { requestToken } from './token-request.ts';
 import type { TypedCredentials } from './types.ts';
@@ -128,12 +129,4 @@ export async function tokenOfServiceAccount(
 
 function base64url(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-/** From what the configuration says of a source's credentials to whom its requests ask for them. */
+/** Makes the credential provider of a source from its configuration. */
 import { environmentKey, optionsInEnvironment, readOptions } from '../schema/options.ts';
 import type { CredentialKind } from '../source.ts';
 import { tokenOfCommand } from './command.ts';
@@ -26,19 +26,19 @@ import {
 type Environment = Readonly<Record<string, string | undefined>>;
 type Tell = (problem: string) => void;
 
-/** What an adapter says of its credentials. */
+/** The credentials that an adapter needs. */
 export interface CredentialNeeds {
   readonly id: string;
   readonly credentials: CredentialKind;
   readonly tokenIssuers?: TokenIssuers;
 }
 
-/** What a source is told of its credentials: one of them, or none. */
+/** The configured credentials of a source: at most one of these. */
 export interface CredentialEntry {
   readonly tokenEnv?: string | undefined;
   readonly tokenCommand?: readonly string[] | undefined;
   readonly credentials?: TypedCredentials | undefined;
-  /** Of the variables that say it, where the environment does and not the file. */
+  /** Prefix of the environment variables, where they come from the environment and not from the file. */
   readonly prefix?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export function typesOf({ credentials, tokenIssuers = {} }: CredentialNeeds): Cr
 }
 
 /**
- * The credentials of a source; everything that is wrong with what it is told goes to `tell`. Nothing is asked for yet.
+ * The credentials of a source. Every problem of its configuration goes to `tell`. No token is requested yet.
  */
 export function openCredentials(
   entry: CredentialEntry,
@@ -132,7 +132,7 @@ function issuedTo(
 }
 
 /**
- * What the environment says of the credentials of an adapter's default source: `<ID>_TOKEN`, `<ID>_TOKEN_COMMAND`, or
+ * The credentials of an adapter's default source in the environment: `<ID>_TOKEN`, `<ID>_TOKEN_COMMAND`, or
  * `<ID>_CREDENTIAL_TYPE` with the fields of that type. Without a type no variable of a vendor is read.
  */
 export function credentialsInEnvironment(id: string, env: Environment, tell: Tell): CredentialEntry {
@@ -176,7 +176,7 @@ function typedInEnvironment(
   return problems.length > 0 ? undefined : (options as TypedCredentials);
 }
 
-/** A JSON list, or words without quotation marks: no shell is there to read any. */
+/** A JSON list, or words without quotation marks, since no shell reads them. */
 function commandIn(text: string, name: string, tell: Tell): readonly string[] | undefined {
   const words = text.trim().startsWith('[') ? listIn(text) : text.trim().split(/\s+/);
   const plain = text.trim().startsWith('[') || !/["'`$|&;<>\\]/.test(text);

@@ -1,4 +1,4 @@
-/** Where the requests of a source get their credentials: adapters do not know whether these are renewed. */
+/** Where the requests of a source get their credentials. Adapters do not know whether these are renewed. */
 import { orAborted } from '../http/or-aborted.ts';
 
 export interface CredentialProvider {
@@ -22,14 +22,14 @@ export function fixedCredentials(token: string | undefined): CredentialProvider 
 /** The credentials of a source that has none. */
 export const NO_CREDENTIALS: CredentialProvider = fixedCredentials(undefined);
 
-/** A token as whoever issues it hands it out. */
+/** A token as its issuer gives it. */
 export interface IssuedToken {
   readonly token: string;
   /** Milliseconds from now; undefined where the issuer does not say. */
   readonly lifetimeMs: number | undefined;
 }
 
-/** A token is renewed so long before it expires that the request which carries it can still arrive. */
+/** A token is renewed so long before it expires, at most, that a request which carries it still arrives in time. */
 const MOST_MARGIN_MS = 3 * 60_000;
 /** For a token whose issuer does not say how long it lives. */
 const UNSTATED_LIFETIME_MS = 5 * 60_000;
@@ -61,7 +61,7 @@ export function renewingCredentials(
       if (known !== undefined && now() < known.until) return known.token;
       if (pending === undefined) {
         pending = renewed();
-        // Whoever waits for it may have left.
+        // Every waiter may have been aborted.
         pending.catch(() => {});
       }
       return signal === undefined ? pending : orAborted(pending, signal);

@@ -4,11 +4,12 @@ import { readBytes } from '../http/body.ts';
 import { failureOfConnection, failureOfStatus } from '../http/failure.ts';
 import { SourceError } from '../source.ts';
 import { tokenInAnswer } from './issued-token.ts';
+import { jsonIn } from './json.ts';
 import type { IssuedToken } from './provider.ts';
 
 const TOKEN_MS = 20_000;
 const MOST_ANSWER_BYTES = 256 * 1024;
-/** Errors of an authorization server that pass by themselves. */
+/** Errors of an authorization server that are temporary. */
 const PASSING = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
 const OAuthError = z.object({
@@ -21,7 +22,7 @@ export interface TokenRequest {
   /** POSTed as a form; GET without it. */
   readonly form?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What an operator is to look at when the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
+  /** What an operator should check when the request is refused, e.g. `check AZURE_CLIENT_SECRET`. */
   readonly whenRefused: string;
   /** The same when there is no answer. */
   readonly whenUnreachable: string;
@@ -42,13 +43,14 @@ export async function requestToken(request: TokenRequest): Promise<IssuedToken> 
       method: form === undefined ? 'GET' : 'POST',
       headers: { accept: 'application/json', ...request.headers },
       ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
-      // Nobody but the server that was named is to see the credentials.
+      // Only the configured server may see the credentials.
       redirect: 'manual',
       signal,
     });
-    const body = await readBytes(response.body ?? ReadableStream.from([]), MOST_ANSWER_BYTES, where);
-    if (response.status !== 200) throw refusal(response, body, where, request.whenRefused);
-    const issued = tokenInAnswer(jsonIn(body));
+    const bytes = await readBytes(response.body ?? ReadableStream.from([]), MOST_ANSWER_BYTES, where);
+    const payload = jsonIn(Buffer.from(bytes).toString('utf8'));
+    if (response.status !== 200) throw refusal(response, payload, where, request.whenRefused);
+    const issued = tokenInAnswer(payload);
     if ('token' in issued) return issued;
     throw new SourceError('invalid', `${where} answers no token: ${issued.problem}`);
   } catch (error) {
@@ -65,10 +67,10 @@ function meaning(error: unknown, where: string, late: boolean, request: TokenReq
   return failureOfConnection(error, where, request.whenUnreachable);
 }
 
-function refusal(response: Response, body: Uint8Array, where: string, remedy: string): SourceError {
+function refusal(response: Response, payload: unknown, where: string, remedy: string): SourceError {
   const { status, headers } = response;
-  const { error, error_description: told = '' } = OAuthError.safeParse(jsonIn(body)).data ?? {};
-  // Of a description, which may repeat what was sent, only Microsoft's code is told.
+  const { error, error_description: told = '' } = OAuthError.safeParse(payload).data ?? {};
+  // A description may repeat what was sent: only Microsoft's code in it is used.
   const codes = [error, /\bAADSTS\d{4,8}\b/.exec(told)?.[0]].filter((code) => code !== undefined);
   const said = `${where} answers ${status}${codes.length > 0 ? ` (${codes.join(', ')})` : ''}`;
   const passing = failureOfStatus(status, headers, where, new Date());
@@ -80,19 +82,11 @@ function refusal(response: Response, body: Uint8Array, where: string, remedy: st
   return new SourceError('misconfigured', `${said} and gives no token; ${remedy}`);
 }
 
-/** Without a token nothing of the source can be read: no other region of it is asked. */
+/** Without a token no region of the source can be read. */
 function concerningAll({ kind, message, cause, retryAfterMs }: SourceError): SourceError {
   return new SourceError(kind, message, {
     cause,
     limitsAll: true,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
-}
-
-function jsonIn(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

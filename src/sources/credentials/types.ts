@@ -1,4 +1,4 @@
-/** What a source can be told of credentials that renew themselves: the fields of each type, for file and environment. */
+/** Credentials that renew themselves: the fields of each type, in the file and in the environment. */
 import { z } from 'zod';
 import { label } from '../schema/fields.ts';
 
@@ -68,7 +68,7 @@ export const TypedCredentials = z.discriminatedUnion(
 );
 export type TypedCredentials = z.infer<typeof TypedCredentials>;
 
-/** How an adapter's provider hands out tokens: what each type needs to know of it. Absent types do not exist there. */
+/** How an adapter's provider issues tokens, by type of credentials. A type that is absent is not supported there. */
 export interface TokenIssuers {
   /** In the token endpoint, `{tenantId}` stands for that field. */
   readonly 'client-credentials'?: { readonly tokenUrl: string; readonly scope: string };

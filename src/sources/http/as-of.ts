@@ -4,8 +4,8 @@ import { SourceError } from '../source.ts';
 const AS_OF = 'fleetbook-as-of';
 
 /**
- * How old what another Fleetbook answered is, RFC 3339. To have read it now makes it no younger.
- * @throws SourceError when the answer does not say so: then its age cannot be told
+ * The freshness of another Fleetbook's answer, RFC 3339: that instance read its sources earlier than it is read itself.
+ * @throws SourceError when the answer does not state it
  */
 export function asOfIn(headers: Headers, path: string): string {
   const given = headers.get(AS_OF);

@@ -22,7 +22,7 @@ export async function readBytes(
   return Buffer.concat(chunks, length);
 }
 
-/** The answer to a body that is, or says that it will be, larger than is read. */
+/** The failure of a body that is larger than allowed, or says that it will be. */
 export function tooLarge(maxBytes: number, where: string): SourceError {
   return new SourceError(
     'invalid',
@@ -31,7 +31,7 @@ export function tooLarge(maxBytes: number, where: string): SourceError {
 }
 
 /**
- * Whether something tells how long a body is: one that ends with its connection looks whole when it was cut.
+ * Whether length or chunks delimit a body. One that only the end of its connection delimits looks whole when it was cut.
  * @param header the value of one of the answer's headers
  */
 export function isFramed(header: (name: string) => string | null): boolean {
@@ -42,22 +42,22 @@ export function isFramed(header: (name: string) => string | null): boolean {
 }
 
 /**
- * The document in a body.
- * @throws SourceError `retry` for a document that ends too early, even where the answer says that it is whole: it was
- *   cut on the way to who sends it; else `invalid`, naming the first fields that do not fit
+ * The payload in a JSON body.
+ * @throws SourceError `retry` for JSON that ends too early, even where the body is whole: it was cut before the upstream
+ *   sent it; else `invalid`, naming the first fields that do not fit
  */
 export function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string): T {
-  let document: unknown;
+  let payload: unknown;
   try {
-    document = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     throw failureOfJson(bytes, where);
   }
-  const parsed = schema.safeParse(document);
+  const parsed = schema.safeParse(payload);
   if (!parsed.success) {
     throw new SourceError(
       'invalid',
-      `${where} answers a document that does not fit: ${problemsOf(parsed.error)}`,
+      `${where} answers a payload that does not fit: ${problemsOf(parsed.error)}`,
     );
   }
   return parsed.data;

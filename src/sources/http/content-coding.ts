@@ -2,24 +2,24 @@ import { type Duplex, pipeline, Readable } from 'node:stream';
 import * as zlib from 'node:zlib';
 import { SourceError } from '../source.ts';
 
-/** What is asked for. */
+/** The value of Accept-Encoding. */
 export const ACCEPTED_CODINGS = 'gzip, deflate, br';
 
 const CHUNK_BYTES = 64 * 1024;
-/** More than one at all is hardly ever seen. */
+/** Even two are rare. */
 const MOST_CODINGS = 3;
 
-/** What follows the end of a stream is an error, and not left aside as zlib does by itself. */
+/** Bytes after the end of a stream are an error; zlib's default is to ignore them. */
 const ONE_STREAM: zlib.ZlibOptions & zlib.BrotliOptions = {
   chunkSize: CHUNK_BYTES,
   rejectGarbageAfterEnd: true,
 };
 
-/** For each coding what decodes it, by the first byte of the body. All of them fail when the body ends early. */
+/** The decoder of each coding, given the first byte of the body. Each fails when the body ends early. */
 const DECODERS: Readonly<Record<string, (firstByte: number) => Duplex>> = {
-  // Gzip may come in several members; it refuses what is none by itself, but for zeros that fill up a block.
+  // No such option: gzip may have several members. It refuses anything else after its end, but for padding zeros.
   gzip: () => zlib.createGunzip({ chunkSize: CHUNK_BYTES }),
-  // RFC 9110 means deflate within zlib; some servers send it bare.
+  // RFC 9110 means deflate in a zlib wrapper; some servers send it without one.
   deflate: (firstByte) =>
     (firstByte & 0x0f) === 8 ? zlib.createInflate(ONE_STREAM) : zlib.createInflateRaw(ONE_STREAM),
   br: () => zlib.createBrotliDecompress(ONE_STREAM),
@@ -27,10 +27,10 @@ const DECODERS: Readonly<Record<string, (firstByte: number) => Duplex>> = {
 };
 
 /**
- * A body without its codings, as it comes. It ends only where every coding says that it ends.
+ * The decoded chunks of a body, as they come. They end only where every coding says that it ends.
  * @param contentEncoding the header of that name
- * @throws SourceError `retry` for a body that breaks off, `invalid` for one that is broken or in a coding that is not
- *   known; whatever `body` fails with
+ * @throws SourceError `retry` for a body that breaks off, `invalid` for a broken one or an unknown coding; whatever
+ *   `body` fails with
  */
 export function decoded(
   body: AsyncIterable<Uint8Array>,
@@ -86,14 +86,14 @@ async function* decodedOnce(
     if (first === undefined) throw breaksOff(where, coding);
     decoder = DECODERS[coding]?.(first[0] ?? 0);
     if (decoder === undefined) throw new TypeError(`no decoder for ${coding}`);
-    // Whatever either of them fails with is what reading the decoder fails with.
+    // The callback ignores a failure: reading the decoder fails with it.
     yield* pipeline(Readable.from(from(first), { objectMode: false }), decoder, () => {});
   } catch (error) {
     if (failure !== undefined) throw failure.error;
     throw failureOfDecoder(error, where, coding);
   } finally {
     decoder?.destroy();
-    // Not waited for: it may be waiting for a piece itself, until who owns the body gives that up.
+    // Not awaited: it may be waiting for a chunk until the owner of the body gives that up.
     pieces.return?.()?.catch(() => {});
   }
 }

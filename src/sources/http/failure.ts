@@ -1,17 +1,17 @@
 import { SourceError } from '../source.ts';
 
-/** A source that asks to be left alone for longer than this is asked again after it all the same. */
+/** The longest Retry-After that is honoured. */
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
 interface ConnectionFailure {
   readonly codes: RegExp;
-  /** `misconfigured` only where no repetition mends it: what is down or late heals without anybody's doing. */
+  /** `misconfigured` only where an operator has to act: what is down or late recovers by itself. */
   readonly kind: 'retry' | 'misconfigured';
   /** What happened, and what to look at. */
   readonly says: (failed: FailedConnection) => readonly [problem: string, remedy: string];
 }
 
-/** By the system's code, OpenSSL's or Node's own; what is not listed is to be tried again. */
+/** By the code of the system, OpenSSL or Node. A code that is not listed is `retry`. */
 const CONNECTION_FAILURES: readonly ConnectionFailure[] = [
   {
     codes: /^(ENOTFOUND|EAI_\w+)$/,
@@ -115,7 +115,7 @@ export function failureOfStatus(
   return new SourceError('invalid', `${said}, which this adapter has no use for`);
 }
 
-/** Milliseconds that a `Retry-After` asks for, at most a day; undefined when it is absent or says nothing. */
+/** Milliseconds that a `Retry-After` asks for, at most a day; undefined when it is absent or no valid one. */
 function retryAfter(value: string | null, now: Date): number | undefined {
   if (value === null) return undefined;
   const text = value.trim();
@@ -126,7 +126,7 @@ function retryAfter(value: string | null, now: Date): number | undefined {
   return Math.min(Math.max(until - now.getTime(), 0), LONGEST_WAIT_MS);
 }
 
-/** What a request that got no whole answer failed of; `advice` takes the place of advice on the source's URL. */
+/** The failure of a request that got no whole answer. `advice` replaces the remedy that speaks of the source's URL. */
 export function failureOfConnection(error: unknown, where: string, advice?: string): SourceError {
   const failed = failedConnection(error);
   const { code } = failed;
@@ -146,13 +146,13 @@ function asUtc(text: string): string {
 
 interface FailedConnection {
   readonly code?: string;
-  /** The name that was looked up: the source's, or that of a proxy before it. */
+  /** The name that was looked up: the source's, or that of a proxy. */
   readonly hostname?: string;
   /** The address that was tried, with its port. */
   readonly address?: string;
 }
 
-/** What the system says at the end of a chain of causes. */
+/** What the system says, found along the chain of causes. */
 function failedConnection(error: unknown): FailedConnection {
   let found: FailedConnection = {};
   for (let at = error; at instanceof Error; at = at.cause ?? firstOf(at)) {
@@ -163,7 +163,7 @@ function failedConnection(error: unknown): FailedConnection {
   return found;
 }
 
-/** A name with several addresses fails with what each of them failed of. */
+/** A name with several addresses fails with one error for each; the first stands for all. */
 function firstOf(error: Error): unknown {
   return error instanceof AggregateError ? error.errors[0] : undefined;
 }

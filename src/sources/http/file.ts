@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type JsonRequest, SourceError, type SourceFailureKind, type SourceHttp } from '../source.ts';
 import { parseJson, readBytes, tooLarge } from './body.ts';
-import { pieces, silenceDeadline } from './stream.ts';
+import { chunksOf, silenceDeadline } from './stream.ts';
 
 export interface ReadingLimits {
   /** For one whole answer, body included. */
@@ -16,7 +16,7 @@ export interface ReadingLimits {
   readonly signal?: AbortSignal;
 }
 
-/** Several times the largest document that any provider has. */
+/** Several times the largest payload of any provider. */
 export const MOST_STREAM_BYTES = 4 * 1024 ** 3;
 
 const KINDS: Readonly<Record<string, SourceFailureKind>> = {
@@ -27,8 +27,8 @@ const KINDS: Readonly<Record<string, SourceFailureKind>> = {
 };
 
 /**
- * A source that is one file on this machine, under the same size caps and deadlines as one behind HTTP. Only the
- * document itself (the path `''`) can be asked for. Its answer has no headers, a streamed one its length.
+ * A source that is one file on this machine, under the same size limits and deadlines as one behind HTTP. Its only path
+ * is `''`. An answer has no headers, a streamed one its length. Nothing is repeated.
  */
 export function openSourceFile(from: URL | string, options: ReadingLimits): SourceHttp {
   const path = typeof from === 'string' ? resolve(from) : pathIn(from);
@@ -39,7 +39,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       `${path} is a path; this source's URL must start with http:// or https://`,
     );
 
-  /** Runs one reading under what ends it, and gives its failure the meaning that it has. */
+  /** The signal that ends one reading, and what its failures mean. */
   function reading(below: string, request: JsonRequest, deadline: AbortSignal) {
     if (below !== '' || Object.keys(request.query ?? {}).length > 0) throw noAddress();
     const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
@@ -79,7 +79,7 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
         const size = await silence.during(sizeOf(path, maxBytes, signal));
         const content = ReadableStream.from(contentOf(path, signal));
         return {
-          body: pieces(content, { silence, maxBytes, where: path, failed }),
+          body: chunksOf(content, { silence, maxBytes, where: path, failed }),
           headers: new Headers({ 'content-length': String(size) }),
           url,
         };
@@ -88,23 +88,23 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       }
     },
   };
-  // A file on this machine costs nothing to read again.
+  // A local file is cheap to read: it has no validators.
   return { ...source, jsonIfModified: source.json, streamIfModified: source.stream };
 }
 
-/** Before it is opened: opening a pipe would wait for its writer, which no signal ends. */
+/** Asked before the file is opened: to open a pipe would wait for its writer, and no signal ends that. */
 async function sizeOf(path: string, maxBytes: number, signal: AbortSignal): Promise<number> {
   signal.throwIfAborted();
   const stats = await stat(path);
   if (!stats.isFile())
-    throw new SourceError('misconfigured', `${path} is no file; give the path of a document`);
+    throw new SourceError('misconfigured', `${path} is not a regular file; give the path of one`);
   if (stats.size > maxBytes) throw tooLarge(maxBytes, path);
   return stats.size;
 }
 
 /**
- * Opened when its first piece is asked for, closed however the reading ends. One that is written meanwhile may be half
- * of what it is to be; one that another file replaces is read as it was.
+ * Opens the file when its first chunk is asked for, and closes it however the reading ends. A file that is written to
+ * meanwhile may be read half, and fails. One that is replaced by another file is read as it was.
  */
 async function* contentOf(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   await using file = await open(path, 'r');

@@ -3,46 +3,49 @@ import type { z } from 'zod';
 import { type CredentialProvider, fixedCredentials } from '../credentials/provider.ts';
 import {
   type CredentialKind,
-  type DocumentVersion,
   type JsonAnswer,
   type JsonRequest,
+  type Retries,
   SourceError,
   type SourceHttp,
   type StreamAnswer,
+  type Validator,
 } from '../source.ts';
 import { parseJson, readBytes, tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
 import { get } from './get.ts';
-import { pieces, silenceDeadline } from './stream.ts';
+import { begun, chunksOf, silenceDeadline } from './stream.ts';
 import {
   conditions,
-  type KnownVersions,
+  type KnownValidators,
   NotModified,
   orUnmodified,
-  versionIn,
-  versionKey,
+  validatorIn,
+  validatorKey,
 } from './validators.ts';
 
 const MOST_REDIRECTS = 5;
 
 export interface SourceHttpOptions extends ReadingLimits {
-  /** `http:` or `https:`; for a document on this machine a `file:` URL or a path. */
+  /** `http:` or `https:`; for a file on this machine a `file:` URL or a path. */
   readonly baseUrl: string;
   readonly credentials: CredentialKind;
   /**
-   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or who is asked for it. Without one, requests
-   * carry no credentials.
+   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or a provider of it. Without one, requests carry
+   * no credentials.
    */
   readonly token?: string | CredentialProvider | undefined;
-  /** What `at` calls the source's key. */
+  /** What `at` sends for `key`. */
   readonly apiKey?: { readonly credentials: CredentialKind; readonly token: string };
   readonly userAgent?: string;
-  /** The versions of documents that are stored, for conditional requests. */
-  readonly versions?: KnownVersions;
+  /** The validators of the payloads whose rows are stored, for conditional requests. */
+  readonly validators?: KnownValidators;
   /** For a `Retry-After` that names a date. */
   readonly now?: () => Date;
+  /** Those of the run that the requests belong to; without them no request is repeated. */
+  readonly retries?: Retries;
 }
 
 /**
@@ -57,11 +60,11 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const common = new Headers({ accept: 'application/json', 'accept-encoding': ACCEPTED_CODINGS });
   if (options.userAgent !== undefined) common.set('user-agent', options.userAgent);
   const { token } = options;
-  // What is known now is checked now.
+  // A token that is known now is checked now.
   if (typeof token === 'string') readAuthorization(options.credentials, token);
   const provider = typeof token === 'object' ? token : fixedCredentials(token);
 
-  /** As `follow`; asks once more with renewed credentials where the first ones are refused. */
+  /** As `follow`, and once more with renewed credentials when the first ones are refused. */
   async function ask(first: URL, signal: AbortSignal, request: JsonRequest): Promise<Opened> {
     if (options.credentials === 'none') return follow(first, signal, request, undefined);
     const current = await provider.token(signal);
@@ -71,7 +74,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     return follow(first, signal, request, await provider.token(signal));
   }
 
-  /** Follows redirects and answers with the response of the last address, its body still unread. */
+  /** Follows redirects. The body of the last response is still unread. */
   async function follow(
     first: URL,
     signal: AbortSignal,
@@ -95,13 +98,13 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     throw new SourceError('invalid', `${shown(first)} redirects more than ${MOST_REDIRECTS} times`);
   }
 
-  /** The response, its body still unread, once its status and its length are known to be fit. */
+  /** A response with a good status and an acceptable length; its body is still unread. */
   async function open(
     url: URL,
     signal: AbortSignal,
     maxBytes: number,
     request: JsonRequest,
-    known: DocumentVersion | undefined,
+    known: Validator | undefined,
   ): Promise<Opened> {
     const own = { ...request.headers, ...conditions(known) };
     const opened = await ask(url, signal, { ...request, headers: own });
@@ -126,46 +129,59 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     return new SourceError('retry', `${where} gave no whole answer within ${options.deadlineMs} ms`);
   }
 
-  function endedBy(request: JsonRequest): AbortSignal[] {
-    return [options.signal, request.signal].filter((signal) => signal !== undefined);
+  /** Makes a request, and repeats it where `retries` does. The signals that end a request end a pause too. */
+  async function repeated<T>(
+    request: JsonRequest,
+    attempt: (ended: readonly AbortSignal[]) => Promise<T>,
+  ): Promise<T> {
+    const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
+    if (options.retries === undefined) return attempt(ended);
+    return options.retries.run(() => attempt(ended), AbortSignal.any(ended));
   }
 
   async function json<T>(
     path: string,
     schema: z.ZodType<T>,
     request: JsonRequest,
-    versions?: KnownVersions,
+    validators?: KnownValidators,
   ): Promise<JsonAnswer<T>> {
     const url = joined(base, path, request.query);
     const where = shown(url);
-    const deadline = AbortSignal.timeout(options.deadlineMs);
-    const ended = endedBy(request);
-    const signal = AbortSignal.any([deadline, ...ended]);
-    try {
-      const opened = await open(url, signal, options.maxBytes, request, versions?.get(versionKey(url)));
-      const bytes = await readBytes(bodyOf(opened, where), options.maxBytes, where);
-      return { data: parseJson(bytes, schema, where), ...answered(opened, url) };
-    } catch (error) {
-      throw meaning(error, where, deadline.aborted, ended);
-    }
+    return repeated(request, async (ended) => {
+      const deadline = AbortSignal.timeout(options.deadlineMs);
+      const signal = AbortSignal.any([deadline, ...ended]);
+      try {
+        const opened = await open(url, signal, options.maxBytes, request, validators?.get(validatorKey(url)));
+        const bytes = await readBytes(bodyOf(opened, where), options.maxBytes, where);
+        return { data: parseJson(bytes, schema, where), ...answered(opened, url) };
+      } catch (error) {
+        throw meaning(error, where, deadline.aborted, ended);
+      }
+    });
   }
 
-  async function stream(path: string, request: JsonRequest, versions?: KnownVersions): Promise<StreamAnswer> {
+  /** Answers once the first chunk of the body is there: until then the request is repeated. */
+  async function stream(
+    path: string,
+    request: JsonRequest,
+    validators?: KnownValidators,
+  ): Promise<StreamAnswer> {
     const url = joined(base, path, request.query);
     const where = shown(url);
-    const silence = silenceDeadline(options.deadlineMs);
-    const ended = endedBy(request);
-    const signal = AbortSignal.any([silence.signal, ...ended]);
     const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
-    const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
-    try {
-      const known = versions?.get(versionKey(url));
-      const opened = await silence.during(open(url, signal, maxBytes, request, known));
-      const body = pieces(bodyOf(opened, where), { silence, maxBytes, where, failed });
-      return { body, ...answered(opened, url) };
-    } catch (error) {
-      throw failed(error);
-    }
+    return repeated(request, async (ended) => {
+      const silence = silenceDeadline(options.deadlineMs);
+      const signal = AbortSignal.any([silence.signal, ...ended]);
+      const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
+      try {
+        const known = validators?.get(validatorKey(url));
+        const opened = await silence.during(open(url, signal, maxBytes, request, known));
+        const body = chunksOf(bodyOf(opened, where), { silence, maxBytes, where, failed });
+        return { body: await begun(body), ...answered(opened, url) };
+      } catch (error) {
+        throw failed(error);
+      }
+    });
   }
 
   return {
@@ -174,8 +190,8 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     json: (path, schema, request = {}) => json(path, schema, request),
     stream: (path, request = {}) => stream(path, request),
     jsonIfModified: (path, schema, request = {}) =>
-      json(path, schema, request, options.versions).catch(orUnmodified),
-    streamIfModified: (path, request = {}) => stream(path, request, options.versions).catch(orUnmodified),
+      json(path, schema, request, options.validators).catch(orUnmodified),
+    streamIfModified: (path, request = {}) => stream(path, request, options.validators).catch(orUnmodified),
     at(url, credentials) {
       const { apiKey } = options;
       if (credentials === 'key' && apiKey) return openSourceHttp({ ...options, baseUrl: url, ...apiKey });
@@ -200,7 +216,7 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
   return headers;
 }
 
-/** The body as it was before it was compressed. However its reading ends, the connection is let go. */
+/** The decoded body. The connection is closed, or kept alive, however its reading ends. */
 async function* bodyOf({ response, headers }: Opened, where: string): AsyncGenerator<Uint8Array> {
   try {
     yield* decoded(response, headers.get('content-encoding') ?? undefined, where);
@@ -210,11 +226,11 @@ async function* bodyOf({ response, headers }: Opened, where: string): AsyncGener
 }
 
 function answered({ url, headers }: Opened, asked: URL): Omit<StreamAnswer, 'body'> {
-  const version = versionIn(headers, asked);
-  return { headers, url, ...(version === undefined ? {} : { version }) };
+  const validator = validatorIn(headers, asked);
+  return { headers, url, ...(validator === undefined ? {} : { validator }) };
 }
 
-/** The address as an operator may see it: queries can hold keys. */
+/** The address as it may be logged: without its query, which can hold a key. */
 function shown(url: URL): string {
   return url.origin + url.pathname;
 }
@@ -292,7 +308,7 @@ function readAuthorization(accepted: CredentialKind, token: string | undefined):
     if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
     throw new SourceError('misconfigured', "the source's token must have the form user:password");
   }
-  // Checked here because the message of `Headers` itself would repeat the token.
+  // Checked here: the error of `Headers` would repeat the token.
   if (/^[\x21-\x7e]+$/.test(token)) return `${SCHEMES[kind]}${token}`;
   throw new SourceError(
     'misconfigured',

@@ -13,20 +13,19 @@ export interface JsonEntry {
 export interface EntriesOptions {
   /** Paths of keys from the root, e.g. `terms.OnDemand`; none of them inside another. */
   readonly maps: readonly string[];
-  /** Entries that are not wanted are never put together; asked when all before it have been taken. Default: all are. */
+  /** Whether an entry is to be built. It is asked after all entries before have been consumed. Default: all are. */
   readonly isWanted?: (map: string, key: string) => boolean;
   /** The address, for an operator. */
   readonly where: string;
 }
 
-/** So much is made into tokens at a time, which then die young: with whole pieces the process grows by half as much again. */
+/** Tokenized at a time. With whole chunks the tokens live longer, and the process grows by half as much again. */
 const BYTES_AT_ONCE = 16_384;
 
 /**
- * The entries of some maps inside a JSON document of any size, in the document's order. One entry is in memory at a
- * time; all of the text is checked, also what is not wanted.
- * @throws SourceError `invalid` for what is no JSON; `retry` when it ends before the document does; whatever `body`
- *   fails with
+ * The entries of some maps inside JSON of any size, in the order of the text. One entry is in memory at a time. All of the
+ * text is checked, also entries that are not wanted.
+ * @throws SourceError `invalid` for what is no JSON; `retry` when it ends too early; whatever `body` fails with
  */
 export async function* entriesOf(
   body: AsyncIterable<Uint8Array>,
@@ -65,7 +64,7 @@ export async function* entriesOf(
 }
 
 /**
- * What is wrong with a text that JSON.parse refused, which does not tell an early end from an error in the middle.
+ * What is wrong with a text that JSON.parse refused: JSON.parse does not tell an early end from an error in the middle.
  * @returns SourceError `retry` when it ends too early, else `invalid`; its message quotes nothing of the text
  */
 export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
@@ -81,10 +80,10 @@ export function failureOfJson(bytes: Uint8Array, where: string): SourceError {
   return new SourceError('invalid', `${where} answers no valid JSON`);
 }
 
-/** The parser's stages are called as functions: as the streams that they can be, they take three times as long. */
+/** The parser's stages are called as functions; as streams they take three times as long. */
 function tokenizer(where: string) {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  // `none` is how a stage is told that nothing follows.
+  // `none` tells a stage that nothing follows.
   const parse = jsonParser({ packValues: true, streamValues: false }) as (
     text: string | typeof none,
   ) => Many<Token> | typeof none;
@@ -97,7 +96,7 @@ function tokenizer(where: string) {
         const tokens = parse(text);
         return tokens === none ? [] : getManyValues(tokens);
       } catch {
-        // The parser's own message quotes the body, which may hold what must not be logged.
+        // The parser's message quotes the body, which may hold a secret.
         throw new SourceError('invalid', `${where} answers ${problemOf(text, begun)}`);
       } finally {
         begun ||= text?.trim() !== '';

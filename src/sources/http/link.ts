@@ -1,6 +1,6 @@
 /**
- * The target of `rel="next"` in a `Link` header (RFC 8288), as it stands there: absolute or relative to the answer.
- * Undefined when there is none.
+ * The target of `rel="next"` in a `Link` header (RFC 8288): absolute, or relative to the address of the answer. Undefined
+ * when there is none.
  */
 export function nextLink(header: string | null): string | undefined {
   const link =

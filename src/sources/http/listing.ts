@@ -1,19 +1,34 @@
-import { SourceError } from '../source.ts';
+import { type CatalogueItem, SourceError } from '../source.ts';
 
-/** Many times what any provider has; an upstream that always has one more page is broken. */
-export const MOST_PAGES = 200;
+/** One page of a list. */
+export interface ListPage<Row> {
+  readonly rows: readonly Row[];
+  /** How many rows the whole list has, where the upstream says so. */
+  readonly total?: number | null | undefined;
+}
 
-/** The failure of a list that does not come to an end. */
-export function endlessPages(path: string): SourceError {
-  return new SourceError('invalid', `${path} has more than ${MOST_PAGES} pages`);
+/**
+ * All rows of a list. Yields what the last page says of their number against how many came.
+ * @param of what the rows are, for an operator
+ * @throws SourceError `invalid` for a list without any row; whatever `pages` fails with
+ */
+export async function* wholeList<Row>(
+  path: string,
+  of: string,
+  pages: AsyncIterable<{ readonly data: ListPage<Row> }>,
+): AsyncGenerator<CatalogueItem, Row[]> {
+  const rows: Row[] = [];
+  let advertised: number | null | undefined;
+  for await (const { data } of pages) {
+    rows.push(...data.rows);
+    advertised = data.total;
+  }
+  if (rows.length === 0) throw nothingListed(path);
+  if (advertised != null) yield { kind: 'total', of, advertised, fetched: rows.length };
+  return rows;
 }
 
 /** The failure of a list without any row. */
 export function nothingListed(path: string): SourceError {
   return new SourceError('invalid', `${path} lists nothing; an empty answer is never taken for "all gone"`);
-}
-
-/** The failure of a page that is not the one that was asked for. */
-export function anotherPage(path: string, page: number, said: string): SourceError {
-  return new SourceError('invalid', `${path}: asked for page ${page}, ${said}`);
 }

@@ -1,4 +1,4 @@
-/** Waits for work no longer than until the signal; the work itself goes on. @throws the signal's reason */
+/** Waits for work until the signal aborts; the work itself goes on. @throws the signal's reason */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();

@@ -2,11 +2,11 @@ import { SourceError, type SourceHttp } from '../source.ts';
 
 /** A provider whose catalogue is joined from two of its hosts. */
 export interface TwoHosts {
-  /** Ends the path of the source's URL, such as `/subscriptions/…`; its first group is what stands before. */
+  /** Matches the path of the source's URL, such as `/subscriptions/…`. Its first group is what stands before that. */
   readonly below: RegExp;
-  /** What the URL has to look like, for an operator. */
+  /** A URL of the right form, for an operator. */
   readonly example: string;
-  /** The provider's own first host. */
+  /** The name of the provider's first host. */
   readonly first: RegExp;
   /** The address of the provider's second host. */
   readonly second: string;
@@ -14,11 +14,11 @@ export interface TwoHosts {
 }
 
 /**
- * The second host of a source. Behind an address that is not the provider's own — a gateway, a replay — both hosts are
- * asked for at that address, with the source's credentials.
- * @throws SourceError `misconfigured` when the source's URL is not what it has to look like
+ * The second host of a source. Where the source's URL is not the provider's own (a gateway, a replay), both hosts are
+ * reached through that URL, with the source's credentials.
+ * @throws SourceError `misconfigured` when the source's URL has another form
  */
-export function beside(http: SourceHttp, hosts: TwoHosts): SourceHttp {
+export function siblingHost(http: SourceHttp, hosts: TwoHosts): SourceHttp {
   const { origin, hostname, pathname } = http.base;
   const before = hosts.below.exec(pathname)?.[1];
   if (before === undefined)

@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import { tooLarge } from './body.ts';
 
-/** Ends a request when nothing comes of it for too long, however long it takes as a whole. */
+/** An idle timeout: ends a request of which nothing comes for too long, however long the whole takes. */
 export interface SilenceDeadline {
   readonly signal: AbortSignal;
-  /** Waits for what is to come next, no longer than the deadline. Between two waits no time runs. */
-  during<T>(next: Promise<T>): Promise<T>;
+  /** Waits for the next chunk, no longer than the deadline or `ms`. The time between two waits does not count. */
+  during<T>(next: Promise<T>, ms?: number): Promise<T>;
 }
 
-/** @param ms how long nothing may come before `signal` aborts */
-export function silenceDeadline(ms: number): SilenceDeadline {
+/** @param silenceMs how long nothing may come before `signal` aborts */
+export function silenceDeadline(silenceMs: number): SilenceDeadline {
   const controller = new AbortController();
   return {
     signal: controller.signal,
-    async during(next) {
+    async during(next, ms = silenceMs) {
       const timer = setTimeout(() => controller.abort(), ms);
       try {
         return await next;
@@ -24,19 +24,19 @@ export function silenceDeadline(ms: number): SilenceDeadline {
   };
 }
 
-export interface PiecesOptions {
+export interface ChunksOptions {
   readonly silence: SilenceDeadline;
   readonly maxBytes: number;
   /** The address, for an operator. */
   readonly where: string;
-  /** What a failure of the body is to be thrown as. */
+  /** Turns a failure of the body into the error to throw. */
   readonly failed: (error: unknown) => unknown;
 }
 
-/** A body piece by piece, asked for only as fast as it is used. Leaving it early ends the request. */
-export async function* pieces(
+/** The chunks of a body, read only as fast as they are used. Leaving it early ends the request. */
+export async function* chunksOf(
   body: AsyncIterable<Uint8Array>,
-  { silence, maxBytes, where, failed }: PiecesOptions,
+  { silence, maxBytes, where, failed }: ChunksOptions,
 ): AsyncGenerator<Uint8Array, void> {
   const reader = body[Symbol.asyncIterator]();
   let length = 0;
@@ -49,11 +49,27 @@ export async function* pieces(
       length += value.byteLength;
       if (length > maxBytes) throw tooLarge(maxBytes, where);
       yield value;
-      // Pieces that lie ready would follow each other without timers and other connections ever having a turn.
+      // Chunks that are there already would keep timers and other connections from ever running.
       await setImmediate();
     }
   } finally {
-    // Rejects with what the body has already failed with.
+    // Rejects with the error that the body has already failed with.
     await reader.return?.()?.catch(() => {});
   }
+}
+
+/** The same chunks, once the first of them is there. @throws what reading the first one fails with */
+export async function begun(
+  body: AsyncGenerator<Uint8Array, void>,
+): Promise<AsyncGenerator<Uint8Array, void>> {
+  const first = await body.next();
+  return (async function* () {
+    try {
+      if (first.done) return;
+      yield first.value;
+      yield* body;
+    } finally {
+      await body.return();
+    }
+  })();
 }

@@ -1,37 +1,37 @@
 import { createHash } from 'node:crypto';
-import type { DocumentVersion, Unmodified } from '../source.ts';
+import type { Unmodified, Validator } from '../source.ts';
 
-/** By the address's key, see `versionKey`. */
-export type KnownVersions = ReadonlyMap<string, DocumentVersion>;
+/** By the key of their address, see `validatorKey`. */
+export type KnownValidators = ReadonlyMap<string, Validator>;
 
-/** A change within the second that `Last-Modified` names would not show in it. */
+/** Last-Modified counts whole seconds: a later change within the same second would not show in a fresh one. */
 const SETTLED_MS = 60_000;
 
-/** What a version is kept under: the address, its query only as a hash, since queries can hold keys. */
-export function versionKey({ origin, pathname, search }: URL): string {
+/** The key of a validator: the address, with a hash in place of its query, which can hold a secret. */
+export function validatorKey({ origin, pathname, search }: URL): string {
   if (search === '') return origin + pathname;
   return `${origin}${pathname}?sha256=${createHash('sha256').update(search).digest('hex')}`;
 }
 
-/** The version that an answer names; undefined when it names none that a change is sure to alter. */
-export function versionIn(headers: Headers, asked: URL): DocumentVersion | undefined {
+/** The validator in an answer's headers; undefined where there is none that every change alters. */
+export function validatorIn(headers: Headers, asked: URL): Validator | undefined {
   const etag = headers.get('etag');
   const modified = headers.get('last-modified');
   const age = Date.parse(headers.get('date') ?? '') - Date.parse(modified ?? '');
   const lastModified = age >= SETTLED_MS ? modified : null;
   if (!etag && !lastModified) return undefined;
-  return { url: versionKey(asked), ...(etag ? { etag } : {}), ...(lastModified ? { lastModified } : {}) };
+  return { url: validatorKey(asked), ...(etag ? { etag } : {}), ...(lastModified ? { lastModified } : {}) };
 }
 
-/** The headers that ask for a document only if it is another version by now. */
-export function conditions(known: DocumentVersion | undefined): Record<string, string> {
+/** The headers of a conditional request: the payload only if its validator is another one. */
+export function conditions(known: Validator | undefined): Record<string, string> {
   return {
     ...(known?.etag === undefined ? {} : { 'if-none-match': known.etag }),
     ...(known?.lastModified === undefined ? {} : { 'if-modified-since': known.lastModified }),
   };
 }
 
-/** How a 304 leaves a request that asked for one. */
+/** Thrown for a 304, so that it passes through a request as a failure does. */
 export class NotModified extends Error {
   override readonly name = 'NotModified';
   readonly answer: Unmodified;
@@ -42,7 +42,7 @@ export class NotModified extends Error {
   }
 }
 
-/** @throws whatever else the request failed with */
+/** The answer in a NotModified. @throws any other error */
 export function orUnmodified(error: unknown): Unmodified {
   if (error instanceof NotModified) return error.answer;
   throw error;

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
-import type { Offer } from '../../domain/machine.ts';
 import { memory } from '../../domain/memory.ts';
 import { isPositive } from '../../domain/price.ts';
 import { entriesOf } from '../http/json-entries.ts';
 import { nothingListed } from '../http/listing.ts';
+import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
@@ -18,7 +19,7 @@ const IndexRow = z.object({
 });
 type IndexRow = z.infer<typeof IndexRow>;
 
-/** What tells the one ordinary row of a type from its hundreds of others. */
+/** A type has hundreds of rows; these fields identify the ordinary one. */
 const Kind = z.object({
   productFamily: z.string(),
   attributes: z.object({
@@ -35,7 +36,7 @@ const Kind = z.object({
 });
 type Kind = z.infer<typeof Kind>['attributes'];
 
-/** `"1,952 GiB"`: a number, with separators of thousands. */
+/** `"1,952 GiB"` → 1952. */
 const grouped = (text: string) => Number(text.replace(/ GiB$/, '').replaceAll(',', ''));
 
 const Shape = z.object({
@@ -76,8 +77,8 @@ interface Machine {
 /**
  * Source: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/bulk-api-reading-price-list-files.html.
  *
- * A region's file is some 500 MB and is read as a stream. A region is reported whole or not at all: when its file
- * cannot be read, its stored machines stay as they are and as old as they are, and the other regions are reported all the same.
+ * A region's file has some 500 MB and is read as a stream. A region is reported whole or as unread; the other regions are
+ * reported all the same.
  */
 export const adapter: CatalogueAdapter = {
   id: 'aws',
@@ -108,7 +109,7 @@ export const adapter: CatalogueAdapter = {
         failures.push(new SourceError('invalid', `${INDEX}: ${reason}`));
         continue;
       }
-      const items = await readRegion(http, region, now()).catch((error: unknown) => failed(error));
+      const items = await readRegion(http, region, now()).catch(failureOfRegion);
       if (items instanceof SourceError) {
         failures.push(items);
         const { regionCode } = region;
@@ -117,22 +118,15 @@ export const adapter: CatalogueAdapter = {
         yield* items;
       }
     }
-    if (failures.length === rows.length)
-      throw failures.find((failure) => failure.kind === 'retry') ?? failures[0];
+    if (failures.length === rows.length) throw failureOfRegions(failures);
   },
 };
-
-/** A failure that concerns one file alone, for however long it says; a limit on requests concerns all of them. */
-function failed(error: unknown): SourceError {
-  if (error instanceof SourceError && !error.limitsAll) return error;
-  throw error;
-}
 
 async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promise<CatalogueItem[]> {
   const { regionCode, currentVersionUrl } = region;
   const answer = await http.streamIfModified(currentVersionUrl);
-  if ('unmodified' in answer) return [{ kind: 'unmodified', version: answer.unmodified, regionCode }];
-  const { body, url, version } = answer;
+  if ('unmodified' in answer) return [{ kind: 'unmodified', validator: answer.unmodified, regionCode }];
+  const { body, url, validator } = answer;
   const where = url.origin + url.pathname;
   const items: CatalogueItem[] = [];
   const machines = new Map<string, Machine>();
@@ -141,7 +135,7 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   let changesLater = false;
   const isWanted = (map: string, sku: string) => {
     begun ||= map === 'products';
-    // Else every price would have to be kept until the product is known that it belongs to.
+    // Otherwise every price would have to be kept until its product is known.
     if (!begun) throw new SourceError('invalid', `${where} has terms before products, or no products`);
     return map === 'products' || machines.has(sku);
   };
@@ -160,11 +154,11 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
   items.push({ kind: 'region', code: regionCode, name: first.shape.location });
   const byName = Map.groupBy(machines.values(), ({ name }) => name);
   for (const [name, rows] of byName) items.push(offered(name, regionCode, rows, prices));
-  if (version !== undefined && !changesLater) items.push({ kind: 'version', version, regionCode });
+  if (validator !== undefined && !changesLater) items.push({ kind: 'validator', validator, regionCode });
   return items;
 }
 
-/** Undefined for what is no ordinary machine: another product, or a type with another system, tenancy or contract. */
+/** Undefined for another product, and for a type with another operating system, tenancy or contract. */
 function machineOf(sku: string, product: unknown, regionCode: string): Machine | CatalogueItem | undefined {
   if (!isInstance(product)) return undefined;
   const name = labelIn(product.attributes, 'instanceType');
@@ -182,7 +176,7 @@ function machineOf(sku: string, product: unknown, regionCode: string): Machine |
   return { sku, name: kind.value.attributes.instanceType, shape: attributes };
 }
 
-/** Bare metal included. A product that has a type but has lost its family counts, so that it is not lost silently. */
+/** Bare metal included. A product with a type and without a family counts too, so that it is rejected and not lost. */
 function isInstance(product: unknown): product is { attributes?: unknown } {
   if (typeof product !== 'object' || product === null) return false;
   const family = 'productFamily' in product ? product.productFamily : undefined;
@@ -196,7 +190,7 @@ function isOrdinary(kind: Kind): boolean {
     kind.tenancy === 'Shared' &&
     kind.capacitystatus === 'Used' &&
     kind.preInstalledSw === 'NA' &&
-    // `RunInstances:CB` and the like are capacity that is bought beforehand, listed at zero dollars.
+    // `RunInstances:CB` and the like are capacity that is bought in advance, listed at zero dollars.
     kind.operation === 'RunInstances' &&
     (kind.marketoption ?? 'OnDemand') === 'OnDemand' &&
     kind.locationType !== 'AWS Outposts'
@@ -214,7 +208,7 @@ function priceOf(terms: unknown, now: Date): Row<string> {
       continue;
     }
     if (Object.hasOwn(term.termAttributes ?? {}, 'LeaseContractLength')) continue;
-    // A date that cannot be read is no reason to believe that the price is not in force.
+    // A term whose date cannot be read counts as in force.
     const since = Date.parse(term.effectiveDate ?? '') || 0;
     if (since > now.getTime()) continue;
     for (const [rate, dimension] of Object.entries(term.priceDimensions)) {
@@ -236,14 +230,14 @@ function priceOf(terms: unknown, now: Date): Row<string> {
   return { value: found };
 }
 
-/** Whether a term is yet to come: then the same file will say another price. */
+/** Whether a term begins in the future: then the same file gives another price later. */
 function beginsLater(terms: unknown, now: Date): boolean {
   return Object.values(typeof terms === 'object' && terms !== null ? terms : {}).some(
     (row) => Date.parse(readRow(Term, row).value?.effectiveDate ?? '') > now.getTime(),
   );
 }
 
-/** One type in one region, from the rows that price it: as a rule one, sometimes another at zero dollars beside it. */
+/** One type in one region, from the rows that price it: mostly one, sometimes a second one at zero dollars. */
 function offered(
   name: string,
   regionCode: string,
@@ -270,14 +264,12 @@ function offered(
 
   const { ram, unit: ramUnit } = memory(row.shape.memory, adapter.memoryUnit);
   const price = { amount: row.amount, per: 'hour', currency: adapter.currency } as const;
-  const offer: Offer = { regionCode, name, cpu: row.shape.vcpu, ram, ramUnit, price };
-  const excluded = exclusion(row.shape, price.amount);
-  return { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+  const cpu = row.shape.vcpu;
+  return offerItem({ regionCode, name, cpu, ram, ramUnit, price }, exclusion(row.shape));
 }
 
-/** FPGAs, inference chips and media accelerators are told by the family alone. */
-function exclusion(shape: Machine['shape'], price: string): ExclusionReason | undefined {
+/** Only the family tells of FPGAs, inference chips and media accelerators. */
+function exclusion(shape: Machine['shape']): ExclusionReason | undefined {
   if (Number(shape.gpu) > 0 || /GPU|FPGA|ASIC|Accelerator/i.test(shape.instanceFamily)) return 'accelerated';
-  if (shape.currentGeneration === 'No') return 'deprecated';
-  return isPositive(price) ? undefined : 'zero_price';
+  return shape.currentGeneration === 'No' ? 'deprecated' : undefined;
 }

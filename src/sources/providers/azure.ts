@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
-import { beside } from '../http/sibling-host.ts';
+import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
+import { siblingHost } from '../http/sibling-host.ts';
 import { count, label, quantity } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
@@ -27,7 +28,7 @@ const Capabilities = z.object({
     .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
     .transform(number)
     .pipe(count),
-  /** Of a constrained size, which is billed whole and shows its system only some of its vCPUs. */
+  /** Of a constrained size, which has fewer vCPUs than it is billed for. */
   vCPUsAvailable: z
     .string()
     .regex(/^\d{1,5}$/, { error: 'must be a whole number above 0' })
@@ -56,7 +57,7 @@ type Sku = z.infer<typeof Sku>;
 interface Sizes {
   /** A size, or why it cannot be read. */
   readonly byName: ReadonlyMap<string, Row<Sku>>;
-  /** Rows of which not even the name can be read: they may be any size's. */
+  /** Rows whose name cannot be read: each may be any size. */
   readonly nameless: readonly RejectedRow[];
 }
 
@@ -64,8 +65,8 @@ interface Sizes {
  * Source: https://learn.microsoft.com/rest/api/compute/resource-skus/list and
  * https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices.
  *
- * The price list says what a size costs in a region, the list of SKUs what the size is and whether the region sells
- * it. The latter is asked for region by region, so that a region that does not answer holds its own machines alone.
+ * The price list has the price of a size in a region. The list of SKUs has its shape, and whether the region sells it; it
+ * is read region by region, so that a region that cannot be read is the only one that is unread.
  */
 export const adapter: CatalogueAdapter = {
   id: 'azure',
@@ -92,7 +93,7 @@ export const adapter: CatalogueAdapter = {
     `\`${PRICES}\` below what stands before \`/subscriptions/\`.`,
 
   async *catalogue({ http, now }) {
-    const prices = beside(http, {
+    const prices = siblingHost(http, {
       below: /^(.*)\/subscriptions\/[^/]+\/?$/,
       example: SUBSCRIPTION,
       first: /(^|\.)management\.azure\.com$/,
@@ -103,7 +104,7 @@ export const adapter: CatalogueAdapter = {
     const sizes = new Map<string, Sizes>();
     const failures: SourceError[] = [];
     for (const regionCode of regions.keys()) {
-      const read = await readSizes(http, regionCode).catch((error: unknown) => failed(error));
+      const read = await readSizes(http, regionCode).catch(failureOfRegion);
       if (read instanceof SourceError) {
         failures.push(read);
         yield { kind: 'unread', regionCode, reason: `${read.message}; its machines stay as they were` };
@@ -112,26 +113,19 @@ export const adapter: CatalogueAdapter = {
         yield* read.nameless;
       }
     }
-    if (sizes.size === 0 && failures.length > 0)
-      throw failures.find(({ kind }) => kind === 'retry') ?? failures[0];
+    if (sizes.size === 0 && failures.length > 0) throw failureOfRegions(failures);
     for (const [code, name] of regions) if (sizes.has(code)) yield { kind: 'region', code, name };
     yield* offers(priced, sizes);
   },
 };
-
-/** A failure that concerns one region alone, for however long it says; a limit on requests concerns all of them. */
-function failed(error: unknown): SourceError {
-  if (error instanceof SourceError && !error.limitsAll) return error;
-  throw error;
-}
 
 async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
   const byName = new Map<string, Row<Sku>>();
   const nameless: RejectedRow[] = [];
   const query = { 'api-version': '2021-07-01', $filter: `location eq '${regionCode}'` };
   let listed = 0;
-  for await (const { value } of pagesByLink(http, SKUS, SkuPage, query, (page) => page.nextLink)) {
-    for (const row of value) {
+  for await (const { data } of pagesByLink(http, SKUS, SkuPage, query, (page) => page.nextLink)) {
+    for (const row of data.value) {
       listed += 1;
       const { value: kind, reason } = readRow(Kind, row);
       const name = labelIn(row, 'name');
@@ -156,20 +150,19 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
     const here = region?.byName.get(name);
     const sku = here === undefined ? anywhere.get(name) : here.value;
     if (price.value === undefined) yield rejected(price.reason);
-    // A row has been rejected that speaks for the whole region, or for this size too.
+    // A rejected row stands for the whole region, or may be this size's.
     else if (region === undefined || (here === undefined && region.nameless.length > 0)) continue;
     else if (here?.reason !== undefined) yield rejected(here.reason);
     else if (sku === undefined) unknown.add(name);
     else {
       const { ram, unit: ramUnit } = memory(sku.capabilities.MemoryGB, adapter.memoryUnit);
       const cpu = sku.capabilities.vCPUsAvailable ?? sku.capabilities.vCPUs;
-      const excluded = exclusion(name, sku, here !== undefined, licensed, price.value);
-      const amount = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
-      const offer = { regionCode, name, cpu, ram, ramUnit, price: amount };
-      yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+      const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
+      const excluded = exclusion(name, sku, here !== undefined, licensed);
+      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: hourly }, excluded);
     }
   }
-  // Once, not once a region: it is one thing that is not known.
+  // Once and not for each region: it is one problem.
   for (const name of unknown)
     yield rejectedRow(
       name,
@@ -185,13 +178,11 @@ function exclusion(
   { capabilities, restrictions }: Sku,
   isListed: boolean,
   isLicensed: boolean,
-  price: string,
 ): ExclusionReason | undefined {
-  // All N-series have accelerators; the FPGAs of NP are not counted as GPUs.
+  // All N-series have accelerators; GPUs does not count the FPGAs of NP.
   if (Number(capabilities.GPUs ?? 0) > 0 || /^Standard_N/.test(name)) return 'accelerated';
   if (capabilities.RetirementDateUtc !== undefined) return 'deprecated';
   if (isLicensed) return 'licensed';
-  // The other type of restriction, `Zone`, leaves the rest of the region.
-  if (!isListed || restrictions.some(({ type }) => type === 'Location')) return 'unavailable';
-  return isPositive(price) ? undefined : 'zero_price';
+  // A restriction of type `Zone` leaves other zones of the region.
+  return !isListed || restrictions.some(({ type }) => type === 'Location') ? 'unavailable' : undefined;
 }

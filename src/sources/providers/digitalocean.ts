@@ -1,26 +1,25 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
+import { type ListPage, wholeList } from '../http/listing.ts';
+import { anotherPage, pagesOf } from '../http/pages.ts';
 import { amount, count, label } from '../schema/fields.ts';
+import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */
 const PER_PAGE = 200;
 
-/** Addresses of the pages around this one; what there is not is left out, with one page all of it. */
+/** Addresses of the pages before and after this one, where there are such pages. */
 const Pages = z.object({ prev: z.string().nullish(), next: z.string().nullish() });
 const Around = {
   links: z.object({ pages: Pages.nullish() }).nullish(),
   meta: z.object({ total: z.int() }),
 };
 
-interface Page {
-  readonly rows: readonly unknown[];
+interface Page extends ListPage<unknown> {
   readonly around: z.infer<typeof Pages>;
-  readonly total: number;
 }
 
 const RegionPage = z
@@ -43,8 +42,8 @@ const Size = z.object({
   regions: z.array(label),
   available: z.boolean(),
   /**
-   * A float of 32 bits, printed as one of 64: 0.007439999841153622 for 0.00744. That is what the source says, so that
-   * is what is kept. The parser's double has the same shortest digits as the text that was sent.
+   * A 32-bit float printed as a 64-bit one: 0.007439999841153622 for 0.00744. It is kept as it is sent: parsed as a
+   * double it has the same shortest digits.
    */
   price_hourly: amount.nullish(),
   price_monthly: amount.nullish(),
@@ -87,22 +86,21 @@ export const adapter: CatalogueAdapter = {
 };
 
 /**
- * A size is an offer in every region, unavailable where its `regions` do not name it: what is sold out must leave the
- * catalogue at once, and keeps its id for the day when it is back. Prices are the same everywhere.
+ * A size is an offer in every region, and `unavailable` where its `regions` do not name that region. So a size that is
+ * sold out leaves the catalogue at once and keeps its id. Prices are the same everywhere.
  */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
   const { slug: name, vcpus: cpu } = size;
   const { ram, unit: ramUnit } = memory(size.memory, adapter.memoryUnit);
-  const price = priceOf(size);
+  const price = hourlyOrMonthly(size.price_hourly, size.price_monthly, adapter.currency);
   if (price === undefined) {
     yield rejectedRow(name, 'the size must have a price_hourly or a price_monthly; it has neither', { name });
     return;
   }
   const selling = new Set(size.regions);
   for (const { slug: regionCode, available } of regions) {
-    const excluded = exclusion(size, available && selling.has(regionCode), price);
-    const offer = { regionCode, name, cpu, ram, ramUnit, price };
-    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+    const excluded = exclusion(size, available && selling.has(regionCode));
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
   }
   for (const regionCode of selling.difference(new Set(regions.map((region) => region.slug)))) {
     const problem = `regions names ${regionCode}, which /v2/regions does not list or not as it must`;
@@ -110,15 +108,9 @@ function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueIte
   }
 }
 
-function priceOf({ price_hourly: hourly, price_monthly: monthly }: Size): SourcePrice | undefined {
-  if (hourly != null) return { amount: hourly, per: 'hour', currency: adapter.currency };
-  return monthly == null ? undefined : { amount: monthly, per: 'month', currency: adapter.currency };
-}
-
-function exclusion(size: Size, sold: boolean, price: SourcePrice): ExclusionReason | undefined {
+function exclusion(size: Size, sold: boolean): ExclusionReason | undefined {
   if (size.gpu_info != null || size.slug.startsWith('gpu-')) return 'accelerated';
-  if (!sold || !size.available) return 'unavailable';
-  return isPositive(price.amount) ? undefined : 'zero_price';
+  return sold && size.available ? undefined : 'unavailable';
 }
 
 function page(
@@ -129,27 +121,25 @@ function page(
   return { rows, around: around ?? {}, total };
 }
 
-async function* list(
+function list(
   http: SourceHttp,
   path: string,
   of: string,
   schema: z.ZodType<Page>,
 ): AsyncGenerator<CatalogueItem, unknown[]> {
-  const rows: unknown[] = [];
-  for (let page = 1, more = true; more; page++) {
-    if (page > MOST_PAGES) throw endlessPages(path);
-    const { data } = await http.json(path, schema, { query: { page, per_page: PER_PAGE } });
-    const [before, after] = [numberIn(data.around.prev), numberIn(data.around.next)];
-    // A page does not say its number, its neighbours' addresses do.
-    if ((before ?? 0) !== page - 1 || (after ?? page + 1) !== page + 1) {
-      throw anotherPage(path, page, `links.pages is that of a page between ${before} and ${after}`);
-    }
-    rows.push(...data.rows);
-    more = after !== undefined;
-    if (!more && rows.length > 0) yield { kind: 'total', of, advertised: data.total, fetched: rows.length };
-  }
-  if (rows.length === 0) throw nothingListed(path);
-  return rows;
+  const pages = pagesOf(
+    path,
+    1,
+    (page) => http.json(path, schema, { query: { page, per_page: PER_PAGE } }),
+    ({ data: { around } }, page) => {
+      const [before, after] = [numberIn(around.prev), numberIn(around.next)];
+      // A page does not state its number; the addresses of its neighbours do.
+      if ((before ?? 0) !== page - 1 || (after ?? page + 1) !== page + 1)
+        throw anotherPage(path, page, `links.pages is that of a page between ${before} and ${after}`);
+      return after;
+    },
+  );
+  return wholeList(path, of, pages);
 }
 
 /** The number of the page at an address: NaN when that says none, undefined when there is no address. */

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { isPositive } from '../../domain/price.ts';
 import { asOfIn } from '../http/as-of.ts';
 import { nothingListed } from '../http/listing.ts';
-import { amount, count, currencyCode, label } from '../schema/fields.ts';
+import { amount, count, currencyCode, label, oneOf } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueItem, type GenericCatalogueAdapter, SourceError, type SourceHttp } from '../source.ts';
 
 const PROVIDERS = '/v1/providers';
 const MACHINES = '/v1/machines';
-/** So many regions may be held; with more of them failing, it is the instance that is unwell, and each try takes time. */
-const MOST_HELD = 3;
+/** So many regions may fail. With more of them the instance itself is unwell, and each attempt takes time. */
+const MOST_UNREAD = 3;
 
 const Options = z.strictObject({
   provider: label.describe(
@@ -31,16 +31,14 @@ const Machine = z.object({
   name: label,
   cpu: count,
   ram: count,
-  ram_unit: z.enum(['Binary', 'Decimal'], {
-    error: ({ input }) => `${input === undefined ? 'is missing; it must be' : 'must be'} Binary or Decimal`,
-  }),
+  ram_unit: oneOf(['Binary', 'Decimal']),
   /** Per minute. */
   price: amount,
   provider: Reference,
   region: Reference,
 });
 
-/** Another instance of this very service, one of its providers a source. */
+/** Another instance of this service; each of its providers is a source. */
 export const adapter: GenericCatalogueAdapter = {
   id: 'fleetbook',
   options: Options,
@@ -61,7 +59,7 @@ region for which it does not say so is not read; a gateway in between has to let
     const { provider, asOf } = await providerNamed(http, name);
     yield { kind: 'as-of', time: asOf };
     let failed: unknown;
-    let [held, read, seen] = [0, 0, 0];
+    let [unread, read, seen] = [0, 0, 0];
     for (const [index, row] of provider.regions.entries()) {
       const { value: region, reason } = readRow(Region, row, ['regions', index]);
       if (region === undefined) {
@@ -79,10 +77,10 @@ region for which it does not say so is not read; a gateway in between has to let
         read += 1;
         seen += data.length;
       } catch (error) {
-        // One region that cannot be read holds its own machines. What asks to be left alone is no region.
+        // A Retry-After concerns the whole instance.
         if (!(error instanceof SourceError) || error.retryAfterMs !== undefined) throw error;
-        held += 1;
-        if (held > MOST_HELD) throw error;
+        unread += 1;
+        if (unread > MOST_UNREAD) throw error;
         yield { kind: 'unread', regionCode: region.code, reason: error.message };
         failed ??= error;
       }
@@ -129,16 +127,6 @@ function itemOf(
     return rejected(`${asked}, got ${value.provider.id} and ${value.region.id}`);
   }
   const price = { amount: value.price, per: 'minute', currency } as const;
-  const found = {
-    regionCode,
-    name: value.name,
-    cpu: value.cpu,
-    ram: value.ram,
-    ramUnit: value.ram_unit,
-    price,
-  } as const;
-  return {
-    kind: 'offer',
-    offer: isPositive(value.price) ? found : { ...found, excluded: 'zero_price' },
-  };
+  const { cpu, ram, ram_unit: ramUnit } = value;
+  return offerItem({ regionCode, name: value.name, cpu, ram, ramUnit, price });
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
-import { pagesByToken } from '../http/page-tokens.ts';
-import { beside } from '../http/sibling-host.ts';
+import { pagesByToken } from '../http/pages.ts';
+import { siblingHost } from '../http/sibling-host.ts';
 import { count, label } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
 import { type GcpRates, readRates, SKUS } from './gcp/rates.ts';
@@ -41,7 +41,7 @@ const MachineType = z.object({
   deprecated: z.object({ state: z.string() }).optional(),
 });
 type MachineType = z.infer<typeof MachineType>;
-/** Their local disks are billed too, and no API tells how large they are. */
+/** Types whose price includes local disks. No API tells the size of these. */
 const LOCAL_DISKS = /^z3-|-(standard|high)?lssd\b/;
 
 type TypesByRegion = Map<string, Map<string, MachineType[]>>;
@@ -50,9 +50,9 @@ type TypesByRegion = Map<string, Map<string, MachineType[]>>;
  * Source: https://cloud.google.com/compute/docs/reference/rest/v1/machineTypes/aggregatedList and
  * https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
  *
- * A machine costs its cores and its memory at the rates of its family. Rates are by region, types by zone: a region
- * has a type that any of its zones has. Machines with accelerators are priced without these and without their disks;
- * they are never published.
+ * The price of a machine is its cores and its memory at the rates of its family. Rates are by region, types by zone: a
+ * region has every type that one of its zones has. Machines with accelerators get a price without these and without their
+ * disks; they are never published.
  */
 export const adapter: CatalogueAdapter = {
   id: 'gcp',
@@ -77,7 +77,7 @@ export const adapter: CatalogueAdapter = {
     `that is not Google's, both are asked for there: prices at \`${SKUS}\` below what stands before \`/compute/v1/\`.`,
 
   async *catalogue({ http }) {
-    const billing = beside(http, {
+    const billing = siblingHost(http, {
       below: /^(.*)\/compute\/v1\/projects\/[^/]+\/?$/,
       example: PROJECT,
       first: /\.googleapis\.com$/,
@@ -99,12 +99,12 @@ export const adapter: CatalogueAdapter = {
         const isShared = zones.some((type) => type.isSharedCpu === true);
         const problem = billedDisks(name, zones) ?? rates.unpriced(name, isShared);
         if (problem !== undefined) unpriced.set(name, problem);
-        // Another zone may have it as ever; the row that could not be read speaks for it.
+        // A zone that could not be read may still sell it: its row stands for the type.
         else if (isDeprecated(zones) && unread.some((row) => speaksFor(row, name, regionCode))) continue;
         else yield offered(regionCode, name, zones, rates);
       }
     }
-    // Once, not once a region: it is one thing that is not known.
+    // Once and not for each region: it is one problem.
     for (const [name, reason] of unpriced) yield rejectedRow(name, reason, { name });
   },
 };
@@ -112,11 +112,11 @@ export const adapter: CatalogueAdapter = {
 /** A type, or a zone, that could not be read. */
 type Unread = RejectedRow | UnreadRegion;
 
-/** Fills `regions` with the types of every zone; what cannot be used comes back. */
+/** Fills `regions` with the types of every zone. Yields what cannot be used. */
 async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<Unread, void> {
   const query = { maxResults: 500, returnPartialSuccess: 'true' };
   let listed = 0;
-  for await (const page of pagesByToken(http, TYPES, TypePage, query)) {
+  for await (const { data: page } of pagesByToken(http, TYPES, TypePage, query)) {
     for (const zone of page.unreachables ?? []) yield unreadZone(zone, 'could not be reached');
     for (const [zone, row] of Object.entries(page.items)) {
       const { value: scope, reason } = readRow(Scope, row, ['items', zone]);
@@ -152,7 +152,7 @@ function regionOf(zone: string): string | undefined {
   return /\bzones\/([a-z]+(?:-[a-z]+)+\d+)-[a-z0-9]+$/.exec(zone)?.[1];
 }
 
-/** A zone that could not be read holds its region, also where other zones of it could: that is not all of it. */
+/** A zone that could not be read leaves its whole region unread: the types of the other zones are not all of it. */
 function unreadZone(zone: string, why: string): Unread {
   const reason = `${zone}: ${why}; what its region is known to have stays as it was`;
   return unusableRegion(regionOf(zone), zone, reason);
@@ -175,22 +175,19 @@ function offered(
   if (value === undefined) return rejected(reason);
   const { ram, unit: ramUnit } = memory(memoryMb, adapter.memoryUnit);
   const price = { amount: value, per: 'hour', currency: adapter.currency } as const;
-  const excluded = exclusion(zones, value);
-  const offer = { regionCode, name, cpu, ram, ramUnit, price };
-  return { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+  return offerItem({ regionCode, name, cpu, ram, ramUnit, price }, exclusion(zones));
 }
 
-function exclusion(zones: readonly MachineType[], price: string): ExclusionReason | undefined {
+function exclusion(zones: readonly MachineType[]): ExclusionReason | undefined {
   if (isAccelerated(zones)) return 'accelerated';
-  if (isDeprecated(zones)) return 'deprecated';
-  return isPositive(price) ? undefined : 'zero_price';
+  return isDeprecated(zones) ? 'deprecated' : undefined;
 }
 
 function isAccelerated(zones: readonly MachineType[]): boolean {
   return zones.some(({ accelerators = [] }) => accelerators.length > 0);
 }
 
-/** Where one zone still has it as ever, it can be ordered there. The other states are DEPRECATED, OBSOLETE, DELETED. */
+/** A type can be ordered while one zone has it as ACTIVE. The other states are DEPRECATED, OBSOLETE and DELETED. */
 function isDeprecated(zones: readonly MachineType[]): boolean {
   return zones.every(({ deprecated }) => (deprecated?.state ?? 'ACTIVE') !== 'ACTIVE');
 }

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive } from '../../domain/price.ts';
+import { type ListPage, wholeList } from '../http/listing.ts';
+import { anotherPage, pagesOf } from '../http/pages.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
-import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */
 const PER_PAGE = 50;
-/** Many times what there is; an upstream that always has one more page is broken. */
-const MOST_PAGES = 200;
 
 const Pagination = z.object({
   page: z.int(),
@@ -19,18 +19,18 @@ const Pagination = z.object({
 });
 const Meta = z.object({ pagination: Pagination });
 
-interface Page {
-  readonly rows: readonly unknown[];
-  readonly pagination: z.infer<typeof Pagination>;
+interface Page extends ListPage<unknown> {
+  readonly page: number;
+  readonly next: number | undefined;
 }
 
 const LocationPage = z
   .object({ locations: z.array(z.unknown()), meta: Meta })
-  .transform(({ locations, meta }): Page => ({ rows: locations, pagination: meta.pagination }));
+  .transform(({ locations, meta }) => page(locations, meta));
 
 const ServerTypePage = z
   .object({ server_types: z.array(z.unknown()), meta: Meta })
-  .transform(({ server_types, meta }): Page => ({ rows: server_types, pagination: meta.pagination }));
+  .transform(({ server_types, meta }) => page(server_types, meta));
 
 const Location = z.object({ name: label, city: label });
 
@@ -40,11 +40,11 @@ const ServerType = z.object({
   name: label,
   cores: count,
   memory: quantity,
-  /** False has stood beside a filled `deprecation`: only true means something. */
+  /** False has been seen beside a filled `deprecation`: only true is reliable. */
   deprecated: z.boolean().nullish(),
   deprecation: Deprecation.nullish(),
   prices: z.array(z.unknown()),
-  /** Newer payloads: where the type is sold at all, with what holds there. Its `deprecation` outranks the one above. */
+  /** In newer payloads: the locations that sell the type. Their `deprecation` outranks the one above. */
   locations: z
     .array(z.object({ name: label, deprecation: Deprecation.nullish(), available: z.boolean().nullish() }))
     .nullish(),
@@ -104,9 +104,8 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
       yield rejectedRow(key, problem, { name, regionCode });
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
-      const excluded = exclusion(type, value.location, price.amount, now);
-      const offer = { regionCode: value.location, name, cpu, ram, ramUnit, price };
-      yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+      const excluded = exclusion(type, value.location, now);
+      yield offerItem({ regionCode: value.location, name, cpu, ram, ramUnit, price }, excluded);
     }
   }
   for (const regionCode of unpriced) {
@@ -122,20 +121,14 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
   }
 }
 
-function exclusion(
-  type: ServerType,
-  location: string,
-  price: string,
-  now: Date,
-): ExclusionReason | undefined {
+function exclusion(type: ServerType, location: string, now: Date): ExclusionReason | undefined {
   const here = type.locations?.find((candidate) => candidate.name === location);
   const deprecated =
     here?.deprecation === undefined
       ? type.deprecated === true || isAnnounced(type.deprecation, now)
       : isAnnounced(here.deprecation, now);
   if (deprecated) return 'deprecated';
-  if (type.locations && (here === undefined || here.available === false)) return 'unavailable';
-  return isPositive(price) ? undefined : 'zero_price';
+  return type.locations && (here === undefined || here.available === false) ? 'unavailable' : undefined;
 }
 
 /** An announcement without a readable date counts as made. */
@@ -143,29 +136,26 @@ function isAnnounced(deprecation: z.infer<typeof Deprecation> | null | undefined
   return deprecation != null && !(Date.parse(deprecation.announced ?? '') > now.getTime());
 }
 
-async function* list(
+function page(rows: readonly unknown[], { pagination }: z.infer<typeof Meta>): Page {
+  const { page, next_page, total_entries: total } = pagination;
+  return { rows, total, page, next: next_page ?? undefined };
+}
+
+function list(
   http: SourceHttp,
   path: string,
   of: string,
   schema: z.ZodType<Page>,
 ): AsyncGenerator<CatalogueItem, unknown[]> {
-  const rows: unknown[] = [];
-  for (let page = 1, more = true; more; page++) {
-    const { data } = await http.json(path, schema, { query: { page, per_page: PER_PAGE } });
-    const { pagination } = data;
-    if (pagination.page !== page || (pagination.next_page ?? page + 1) !== page + 1) {
-      throw new SourceError(
-        'invalid',
-        `${path}: asked for page ${page}, meta.pagination says that it is ${pagination.page} and ${pagination.next_page} follows`,
-      );
-    }
-    if (page > MOST_PAGES) throw new SourceError('invalid', `${path} has more than ${MOST_PAGES} pages`);
-    rows.push(...data.rows);
-    more = pagination.next_page !== null;
-    const advertised = pagination.total_entries ?? undefined;
-    if (!more && advertised !== undefined) yield { kind: 'total', of, advertised, fetched: rows.length };
-  }
-  if (rows.length === 0)
-    throw new SourceError('invalid', `${path} lists nothing; an empty answer is never taken for "all gone"`);
-  return rows;
+  const pages = pagesOf(
+    path,
+    1,
+    (page) => http.json(path, schema, { query: { page, per_page: PER_PAGE } }),
+    ({ data: { page, next } }, asked) => {
+      if (page !== asked || (next ?? asked + 1) !== asked + 1)
+        throw anotherPage(path, asked, `meta.pagination says that it is ${page} and ${next} follows`);
+      return next;
+    },
+  );
+  return wholeList(path, of, pages);
 }

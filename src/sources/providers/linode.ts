@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { amount, count, countOrNone, label } from '../schema/fields.ts';
+import type { SourcePrice } from '../../domain/price.ts';
+import { wholeList } from '../http/listing.ts';
+import { anotherPage, pagesOf } from '../http/pages.ts';
+import { amount, count, countOrNone, label, oneOf } from '../schema/fields.ts';
+import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
-import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
-
-/** Many times what there is; an upstream that always has one more page is broken. */
-const MOST_PAGES = 200;
+import type { CatalogueAdapter, CatalogueItem, SourceHttp } from '../source.ts';
 
 /** What a region must be capable of to sell a class of types. Source: the API's reference of `class`. */
 const CAPABILITY: ReadonlyMap<string, string> = new Map([
@@ -20,18 +20,20 @@ const CAPABILITY: ReadonlyMap<string, string> = new Map([
   ['accelerated', 'NETINT Quadra T1U'],
 ]);
 
-const Page = z.object({ data: z.array(z.unknown()), page: z.int(), pages: z.int(), results: z.int() });
+const Page = z
+  .object({ data: z.array(z.unknown()), page: z.int(), pages: z.int(), results: z.int() })
+  .transform(({ data, page, pages, results }) => ({ rows: data, page, pages, total: results }));
 
 const Region = z.object({
   id: label,
   label,
   capabilities: z.array(z.string()),
   status: z.string(),
-  site_type: z.enum(['core', 'distributed'], { error: 'must be core or distributed' }).optional(),
+  site_type: oneOf(['core', 'distributed']).optional(),
 });
 type Region = z.infer<typeof Region>;
 
-/** A month counts where no hour is priced; null where the price depends on the region or is not published. */
+/** Null where the price depends on the region or is not published. */
 const Price = z.object({ hourly: amount.nullish(), monthly: amount.nullish() });
 
 const Type = z.object({
@@ -97,7 +99,10 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Types list no regions: a type is in every region that has its capability, whatever availability says there. */
+/**
+ * Types list no regions: a type is an offer in every region with its capability. Availability decides whether it is for
+ * sale.
+ */
 function* offers(
   type: Type,
   regions: readonly Region[],
@@ -107,7 +112,7 @@ function* offers(
   const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
   const selling = regions.filter((region) => sells(region, type));
   if (selling.length === 0) {
-    // Were the capability renamed, its types must not be taken for gone.
+    // The capability may have been renamed: its types must not count as missing.
     yield rejectedRow(
       name,
       `no region has the capability "${CAPABILITY.get(type.class)}" that class ${type.class} needs`,
@@ -122,13 +127,12 @@ function* offers(
       yield rejectedRow(`${name}@${regionCode}`, reason ?? String(available), { name, regionCode });
       continue;
     }
-    const excluded = exclusion(type, available && region.status === 'ok', price);
-    const offer = { regionCode, name, cpu, ram, ramUnit, price };
-    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+    const excluded = exclusion(type, available && region.status === 'ok');
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
   }
 }
 
-/** Distributed sites sell plans of their own, which the public list of types does not hold. */
+/** Distributed sites sell plans of their own, which are not in the public list of types. */
 function sells(region: Region, type: Type): boolean {
   if (region.site_type === 'distributed') return false;
   return region.capabilities.includes(CAPABILITY.get(type.class) ?? '');
@@ -139,41 +143,33 @@ function priceIn(type: Type, regionCode: string): { price?: SourcePrice; reason?
   const at = index < 0 ? ['price'] : ['region_prices', index];
   const { value, reason } = readRow(Price, index < 0 ? type.price : type.region_prices[index], at);
   if (value === undefined) return { reason };
-  const { hourly, monthly } = value;
-  if (hourly != null) return { price: { amount: hourly, per: 'hour', currency: adapter.currency } };
-  if (monthly != null) return { price: { amount: monthly, per: 'month', currency: adapter.currency } };
+  const price = hourlyOrMonthly(value.hourly, value.monthly, adapter.currency);
+  if (price !== undefined) return { price };
   return {
     reason: `${index < 0 ? 'price' : `region_prices[${index}]`} must have an hourly or a monthly amount; it has neither`,
   };
 }
 
-function exclusion(type: Type, orderable: boolean, price: SourcePrice): ExclusionReason | undefined {
+function exclusion(type: Type, orderable: boolean): ExclusionReason | undefined {
   const accelerators = type.gpus + (type.accelerated_devices ?? 0);
   if (accelerators > 0 || type.class === 'gpu' || type.class === 'accelerated') return 'accelerated';
   if (type.successor !== null) return 'deprecated';
-  if (!orderable) return 'unavailable';
-  return isPositive(price.amount) ? undefined : 'zero_price';
+  return orderable ? undefined : 'unavailable';
 }
 
 function pair(regionCode: string, name: string): string {
   return JSON.stringify([regionCode, name]);
 }
 
-async function* list(http: SourceHttp, path: string, of: string): AsyncGenerator<CatalogueItem, unknown[]> {
-  const rows: unknown[] = [];
-  let advertised = 0;
-  for (let page = 1, pages = 1; page <= pages; page++) {
-    const { data } = await http.json(path, Page, { query: { page } });
-    if (data.page !== page)
-      throw new SourceError('invalid', `${path}: asked for page ${page}, got page ${data.page}`);
-    if (data.pages > MOST_PAGES)
-      throw new SourceError('invalid', `${path} has more than ${MOST_PAGES} pages`);
-    rows.push(...data.data);
-    pages = data.pages;
-    advertised = data.results;
-  }
-  if (rows.length === 0)
-    throw new SourceError('invalid', `${path} lists nothing; an empty answer is never taken for "all gone"`);
-  yield { kind: 'total', of, advertised, fetched: rows.length };
-  return rows;
+function list(http: SourceHttp, path: string, of: string): AsyncGenerator<CatalogueItem, unknown[]> {
+  const pages = pagesOf(
+    path,
+    1,
+    (page) => http.json(path, Page, { query: { page } }),
+    ({ data: { page, pages } }, asked) => {
+      if (page !== asked) throw anotherPage(path, asked, `got page ${page}`);
+      return page < pages ? page + 1 : undefined;
+    },
+  );
+  return wholeList(path, of, pages);
 }

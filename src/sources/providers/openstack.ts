@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive } from '../../domain/price.ts';
-import { endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
+import { nothingListed } from '../http/listing.ts';
+import { pagesOf } from '../http/pages.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { priceRows } from '../price-rows.ts';
 import { count, label } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueItem,
@@ -16,7 +17,7 @@ import {
 } from '../source.ts';
 
 const FLAVORS = '/v2.1/flavors/detail';
-/** From this one on a list of flavors has their extra specs, by which those with an accelerator are known. */
+/** The first one whose list of flavors has their extra specs, which tell of accelerators. */
 const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
 /** Extra specs that give a flavor a graphics card or another device of its own. */
 const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
@@ -104,13 +105,13 @@ the batch (\`limits.rejectedShare\`). One that is not for sale stands in the lis
   },
 };
 
-/** A row of the price list, as it could be read, and where it stands. */
+/** A row of the price list, and its line or index. */
 interface ListedPrice {
   readonly at: string;
   readonly read: Row<FlavorPrice>;
 }
 
-/** The rows of the list that are for this region, by the flavor's name, and those of which not even that is known. */
+/** The rows of the list for this region: by the flavor's name, and those whose name cannot be read. */
 async function readPrices(http: SourceHttp, region: string) {
   const listed = new Map<string, ListedPrice[]>();
   const nameless: RejectedRow[] = [];
@@ -139,36 +140,37 @@ function offer(flavor: Flavor, regionCode: string, prices: readonly ListedPrice[
   if (listed === undefined) return rejected(`prices ${first.at}: ${reason}`);
   const { ram, unit: ramUnit } = memory(flavor.ram, 'MiB');
   const price = { amount: listed.price, per: listed.per, currency: listed.currency } as const;
-  const found = { regionCode, name, cpu: flavor.vcpus, ram, ramUnit, price } as const;
-  const excluded = exclusion(flavor, listed);
-  return { kind: 'offer', offer: excluded === undefined ? found : { ...found, excluded } };
+  return offerItem({ regionCode, name, cpu: flavor.vcpus, ram, ramUnit, price }, exclusion(flavor, listed));
 }
 
 function exclusion(flavor: Flavor, listed: FlavorPrice): ExclusionReason | undefined {
   if (listed.excluded != null) return listed.excluded;
   if (Object.keys(flavor.extra_specs ?? {}).some((spec) => DEVICE.test(spec))) return 'accelerated';
-  if (flavor['OS-FLV-DISABLED:disabled'] === true || flavor['os-flavor-access:is_public'] === false)
-    return 'unavailable';
-  return isPositive(listed.price) ? undefined : 'zero_price';
+  const isHidden =
+    flavor['OS-FLV-DISABLED:disabled'] === true || flavor['os-flavor-access:is_public'] === false;
+  return isHidden ? 'unavailable' : undefined;
 }
 
-/** Every flavor. The next page is asked for at the source's own URL, whatever address the cloud gives itself. */
+/** Every flavor. The next page is read at the source's URL: the cloud may name itself by another address. */
 async function* flavors(http: SourceHttp): AsyncGenerator<unknown> {
   const path = /\/v2(\.\d+)?(\/[^/]+)?\/*$/.test(http.base.pathname) ? '/flavors/detail' : FLAVORS;
-  const markers = new Set<string>();
-  let query: Record<string, string> = {};
+  const pages = pagesOf(
+    path,
+    {},
+    (query: Readonly<Record<string, string>>) =>
+      http.json(path, FlavorPage, { query, headers: MICROVERSION }),
+    ({ data, url }) => {
+      const next = data.flavors_links?.find(({ rel }) => rel === 'next')?.href;
+      if (next === undefined) return undefined;
+      const query = URL.canParse(next, url.href) ? new URL(next, url).searchParams : new URLSearchParams();
+      if (query.has('marker')) return Object.fromEntries(query);
+      throw new SourceError('invalid', `${path}: the next href of flavors_links must have a marker`);
+    },
+  );
   let seen = 0;
-  for (;;) {
-    const { data, url } = await http.json(path, FlavorPage, { query, headers: MICROVERSION });
+  for await (const { data } of pages) {
     yield* data.flavors;
     seen += data.flavors.length;
-    const next = data.flavors_links?.find(({ rel }) => rel === 'next')?.href;
-    if (next === undefined) break;
-    query = URL.canParse(next, url.href) ? Object.fromEntries(new URL(next, url).searchParams) : {};
-    const { marker } = query;
-    if (marker === undefined || markers.has(marker))
-      throw new SourceError('invalid', `${path}: the href of flavors_links must have a marker of its own`);
-    if (markers.add(marker).size >= MOST_PAGES) throw endlessPages(path);
   }
   // The last page may be empty: a full one always has a next.
   if (seen === 0) throw nothingListed(path);

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive, type SourcePrice } from '../../domain/price.ts';
+import type { SourcePrice } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
 import { amountIn, count, currencyCode, label, quantity } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
@@ -19,7 +20,7 @@ const AVAILABILITY = '/v1/cloud/order/rule/availability';
 /** Whose prices are read (Ireland's, in EUR), unless the source's URL names another: `?ovhSubsidiary=US`. */
 const SUBSIDIARY = 'IE';
 
-/** So many plans are named in one reason. */
+/** Most plans that one reason names. */
 const MOST_NAMED = 20;
 
 /**
@@ -28,7 +29,7 @@ const MOST_NAMED = 20;
  */
 const PLAN_CODE = /^(?<type>.+?)\.(?<paid>consumption|monthly\.postpaid|monthly)(?<place>\..+)?$/;
 
-/** The document has 8 MB; other products' addons are most of it. */
+/** The payload has 8 MB, most of it addons of other products. */
 const Catalog = z.object({
   locale: z.object({ currencyCode }),
   addons: z.array(z.unknown()),
@@ -43,7 +44,7 @@ const Addon = z.object({ planCode: label, product: label });
 const Rules = z.object({ plans: z.array(z.unknown()) });
 const Rule = z.object({ code: label, regions: z.array(label) });
 
-/** Many of the addons that are paid by the hour name no region; that of the same machine by the month may. */
+/** Many addons that are paid by the hour name no region; the monthly addon of the same machine may. */
 const Configured = z.object({
   configurations: z.array(z.object({ name: z.string(), values: z.array(label).nullish() })).nullable(),
 });
@@ -61,7 +62,7 @@ const Machine = z.object({
     tags: z.array(z.string()),
     technical: z.object({
       cpu: z.object({ cores: count }),
-      /** GB, and meant so: the flavor of b3-8, which has 8 here, has a `ram` of 8000 MB in the cloud's own API. */
+      /** Really GB: b3-8 has 8 here, and a `ram` of 8000 MB in the cloud's own API. */
       memory: z.object({ size: quantity }),
       gpu: z.object({ number: z.number().nullish() }).nullish(),
       os: z.object({ family: z.string() }).nullish(),
@@ -75,17 +76,17 @@ interface Plan {
   readonly type: string;
   /** Where its addons say that it is sold. */
   readonly configured: Set<string>;
-  /** What is paid by the hour. More than one is the same machine twice, which the sync refuses. */
+  /** Its addons that are paid by the hour. The sync rejects a machine that is listed twice. */
   readonly machines: { readonly planCode: string; readonly row: Row<Machine> }[];
 }
 
 interface Catalogue {
   readonly plans: Map<string, Plan>;
-  /** Codes of plans that are paid by the hour, kept for those who have them, without a word on what they are. */
+  /** Codes of hourly plans that are kept for existing customers and have no description. */
   readonly undescribed: string[];
 }
 
-/** Where plans are sold, by their code; or why who asks is not told. */
+/** Where plans are sold, by their code; or why OVH does not tell. */
 type Availability =
   | { readonly regions: ReadonlyMap<string, readonly string[]>; readonly closed?: never }
   | { readonly regions?: never; readonly closed: string };
@@ -137,7 +138,7 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
-/** Puts an addon that is a machine, or that says where one is sold, with those of the same type and kind of place. */
+/** Adds an addon to its plan, where it is a machine or says where one is sold. */
 function* readAddon(
   row: unknown,
   unnamed: string,
@@ -176,8 +177,8 @@ function* readAddon(
 }
 
 /**
- * Reads which regions sell a plan. Where OVH tells that only to who has a token, and the source has none, it is not
- * known; with a token that is refused, or any other failure, the run ends.
+ * Reads which regions sell a plan. OVH may tell it only to holders of a token: without one the answer is `closed`. A token
+ * that is refused ends the run, as does any other failure.
  */
 async function* readAvailability(
   http: SourceHttp,
@@ -195,7 +196,7 @@ async function* readAvailability(
     const { value: rule, reason } = readRow(Rule, row, ['plans', index]);
     const code = labelIn(row, 'code');
     if (rule !== undefined) regions.set(rule.code, rule.regions);
-    // Of storage and the like too: what cannot be read of those holds no machine.
+    // It may be a rule of storage or the like: then its name is no machine's.
     else
       yield rejectedRow(`rule ${code === undefined ? index + 1 : `of ${code}`}`, reason, {
         name: code?.replace(PLAN_CODE, '$<type>'),
@@ -220,17 +221,15 @@ function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): 
   }
   const { technical } = machine.blobs;
   const { ram, unit: ramUnit } = memory(technical.memory.size, adapter.memoryUnit);
-  const excluded = exclusion(name, machine, price);
-  for (const regionCode of regions) {
-    const offer = { regionCode, name, cpu: technical.cpu.cores, ram, ramUnit, price };
-    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
-  }
+  const { cores: cpu } = technical.cpu;
+  const excluded = exclusion(name, machine);
+  for (const regionCode of regions) yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
 }
 
 /**
- * A plan without a region. Where the rules were read it is sold nowhere: what is stored of it is missing as anything
- * else. Else it may be sold as before, and a type of which nothing is known keeps what is stored; of a type that some
- * other plan places, the stored machines are those of that plan.
+ * A plan without a region. Where the rules were read, it is sold nowhere, and its stored machines count as missing. Where
+ * the rules are closed, it may be sold as before: the stored machines of its type are kept, unless another plan of the
+ * type has regions, to which they belong then.
  */
 function nowhere(
   { name, planCode }: SoldPlan,
@@ -245,7 +244,7 @@ function nowhere(
   return { ...row, waits: true, ...(closed === undefined || located.has(name) ? {} : { name }) };
 }
 
-/** One row for all of them: they are many, and there is nothing to say of each. */
+/** One row for all of them: they are many, and have the same reason. */
 function undescribed(codes: readonly string[]): RejectedRow {
   const named = codes.toSorted().slice(0, MOST_NAMED).join(', ');
   const more = codes.length > MOST_NAMED ? ` and ${codes.length - MOST_NAMED} more` : '';
@@ -253,7 +252,7 @@ function undescribed(codes: readonly string[]): RejectedRow {
   return { ...forItself('addons without a description', reason), waits: true };
 }
 
-/** A row that stands for no stored machine: under its own name, which none has, it keeps none from being missing. */
+/** A row that stands for no stored machine: no machine has its name, so it keeps none from counting as missing. */
 function forItself(key: string, reason: string): RejectedRow {
   return rejectedRow(key, reason, { name: key });
 }
@@ -274,12 +273,11 @@ function hourlyPrice(machine: Machine, currency: string): { price?: SourcePrice;
   return { reason: `pricings must have one price for an hour of consumption; it has ${hourly.length}` };
 }
 
-function exclusion(name: string, machine: Machine, price: SourcePrice): ExclusionReason | undefined {
+function exclusion(name: string, machine: Machine): ExclusionReason | undefined {
   const { tags, technical } = machine.blobs;
   if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
-  // The same machine once more, with the price of a Windows licence in its own.
+  // The same machine again, at a price that includes a Windows licence.
   if (technical.os?.family === 'windows' || name.startsWith('win-')) return 'licensed';
   if (tags.includes('coming_soon')) return 'unavailable';
-  if (tags.includes('legacy') || !tags.includes('active')) return 'deprecated';
-  return isPositive(price.amount) ? undefined : 'zero_price';
+  return tags.includes('legacy') || !tags.includes('active') ? 'deprecated' : undefined;
 }

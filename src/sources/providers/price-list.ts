@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { Offer } from '../../domain/machine.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive } from '../../domain/price.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
 import { label } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import type { CatalogueItem, GenericCatalogueAdapter } from '../source.ts';
 
@@ -14,7 +13,7 @@ const Options = z.strictObject({
 
 type Priced = z.infer<typeof PriceColumns>;
 
-/** A catalogue that is written by hand or exported, e.g. a private cloud's: one row a machine and region. */
+/** A catalogue that is written by hand or exported, e.g. of a private cloud. Each row is one machine in one region. */
 export const adapter: GenericCatalogueAdapter = {
   id: 'price-list',
   options: Options,
@@ -42,7 +41,7 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
     const names = new Map<string, Map<string, string>>();
     const answer = await http.streamIfModified('', PRICE_LIST);
     if ('unmodified' in answer) {
-      yield { kind: 'unmodified', version: answer.unmodified };
+      yield { kind: 'unmodified', validator: answer.unmodified };
       return;
     }
     for await (const { at, row, problem } of priceRowsIn(answer, requiredColumns(PriceColumns))) {
@@ -57,22 +56,21 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
       const given = names.get(value.region_code) ?? new Map<string, string>();
       names.set(value.region_code, given);
       if (value.region_name != null && !given.has(value.region_name)) given.set(value.region_name, at);
-      yield { kind: 'offer', offer: offer(value) };
+      yield offer(value);
     }
     for (const [code, given] of names) yield regionNamed(code, given);
-    if (answer.version !== undefined) yield { kind: 'version', version: answer.version };
+    if (answer.validator !== undefined) yield { kind: 'validator', validator: answer.validator };
   },
 };
 
-function offer(row: Priced): Offer {
+function offer(row: Priced): CatalogueItem {
   const { ram, unit: ramUnit } = memory(row.ram, row.ram_unit);
   const price = { amount: row.price, per: row.per, currency: row.currency } as const;
-  const found = { regionCode: row.region_code, name: row.name, cpu: row.cpu, ram, ramUnit, price } as const;
-  const excluded = row.excluded ?? (isPositive(row.price) ? undefined : 'zero_price');
-  return excluded === undefined ? found : { ...found, excluded };
+  const { region_code: regionCode, name, cpu, excluded } = row;
+  return offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
 }
 
-/** @param given each name that the region's rows give, and the first row that does */
+/** @param given each name in the region's rows, with the first row that has it */
 function regionNamed(code: string, given: ReadonlyMap<string, string>): CatalogueItem {
   const [name = code, ...others] = given.keys();
   if (others.length === 0) return { kind: 'region', code, name };

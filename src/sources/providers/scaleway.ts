@@ -1,21 +1,26 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { nextLink } from '../http/link.ts';
-import { anotherPage, endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
-import { amount, count, countOrNone, label, quantity } from '../schema/fields.ts';
+import { nothingListed, wholeList } from '../http/listing.ts';
+import { anotherPage, pagesOf } from '../http/pages.ts';
+import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
+import { amount, count, countOrNone, label, oneOf, quantity } from '../schema/fields.ts';
+import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 
-/** The largest page that the Instance API gives; without being asked it gives 50. The catalogue gives it as well. */
+/** The largest page of the Instance API, whose default is 50. The product catalogue allows it as well. */
 const PER_PAGE = 100;
 
 const SERVERS = '/instance/v1/zones/{zone}/products/servers';
 const AVAILABILITY = `${SERVERS}/availability`;
 const PRODUCTS = '/product-catalog/v2alpha1/public-catalog/products';
 
-/** Names alone: which zones are read, the product catalogue says. A zone of another place has its code for a name. */
+/**
+ * For the names of zones only: the product catalogue says which zones there are. Without a place, a zone is named by
+ * its code.
+ */
 const PLACES: ReadonlyMap<string, string> = new Map([
   ['fr-par', 'Paris'],
   ['it-mil', 'Milan'],
@@ -44,7 +49,7 @@ const Product = z.object({
     .refine((locality) => Object.values(locality).some((place) => place != null), {
       error: 'must have one of zone, region, datacenter and global',
     }),
-  /** Of those that it lists unasked only `retired` ones cannot be used any more. */
+  /** Of the products that are listed by default, only `retired` ones cannot be ordered. */
   status: z.string().nullish(),
 });
 
@@ -57,9 +62,9 @@ const ServerType = z.object({
   ram: quantity,
   gpu: countOrNone.nullish(),
   gpu_info: z.unknown().optional(),
-  /** Not sold any more, although its price stands there. */
+  /** Not sold any more, although it has a price. */
   end_of_service: z.boolean(),
-  /** A month counts where no hour is priced. Prices differ from zone to zone. */
+  /** Prices differ from zone to zone. */
   hourly_price: amount.nullish(),
   monthly_price: amount.nullish(),
 });
@@ -67,18 +72,15 @@ type ServerType = z.infer<typeof ServerType>;
 
 /** "Scarce" is still for sale. */
 const Availability = z.object({
-  availability: z.enum(['available', 'scarce', 'shortage'], {
-    error: ({ input }) =>
-      `${input === undefined ? 'is missing; it must be' : 'must be'} available, scarce or shortage`,
-  }),
+  availability: oneOf(['available', 'scarce', 'shortage']),
 });
 
 /**
  * Source: https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types and
  * https://www.scaleway.com/en/developers/api/product-catalog/public-catalog/.
  *
- * The Instance API does not list its zones; the product catalogue does, by naming each product's. A catalogue that
- * cannot be read ends the run: what is stored stays as it was.
+ * The Instance API does not list its zones; the product catalogue names the zone of each product. When that catalogue
+ * cannot be read, the run ends and what is stored stays as it was.
  */
 export const adapter: CatalogueAdapter = {
   id: 'scaleway',
@@ -91,54 +93,61 @@ export const adapter: CatalogueAdapter = {
   schedule: '27 * * * *',
 
   async *catalogue({ http }) {
-    let failed: unknown;
-    let read = 0;
-    for (const zone of yield* listZones(http)) {
+    const zones = yield* listZones(http);
+    const failures: SourceError[] = [];
+    for (const zone of zones) {
       yield { kind: 'region', code: zone, name: nameOf(zone) };
-      try {
-        const items: CatalogueItem[] = [];
-        for await (const item of itemsOf(http, zone)) items.push(item);
+      // A zone is reported only when all of it was read.
+      const items = await Array.fromAsync(itemsOf(http, zone)).catch(failureOfRegion);
+      if (items instanceof SourceError) {
+        failures.push(items);
+        yield { kind: 'unread', regionCode: zone, reason: items.message };
+      } else {
         yield* items;
-        read += 1;
-      } catch (error) {
-        // A zone that cannot be read, for however long it says, holds its own machines, not the other zones'.
-        if (!(error instanceof SourceError) || error.limitsAll) throw error;
-        yield { kind: 'unread', regionCode: zone, reason: error.message };
-        failed ??= error;
       }
     }
-    if (read === 0) throw failed;
+    if (failures.length === zones.length) throw failureOfRegions(failures);
   },
 };
 
 /** Every zone in which some type of instance is sold, in the order of their codes. */
 async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, string[]> {
-  const zones = new Set<string>();
-  const pageOf = new Map<string, number>();
+  const checkRepetition = repetitionCheck(PRODUCTS);
   let fetched = 0;
-  for (let page = 1, more = true; more; page++) {
-    if (page > MOST_PAGES) throw endlessPages(PRODUCTS);
-    const query = { product_types: 'instance', page, page_size: PER_PAGE };
-    const { products, total_count: advertised } = (await http.json(PRODUCTS, Products, { query })).data;
-    for (const row of products) {
-      fetched += 1;
-      const { value: product, reason } = readRow(Product, row);
-      if (product === undefined) {
-        yield rejectedRow(labelIn(row, 'sku') ?? `product ${fetched}`, reason, {});
-        continue;
-      }
-      // A page does not say its number, and one that came twice would hide another.
-      const before = pageOf.get(product.sku);
-      if (before !== undefined && before !== page)
-        throw anotherPage(PRODUCTS, page, `got ${product.sku}, which page ${before} had`);
-      pageOf.set(product.sku, page);
-      if (product.locality.zone != null && product.status !== 'retired') zones.add(product.locality.zone);
-    }
-    more = page * PER_PAGE < advertised && fetched < advertised;
-    if (!more) yield { kind: 'total', of: 'products', advertised, fetched };
+  const pages = pagesOf(
+    PRODUCTS,
+    1,
+    async (page) => {
+      const query = { product_types: 'instance', page, page_size: PER_PAGE };
+      const { products, total_count: total } = (await http.json(PRODUCTS, Products, { query })).data;
+      for (const row of products) checkRepetition(labelIn(row, 'sku'), page);
+      fetched += products.length;
+      return { data: { rows: products, total } };
+    },
+    ({ data: { total } }, page) => (page * PER_PAGE < total && fetched < total ? page + 1 : undefined),
+  );
+  const zones = new Set<string>();
+  for (const [index, row] of (yield* wholeList(PRODUCTS, 'products', pages)).entries()) {
+    const { value: product, reason } = readRow(Product, row);
+    if (product === undefined) yield rejectedRow(labelIn(row, 'sku') ?? `product ${index + 1}`, reason, {});
+    else if (product.locality.zone != null && product.status !== 'retired') zones.add(product.locality.zone);
   }
   if (zones.size === 0) throw nothingListed(`${PRODUCTS}: zones`);
   return [...zones].sort();
+}
+
+/**
+ * A page does not state its number. A page that is sent twice, in place of another one, is found by the keys of its
+ * rows.
+ */
+function repetitionCheck(path: string): (key: string | undefined, page: number) => void {
+  const pageOf = new Map<string, number>();
+  return (key, page) => {
+    if (key === undefined) return;
+    const before = pageOf.get(key) ?? page;
+    if (before !== page) throw anotherPage(path, page, `got ${key}, which page ${before} had`);
+    pageOf.set(key, page);
+  };
 }
 
 /** `fr-par-1` → `Paris 1`, as Scaleway itself calls it. */
@@ -170,29 +179,22 @@ async function* itemsOf(http: SourceHttp, zone: string): AsyncGenerator<Catalogu
 
 function offer(name: string, type: ServerType, regionCode: string, stockRow: unknown): CatalogueItem {
   const rejected = (reason: string) => rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
-  const price = priceOf(type);
+  const price = hourlyOrMonthly(type.hourly_price, type.monthly_price, adapter.currency);
   if (price === undefined) return rejected('must have an hourly_price or a monthly_price; it has neither');
   const { ram, unit: ramUnit } = memory(type.ram, adapter.memoryUnit);
   const found = { regionCode, name, cpu: type.ncpus, ram, ramUnit, price };
   const lasting = exclusion(name, type);
-  if (lasting !== undefined) return { kind: 'offer', offer: { ...found, excluded: lasting } };
+  if (lasting !== undefined) return offerItem(found, lasting);
 
   const { value: stock, reason } = readRow(Availability, stockRow ?? {}, ['servers', name]);
   if (stock === undefined) return rejected(`products/servers/availability: ${reason}`);
-  if (stock.availability === 'shortage')
-    return { kind: 'offer', offer: { ...found, excluded: 'unavailable' } };
-  return { kind: 'offer', offer: isPositive(price.amount) ? found : { ...found, excluded: 'zero_price' } };
+  return offerItem(found, stock.availability === 'shortage' ? 'unavailable' : undefined);
 }
 
-function priceOf({ hourly_price: hourly, monthly_price: monthly }: ServerType): SourcePrice | undefined {
-  if (hourly != null) return { amount: hourly, per: 'hour', currency: adapter.currency };
-  return monthly == null ? undefined : { amount: monthly, per: 'month', currency: adapter.currency };
-}
-
-/** Why a type is not published whatever its stock. */
+/** Why a type is not published, whatever its stock. */
 function exclusion(name: string, type: ServerType): ExclusionReason | undefined {
   if (type.gpu || type.gpu_info != null) return 'accelerated';
-  // The same machine once more, with the price of a Windows licence in its own.
+  // The same machine again, at a price that includes a Windows licence.
   if (name.endsWith('-WIN')) return 'licensed';
   return type.end_of_service ? 'deprecated' : undefined;
 }
@@ -202,28 +204,23 @@ async function* list(
   path: string,
   of: string,
 ): AsyncGenerator<CatalogueItem, Map<string, unknown>> {
-  const rows = new Map<string, unknown>();
-  const pageOf = new Map<string, number>();
-  for (let page = 1, more = true; more; page++) {
-    if (page > MOST_PAGES) throw endlessPages(path);
-    const { data, headers, url } = await http.json(path, Page, { query: { page, per_page: PER_PAGE } });
-    const next = nextLink(headers.get('link'));
-    if (next !== undefined && new URL(next, url).searchParams.get('page') !== String(page + 1)) {
+  const checkRepetition = repetitionCheck(path);
+  const pages = pagesOf(
+    path,
+    1,
+    async (page) => {
+      const { data, headers, url } = await http.json(path, Page, { query: { page, per_page: PER_PAGE } });
+      const rows = Object.entries(data.servers);
+      for (const [name] of rows) checkRepetition(name, page);
+      return { data: { rows, total: totalCount(path, headers) }, next: nextLink(headers.get('link')), url };
+    },
+    ({ next, url }, page) => {
+      if (next === undefined) return undefined;
+      if (new URL(next, url).searchParams.get('page') === String(page + 1)) return page + 1;
       throw anotherPage(path, page, `its Link header has ${next} for the next one`);
-    }
-    for (const [name, row] of Object.entries(data.servers)) {
-      // A page does not say its number, and one that came twice would hide another.
-      const before = pageOf.get(name);
-      if (before !== undefined) throw anotherPage(path, page, `got ${name}, which page ${before} had`);
-      pageOf.set(name, page);
-      rows.set(name, row);
-    }
-    more = next !== undefined;
-    if (more) continue;
-    if (rows.size === 0) throw nothingListed(path);
-    yield { kind: 'total', of, advertised: totalCount(path, headers), fetched: rows.size };
-  }
-  return rows;
+    },
+  );
+  return new Map(yield* wholeList(path, of, pages));
 }
 
 /** @throws SourceError when there is none: then nothing tells whether every page came. */

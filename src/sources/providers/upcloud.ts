@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive, type SourcePrice } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
 import { amount, amountIn, count, countOrNone, currencyCode, label } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
 
 const Zones = z.object({ zones: z.object({ zone: z.array(z.unknown()) }) });
 const Plans = z.object({ plans: z.object({ plan: z.array(z.unknown()) }) });
-/** `currency` is that of the account; older answers do not name it. */
+/** `currency` is that of the account; older payloads do not name it. */
 const Prices = z.object({
   prices: z.object({ zone: z.array(z.unknown()), currency: currencyCode.nullish() }),
 });
@@ -25,12 +25,12 @@ const Plan = z.object({
   /** Only of plans with a GPU. */
   gpu_amount: countOrNone.nullish(),
   gpu_model: z.string().nullish(),
-  /** Newer answers: "no" of a plan that runs on, but is not sold any more. */
+  /** In newer payloads: "no" for a plan that is not sold any more. */
   current_offering: z.enum(['yes', 'no']).nullish(),
 });
 type Plan = z.infer<typeof Plan>;
 
-/** Its other fields are prices: of a server's plan as `server_plan_<name>`. */
+/** Its other fields are prices; that of a plan is `server_plan_<name>`. */
 const ZonePrices = z.looseObject({ name: label });
 type ZonePrices = z.infer<typeof ZonePrices>;
 
@@ -109,26 +109,23 @@ function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Ge
     const { name, core_number: cpu } = plan;
     const field = `server_plan_${name}`;
     const { value, reason } = readRow(Price, zone[field], [field]);
-    const sold = exclusion(plan, undefined) === undefined;
+    const excluded = exclusion(plan);
     if (value === undefined) {
-      // Every plan is for sale in every zone, says the reference; it is not true of those with a GPU.
-      if (sold || zone[field] !== undefined) {
+      // By the reference every zone sells every plan; for plans with a GPU that is not true.
+      if (excluded === undefined || zone[field] !== undefined) {
         yield rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
       }
       continue;
     }
     const { ram, unit: ramUnit } = memory(plan.memory_amount, adapter.memoryUnit);
-    const price: SourcePrice = { amount: value.price, per: 'hour', currency };
-    const excluded = exclusion(plan, price);
-    const offer = { regionCode, name, cpu, ram, ramUnit, price };
-    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+    const price = { amount: value.price, per: 'hour', currency } as const;
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
   }
 }
 
-function exclusion(plan: Plan, price: SourcePrice | undefined): ExclusionReason | undefined {
+function exclusion(plan: Plan): ExclusionReason | undefined {
   if (plan.gpu_model || plan.gpu_amount || plan.name.startsWith('GPU-')) return 'accelerated';
   if (plan.current_offering === 'no') return 'deprecated';
-  // A plan of its own, for machines that can be taken away: none that is had on demand.
-  if (/(^|-)SPOT-/.test(plan.name)) return 'unavailable';
-  return price === undefined || isPositive(price.amount) ? undefined : 'zero_price';
+  // A plan for machines that can be taken away: they are not on demand.
+  return /(^|-)SPOT-/.test(plan.name) ? 'unavailable' : undefined;
 }

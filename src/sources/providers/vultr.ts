@@ -1,17 +1,13 @@
 import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
-import { isPositive, type SourcePrice } from '../../domain/price.ts';
-import { endlessPages, MOST_PAGES, nothingListed } from '../http/listing.ts';
+import type { SourcePrice } from '../../domain/price.ts';
+import { type ListPage, wholeList } from '../http/listing.ts';
+import { pagesOf } from '../http/pages.ts';
 import { amount, count, label } from '../schema/fields.ts';
+import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
-import {
-  type CatalogueAdapter,
-  type CatalogueItem,
-  type JsonRequest,
-  SourceError,
-  type SourceHttp,
-} from '../source.ts';
+import type { CatalogueAdapter, CatalogueItem, JsonRequest, SourceHttp } from '../source.ts';
 
 /** The largest page that the API gives. */
 const PER_PAGE = 500;
@@ -22,22 +18,21 @@ const GPU_TYPES: ReadonlySet<string> = new Set(['vcg', 'vdm']);
 /** `next` is what to send as `cursor`, empty at the end. */
 const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) });
 
-interface Page {
-  readonly rows: readonly unknown[];
-  readonly meta: z.infer<typeof Meta>;
+interface Page extends ListPage<unknown> {
+  readonly next: string;
 }
 
 const RegionPage = z
   .object({ regions: z.array(z.unknown()), meta: Meta })
-  .transform(({ regions, meta }): Page => ({ rows: regions, meta }));
+  .transform(({ regions, meta }): Page => ({ rows: regions, total: meta.total, next: meta.links.next }));
 
 const PlanPage = z
   .object({ plans: z.array(z.unknown()), meta: Meta })
-  .transform(({ plans, meta }): Page => ({ rows: plans, meta }));
+  .transform(({ plans, meta }): Page => ({ rows: plans, total: meta.total, next: meta.links.next }));
 
 const Region = z.object({ id: label, city: label });
 
-/** A month counts where no hour is priced, as in every plan before 2023. */
+/** Plans before 2023 have a monthly price alone. */
 const Price = z.object({ hourly_cost: amount.nullish(), monthly_cost: amount.nullish() });
 
 const Plan = z.looseObject({
@@ -46,15 +41,15 @@ const Plan = z.looseObject({
   /** "MB" that are MiB: the plan that is sold as 1 GB has 1024 of them. */
   ram: count,
   type: z.string(),
-  /** Regions that can deploy it now. An empty text has stood among them: it names none. */
+  /** Regions that can deploy it now. An empty text has been seen among them: it is ignored. */
   locations: z.array(z.string()),
-  /** By region, in place of the plan's own prices; an empty array where PHP had an empty map. */
+  /** Prices by region, which replace the plan's own. An empty map is sent as an empty array. */
   location_cost: z
     .union([z.record(z.string(), z.unknown()), z.tuple([]).transform(() => ({}))], {
       error: 'must be prices by region',
     })
     .nullish(),
-  /** False where only preemptible machines are sold; older payloads know no such machines. */
+  /** False where only preemptible machines are sold; absent in older payloads. */
   deploy_ondemand: z.boolean().nullish(),
   gpu_brand: z.string().nullish(),
   gpu_type: z.string().nullish(),
@@ -98,8 +93,8 @@ export const adapter: CatalogueAdapter = {
 };
 
 /**
- * A plan is an offer in every region, unavailable where its `locations` do not name it: what is sold out must leave
- * the catalogue at once, and keeps its id for the day when it is back.
+ * A plan is an offer in every region, and `unavailable` where its `locations` do not name that region. So a plan that is
+ * sold out leaves the catalogue at once and keeps its id.
  */
 function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
@@ -111,9 +106,8 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
       yield rejectedRow(`${name}@${regionCode}`, reason ?? 'has no price', { name, regionCode });
       continue;
     }
-    const excluded = exclusion(plan, selling.has(regionCode), price);
-    const offer = { regionCode, name, cpu, ram, ramUnit, price };
-    yield { kind: 'offer', offer: excluded === undefined ? offer : { ...offer, excluded } };
+    const excluded = exclusion(plan, selling.has(regionCode));
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
   }
   for (const location of selling.difference(new Set(regions))) {
     const regionCode = label.safeParse(location).data;
@@ -127,43 +121,34 @@ function priceIn(plan: Plan, regionCode: string): { price?: SourcePrice; reason?
   const at = own === undefined ? [] : ['location_cost', regionCode];
   const { value, reason } = readRow(Price, own === undefined ? plan : own[1], at);
   if (value === undefined) return { reason };
-  const { hourly_cost: hourly, monthly_cost: monthly } = value;
-  if (hourly != null) return { price: { amount: hourly, per: 'hour', currency: adapter.currency } };
-  if (monthly != null) return { price: { amount: monthly, per: 'month', currency: adapter.currency } };
+  const price = hourlyOrMonthly(value.hourly_cost, value.monthly_cost, adapter.currency);
+  if (price !== undefined) return { price };
   const where = own === undefined ? 'the plan' : `location_cost.${regionCode}`;
   return { reason: `${where} must have an hourly_cost or a monthly_cost; it has neither` };
 }
 
-function exclusion(plan: Plan, sold: boolean, price: SourcePrice): ExclusionReason | undefined {
+function exclusion(plan: Plan, sold: boolean): ExclusionReason | undefined {
   const gpu = Boolean(plan.gpu_brand || plan.gpu_type || plan.gpu_vram_gb);
-  // Plans of dedicated metal have had a GPU in their id alone.
+  // For some bare-metal plans only the id tells of the GPU.
   if (gpu || GPU_TYPES.has(plan.type) || plan.id.startsWith('vcg-')) return 'accelerated';
-  if (!sold || plan.deploy_ondemand === false) return 'unavailable';
-  return isPositive(price.amount) ? undefined : 'zero_price';
+  return !sold || plan.deploy_ondemand === false ? 'unavailable' : undefined;
 }
 
-async function* list(
+function list(
   http: SourceHttp,
   path: string,
   of: string,
   schema: z.ZodType<Page>,
   query: JsonRequest['query'] = {},
 ): AsyncGenerator<CatalogueItem, unknown[]> {
-  const rows: unknown[] = [];
-  const seen = new Set<string>();
-  let advertised = 0;
-  let cursor = '';
-  do {
-    const after: JsonRequest['query'] = cursor === '' ? {} : { cursor };
-    const { data } = await http.json(path, schema, { query: { ...query, per_page: PER_PAGE, ...after } });
-    rows.push(...data.rows);
-    advertised = data.meta.total;
-    cursor = data.meta.links.next;
-    if (seen.has(cursor)) throw new SourceError('invalid', `${path}: meta.links.next leads in a circle`);
-    seen.add(cursor);
-    if (seen.size > MOST_PAGES) throw endlessPages(path);
-  } while (cursor !== '');
-  if (rows.length === 0) throw nothingListed(path);
-  yield { kind: 'total', of, advertised, fetched: rows.length };
-  return rows;
+  const pages = pagesOf(
+    path,
+    '',
+    (cursor) => {
+      const after: JsonRequest['query'] = cursor === '' ? {} : { cursor };
+      return http.json(path, schema, { query: { ...query, per_page: PER_PAGE, ...after } });
+    },
+    ({ data }) => data.next || undefined,
+  );
+  return wholeList(path, of, pages);
 }

@@ -13,7 +13,10 @@ export const adapter = {
   id: 'ecb',
   baseUrl: 'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml',
   credentials: 'none',
-  /** Before a new day's prices, and after the file's hour; a day without a new file changes nothing. */
+  /**
+   * Before the daily catalogues, and after the hour at which the file is replaced. Reading the same file again changes
+   * nothing.
+   */
   schedule: '40 5,15,17 * * *',
 
   /**
@@ -24,7 +27,7 @@ export const adapter = {
   async rates({ http }: Pick<SourceContext, 'http'>): Promise<RatesReading> {
     const answer = await http.streamIfModified('');
     if ('unmodified' in answer) return answer;
-    const { body, version } = answer;
+    const { body, validator } = answer;
     const chunks: Uint8Array[] = [];
     let size = 0;
     for await (const chunk of body) {
@@ -34,7 +37,7 @@ export const adapter = {
       chunks.push(chunk);
     }
     const rates = readRates(Buffer.concat(chunks).toString('utf8'));
-    return version === undefined ? rates : { ...rates, version };
+    return validator === undefined ? rates : { ...rates, validator };
   },
 } as const;
 
@@ -64,7 +67,7 @@ export function readRates(xml: string): ReferenceRates {
   return { asOf, perEuro };
 }
 
-/** Whether it begins as that file does, or has not even begun, and lacks its end. */
+/** Whether the text is empty, or begins as that file does and lacks its end. */
 function isCut(xml: string): boolean {
   const isPage = /<(!doctype\s+)?html\b/i.test(xml);
   return !isPage && /^\s*(<|$)/.test(xml) && !/<\/[\w:]*Envelope>\s*$/.test(xml);

@@ -4,7 +4,7 @@ import { decimal, product } from '../../domain/price.ts';
 const LARGEST_INTEGER = 2_147_483_647;
 const LARGEST_AMOUNT = 1_000_000_000;
 
-/** Text that Postgres can hold and a line of output can show: 1 to 255 characters, none of them a control character. */
+/** Text of 1 to 255 characters without control characters: Postgres can hold it, and one line of output can show it. */
 export const label = z
   .string({ error: (issue) => mustBe('text', issue.input) })
   .refine((text) => /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text), {
@@ -23,8 +23,8 @@ export const quantity = z
   .positive({ error: 'must be a number above 0' });
 
 /**
- * A price's amount, number or string, as a plain decimal string (domain/price.ts). Zero is legal: whether a free
- * machine is published is not a matter of parsing.
+ * A price's amount, number or string, as a plain decimal string (domain/price.ts). Zero is legal here; `offerItem`
+ * excludes a machine that costs nothing.
  */
 export const amount = amountIn('1');
 
@@ -46,6 +46,12 @@ export function amountIn(unit: string) {
 export const currencyCode = z
   .string({ error: (issue) => mustBe('a currency code such as USD', issue.input) })
   .regex(/^[A-Z]{3}$/, { error: 'must be a currency code such as USD' });
+
+/** One of a few words. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
+  const what = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  return z.enum(words, { error: ({ input }) => mustBe(what, input) });
+}
 
 function wholeNumber(from: 0 | 1) {
   const what = from === 0 ? 'a whole number, 0 or above' : 'a whole number above 0';

@@ -1,15 +1,12 @@
 import { z } from 'zod';
 import type { SourceOptions } from '../source.ts';
+import { environmentKey } from './environment-key.ts';
 import { problemText } from './problems.ts';
+
+export { environmentKey } from './environment-key.ts';
 
 /** A source's options as its adapter's schema has read them. */
 export type ReadOptions = Readonly<Record<string, string | undefined>>;
-
-/** The variable of an adapter: `price-list`, `regionName` → `PRICE_LIST_REGION_NAME`. */
-export function environmentKey(adapterId: string, name: string): string {
-  const words = name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`);
-  return `${adapterId}_${words}`.replaceAll('-', '_').toUpperCase();
-}
 
 /** The options that the environment gives to an adapter's default source. */
 export function optionsInEnvironment(

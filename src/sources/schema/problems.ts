@@ -3,8 +3,8 @@ import type { z } from 'zod';
 const NAMED = 3;
 
 /**
- * What a schema found wrong, for an operator: the path and the problem of the first few fields, and how many more
- * there are. Holds no value of the input, so that an upstream that echoes a secret cannot put it into a log.
+ * What a schema found wrong, for an operator: path and problem of the first few fields, and the number of the others.
+ * It holds no value of the input: an upstream may echo a secret, which must not get into a log.
  */
 export function problemsOf(error: z.core.$ZodError): string {
   const named = error.issues
@@ -14,9 +14,9 @@ export function problemsOf(error: z.core.$ZodError): string {
   return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
 
-/** `["prices", 0, "net"]` → `prices[0].net`; the document itself where the path is empty. */
+/** `["prices", 0, "net"]` → `prices[0].net`; the whole payload where the path is empty. */
 export function pathOf(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return 'the document';
+  if (path.length === 0) return 'the payload';
   let text = '';
   for (const part of path) {
     if (typeof part === 'number') text += `[${part}]`;

@@ -8,7 +8,10 @@ export type Row<T> =
   | { readonly value: T; readonly reason?: never }
   | { readonly value?: never; readonly reason: string };
 
-/** Reads one row of a list; a reason names the field (below `at`), what it must be and what it is. */
+/**
+ * Reads one row of a list. The reason of a row that cannot be used names the field (below `at`), what it must be and
+ * what it is.
+ */
 export function readRow<T>(schema: z.ZodType<T>, row: unknown, at: readonly PropertyKey[] = []): Row<T> {
   const parsed = schema.safeParse(row);
   if (parsed.success) return { value: parsed.data };
@@ -20,7 +23,7 @@ export function readRow<T>(schema: z.ZodType<T>, row: unknown, at: readonly Prop
   return { reason: reasons.join('; ') };
 }
 
-/** A field of a row that cannot be used as a whole, when at least that field can. */
+/** One field of a row, which may be unusable as a whole; undefined where the field is unusable too. */
 export function labelIn(row: unknown, field: string): string | undefined {
   const read = label.safeParse(valueAt(row, [field]));
   return read.success ? read.data : undefined;
@@ -39,7 +42,10 @@ export function rejectedRow(key: string, reason: string, known: KnownOfRow): Rej
   return { kind: 'rejected', key, reason, ...given };
 }
 
-/** The item for a row of a list of regions that cannot be used; where not even its code is known it may be any. */
+/**
+ * The item for a row of a list of regions that cannot be used. Without its code it is a rejected row: it may be any
+ * region.
+ */
 export function unusableRegion(
   code: string | undefined,
   key: string,

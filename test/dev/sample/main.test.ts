@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { isReadyMessage } from '../../../src/processes/ipc.ts';
+import { messageOf } from '../../../src/processes/ipc.ts';
 
 const MAIN = new URL('../../../src/dev/sample/main.ts', import.meta.url).pathname;
 
@@ -26,7 +26,7 @@ describe('the sample upstream as a process', () => {
   it('reports its URLs to the process that started it, and ends when that goes away', async () => {
     using running = killing(fork(MAIN, { stdio: 'inherit', execArgv: [] }));
     const [message] = await once(running.child, 'message');
-    expect(isReadyMessage(message)).toBe(true);
+    expect(messageOf(message)?.fleetbook).toBe('ready');
     expect((await fetch(`${message.details.linodeUrl}/v4/regions`)).status).toBe(200);
     running.child.disconnect();
     expect(await once(running.child, 'exit')).toEqual([0, null]);

@@ -92,7 +92,7 @@ describe('a stored document', () => {
   it('can be used before the codings of its body are made, and takes more room with them', async () => {
     const { document, value } = encoding(sample);
     let grown = 0;
-    document.whenGrown(() => {
+    document.onGrowth(() => {
       grown += 1;
     });
     expect(same(document.body)).toMatchObject({ identity: sample.body, br: undefined, isPlainOnly: true });

@@ -8,6 +8,7 @@ import postgres from 'postgres';
 import { openRedis, redisReady } from '../../../src/db/redis.ts';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
 import { buildApp } from '../../../src/http/app.ts';
+import { ResponseCache } from '../../../src/http/response-cache.ts';
 import {
   clustersContent,
   providersContent,
@@ -18,9 +19,11 @@ import { type DocumentContent, encodeDocument } from '../../../src/snapshot/docu
 import { CacheKeys, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
 import { indexMachines } from '../../../src/snapshot/document/machine-index.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
-import { CacheLink } from '../../../src/snapshot/read/cache-subscription.ts';
+import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
+import { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
-import { catalogueReader, clusterReader, tokenVerifier } from '../../../src/snapshot/read/readers.ts';
+import { catalogueReader, clusterReader } from '../../../src/snapshot/read/readers.ts';
+import { tokenVerifier } from '../../../src/snapshot/read/tokens.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
 
@@ -30,7 +33,9 @@ const logger = pino({ level: 'silent' });
 const PROVIDER = { id: 5, name: 'Hetzner' };
 const MACHINES = 50;
 /** Regions. */
-const COUNTS: Readonly<Record<string, number>> = { regions: 1200, machines: 150 };
+const COUNTS: Readonly<Record<string, number>> = { regions: 1200, machines: 600 };
+/** Machines of a region that are asked for one by one. */
+const ASKED_MACHINES = 10;
 const keys = new CacheKeys('of-the-test');
 
 await using redis = await startTestRedis();
@@ -85,29 +90,39 @@ const asked: [url: string, token?: string][] =
     : regionIds.flatMap((id) =>
         what === 'regions'
           ? [[`/v1/machines?provider=${PROVIDER.id}&region=${id}`] as [string]]
-          : Array.from({ length: MACHINES }, (_, i) => [`/v1/machines/${id * MACHINES + i}`] as [string]),
+          : Array.from(
+              { length: ASKED_MACHINES },
+              (_, i) => [`/v1/machines/${id * MACHINES + i}`] as [string],
+            ),
       );
 
-/** Asks for everything through a reader that may keep so much. @returns the reader's documents */
-async function askAll(limit: number): Promise<Documents> {
-  const link = new CacheLink({
+/** Asks for everything through a reader that may keep so much. @returns the bytes that it counts */
+async function askAll(limit: number): Promise<() => number> {
+  const link = new CacheSubscription({
     commands: withFence(openRedis(redis.url, 'reader', () => {})),
     subscriber: openRedis(redis.url, 'subscriber', () => {}),
     logger,
   });
+  const memory = memoryBudget(limit);
   const documents = new Documents({
     sql: postgres('postgres://nobody@127.0.0.1:1/none', { max: 1, connect_timeout: 1 }),
-    link,
+    subscription: link,
     logger,
-    memoryLimit: limit,
+    memory,
     postgresReads: 1,
     staleLimitMs: 3_600_000,
     tokenStaleLimitMs: 900_000,
   });
+  const responses = new ResponseCache(documents, memory.responses);
   const app = buildApp({
-    catalogue: catalogueReader(documents),
+    catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
-    tokens: tokenVerifier(documents),
+    tokens: tokenVerifier(documents, {
+      memoryLimit: memory.acceptedTokens,
+      unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },
+      postgresReads: 1,
+    }),
+    responses,
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1',
@@ -120,7 +135,7 @@ async function askAll(limit: number): Promise<Documents> {
   // The cache may be late on a busy machine, and there is nothing behind it here.
   for (const [url, token] of asked)
     for (let i = 0; i < 2; i++) await until(async () => (await statusOf(url, token)) === 200);
-  return documents;
+  return () => documents.memorySize + responses.size;
 }
 
 /** What is freed late, such as what a promise held, is freed before it is looked. */
@@ -136,7 +151,7 @@ async function reallyUsed(): Promise<number> {
 // The first time shows what the process takes for all else.
 await askAll(1_000_000);
 const before = await reallyUsed();
-const documents = await askAll(memoryLimit);
+const counted = await askAll(memoryLimit);
 const really = (await reallyUsed()) - before;
-process.stdout.write(`${JSON.stringify({ really, counted: documents.memorySize })}\n`);
+process.stdout.write(`${JSON.stringify({ really, counted: counted() })}\n`);
 process.exit();

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/queries/tokens.ts';
-import { allVersions, dirtyDocuments, readLineage } from '../../../src/db/queries/versions.ts';
+import { allVersions, dirtyDocuments } from '../../../src/db/queries/versions.ts';
+import { readLineage } from '../../../src/db/reads/lineage.ts';
 import { decodeDocument } from '../../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
 import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
@@ -11,7 +12,8 @@ import { openScene, sceneForEachTest } from '../scene.ts';
 const scene = sceneForEachTest();
 
 const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
-const dirty = async () => (await dirtyDocuments(scene.sql, 1000)).map(({ name }) => documentId(name)).sort();
+const dirty = async () =>
+  (await dirtyDocuments(scene.store.db, 1000)).map(({ name }) => documentId(name)).sort();
 const revision = async () => Number(await scene.cache.get(scene.keys.revision));
 
 async function cached(name: DocumentName) {
@@ -22,7 +24,7 @@ async function cached(name: DocumentName) {
 /** Documents that the cache does not hold in the very version that Postgres has. */
 async function differing(): Promise<string[]> {
   const found: string[] = [];
-  for await (const batch of allVersions(scene.sql, 100)) {
+  for await (const batch of allVersions(scene.store.db, 100)) {
     for (const { name, version } of batch) {
       if ((await cached(name))?.version !== version) found.push(documentId(name));
     }
@@ -62,9 +64,9 @@ describe('publishing what is dirty', () => {
       scopes: ['machines:read'],
     });
     await revokeToken(scene.store.db, token.id);
-    const names = (await dirtyDocuments(scene.sql, 100)).map(({ name }) => name.kind);
+    const names = (await dirtyDocuments(scene.store.db, 100)).map(({ name }) => name.kind);
     expect(names).toEqual(['token', 'clusters', 'clusters', 'region', 'region', 'providers']);
-    expect((await dirtyDocuments(scene.sql, 1)).map(({ name }) => name.kind)).toEqual(['token']);
+    expect((await dirtyDocuments(scene.store.db, 1)).map(({ name }) => name.kind)).toEqual(['token']);
   });
 
   it('makes good, by any publisher, what one left that died after the commit', async () => {
@@ -104,7 +106,7 @@ describe('publishing what is dirty', () => {
       ),
     );
     expect(tokens).toHaveLength(10);
-    const first = (await dirtyDocuments(scene.sql, 10)).map(({ name }) => name);
+    const first = (await dirtyDocuments(scene.store.db, 10)).map(({ name }) => name);
     for (const name of first) await scene.cache.lpush(scene.keys.document(name), 'in the way');
     await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
     expect(await dirty()).toEqual(first.map(documentId).sort());
@@ -118,7 +120,7 @@ describe('publishing what is dirty', () => {
     const start = performance.now();
     await expect(away.publisher.publishDirty()).rejects.toThrow();
     expect(performance.now() - start).toBeLessThan(4000);
-    expect(await dirtyDocuments(away.sql, 100)).toHaveLength(5);
+    expect(await dirtyDocuments(away.store.db, 100)).toHaveLength(5);
   });
 
   it('publishes a deleted organization as an empty list, and its tokens as revoked', async () => {

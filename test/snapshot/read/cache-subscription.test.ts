@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
-import { readLineage } from '../../../src/db/queries/versions.ts';
+import { readLineage } from '../../../src/db/reads/lineage.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';
@@ -209,7 +209,7 @@ describe('another lineage', () => {
     const { epoch } = reader.link;
     await scene.cache.set('fb:lineage', '00000000-0000-0000-0000-000000000000');
     for (let i = 0; i < 5; i++) await reader.link.poll();
-    expect(reader.documents.peek(region())).toBeDefined();
+    expect(reader.documents.getFresh(region())).toBeDefined();
     expect([reader.link.linked, reader.link.epoch]).toEqual([true, epoch]);
     expect(await readLineage(scene.sql)).toBe(scene.keys.lineage);
   });

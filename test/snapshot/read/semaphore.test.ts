@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import { Breaker } from '../../../src/snapshot/read/breaker.ts';
-import { Gate, GateFull } from '../../../src/snapshot/read/semaphore.ts';
+import { Semaphore, SemaphoreFull } from '../../../src/snapshot/read/semaphore.ts';
 
 /** A call that ends when the test says so. */
 function openCall() {
@@ -22,7 +22,7 @@ describe('the gate before Postgres', () => {
   });
 
   it('lets so many calls through at once, and the next when one ends, in the order of their coming', async () => {
-    const gate = new Gate({ atOnce: 2, waitingAtMost: 10, deadlineMs: 1000 });
+    const gate = new Semaphore({ atOnce: 2, waitingAtMost: 10, deadlineMs: 1000 });
     const calls = Array.from({ length: 5 }, openCall);
     const results = calls.map(({ call }) => gate.run(call));
     const started = () => calls.map(({ call }) => call.mock.calls.length);
@@ -43,11 +43,11 @@ describe('the gate before Postgres', () => {
   });
 
   it('refuses at once, with a time to come back, when too many wait', async () => {
-    const gate = new Gate({ atOnce: 1, waitingAtMost: 1, deadlineMs: 1000 });
+    const gate = new Semaphore({ atOnce: 1, waitingAtMost: 1, deadlineMs: 1000 });
     const [running, waiting] = [openCall(), openCall()];
     const results = [gate.run(running.call), gate.run(waiting.call)];
     const refused = await gate.run(openCall().call).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(GateFull);
+    expect(refused).toBeInstanceOf(SemaphoreFull);
     expect(refused).toMatchObject({ name: 'Unavailable', retryAfterSeconds: 1 });
     running.end();
     waiting.end();
@@ -56,7 +56,7 @@ describe('the gate before Postgres', () => {
   });
 
   it('tells a call that hangs, and one that waits behind it, after the deadline and not later', async () => {
-    const gate = new Gate({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
+    const gate = new Semaphore({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
     const hung = openCall();
     const behind = openCall();
     const first = expect(gate.run(hung.call)).rejects.toThrow(Unavailable);
@@ -70,7 +70,7 @@ describe('the gate before Postgres', () => {
   });
 
   it('keeps the place of a call that outlived its deadline until it ends, and then gives it to the next', async () => {
-    const gate = new Gate({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
+    const gate = new Semaphore({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
     const hung = openCall();
     const first = expect(gate.run(hung.call)).rejects.toThrow(Unavailable);
     await vi.advanceTimersByTimeAsync(1000);
@@ -87,7 +87,7 @@ describe('the gate before Postgres', () => {
   });
 
   it('loses no place to callers that gave up waiting, also when their turn came in that very moment', async () => {
-    const gate = new Gate({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
+    const gate = new Semaphore({ atOnce: 1, waitingAtMost: 5, deadlineMs: 1000 });
     const running = openCall();
     const first = expect(gate.run(running.call)).rejects.toThrow(Unavailable);
     const late = openCall();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { adapter } from '../../../src/sources/clusters/fleetbook.ts';
 import { fixedCredentials } from '../../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
-import type { ClusterItem, DocumentVersion } from '../../../src/sources/source.ts';
+import type { ClusterItem, Validator } from '../../../src/sources/source.ts';
 import { contractCluster } from '../../conformance/contract-cluster.ts';
 import { listen, testApi } from '../../http/harness.ts';
 import { CLUSTERS } from '../../http/readers.ts';
@@ -12,13 +12,13 @@ import { onlyClusters, readClusterItems } from './read.ts';
 async function itemsOf(
   url: string,
   token: string,
-  stored: readonly DocumentVersion[] = [],
+  stored: readonly Validator[] = [],
 ): Promise<ClusterItem[]> {
   const http = openSourceHttp({
     baseUrl: url,
     credentials: adapter.credentials,
     token,
-    versions: new Map(stored.map((version) => [version.url, version])),
+    validators: new Map(stored.map((validator) => [validator.url, validator])),
     deadlineMs: 5_000,
     maxBytes: 1_000_000,
   });
@@ -32,7 +32,7 @@ async function itemsOf(
 const AS_OF = { 'fleetbook-as-of': '2026-02-28T23:59:00.000Z' };
 
 const clustersIn = (items: readonly ClusterItem[]) =>
-  onlyClusters(items.filter((item) => item.kind !== 'version' && item.kind !== 'as-of'));
+  onlyClusters(items.filter((item) => item.kind !== 'validator' && item.kind !== 'as-of'));
 
 it('reads what this very service answers to an organization’s token, and only once', async () => {
   await using api = await testApi();
@@ -47,11 +47,11 @@ it('reads what this very service answers to an organization’s token, and only 
     user: { firstName: 'Zoë', lastName: 'Doe' },
     machine: { cpu: 2, ram: 8, ramUnit: 'Decimal' },
   });
-  const versions = items.flatMap((item) => (item.kind === 'version' ? [item.version] : []));
-  expect(versions).toHaveLength(1);
-  expect(await itemsOf(url, api.token, versions)).toEqual([
+  const validators = items.flatMap((item) => (item.kind === 'validator' ? [item.validator] : []));
+  expect(validators).toHaveLength(1);
+  expect(await itemsOf(url, api.token, validators)).toEqual([
     { kind: 'as-of', time: '2026-11-20T12:00:00.000000Z' },
-    { kind: 'unmodified', version: versions[0] },
+    { kind: 'unmodified', validator: validators[0] },
   ]);
 });
 

@@ -213,7 +213,7 @@ describe('a row that is no cluster', () => {
 describe('a document that holds no clusters', () => {
   it.each([
     ['an object without them', { items: [] }, 'clusters is missing'],
-    ['text', 'hello', 'the document expected object'],
+    ['text', 'hello', 'the payload expected object'],
     ['an unreadable currency', { clusters: [], currency: 'dollars' }, 'currency must be a currency code'],
   ])('is invalid: %s', async (_, document, says) => {
     await expect(itemsOf(document)).rejects.toMatchObject({
@@ -257,7 +257,7 @@ describe('pages of clusters', () => {
 
   it('are invalid when they lead in a circle or to another origin', async () => {
     for (const [link, says] of [
-      ['<>; rel=next', 'do not come to an end'],
+      ['<>; rel=next', '/clusters repeats a page'],
       ['<http://127.0.0.1:1/clusters>; rel=next', 'links to another origin'],
       ['<http://[bad>; rel=next', 'no URL'],
     ]) {
@@ -272,11 +272,11 @@ describe('pages of clusters', () => {
   });
 });
 
-describe('a list of clusters that is asked for by its version', () => {
+describe('a list of clusters that is asked for by its validator', () => {
   const read = async (url: string, etag: string): Promise<string[]> => {
-    const versions = new Map([[url, { url, etag }]]);
+    const validators = new Map([[url, { url, etag }]]);
     const limits = { deadlineMs: 5_000, maxBytes: 100_000 };
-    const http = openSourceHttp({ baseUrl: url, credentials: 'none', versions, ...limits });
+    const http = openSourceHttp({ baseUrl: url, credentials: 'none', validators, ...limits });
     const kinds: string[] = [];
     const address = { url, credentials: NO_CREDENTIALS };
     for await (const { kind } of adapter.clusters({ http, now: () => new Date(), address })) kinds.push(kind);
@@ -288,7 +288,7 @@ describe('a list of clusters that is asked for by its version', () => {
     upstream.expect({ path: '/clusters', headers: { 'if-none-match': '"1"' } }, { status: 304 });
     expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['unmodified']);
     upstream.expect({ path: '/clusters' }, { json: [], headers: { etag: '"2"' } });
-    expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['version']);
+    expect(await read(`${upstream.url}/clusters`, '"1"')).toEqual(['validator']);
   });
 
   it('is read whole when a first page that is unmodified leads to another, and has no version then', async () => {

@@ -1,4 +1,4 @@
-import type { Found } from '../../../src/sources/clusters/kubernetes/kind.ts';
+import type { ReferencedObject } from '../../../src/sources/clusters/kubernetes/kind.ts';
 import { KINDS } from '../../../src/sources/clusters/kubernetes/kinds.ts';
 import { readSettings } from '../../../src/sources/clusters/kubernetes/options.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
@@ -20,7 +20,7 @@ export const PG_UID = '9b1f6c64-9f6e-4b53-8c6b-5a1f8f6c2d22';
 export function read(
   object: unknown,
   options: Readonly<Record<string, string>> = {},
-  found: readonly Found[] = [],
+  found: readonly ReferencedObject[] = [],
 ): readonly ClusterItem[] {
   const kind = KINDS.find((each) => each.kind === (object as { kind?: unknown }).kind);
   if (kind === undefined) throw new Error('the object is of no kind that is read');

@@ -1,8 +1,8 @@
 import { ApiServer } from '../../../src/sources/clusters/kubernetes/api-server.ts';
 import { connectionTo } from '../../../src/sources/clusters/kubernetes/connect.ts';
+import { TIMING, type Timing } from '../../../src/sources/clusters/kubernetes/informer.ts';
 import { readSettings } from '../../../src/sources/clusters/kubernetes/options.ts';
 import { targetsOf } from '../../../src/sources/clusters/kubernetes/target.ts';
-import { TIMING, type Timing } from '../../../src/sources/clusters/kubernetes/view.ts';
 import { watched } from '../../../src/sources/clusters/kubernetes/watch.ts';
 import type { ClusterItem } from '../../../src/sources/source.ts';
 import type { FakeKubernetes } from '../../support/fake-kubernetes.ts';

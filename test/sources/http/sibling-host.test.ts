@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openSourceHttp } from '../../../src/sources/http/http.ts';
-import { beside, type TwoHosts } from '../../../src/sources/http/sibling-host.ts';
+import { siblingHost, type TwoHosts } from '../../../src/sources/http/sibling-host.ts';
 import type { SourceHttp } from '../../../src/sources/source.ts';
 
 const hosts: TwoHosts = {
@@ -22,7 +22,7 @@ function askedAt(baseUrl: string): [string, 'same' | 'key' | 'none'] {
       return http.at(url, credentials);
     },
   };
-  const other = beside(noting, hosts);
+  const other = siblingHost(noting, hosts);
   const [url, credentials] = asked[0] ?? ['', 'none'];
   expect([asked.length, other.base.href]).toEqual([1, new URL(url).href]);
   return [url, credentials];
@@ -31,13 +31,13 @@ function askedAt(baseUrl: string): [string, 'same' | 'key' | 'none'] {
 describe('the second host of a provider', () => {
   it.each([
     [
-      'is its own beside its own first one',
+      'is its own siblingHost its own first one',
       'https://compute.example.com/projects/p',
       'https://billing.example.com',
       'none',
     ],
     [
-      'is its own beside one in a region',
+      'is its own siblingHost one in a region',
       'https://eu.compute.example.com/projects/p/',
       'https://billing.example.com',
       'none',
@@ -68,7 +68,7 @@ describe('the second host of a provider', () => {
     'https://compute.example.com',
     'https://compute.example.com/projects/',
     'https://x.org/projects/p/zones',
-  ])('is not known beside %s, which does not say whose data is asked for', (baseUrl) => {
+  ])('is not known siblingHost %s, which does not say whose data is asked for', (baseUrl) => {
     expect(() => askedAt(baseUrl)).toThrow(
       "the source's URL must look like https://compute.example.com/projects/PROJECT",
     );

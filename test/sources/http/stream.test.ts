@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { openSourceHttp, type SourceHttpOptions } from '../../../src/sources/http/http.ts';
-import { pieces, silenceDeadline } from '../../../src/sources/http/stream.ts';
+import { chunksOf, silenceDeadline } from '../../../src/sources/http/stream.ts';
 import { SourceError } from '../../../src/sources/source.ts';
 import { type FakeAnswer, fakeUpstream } from '../../support/fake-upstream.ts';
 
@@ -138,7 +138,7 @@ describe('the deadline of a stream', () => {
       writer.abort(new Error('silent')).catch(() => {});
     });
     const failed = (error: unknown) => error;
-    const body = pieces(readable, { silence, maxBytes: 1_000, where: 'there', failed });
+    const body = chunksOf(readable, { silence, maxBytes: 1_000, where: 'there', failed });
     return { silence, writer, body };
   }
 

@@ -77,7 +77,17 @@ it('pages of flavors that do not come to an end are given up', async () => {
   upstream.expect({ path: PATH, query: { marker: '1' } }, { json: { flavors: [flavor], ...next } });
   await expect(itemsOf(upstream, 'c2.small,0.019,hour,EUR,')).rejects.toMatchObject({
     kind: 'invalid',
-    message: expect.stringContaining('must have a marker of its own'),
+    message: expect.stringContaining(`${PATH} repeats a page`),
+  });
+});
+
+it('a next page of flavors without a marker is not asked for', async () => {
+  await using upstream = await fakeUpstream();
+  const next = { flavors_links: [{ rel: 'next', href: '/v2.1/flavors/detail' }] };
+  upstream.expect({ path: PATH }, { json: { flavors: [flavor], ...next } });
+  await expect(itemsOf(upstream, 'c2.small,0.019,hour,EUR,')).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('must have a marker'),
   });
 });
 

@@ -70,7 +70,7 @@ export function withTemplates(installation: unknown, templates: readonly unknown
   };
 }
 
-/** What is above counts, but for what says nothing; parts of one name are merged, in lists as well. */
+/** The upper layer wins, unless its value is empty. Parts of the same name are merged, in lists as well. */
 function merged(below: unknown, above: unknown): unknown {
   if (isEmpty(above)) return below ?? above;
   if (isNamedList(below) && isNamedList(above)) {

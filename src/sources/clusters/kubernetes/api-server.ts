@@ -5,11 +5,12 @@ import { decoded } from '../../http/content-coding.ts';
 import { failureOfConnection, failureOfStatus } from '../../http/failure.ts';
 import { get } from '../../http/get.ts';
 import { orAborted } from '../../http/or-aborted.ts';
-import { SourceError } from '../../source.ts';
+import { chunksOf, type SilenceDeadline, silenceDeadline } from '../../http/stream.ts';
+import { type Retries, SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
 
-/** Of one page, uncompressed; objects have at most 1.5 MiB each, and hardly ever a tenth of that. */
+/** Of one page, uncompressed. An object has at most 1.5 MiB, and rarely a tenth of that. */
 const MOST_PAGE_BYTES = 128 * 1024 ** 2;
 const MOST_LINE_BYTES = 8 * 1024 ** 2;
 const CREDENTIALS_MS = 30_000;
@@ -35,25 +36,33 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
 }
 
-/** What asks an API server; each request is made over a connection of its own, which ends with it. */
+/** The client of an API server. Each request has a connection of its own, which ends with it. */
 export class ApiServer {
   readonly #connect: () => Promise<Connection>;
   readonly #refused: () => boolean;
+  readonly #retries: Retries | undefined;
   #known: { readonly connection: Promise<Connection>; readonly until: number } | undefined;
 
-  /** @param refused is told that the credentials of the last connection were (401): whether others may be had */
-  constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false) {
-    this.#connect = connect;
-    this.#refused = refused;
+  /**
+   * @param refused is called when the credentials of the last connection were refused (401); true where others may be had
+   * @param retries repeat requests for JSON
+   */
+  constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false, retries?: Retries) {
+    [this.#connect, this.#refused, this.#retries] = [connect, refused, retries];
   }
 
   /**
-   * GETs a document.
-   * @param deadlineMs for the whole of it, credentials included
+   * GETs JSON.
+   * @param deadlineMs for the whole of one attempt, credentials included
    * @throws Expired, NotFound; SourceError by the meanings that its kinds have; the signal's reason when that aborts
    */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<T> {
-    using deadline = new Deadline(deadlineMs);
+    const attempt = () => this.#jsonOnce(request, schema, deadlineMs);
+    return this.#retries === undefined ? attempt() : this.#retries.run(attempt, request.signal);
+  }
+
+  async #jsonOnce<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<T> {
+    const deadline = { signal: AbortSignal.timeout(deadlineMs), ms: deadlineMs };
     const { response, where } = await this.#get(request, deadline);
     try {
       const bytes = await readBytes(bodyOf(response, where), MOST_PAGE_BYTES, where);
@@ -66,8 +75,8 @@ export class ApiServer {
   }
 
   /**
-   * GETs a stream of JSON lines; it has to be read, or left, at once. It ends when the server ends it, and when nothing
-   * came for `silenceMs`: a connection of which only this half is left says nothing for ever.
+   * GETs a stream of JSON lines, which has to be read, or left, at once. It ends when the server ends it, and when
+   * nothing came for `silenceMs`: the server may be gone without having closed the connection.
    * @param openMs for its beginning, credentials included
    * @throws as `json` does, while it is read as well; SourceError `retry` when the connection is cut
    */
@@ -75,15 +84,10 @@ export class ApiServer {
     request: ApiRequest,
     { openMs, silenceMs }: { readonly openMs: number; readonly silenceMs: number },
   ): Promise<AsyncGenerator<unknown, void>> {
-    const deadline = new Deadline(openMs);
-    try {
-      const { response, where } = await this.#get(request, deadline);
-      deadline.restart(silenceMs);
-      return lines(response, where, request.signal, deadline);
-    } catch (error) {
-      deadline[Symbol.dispose]();
-      throw error;
-    }
+    const silence = silenceDeadline(silenceMs);
+    const opening = this.#get(request, { signal: silence.signal, ms: openMs });
+    const { response, where } = await silence.during(opening, openMs);
+    return lines(response, where, request.signal, silence);
   }
 
   async #get(request: ApiRequest, deadline: Deadline): Promise<{ response: IncomingMessage; where: string }> {
@@ -93,7 +97,7 @@ export class ApiServer {
     try {
       for (let renewed = false; ; renewed = true) {
         const known = this.#known !== undefined && performance.now() < this.#known.until;
-        // A plugin that hangs is not waited for longer than an answer would be.
+        // The deadline holds for a plugin that hangs as well.
         const connection = await orAborted(this.#connection(), signal);
         const url = addressOf(connection.base, request);
         where = url.origin + url.pathname;
@@ -113,7 +117,7 @@ export class ApiServer {
     }
   }
 
-  /** Credentials are read anew now and then, but not for each page of a list: a plugin may take a second. */
+  /** Credentials are kept for a while and not read for each page of a list: a plugin may take a second. */
   #connection(): Promise<Connection> {
     const now = performance.now();
     if (this.#known !== undefined && now < this.#known.until) return this.#known.connection;
@@ -133,7 +137,7 @@ function addressOf(base: URL, { path, query }: ApiRequest): URL {
   return url;
 }
 
-/** Nothing is asked for compressed; what stands before the server may do so all the same. */
+/** No coding is asked for; a gateway may compress all the same. */
 function bodyOf(response: IncomingMessage, where: string): AsyncIterable<Uint8Array> {
   return decoded(response, response.headers['content-encoding'], where);
 }
@@ -142,74 +146,43 @@ async function* lines(
   response: IncomingMessage,
   where: string,
   signal: AbortSignal,
-  deadline: Deadline,
+  silence: SilenceDeadline,
 ): AsyncGenerator<unknown, void> {
+  const failed = (error: unknown) => error;
+  const body = chunksOf(bodyOf(response, where), {
+    silence,
+    maxBytes: Number.POSITIVE_INFINITY,
+    where,
+    failed,
+  });
   try {
-    const pieces = heard(bodyOf(response, where), () => deadline.restart());
-    for await (const line of linesOf(pieces, MOST_LINE_BYTES)) yield parsed(line, where);
+    for await (const line of linesOf(body, MOST_LINE_BYTES)) yield parsed(line, where);
   } catch (error) {
-    if (deadline.passed && !signal.aborted) return;
-    throw meaning(error, where, signal, deadline);
+    if (!silence.signal.aborted || signal.aborted) throw meaning(error, where, signal);
   } finally {
-    deadline[Symbol.dispose]();
     response.destroy();
   }
 }
 
-/** A timer that aborts its signal, until it is left. */
-class Deadline implements Disposable {
-  readonly #controller = new AbortController();
-  #timer: NodeJS.Timeout;
-  #ms: number;
-
-  constructor(ms: number) {
-    this.#ms = ms;
-    this.#timer = setTimeout(() => this.#controller.abort(), ms);
-  }
-
-  get ms(): number {
-    return this.#ms;
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  get passed(): boolean {
-    return this.#controller.signal.aborted;
-  }
-
-  restart(ms = this.#ms): void {
-    clearTimeout(this.#timer);
-    this.#ms = ms;
-    this.#timer = setTimeout(() => this.#controller.abort(), ms);
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
-  }
-}
-
-async function* heard(body: AsyncIterable<Uint8Array>, each: () => void): AsyncGenerator<Uint8Array, void> {
-  for await (const piece of body) {
-    each();
-    yield piece;
-  }
+/** How long an answer may take. */
+interface Deadline {
+  readonly signal: AbortSignal;
+  readonly ms: number;
 }
 
 function parsed(line: string, where: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    // The parser's own message quotes the line.
+    // The parser's message quotes the line.
     throw new SourceError('invalid', `${where} sends a line that is no JSON`);
   }
 }
 
-function meaning(error: unknown, where: string, signal: AbortSignal, deadline: Deadline): unknown {
+function meaning(error: unknown, where: string, signal: AbortSignal, deadline?: Deadline): unknown {
   if (signal.aborted) return signal.reason;
   if (error instanceof SourceError || error instanceof Expired || error instanceof NotFound) return error;
-  if (deadline.passed)
+  if (deadline?.signal.aborted)
     return new SourceError('retry', `${where} gave no whole answer within ${deadline.ms} ms`);
   if (error instanceof RangeError) return new SourceError('invalid', `${where} sends ${error.message}`);
   return failureOfConnection(error, where);
@@ -219,7 +192,7 @@ function failureOf(response: IncomingMessage, where: string, right: string): Err
   return statusFailure(response.statusCode ?? 0, response.headers['retry-after'], where, right);
 }
 
-/** What a status means, whether it is an answer's or one that a watch reports; undefined for 200. */
+/** The failure of a status, of a response or in an event of a watch; undefined for 200. */
 export function statusFailure(
   status: number,
   retryAfter: string | undefined,

@@ -22,11 +22,11 @@ export interface ServerAddress {
   readonly root?: string;
 }
 
-/** How a pod calls the API server that it belongs to. */
+/** The address of the API server inside a pod. */
 const IN_CLUSTER = /^kubernetes\.default\.svc(\.[a-z0-9.-]+)?$/;
 
 /**
- * Reads where the API server is and how it is to be asked. Reads files anew and runs a kubeconfig's plugin again each
+ * Reads the address of the API server, credentials and certificates. Files are read and a kubeconfig's plugin is run each
  * time, so that rotated tokens and certificates are found.
  * @throws SourceError `misconfigured`, `gone` (no such file) or `retry` (a plugin failed); none repeats a secret
  */
@@ -43,7 +43,7 @@ export async function connectionTo(address: ServerAddress): Promise<Connection> 
     throw failureOfCredentials(error, address);
   }
   for (const value of Object.values(options.headers ?? {})) {
-    // Checked here because Node's own message names the header only.
+    // Checked here: Node's message names only the header.
     if (!/^[\x20-\x7e]*$/.test(String(value)))
       throw misconfigured('the token holds a character that no header can carry');
   }
@@ -51,7 +51,7 @@ export async function connectionTo(address: ServerAddress): Promise<Connection> 
 }
 
 async function configOf(address: ServerAddress): Promise<KubeConfig> {
-  // Half a second and some 60 MB: only who reads a Kubernetes source pays for it.
+  // Loading it takes half a second and some 60 MB: only for a Kubernetes source.
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   const { token, caFile, context } = address;
@@ -90,7 +90,7 @@ async function configOf(address: ServerAddress): Promise<KubeConfig> {
 }
 
 async function loadFile(config: KubeConfig, path: string, context: string | undefined): Promise<void> {
-  // Read before the library does, which blocks, and reports in other words.
+  // The library's own reading blocks, and its errors have other words.
   await readFile(path).catch((cause: unknown) => {
     const code = codeOf(cause);
     const kind = code === 'ENOENT' || code === 'ENOTDIR' ? 'gone' : 'misconfigured';
@@ -125,7 +125,7 @@ function failureOfCredentials(error: unknown, { url }: ServerAddress): SourceErr
     return misconfigured(
       `${url} names a server without https; set insecure-skip-tls-verify there if that is right`,
     );
-  // What a plugin prints may hold secrets.
+  // The plugin's output may hold secrets.
   return new SourceError(
     'retry',
     `the credentials in ${url} cannot be had: its plugin failed; see what kubectl says with the same kubeconfig`,

@@ -1,7 +1,7 @@
 import type { ClusterItem } from '../../source.ts';
 import type { Naming } from './naming.ts';
 
-/** Another object, to which one refers by its name. */
+/** A reference of one object to another, by its name. */
 export interface Reference {
   /** For an operator, e.g. `template acme/usual`. */
   readonly what: string;
@@ -11,19 +11,19 @@ export interface Reference {
   readonly resource: string;
 }
 
-/** The object that a reference names, or why it cannot be had, as what follows "the object". */
-export type Found = { readonly object: unknown } | { readonly missing: string };
+/** The object that a reference names; or why it cannot be had, as the end of a sentence that begins "the object". */
+export type ReferencedObject = { readonly object: unknown } | { readonly missing: string };
 
-/** An object whose clusters cannot be told without others. */
+/** An object whose clusters depend on other objects. */
 export interface Deferred {
   readonly needs: readonly Reference[];
-  /** All of the object that is read: while it is equal, the object has not changed. */
+  /** The parts of the object that are read. While they are equal, nothing has changed. */
   readonly object: unknown;
   /** @param found what was found of each need, in their order */
-  read(found: readonly Found[]): readonly ClusterItem[];
+  read(found: readonly ReferencedObject[]): readonly ClusterItem[];
 }
 
-/** The clusters in an object, or what it takes to tell them. */
+/** The clusters in an object, or what is needed to read them. */
 export type Reading = readonly ClusterItem[] | Deferred;
 
 /** A custom resource that describes database clusters. A file of `kinds/` exports one as `kind`. */
@@ -39,6 +39,6 @@ export interface ClusterKind {
   readonly refersTo?: readonly string[];
   /** What becomes of its fields, as Markdown: part of docs/adapters.md. */
   readonly notes: string;
-  /** The clusters in one object, unread parts of it tolerated; what cannot be used is rejected with its reason. */
+  /** The clusters in one object. Unknown parts are ignored; what cannot be used is rejected with its reason. */
   read(object: unknown, naming: Naming): Reading;
 }

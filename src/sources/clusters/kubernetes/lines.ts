@@ -1,5 +1,5 @@
 /**
- * Cuts a body into its lines. What follows the last line break is no line: a connection that was cut left it behind.
+ * Splits a body into lines. Text after the last line break is dropped: the connection was cut within a line.
  * @throws RangeError for a line of more than `maxBytes`, or one that is no UTF-8; whatever the body fails with
  */
 export async function* linesOf(
@@ -24,7 +24,7 @@ export async function* linesOf(
   }
 }
 
-/** Never another character in place of one that cannot be read: it may be part of a name. */
+/** Strict: a replacement character could become part of a name. */
 function decoded(line: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(line);

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { pagesOf } from '../../http/pages.ts';
 import { SourceError } from '../../source.ts';
 import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
 import type { Reading } from './kind.ts';
 import type { Target } from './target.ts';
 
 const PAGE_SIZE = 100;
+/** Of one kind: a million objects. */
 const MOST_PAGES = 10_000;
 
 const Page = z.object({
@@ -12,7 +14,7 @@ const Page = z.object({
   items: z.array(z.unknown()).nullable(),
 });
 
-/** An API's discovery document, as far as it is used. */
+/** The answer of the discovery API, as far as it is used. */
 const Resources = z.object({ resources: z.array(z.object({ name: z.string() })) });
 
 /** Everything of one target at one moment. */
@@ -27,7 +29,7 @@ export interface Listed {
  * Lists a target, page by page.
  * @param deadlineMs for each page
  * @returns undefined where the cluster does not know this kind of object (404); where the credentials lack the right to
- *   it (403), the API's discovery document tells that from a kind that is installed
+ *   it (403), the discovery API tells that from a kind that is installed
  * @throws as ApiServer.json does, but for Expired and NotFound
  */
 export async function listed(
@@ -43,7 +45,7 @@ export async function listed(
     if (error instanceof Forbidden && !(await isKnown(server, target, deadlineMs, signal))) return undefined;
     if (!(error instanceof Expired)) throw error;
   }
-  // The server has compacted its history between two pages. Only a list that is one page cannot meet that again.
+  // The server has compacted its history between two pages. A list in one page cannot fail by that.
   try {
     return await inPages(server, target, undefined, deadlineMs, signal);
   } catch (error) {
@@ -54,8 +56,8 @@ export async function listed(
 }
 
 /**
- * Whether the cluster knows this kind of object, as far as that can be told: any account may read what APIs there are,
- * unless an administrator took that right away.
+ * Whether the cluster knows this kind of object. Every account may use the discovery API, unless an administrator took
+ * that right away; then the kind counts as known.
  */
 async function isKnown(
   server: ApiServer,
@@ -73,7 +75,7 @@ async function isKnown(
     return resources.some(({ name }) => name === plural);
   } catch (error) {
     if (error instanceof NotFound) return false;
-    // Told by no answer at all.
+    // No answer tells nothing.
     if (!(error instanceof SourceError) || error.kind === 'retry') throw error;
     return true;
   }
@@ -87,24 +89,27 @@ async function inPages(
   signal: AbortSignal,
 ): Promise<Listed> {
   const objects = new Map<string, Reading>();
-  const seen = new Set<string>();
-  let next: string | undefined;
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
-    const query = {
-      ...target.query,
-      ...(limit === undefined ? {} : { limit: String(limit) }),
-      ...(next === undefined ? {} : { continue: next }),
-    };
-    const request = { path: target.path, query, right: `list ${target.resource}`, signal };
-    const { metadata, items } = await server.json(request, Page, deadlineMs);
+  let resourceVersion = '';
+  const pages = pagesOf(
+    target.path,
+    '',
+    (from) => {
+      const query = {
+        ...target.query,
+        ...(limit === undefined ? {} : { limit: String(limit) }),
+        ...(from === '' ? {} : { continue: from }),
+      };
+      const request = { path: target.path, query, right: `list ${target.resource}`, signal };
+      return server.json(request, Page, deadlineMs);
+    },
+    ({ metadata }) => metadata.continue || undefined,
+    MOST_PAGES,
+  );
+  for await (const { metadata, items } of pages) {
     for (const object of items ?? []) objects.set(target.identity(object), target.read(object));
-    if (metadata.continue == null || metadata.continue === '')
-      return { resourceVersion: metadata.resourceVersion, objects };
-    next = metadata.continue;
-    if (seen.has(next)) break;
-    seen.add(next);
+    ({ resourceVersion } = metadata);
   }
-  throw new SourceError('invalid', `the pages of ${target.path} do not come to an end`);
+  return { resourceVersion, objects };
 }
 
 /** The failure of a cluster that knows none of the kinds that are read; an empty list would mean "all deleted". */

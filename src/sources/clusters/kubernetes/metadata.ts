@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DescribedCluster } from '../../../domain/cluster.ts';
-import { instant } from '../../cluster-document.ts';
+import { instant } from '../../cluster-fields.ts';
 import { label } from '../../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../../schema/rows.ts';
 import type { ClusterItem } from '../../source.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type ClusterItem, SourceError } from '../../source.ts';
 import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
-import type { Found, Reading, Reference } from './kind.ts';
+import type { Reading, Reference, ReferencedObject } from './kind.ts';
 
-const NOWHERE: Found = { missing: 'does not exist; create it, or let the object name another' };
+const NOWHERE: ReferencedObject = { missing: 'does not exist; create it, or let the object name another' };
 
 /**
  * The clusters in objects, read with what they refer to. Each object that is referred to is asked for once.
@@ -16,14 +16,14 @@ export async function resolved(
   deadlineMs: number,
   signal: AbortSignal,
 ): Promise<readonly ClusterItem[]> {
-  const known = new Map<string, Found>();
+  const known = new Map<string, ReferencedObject>();
   const items: ClusterItem[] = [];
   for (const reading of readings) {
     if (!('needs' in reading)) {
       items.push(...reading);
       continue;
     }
-    const found: Found[] = [];
+    const found: ReferencedObject[] = [];
     for (const reference of reading.needs) {
       const one = known.get(reference.what) ?? (await lookedUp(server, reference, deadlineMs, signal));
       known.set(reference.what, one);
@@ -39,7 +39,7 @@ async function lookedUp(
   { path, resource }: Reference,
   deadlineMs: number,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<ReferencedObject> {
   if (path === undefined) return NOWHERE;
   const request = { path, query: {}, right: `get ${resource}`, signal };
   try {

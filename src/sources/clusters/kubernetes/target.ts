@@ -2,7 +2,7 @@ import type { ClusterKind, Reading } from './kind.ts';
 import { identityOf } from './metadata.ts';
 import type { Settings } from './options.ts';
 
-/** One kind of object in one namespace, or in all of them: what one list and one watch can cover. */
+/** One kind of object in one namespace or in all of them: one list and one watch. */
 export interface Target {
   readonly path: string;
   /** Group and version of its API, e.g. `postgresql.cnpg.io/v1`. */
@@ -12,7 +12,7 @@ export interface Target {
   /** Without its verb: `clusters.postgresql.cnpg.io`. */
   readonly resource: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Tells an object from the others, also from an earlier one of its name. */
+  /** Identifies an object, also against an earlier one of the same name. */
   identity(object: unknown): string;
   read(object: unknown): Reading;
 }

@@ -5,14 +5,15 @@
  */
 import { z } from 'zod';
 import { nothingListed } from '../../http/listing.ts';
+import { pagesOf } from '../../http/pages.ts';
 import { amount, label } from '../../schema/fields.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
-import { type CatalogueItem, SourceError, type SourceHttp } from '../../source.ts';
+import { type CatalogueItem, type JsonAnswer, SourceError, type SourceHttp } from '../../source.ts';
 
 export const PRICES = '/api/retail/prices';
 /** `Consumption` leaves out reservations and the prices of DevTest subscriptions. */
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** At 100 rows a page, as it once was, there are some thousands. */
+/** With 100 rows a page, as there once were, the list has some thousands. */
 const MOST_PAGES = 10_000;
 
 type Query = Readonly<Record<string, string>>;
@@ -24,7 +25,7 @@ const PricePage = z.object({
   Count: z.int(),
 });
 
-/** What tells the ordinary row of a size from its others. */
+/** A size has many rows; these fields identify the ordinary one. */
 const Kind = z.object({
   armRegionName: label,
   /** Empty for what is no size, such as the hour of a dedicated host. */
@@ -70,8 +71,8 @@ interface SizeRows {
 }
 
 /**
- * Reads the whole list, page after page. A size that a region sells at Spot or Low Priority prices only is not sold
- * there on demand, and left out; rows that cannot be told apart come back as rejected ones.
+ * Reads the whole list, page after page. Rows of which not even the kind can be read are yielded as rejected. A size with
+ * only Spot or Low Priority prices in a region is not sold there on demand, and is left out.
  */
 export async function* readPrices(
   http: SourceHttp,
@@ -81,7 +82,8 @@ export async function* readPrices(
   const sizes = new Map<string, SizeRows>();
   const listed = pagesByLink(http, PRICES, PricePage, { $filter: FILTER }, (page) => page.NextPageLink);
   let [advertised, fetched] = [0, 0];
-  for await (const { Items, Count } of listed) {
+  for await (const { data } of listed) {
+    const { Items, Count } = data;
     for (const [index, row] of Items.entries()) {
       const { value: kind, reason } = readRow(Kind, row);
       const [name, regionCode] = [labelIn(row, 'armSkuName'), labelIn(row, 'armRegionName')];
@@ -101,12 +103,12 @@ export async function* readPrices(
   return { regions, priced: [...sizes.values()].map(chosen) };
 }
 
-/** In force, and neither Spot, Low Priority, a dedicated host's nor any other than a virtual machine's by itself. */
+/** A price in force of a virtual machine: not Spot, Low Priority, a dedicated host's or a cloud service's. */
 function isOnDemand(kind: Kind, now: Date): boolean {
   if (kind.armSkuName === '' || kind.type !== 'Consumption' || (kind.tierMinimumUnits ?? 0) > 0) return false;
   if (/\b(Spot|Low Priority|Expired)\b/i.test(`${kind.skuName} ${kind.meterName}`)) return false;
   if (/\b(Dedicated Host|Cloud ?Services)\b/i.test(kind.productName)) return false;
-  // A date that cannot be read is no reason to believe that the price is not in force.
+  // A price whose date cannot be read counts as in force.
   const [from, to] = [Date.parse(kind.effectiveStartDate), Date.parse(kind.effectiveEndDate ?? '')];
   return !(from > now.getTime()) && !(to <= now.getTime());
 }
@@ -126,7 +128,7 @@ function chosen({ name, regionCode, linux, windows }: SizeRows): AzurePrice {
   return { name, regionCode, price: inForce(licensed ? windows : linux), licensed };
 }
 
-/** The price of the primary meter, or where there is none of another, that came into force last. */
+/** The latest price of the primary meter; where there is no primary meter, the latest of any. */
 function inForce(rows: readonly PriceRow[]): Row<string> {
   const bad = rows.find(({ price }) => price.reason !== undefined);
   if (bad !== undefined) return bad.price;
@@ -141,27 +143,27 @@ function inForce(rows: readonly PriceRow[]): Row<string> {
 }
 
 /**
- * The pages of one of Azure's lists. Of a link to the next page only the query is followed: it names the public host,
- * whatever the list was asked of.
- * @throws SourceError `invalid` when a page comes again, or the pages do not come to an end
+ * The pages of one of Azure's lists. Only the query of a link to the next page is used: its host is the public one, also
+ * behind a gateway.
+ * @throws SourceError as `pagesOf` does
  */
-export async function* pagesByLink<T>(
+export function pagesByLink<T>(
   http: SourceHttp,
   path: string,
   schema: z.ZodType<T>,
   first: Query,
-  nextOf: (page: T) => string | null | undefined,
-): AsyncGenerator<T, void> {
-  const asked = new Set<string>();
-  let query = first;
-  while (!asked.has(JSON.stringify(query)) && asked.size < MOST_PAGES) {
-    asked.add(JSON.stringify(query));
-    const { data } = await http.json(path, schema, { query });
-    yield data;
-    const next = nextOf(data) ?? '';
-    if (next === '') return;
-    if (!URL.canParse(next)) throw new SourceError('invalid', `${path}: its link to the next page is no URL`);
-    query = Object.fromEntries(new URL(next).searchParams);
-  }
-  throw new SourceError('invalid', `${path} repeats a page, or has more than ${MOST_PAGES} pages`);
+  linkOf: (page: T) => string | null | undefined,
+): AsyncGenerator<JsonAnswer<T>, void> {
+  return pagesOf(
+    path,
+    first,
+    (query) => http.json(path, schema, { query }),
+    ({ data }) => {
+      const link = linkOf(data);
+      if (!link) return undefined;
+      if (URL.canParse(link)) return Object.fromEntries(new URL(link).searchParams);
+      throw new SourceError('invalid', `${path}: its link to the next page is no URL`);
+    },
+    MOST_PAGES,
+  );
 }

@@ -1,5 +1,5 @@
 /**
- * What Google bills for a machine: so much for each core and each GiB of its family, in its region.
+ * What Google bills for a machine: a rate for each core and one for each GiB, by family and region.
  *
  * Source: https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list.
  */
@@ -7,7 +7,7 @@ import Big from 'big.js';
 import { z } from 'zod';
 import { isPositive } from '../../../domain/price.ts';
 import { nothingListed } from '../../http/listing.ts';
-import { pagesByToken } from '../../http/page-tokens.ts';
+import { pagesByToken } from '../../http/pages.ts';
 import { countOrNone, label } from '../../schema/fields.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
 import type { RejectedRow, SourceHttp } from '../../source.ts';
@@ -37,7 +37,7 @@ const pricedBy = (usageUnit: string) => {
 type Component = 'core' | 'ram' | 'machine';
 const PRICED = { core: pricedBy('h'), ram: pricedBy('GiBy.h'), machine: pricedBy('h') };
 
-/** Parts of predefined machines: those of custom ones, sole tenancy, reservations and commitments read otherwise. */
+/** Parts of predefined machines. Custom ones, sole tenancy, reservations and commitments have other descriptions. */
 const OF_FAMILY =
   /^([A-Z]\d+[A-Z]?)(?: AMD| Arm| Predefined| Memory-optimized)? Instance (Core|Ram)(?: running)?(?: in .+)?$/i;
 const OF_OLD_FAMILY =
@@ -57,10 +57,10 @@ const BILLED_CORES: Readonly<Record<string, string>> = {
   'e2-small': '0.5',
   'e2-medium': '1',
 };
-/** Types that do not cost what the cores and the memory of their family do. */
+/** Types that have rates of their own. */
 const OWN_RATES = /^(a3-(mega|ultra|edge)gpu|m2-|m4-ultramem-224$|n1-(mega|ultra)mem|x4-)/;
 
-/** What has to be known of a machine type to price it. */
+/** The fields of a machine type that its price depends on. */
 export interface BilledType {
   readonly name: string;
   readonly guestCpus: number;
@@ -68,20 +68,21 @@ export interface BilledType {
 }
 
 export interface GcpRates {
-  /** Dollars an hour, exactly; zero as soon as one part is, so that half a price is never published. */
+  /** Dollars an hour, exactly. Zero when one part is zero, so that half a price is never published. */
   hourly(type: BilledType, regionCode: string): Row<string>;
-  /** Why no price can be computed for a type, in whatever region; undefined when there is no such reason. */
+  /** Why a type has no price in any region; undefined when it may have one. */
   unpriced(name: string, isShared: boolean): string | undefined;
 }
 
-/** Reads every SKU; those that cannot even be told apart come back as rejected rows. */
+/** Reads every SKU. Yields those as rejected of which not even the kind can be read. */
 export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, GcpRates> {
   /** By family (or the name of a machine that is billed whole), component and region. */
   const rates = new Map<string, Row<string>>();
   const families = new Set<string>();
   let listed = 0;
-  for await (const { skus } of pagesByToken(http, SKUS, SkuPage, { currencyCode: 'USD', pageSize: 5000 })) {
-    for (const row of skus) {
+  const query = { currencyCode: 'USD', pageSize: 5000 };
+  for await (const { data } of pagesByToken(http, SKUS, SkuPage, query)) {
+    for (const row of data.skus) {
       listed += 1;
       const id = labelIn(row, 'skuId') ?? `SKU ${listed}`;
       const { value: sku, reason } = readRow(Sku, row);
@@ -104,7 +105,7 @@ export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, 
   };
 }
 
-/** What an on-demand SKU prices; undefined for all that is no part of a predefined machine. */
+/** What an on-demand SKU prices; undefined for anything but a part of a predefined machine. */
 function componentOf(description: string): { family: string; component: Component } | undefined {
   const machine = OF_MACHINE.find(([pattern]) => pattern.test(description))?.[1];
   if (machine !== undefined) return { family: machine, component: 'machine' };
@@ -114,7 +115,7 @@ function componentOf(description: string): { family: string; component: Componen
   return { family: OLD_FAMILIES[named] ?? named, component: part === 'core' ? 'core' : 'ram' };
 }
 
-/** The latest price; of its tiers the first that is not free. */
+/** The first tier of the latest price that is not free. */
 function priceOf(component: Component, row: unknown): Row<string> {
   const { value, reason } = readRow(PRICED[component], row);
   if (value === undefined) return { reason };
@@ -122,7 +123,7 @@ function priceOf(component: Component, row: unknown): Row<string> {
   return { value: tiers.map(({ unitPrice }) => unitPrice).find(isPositive) ?? '0' };
 }
 
-/** Of two SKUs for the same. */
+/** The rate of two SKUs that price the same part. */
 function agreed(one: Row<string>, other: Row<string>): Row<string> {
   if (one.value === undefined) return one;
   if (other.value === undefined || one.value === other.value) return other;

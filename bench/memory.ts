@@ -1,0 +1,182 @@
+/**
+ * `npm run bench:memory`: what an entry of each kind costs a reader beside the bytes that it holds, and the constant that
+ * accounts for it (src/snapshot/document/memory-costs.ts). The exit code is 1 when a constant is too small, or counts
+ * more than half again as much as is there.
+ */
+
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import { hashToken, newToken } from '../src/domain/token.ts';
+import { ResponseCache } from '../src/http/response-cache.ts';
+import type { Answer } from '../src/snapshot/document/answer.ts';
+import { hashOf } from '../src/snapshot/document/body.ts';
+import { regionContent, tokenContent } from '../src/snapshot/document/build.ts';
+import { decodeDocument, encodeDocument, encoding } from '../src/snapshot/document/format.ts';
+import { CacheKeys, type DocumentName, documentId } from '../src/snapshot/document/keys.ts';
+import {
+  BYTES_PER_DOCUMENT,
+  BYTES_PER_ENTRY,
+  BYTES_PER_KEY,
+  BYTES_PER_RESPONSE,
+  BYTES_PER_TOKEN,
+} from '../src/snapshot/document/memory-costs.ts';
+import type { CacheSubscription } from '../src/snapshot/read/cache-subscription.ts';
+import type { Documents } from '../src/snapshot/read/documents.ts';
+import { MachineRegions } from '../src/snapshot/read/machine-regions.ts';
+import { DocumentMemory } from '../src/snapshot/read/memory.ts';
+import type { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
+import { tokenVerifier } from '../src/snapshot/read/tokens.ts';
+
+const COUNT = 20_000;
+/** A constant may count so many times what was measured. */
+const SLACK = 1.5;
+
+const subscription = {
+  linked: true,
+  epoch: 1,
+  confirmedAt: () => 0,
+  ask: async () => '7',
+} as Partial<CacheSubscription> as CacheSubscription;
+
+/** Bytes of this process after everything that can be collected was. */
+async function used(): Promise<number> {
+  for (let i = 0; i < 6; i++) {
+    globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    await new Promise(setImmediate);
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** @param fill makes the entries, and returns what keeps them and how many bytes they hold themselves */
+async function perEntry(
+  count: number,
+  fill: () => Promise<{ kept: unknown; held: number }>,
+): Promise<number> {
+  await fill();
+  const before = await used();
+  const { kept, held } = await fill();
+  const after = await used();
+  // Referenced until here, so that it is not collected.
+  if (kept === undefined) throw new Error('unreachable: something is kept');
+  return (after - before - held) / count;
+}
+
+function memory(): DocumentMemory {
+  return new DocumentMemory({
+    subscription,
+    now: Date.now,
+    memoryLimit: 1e9,
+    unknownTokensLimit: 1e9,
+    staleLimitMs: 0,
+    tokenStaleLimitMs: 0,
+    onInvalidate() {},
+  });
+}
+
+const region = (id: number) =>
+  regionContent(
+    { id, name: `Region ${id}`, code: `zone-${id}`, version: 1, provider: { id: 5, name: 'Provider' } },
+    [{ id, name: 'machine', ram: 4, cpu: 2, price: 0.0001, ramUnit: 'Decimal' }],
+    { sources: [`provider/${id}`], currency: 'USD' },
+  );
+
+async function documents() {
+  const kept = memory();
+  let held = 0;
+  for (let id = 1; id <= COUNT; id++) {
+    const content = region(id);
+    const value = await encodeDocument(content);
+    held += value.length;
+    const own = Buffer.allocUnsafeSlow(value.length);
+    value.copy(own);
+    kept.set(documentId(content.name), 'region', decodeDocument(content.name, own), { epoch: 1, at: 0 });
+  }
+  return { kept, held };
+}
+
+async function keys() {
+  const index = new Map(
+    Array.from({ length: COUNT }, (_, i) => [`5/${i}`, [i * 100, i * 100 + 99]] as const),
+  );
+  const { document } = encoding({ ...region(1), index });
+  const before = document.size;
+  document.has('5/1');
+  return { kept: document, held: before };
+}
+
+async function tokens() {
+  const kept = tokenVerifier(
+    {
+      getFresh: () => undefined,
+      get: (name: DocumentName & { hash: string }) => ({
+        document: encoding(
+          tokenContent(name.hash, 1, {
+            id: 1,
+            organizationId: 1,
+            scopes: ['machines:read', 'clusters:read'],
+            expiresAt: null,
+            revoked: false,
+          }),
+        ).document,
+        tier: 'memory',
+      }),
+    } as Partial<Documents> as Documents,
+    { memoryLimit: 1e9, unknownTokens: { perSecond: 1, perSecondAndAddress: 1 }, postgresReads: 1 },
+  );
+  for (let i = 0; i < COUNT; i++) await kept.verify(newToken());
+  return { kept, held: 0 };
+}
+
+async function unknownTokens() {
+  const kept = memory();
+  for (let i = 0; i < COUNT; i++)
+    kept.set(`token:${hashToken(String(i))}`, 'token', undefined, { epoch: 1, at: Date.now() });
+  return { kept, held: 0 };
+}
+
+async function responses() {
+  const kept = new ResponseCache({ onInvalidate() {} }, 1e9);
+  const list = Buffer.alloc(COUNT * 200, 'x');
+  for (let i = 0; i < COUNT; i++) {
+    const identity = list.subarray(i * 200, i * 200 + 200);
+    const body = { identity, gzip: undefined, br: undefined, hash: hashOf(Buffer.from(String(i))) };
+    const asOf = () => '2026-01-01T00:00:00.000Z';
+    const validity = { documents: [`region:${Math.floor(i / 10)}`], asOf };
+    const answer: Answer = { body, tier: 'memory', asOf: asOf(), currency: 'USD', validity };
+    const target = `/v1/machines/${i}`;
+    kept.set({ target, owner: 0, route: '/v1/machines/{id}', scope: 'machines:read' }, answer);
+    const request = { method: 'GET', headers: {} } as IncomingMessage;
+    kept.get(target, 1)?.prepared.write(request, new ServerResponse(request), 'id');
+  }
+  return { kept, held: list.length + COUNT * 200 };
+}
+
+async function pages() {
+  const kept = new MachineRegions({
+    subscription,
+    postgres: {} as PostgresReads,
+    now: Date.now,
+    memoryLimit: 1e9,
+  });
+  const lineage = new CacheKeys('bench');
+  for (let i = 0; i < COUNT; i++) await kept.get(i * 256 + 1, lineage);
+  return { kept, held: COUNT * 256 * 4 };
+}
+
+const KINDS = [
+  ['BYTES_PER_KEY', 'a key of a parsed index', BYTES_PER_KEY, keys],
+  ['BYTES_PER_DOCUMENT', 'a document', BYTES_PER_DOCUMENT, documents],
+  ['BYTES_PER_TOKEN', 'an accepted token', BYTES_PER_TOKEN, tokens],
+  ['BYTES_PER_RESPONSE', 'a cached response', BYTES_PER_RESPONSE, responses],
+  ['BYTES_PER_ENTRY', 'a token that is unknown', BYTES_PER_ENTRY, unknownTokens],
+  ['BYTES_PER_ENTRY', 'a page of machine ids', BYTES_PER_ENTRY, pages],
+] as const;
+
+for (const [name, what, constant, fill] of KINDS) {
+  const bytes = await perEntry(COUNT, fill);
+  const isRight = bytes <= constant && constant <= bytes * SLACK;
+  if (!isRight) process.exitCode = 1;
+  process.stdout.write(
+    `${what.padEnd(26)} ${bytes.toFixed(0).padStart(6)} bytes   ${name} = ${constant}${isRight ? '' : '   WRONG'}\n`,
+  );
+}

@@ -1,0 +1,255 @@
+/** Every command with its arguments and options. What carries one out is loaded when it is called. */
+import type { Command } from 'commander';
+import { SETTINGS } from '../config/settings.ts';
+import type { Environment } from '../config/source-config.ts';
+import { runningEnvironment } from '../dev/running.ts';
+import type { DeciderOptions, PageOptions } from './arguments.ts';
+
+interface Json {
+  readonly json?: boolean;
+}
+interface OfOrganization extends Json {
+  readonly org: string;
+}
+interface Deciding extends DeciderOptions, Json {
+  readonly yes?: boolean;
+}
+
+const JSON_OPTION = ['--json', 'as JSON'] as const;
+const JSON_ROWS = ['--json', 'as JSON, every row unless --limit is given'] as const;
+const LIMIT = (what: string) => ['--limit <count>', `${what} to show; 20 unless given`] as const;
+const ALL_ROWS = ['--all', 'every row'] as const;
+const BY = ['--by <name>', 'who decides; FLEETBOOK_OPERATOR, or user@host, unless given'] as const;
+const REASON = ['--reason <text>', 'why, for the record'] as const;
+const ORG = ['--org <slug>', 'the organization'] as const;
+const SOURCE = ['<source>', 'id of the source'] as const;
+
+/**
+ * The environment of a command: where it names no database, the one with which the `up` beside it runs, so that
+ * `fleetbook status` needs no settings on the machine where everything runs.
+ */
+export function commandEnvironment(env: Environment): Environment {
+  if (env.DATABASE_URL) return env;
+  const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
+  return running
+    ? { ...running, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) }
+    : env;
+}
+
+/** Adds them all. @param given the environment of this process */
+export function addCommands(program: Command, given: Environment): void {
+  const env = () => commandEnvironment(given);
+  addProcesses(program, given);
+  addMaintenance(program, env);
+  addSources(program, env);
+  addHold(program.command('hold').description('batches that a guard held for a decision'), env);
+  addOrganizations(program.command('org').description('organizations'), env);
+  addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
+  addTokens(program.command('token').description('API tokens'), env);
+}
+
+type Env = () => Environment;
+
+/** Adds a command that ends, and whose result can be had as JSON. */
+function add(parent: Command, name: string, description: string): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .option(...JSON_OPTION);
+}
+
+function addProcesses(program: Command, given: Environment): void {
+  program
+    .command('up')
+    .description('run everything on this machine: PostgreSQL, Redis, workers and the API')
+    .option('--live', 'read the public providers that need no credentials, instead of the sample')
+    .action(async (options: { live?: boolean }) => (await import('./up.ts')).up(given, options));
+  program
+    .command('serve')
+    .description('serve the API')
+    .option(
+      '--processes <count>',
+      'processes that share the port, or max: one for each core; PROCESSES unless given',
+    )
+    .action(async (options: { processes?: string }) => (await import('./serve.ts')).serve(given, options));
+  program
+    .command('work')
+    .description('run the schedules, the syncs and the publisher')
+    .action(async () => (await import('./work.ts')).work(given));
+}
+
+function addMaintenance(program: Command, env: Env): void {
+  add(program, 'migrate', 'bring the database to this release').action(async (options: Json) =>
+    (await import('./migrate.ts')).migrateCommand(env(), options),
+  );
+  add(program, 'publish', 'compare the cache with the database and publish what differs').action(
+    async (options: Json) => (await import('./publish.ts')).publishCommand(env(), options),
+  );
+  add(
+    program,
+    'restored',
+    'after a backup was restored: publish everything anew, and run every source again',
+  ).action(async (options: Json) => (await import('./restored.ts')).restoredCommand(env(), options));
+}
+
+function addSources(program: Command, env: Env): void {
+  add(program, 'sync', 'sync one source now, and publish what changed')
+    .argument('<source>', 'id of a configured source, e.g. hetzner')
+    .action(async (id: string, options: Json) => (await import('./sync.ts')).syncCommand(env(), id, options));
+  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches').action(
+    async (options: Json) => (await import('./status.ts')).statusCommand(env(), options),
+  );
+  const load = () => import('./rejected.ts');
+  rows(program.command('rejected'))
+    .description('show the rows of a source that cannot be used, and why')
+    .action(async (id: string, page: PageOptions) => (await load()).rejectedCommand(env(), id, page));
+  rows(program.command('excluded'))
+    .description('show the machines of a source that are not published, and why')
+    .action(async (id: string, page: PageOptions) => (await load()).excludedCommand(env(), id, page));
+  add(program, 'accept', 'accept one price that is quarantined because it changed by too large a factor')
+    .argument(...SOURCE)
+    .argument('<machine>', 'the row that `rejected` shows, e.g. cx22@fsn1')
+    .argument('<amount>', 'the price that `rejected` shows')
+    .option(...REASON)
+    .option(...BY)
+    .action(async (id: string, machine: string, amount: string, options: Deciding) =>
+      (await import('./accept.ts')).acceptCommand(env(), id, machine, amount, options),
+    );
+  add(program, 'prices', 'draw what a machine has cost')
+    .argument('<machine>', 'id of a machine')
+    .action(async (id: string, options: Json) =>
+      (await import('./prices.ts')).pricesCommand(env(), id, options),
+    );
+  program
+    .command('source')
+    .description('sources that are stored')
+    .command('retire')
+    .argument('<source>', 'id of a source that is not configured any more')
+    .option('--yes', 'do not ask')
+    .option('--json', 'as JSON; without --yes what would go')
+    .description('show what a source has published, and take it out of publication; its history stays')
+    .action(async (id: string, options: Json & { yes?: boolean }) =>
+      (await import('./source.ts')).retireSourceCommand(env(), id, options),
+    );
+}
+
+function rows(command: Command): Command {
+  return command
+    .argument(...SOURCE)
+    .option(...LIMIT('rows'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS);
+}
+
+function addHold(hold: Command, env: Env): void {
+  const load = () => import('./hold.ts');
+  const loadDecisions = () => import('./hold-decide.ts');
+  add(hold, 'list', 'show what is held and why')
+    .option('--all', 'also what was decided: when, by whom and why')
+    .action(async (options: Json & { all?: boolean }) => (await load()).holdList(env(), options));
+  hold
+    .command('show')
+    .argument(...SOURCE)
+    .argument('[batch]', 'number of the batch; the one that waits unless given')
+    .option(...LIMIT('rows of each kind of change'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .description('show what the held batch would change')
+    .action(async (id: string, batch: string | undefined, page: PageOptions) =>
+      (await load()).holdShow(env(), id, batch, page),
+    );
+  for (const decision of ['approve', 'reject'] as const) {
+    deciding(hold.command(decision), '[batch]', 'number of the batch; required')
+      .description(decision === 'approve' ? 'store the held batch' : 'drop the held batch')
+      .action(async (id: string, batch: string | undefined, options: Deciding) =>
+        (await loadDecisions()).holdDecide(env(), id, batch, decision, options),
+      );
+  }
+  deciding(hold.command('undo'), '<batch>', 'number of the batch')
+    .description('take a decision back, until the next run of the source')
+    .action(async (id: string, batch: string, options: Deciding) =>
+      (await loadDecisions()).holdUndo(env(), id, batch, options),
+    );
+}
+
+function deciding(command: Command, batch: string, describe: string): Command {
+  return command
+    .argument(...SOURCE)
+    .argument(batch, describe)
+    .option(...REASON)
+    .option(...BY)
+    .option('--yes', 'do not ask on a terminal')
+    .option(...JSON_OPTION);
+}
+
+function addOrganizations(org: Command, env: Env): void {
+  const load = () => import('./org.ts');
+  add(org, 'create', 'make an organization')
+    .argument('<slug>', 'lower-case letters, digits and dashes')
+    .option('--name <name>', 'shown to people; the slug unless given')
+    .action(async (slug: string, options: Json & { name?: string }) =>
+      (await load()).createOrg(env(), slug, options),
+    );
+  add(org, 'list', 'show every organization, with its clusters and good tokens')
+    .option('--all', 'also those that were deleted')
+    .action(async (options: Json & { all?: boolean }) =>
+      (await import('./org-list.ts')).listOrgs(env(), options),
+    );
+  add(org, 'rename', 'give an organization another name')
+    .argument('<slug>', 'the organization; its slug stays')
+    .requiredOption('--name <name>', 'shown to people')
+    .action(async (slug: string, options: Json & { name: string }) =>
+      (await load()).renameOrg(env(), slug, options),
+    );
+  add(org, 'delete', 'delete an organization with its clusters, and revoke its tokens')
+    .argument('<slug>', 'the organization')
+    .option('--yes', 'do not ask for the slug once more')
+    .action(async (slug: string, options: Json & { yes?: boolean }) =>
+      (await load()).deleteOrg(env(), slug, options),
+    );
+}
+
+function addUsers(user: Command, env: Env): void {
+  const load = () => import('./user.ts');
+  add(user, 'list', 'show who made an organization’s clusters')
+    .requiredOption(...ORG)
+    .action(async (options: OfOrganization) => (await import('./user-list.ts')).listOrgUsers(env(), options));
+  add(user, 'rename', 'show a person under another name; one that is there makes one person of two')
+    .argument('<id>', 'the number that `user list` shows')
+    .requiredOption(...ORG)
+    .requiredOption('--first-name <name>', 'may be empty')
+    .requiredOption('--last-name <name>', 'may be empty')
+    .action(async (id: string, options: OfOrganization & { firstName: string; lastName: string }) =>
+      (await load()).renameOrgUser(env(), id, options),
+    );
+  add(user, 'delete', 'show a person’s clusters without a name')
+    .argument('<id>', 'the number that `user list` shows')
+    .requiredOption(...ORG)
+    .action(async (id: string, options: OfOrganization) => (await load()).deleteOrgUser(env(), id, options));
+}
+
+function addTokens(token: Command, env: Env): void {
+  const load = () => import('./token.ts');
+  const ID = ['<id>', 'the number that `token list` shows and `token create` printed'] as const;
+  add(token, 'list', 'show tokens: whose, what for, until when, last used')
+    .option('--org <slug>', 'of this organization alone')
+    .action(async (options: Partial<OfOrganization>) =>
+      (await import('./token-list.ts')).listTokensCommand(env(), options),
+    );
+  add(token, 'create', 'make a token and print it, once')
+    .requiredOption('--org <slug>', 'the organization that it belongs to')
+    .option('--scope <scope...>', 'machines:read, clusters:read; both unless given')
+    .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
+    .action(async (options: OfOrganization & { scope?: string[]; expires?: string }) =>
+      (await load()).createTokenCommand(env(), options),
+    );
+  add(token, 'revoke', 'revoke a token; readers refuse it within a second')
+    .argument(...ID)
+    .action(async (id: string, options: Json) => (await load()).revokeTokenCommand(env(), id, options));
+  add(token, 'rotate', 'make a token in the place of another one, and print it, once')
+    .argument(...ID)
+    .option('--grace <span>', 'for which the old token stays good, e.g. 1h; none unless given')
+    .action(async (id: string, options: Json & { grace?: string }) =>
+      (await load()).rotateTokenCommand(env(), id, options),
+    );
+}

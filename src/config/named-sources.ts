@@ -1,0 +1,193 @@
+/**
+ * Which sources are configured, by the environment and by the file that FLEETBOOK_CONFIG names. No adapter is loaded:
+ * what has to be known of them is in adapters.json (`npm run docs` writes it), so that commands which only read the
+ * database start at once.
+ */
+import { CronExpressionParser } from 'cron-parser';
+import { environmentKey } from '../sources/schema/environment-key.ts';
+import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
+import adapters from './adapters.json' with { type: 'json' };
+import { BadSetting, readSettings, type Settings } from './settings.ts';
+import type { Environment } from './source-config.ts';
+import type { ClusterEntry, SourceEntry, SourcesFile } from './sources-file.ts';
+
+/** What adapters.json has of an adapter. */
+export interface AdapterSummary {
+  /** The default schedule. */
+  readonly schedule: string;
+  /** Absent where the source's option `provider` names it. */
+  readonly provider?: { readonly id: number; readonly name: string };
+  /** Of all prices, unless an option `currency` of the source says another; absent where each row says its own. */
+  readonly currency?: string;
+}
+
+const CATALOGUES: Readonly<Record<string, AdapterSummary>> = adapters.catalogues;
+const CLUSTERS: Readonly<Record<string, AdapterSummary>> = adapters.clusters;
+
+interface Named {
+  readonly id: string;
+  readonly adapter: { readonly id: string } & AdapterSummary;
+  /** Five cron fields, UTC. */
+  readonly schedule: string;
+  readonly limits: GuardLimits;
+}
+
+/** A source without its credentials and whatever else takes its adapter to read. */
+export type NamedSource =
+  /** `entry` is that of the file; absent where the environment configures it. */
+  | (Named & {
+      readonly kind: 'catalogue';
+      readonly options: { readonly provider?: unknown };
+      readonly entry?: SourceEntry;
+    })
+  | (Named & { readonly kind: 'clusters'; readonly entry?: ClusterEntry })
+  | (Named & { readonly kind: 'rates' });
+
+/** The id, and the prefix of the variables, of the one source of clusters that needs no file; it reads JSON. */
+const CLUSTERS_SOURCE = { id: 'clusters', adapter: 'json' } as const;
+const RATES_SOURCE = 'exchange-rates';
+
+/** Variables any of which says that an adapter's default source exists. */
+const MAKING = ['url', 'token', 'tokenCommand', 'credentialType'] as const;
+
+/** True when somebody has said where data is to come from: then the sample stays away. */
+export function namesASource(env: Environment): boolean {
+  const keys = Object.keys(CATALOGUES).flatMap((id) => MAKING.map((name) => environmentKey(id, name)));
+  return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
+}
+
+/** Beginnings of the variables that configure sources. */
+export const SOURCE_PREFIXES: readonly string[] = [
+  ...Object.keys(CATALOGUES).map((id) => environmentKey(id, '')),
+  'CLUSTERS_',
+  'EXCHANGE_RATES_',
+];
+
+/** @throws BadSetting that names everything that is wrong, one line each, and what would do. */
+export async function readNamedSources(
+  env: Environment,
+): Promise<{ readonly settings: Settings; readonly sources: readonly NamedSource[] }> {
+  const settings = readSettings(env);
+  const problems: string[] = [];
+  const path = settings.FLEETBOOK_CONFIG;
+  const file =
+    path === undefined ? undefined : (await import('./sources-file.ts')).readSourcesFile(path, problems);
+  const sources = namedSources(env, settings, file, problems);
+  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
+  return { settings, sources };
+}
+
+/** The sources of the environment and those of the file; what is wrong is added to `problems`, a line each. */
+export function namedSources(
+  env: Environment,
+  settings: Settings,
+  file: SourcesFile = { catalogues: [], clusters: [] },
+  problems: string[],
+): NamedSource[] {
+  const entries = [
+    ...file.catalogues.map((entry) => ({ kind: 'catalogue', entry, adapters: CATALOGUES }) as const),
+    ...file.clusters.map((entry) => ({ kind: 'clusters', entry, adapters: CLUSTERS }) as const),
+  ];
+  const replaced = new Set(entries.filter((each) => isDefault(each.kind, each.entry)).map(idOf));
+  // A variable that an entry names makes no source by itself.
+  const named = new Set(entries.flatMap(({ entry }) => variablesOf(entry)));
+  const found: NamedSource[] = [];
+  for (const [id, adapter] of Object.entries(CATALOGUES)) {
+    const given = (name: string) => env[environmentKey(id, name)] || undefined;
+    if (replaced.has(id) || !MAKING.some((name) => given(name) && !named.has(environmentKey(id, name))))
+      continue;
+    found.push({
+      kind: 'catalogue',
+      id,
+      adapter: { id, ...adapter },
+      schedule: given('schedule') ?? adapter.schedule,
+      limits: DEFAULT_GUARD_LIMITS,
+      options: { provider: given('provider') },
+    });
+  }
+  if (env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
+    const adapter = { id: CLUSTERS_SOURCE.adapter, ...adapters.clusters.json };
+    const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
+    found.push({ kind: 'clusters', id: CLUSTERS_SOURCE.id, adapter, schedule, limits: DEFAULT_GUARD_LIMITS });
+  }
+  for (const { kind, entry, adapters: known } of entries) {
+    const adapter = known[entry.adapter];
+    if (adapter === undefined) {
+      problems.push(
+        `${settings.FLEETBOOK_CONFIG}: source "${entry.id}": adapter must be one of ${Object.keys(known).join(', ')}; it is "${entry.adapter}"`,
+      );
+      continue;
+    }
+    const common = {
+      id: entry.id,
+      adapter: { id: entry.adapter, ...adapter },
+      schedule: entry.schedule ?? adapter.schedule,
+      limits: { ...DEFAULT_GUARD_LIMITS, ...definedOnly(entry.limits ?? {}) },
+    };
+    if (kind === 'clusters') found.push({ kind, ...common, entry });
+    else found.push({ kind, ...common, options: entry.options ?? {}, entry });
+  }
+  if (needsRates(env, settings, found)) {
+    const adapter = { id: 'ecb', ...adapters.rates.ecb };
+    const schedule = env.EXCHANGE_RATES_SCHEDULE || adapter.schedule;
+    found.push({ kind: 'rates', id: RATES_SOURCE, adapter, schedule, limits: DEFAULT_GUARD_LIMITS });
+  }
+  const ids = new Set<string>();
+  for (const { id, schedule } of found) {
+    if (ids.has(id)) problems.push(`source "${id}" is configured twice; give one of them another id`);
+    ids.add(id);
+    const problem = scheduleProblem(schedule);
+    if (problem)
+      problems.push(`the schedule of source "${id}" ${problem}; it is ${JSON.stringify(schedule)}`);
+  }
+  return found;
+}
+
+const idOf = ({ entry }: { readonly entry: SourceEntry }) => entry.id;
+
+/** Whether an entry takes the place of the source that the environment would configure. */
+export function isDefault(kind: 'catalogue' | 'clusters', { id, adapter }: SourceEntry): boolean {
+  if (kind === 'clusters') return id === CLUSTERS_SOURCE.id && adapter === CLUSTERS_SOURCE.adapter;
+  return id === adapter && id in CATALOGUES;
+}
+
+/** The variables that an entry names. */
+export function variablesOf({ tokenEnv, apiKeyEnv, credentials }: SourceEntry): string[] {
+  const secret = credentials && 'clientSecretEnv' in credentials ? credentials.clientSecretEnv : undefined;
+  return [tokenEnv, apiKeyEnv, secret].filter((name) => name !== undefined);
+}
+
+/** Reference rates are a source of their own, where a price is said in a currency that is not configured. */
+function needsRates(env: Environment, settings: Settings, sources: readonly NamedSource[]): boolean {
+  const known = new Set<unknown>([
+    settings.CATALOGUE_CURRENCY,
+    ...Object.keys(settings.CATALOGUE_RATES ?? {}),
+  ]);
+  return sources.some((source) => {
+    if (source.kind !== 'catalogue') {
+      const types = source.kind === 'clusters' ? Object.values(source.entry?.diskTypes ?? {}) : [];
+      return types.some(({ price }) => price !== undefined && !known.has(price.currency));
+    }
+    const { currency, provider } = source.adapter;
+    const option = source.entry ? source.entry.options?.currency : env[environmentKey(source.id, 'currency')];
+    // Where only the rows say it, it may be any.
+    if (currency === undefined) return true;
+    return !known.has(provider ? currency : option || currency);
+  });
+}
+
+function scheduleProblem(schedule: string): string | undefined {
+  if (schedule.trim().split(/\s+/).length !== 5) return 'must have five cron fields, such as "17 * * * *"';
+  try {
+    CronExpressionParser.parse(schedule, { tz: 'UTC' });
+    return undefined;
+  } catch (error) {
+    return `is no cron expression (${(error as Error).message})`;
+  }
+}
+
+function definedOnly<T extends object>(object: T): { [K in keyof T]-?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]-?: NonNullable<T[K]>;
+  };
+}

@@ -1,0 +1,71 @@
+/** Batches that a guard stopped, for whoever decides about them. See queries/held.ts. */
+import type { Sql } from '../client.ts';
+
+export interface HeldBatch {
+  readonly id: number;
+  readonly sourceId: string;
+  /** RFC 3339: when this batch was held. */
+  readonly createdAt: string;
+  /** When the first was held of those that broke the same guards and that this one replaced. */
+  readonly heldSince: string;
+  readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
+  readonly items: number;
+}
+
+/** A batch with what was decided about it. */
+export interface BatchRecord extends HeldBatch {
+  readonly status: 'pending' | 'approved' | 'rejected' | 'superseded' | 'undone';
+  /** Also when it was superseded. */
+  readonly decidedAt: string | null;
+  readonly decidedBy: string | null;
+  readonly reason: string | null;
+  /** Whether the decision can be taken back still. */
+  readonly reversible: boolean;
+  readonly undoneAt: string | null;
+  readonly undoneBy: string | null;
+  readonly undoneReason: string | null;
+}
+
+/** The batches that wait for a decision. */
+export async function pendingBatches(sql: Sql): Promise<BatchRecord[]> {
+  return sql<BatchRecord[]>`${records(sql)} where b.status = 'pending' order by b.id`;
+}
+
+/** Those that wait and those that were decided about, the newest first. @param limit undefined for all */
+export async function batchRecords(sql: Sql, limit: number | undefined): Promise<BatchRecord[]> {
+  return sql<BatchRecord[]>`
+    ${records(sql)} where b.status <> 'superseded' order by b.id desc limit ${limit ?? null}`;
+}
+
+export async function batchRecord(sql: Sql, batchId: number): Promise<BatchRecord | undefined> {
+  const [record] = await sql<BatchRecord[]>`${records(sql)} where b.id = ${batchId}`;
+  return record;
+}
+
+function records(sql: Sql) {
+  const instant = (column: string) =>
+    sql`to_char(b.${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+  return sql`
+    select b.id, b.source_id as "sourceId", b.broken, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
+      b.undone_by as "undoneBy", b.undone_reason as "undoneReason", ${instant('created_at')} as "createdAt",
+      ${instant('held_since')} as "heldSince", ${instant('decided_at')} as "decidedAt",
+      ${instant('undone_at')} as "undoneAt",
+      (select count(*)::int from held_items i where i.batch_id = b.id) as items
+    from held_batches b`;
+}
+
+const ITEMS_AT_ONCE = 1000;
+
+/** The items of a held batch in the form in which the adapter gave them. */
+export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unknown> {
+  let after = -1;
+  for (;;) {
+    const rows = await sql<{ position: number; item: unknown }[]>`
+      select position, item from held_items where batch_id = ${batchId} and position > ${after}
+      order by position limit ${ITEMS_AT_ONCE}`;
+    for (const { item } of rows) yield item;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ITEMS_AT_ONCE) return;
+    after = last.position;
+  }
+}

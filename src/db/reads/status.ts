@@ -1,0 +1,119 @@
+import type { Sql } from '../client.ts';
+import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
+
+export interface RunStatus {
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+  readonly outcome: string;
+  readonly seen: number | null;
+  readonly added: number | null;
+  readonly changed: number | null;
+  readonly retired: number | null;
+  readonly rejected: number | null;
+  readonly withdrawn: number | null;
+  readonly error: string | null;
+}
+
+/** A region of a catalogue: one that was read, or that its source lists and that could not be read yet. */
+export interface RegionStatus {
+  readonly code: string;
+  /** How old its data is, RFC 3339; null for one that was never read well: readers do not see it. */
+  readonly verifiedAt: string | null;
+  /** Since when it cannot be read, RFC 3339, and why; null when the last good run has read it. */
+  readonly unreadSince: string | null;
+  readonly reason: string | null;
+}
+
+export interface SourceStatus {
+  readonly id: string;
+  readonly kind: 'catalogue' | 'clusters' | 'rates';
+  /** `running`, or how it ended; `interrupted` when the process that ran it is gone. */
+  readonly lastRun: RunStatus | null;
+  /** The newest run that came to an end of its own: while the last run is under way, what is known until then. */
+  readonly lastEnded: RunStatus | null;
+  /** RFC 3339; null for a source that never succeeded. */
+  readonly verifiedAt: string | null;
+  /** When it was first known, RFC 3339. */
+  readonly registeredAt: string;
+  /** When an operator took its data out of publication, RFC 3339. */
+  readonly retiredAt: string | null;
+  /** Of a catalogue, by code. */
+  readonly regions: readonly RegionStatus[];
+  /** Machines or clusters that are not retired, or currencies. */
+  readonly known: number;
+  /** Of those, the ones that readers see. */
+  readonly published: number;
+  readonly quarantined: number;
+  readonly held: number;
+}
+
+/** Every source that ever ran, with its last run and what it brought. */
+export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
+  return sql<SourceStatus[]>`
+    select s.id, s.kind,
+      to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
+      to_char(s.registered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "registeredAt",
+      to_char(s.retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
+      (select coalesce(json_agg(json_build_object(
+          'code', coalesce(f.code, u.code),
+          'verifiedAt', to_char(f.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'unreadSince', to_char(u.first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'reason', u.reason) order by coalesce(f.code, u.code) collate "C"), '[]')
+        from (
+          select r.code, f.verified_at from region_freshness f join regions r on r.id = f.region_id
+          where f.source_id = s.id
+        ) f
+        full join (
+          select q.region_code as code, q.first_seen_at, q.reason from quarantined_rows q
+          where q.source_id = s.id and q.code = 'unread_region'
+        ) u on u.code = f.code) as regions,
+      (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
+      (select ${runStatus(sql)} from sync_runs r
+        where r.source_id = s.id and r.outcome not in ('running', 'superseded') order by r.id desc limit 1) as "lastEnded",
+      case s.kind
+        when 'catalogue' then (select count(*)::int from machines m where m.source_id = s.id and m.retired_at is null)
+        when 'rates' then (select count(*)::int from exchange_rates)
+        else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as known,
+      case s.kind
+        when 'catalogue' then (select count(*)::int from machines m
+          where m.source_id = s.id and m.retired_at is null and m.excluded_reason is null)
+        when 'rates' then (select count(*)::int from exchange_rates)
+        else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as published,
+      (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
+      (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
+    from sources s order by s.id collate "C"`;
+}
+
+/** A run `r`. One that is recorded as running, and that no process runs, was interrupted. */
+function runStatus(sql: Sql) {
+  const isInterrupted = sql`r.outcome = 'running' and not ${sql.unsafe(IS_UNDER_WAY)}`;
+  return sql`json_build_object(
+    'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'finishedAt', to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
+    'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected, 'withdrawn', r.withdrawn,
+    'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end)`;
+}
+
+/** Undefined for a source that never ran. */
+export async function sourceKind(sql: Sql, sourceId: string): Promise<SourceStatus['kind'] | undefined> {
+  const [row] = await sql<Pick<SourceStatus, 'kind'>[]>`select kind from sources where id = ${sourceId}`;
+  return row?.kind;
+}
+
+/** How many rows the last good run of a source saw. */
+export async function lastSeen(sql: Sql, sourceId: string): Promise<number | undefined> {
+  const [row] = await sql<{ seen: number | null }[]>`
+    select seen from sync_runs where source_id = ${sourceId} and outcome in ('changed', 'unchanged')
+    order by id desc limit 1`;
+  return row?.seen ?? undefined;
+}
+
+/** A region that has machines to show: the one with the most. */
+export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId: number } | undefined> {
+  const [row] = await sql<{ id: number; providerId: number }[]>`
+    select r.id, r.provider_id as "providerId" from regions r join machines m on m.region_id = r.id
+    where m.excluded_reason is null and m.retired_at is null and r.organization_id is null
+    group by r.id order by count(*) desc, r.id limit 1`;
+  return row;
+}

@@ -1,0 +1,86 @@
+/** What is read of a request before and beside its route: id, address, host and target. */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
+import proxyAddr from '@fastify/proxy-addr';
+
+/** Safe in a header, in JSON and as a URI reference without any escaping. */
+const WELL_FORMED = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The caller's `x-request-id` when it is well formed, else a new one. */
+export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
+  const own = request.headers['x-request-id'];
+  return typeof own === 'string' && WELL_FORMED.test(own) ? own : newRequestId();
+}
+
+/** 96 random bits: no two processes have the same. */
+const PROCESS = randomBytes(12).toString('base64url');
+let given = 0;
+
+/** For what is answered before there is a request. It is no secret; drawing it anew each time would only cost time. */
+export function newRequestId(): string {
+  given += 1;
+  return `${PROCESS}.${given}`;
+}
+
+/** The address of the client. */
+export type AddressOf = (request: IncomingMessage) => string;
+
+/** @param trustProxy addresses and CIDR blocks of proxies whose `X-Forwarded-For` is believed */
+export function clientAddress(trustProxy: readonly string[]): AddressOf {
+  if (trustProxy.length === 0) return ({ socket }) => socket.remoteAddress ?? '';
+  const isTrusted = proxyAddr.compile([...trustProxy]);
+  return (request) => proxyAddr(request, isTrusted);
+}
+
+/** 16-bit groups of an IPv6 address that a network has; the others its subscriber may choose at will. */
+const NETWORK_GROUPS = 4;
+
+/**
+ * The address by which callers are told apart: of IPv6 the /64, since every customer has at least that many, and of
+ * an IPv4 address that was mapped into IPv6 the IPv4 one. Any other text is given back as it is.
+ */
+export function addressKey(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [bare = ''] = address.toLowerCase().split('%');
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(bare);
+  if (mapped?.[1]) return mapped[1];
+  const [before = '', after] = bare.split('::');
+  const head = before === '' ? [] : before.split(':');
+  const tail = after === undefined || after === '' ? [] : after.split(':');
+  // An IPv4 address at the end stands for two groups.
+  const count = head.length + tail.length + (bare.includes('.') ? 1 : 0);
+  const groups = [...head, ...Array.from({ length: 8 - count }, () => '0'), ...tail];
+  return groups
+    .slice(0, NETWORK_GROUPS)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')
+    .concat('::/64');
+}
+
+/** HTTP/1.1 asks for exactly one Host header field. */
+export function hasBadHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {
+  const { host } = headers;
+  if (host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 1;
+  return host.includes(',');
+}
+
+/**
+ * The same target with every byte sequence that is percent-encoded properly but is not UTF-8 replaced by U+FFFD, so
+ * that it can be routed like any other: no slug contains that, and the answer is the 404 of every unknown slug.
+ * Undefined where nothing can be mended: then the percent-encoding itself is broken.
+ */
+export function mendedTarget(target: string): string | undefined {
+  const end = target.search(/[?#]/);
+  const path = end === -1 ? target : target.slice(0, end);
+  if (/%(?![0-9a-f]{2})/i.test(path)) return undefined;
+  const mended = path.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    try {
+      decodeURIComponent(run);
+      return run;
+    } catch {
+      return encodeURIComponent(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'));
+    }
+  });
+  return mended === path ? undefined : mended + target.slice(path.length);
+}

@@ -1,0 +1,95 @@
+import type { Grant } from '../../domain/grant.ts';
+import { hashToken, isWellFormedToken, SCOPES } from '../../domain/token.ts';
+import { type TokenReader, whenThere } from '../document/answer.ts';
+import type { TokenRecord } from '../document/build.ts';
+import type { Document } from '../document/document.ts';
+import { type DocumentName, documentId } from '../document/keys.ts';
+import { BYTES_PER_TOKEN } from '../document/memory-costs.ts';
+import type { Documents } from './documents.ts';
+import { POSTGRES_DEADLINE_MS } from './postgres-reads.ts';
+import { Semaphore } from './semaphore.ts';
+import { type UnknownTokenLimits, UnknownTokens } from './unknown-tokens.ts';
+
+/** A token that was accepted, beside the document that vouches for it. */
+interface AcceptedToken {
+  readonly name: DocumentName;
+  readonly id: string;
+  readonly document: Document;
+  readonly record: TokenRecord;
+  readonly grant: Grant;
+}
+
+export interface TokenVerifierOptions {
+  readonly now?: () => number;
+  /** Hears of each token that is accepted, at each request; it must cost next to nothing. */
+  readonly used?: (tokenId: number) => void;
+  /** Bytes for accepted tokens. */
+  readonly memoryLimit: number;
+  readonly unknownTokens: UnknownTokenLimits;
+  /** Reads from Postgres at once of all kinds; lookups of tokens are a quarter of them, guessing leaves the rest free. */
+  readonly postgresReads: number;
+  /** Milliseconds that a lookup may wait for its turn; `POSTGRES_DEADLINE_MS` unless given. */
+  readonly postgresDeadlineMs?: number | undefined;
+}
+
+/**
+ * A token's record is a document like any other: a revocation arrives as a new price does.
+ *
+ * Accepted tokens are kept by their text, which saves a SHA-256 at each request. The entry alone admits nobody: memory
+ * must have the very document that the entry names, and have it fresh.
+ */
+export function tokenVerifier(documents: Documents, options: TokenVerifierOptions): TokenReader {
+  const {
+    now = Date.now,
+    used = () => {},
+    postgresReads,
+    postgresDeadlineMs = POSTGRES_DEADLINE_MS,
+  } = options;
+  const unknownTokens = new UnknownTokens(options.unknownTokens, now);
+  const atOnce = Math.ceil(postgresReads / 4);
+  const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * 16, deadlineMs: postgresDeadlineMs });
+  // Cleared when full: making an entry again costs a SHA-256, keeping them in order would cost as much at each request.
+  const accepted = new Map<string, AcceptedToken>();
+  const acceptedAtMost = Math.max(16, Math.floor(options.memoryLimit / BYTES_PER_TOKEN));
+
+  function grantOf({ record, grant }: AcceptedToken): Grant | undefined {
+    if (record.revoked || (record.expiresAt !== null && record.expiresAt <= now())) return undefined;
+    used(grant.tokenId);
+    return grant;
+  }
+
+  return {
+    verify(token, address) {
+      const known = accepted.get(token);
+      if (known && documents.getFresh(known.name, known.id) === known.document) return grantOf(known);
+      if (!isWellFormedToken(token)) return undefined;
+      const name = { kind: 'token', hash: hashToken(token) } as const;
+      const found = documents.get(name, (read) => unknownTokens.ask(address?.(), () => lookUps.run(read)));
+      return whenThere(found, ({ document }) => {
+        if (!document) return undefined;
+        const entry = acceptedToken(name, document);
+        const grant = grantOf(entry);
+        if (grant) {
+          if (accepted.size >= acceptedAtMost) accepted.clear();
+          accepted.set(token, entry);
+        }
+        return grant;
+      });
+    },
+  };
+}
+
+function acceptedToken(name: DocumentName, document: Document): AcceptedToken {
+  const record = JSON.parse(document.body.identity.toString()) as TokenRecord;
+  return {
+    name,
+    id: documentId(name),
+    document,
+    record,
+    grant: {
+      tokenId: record.id,
+      organizationId: record.organizationId,
+      scopes: SCOPES.filter((scope) => record.scopes.includes(scope)),
+    },
+  };
+}

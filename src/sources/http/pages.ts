@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+import { type JsonAnswer, type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
+
+/** Many times what a list has as a rule; an upstream that always has one more page is broken. */
+const MOST_PAGES = 1000;
+
+/**
+ * Every page of a list, one after the other.
+ * @param path names the list in a failure
+ * @param first what tells the first page from the others: its number, its cursor, its query, its address
+ * @param nextOf the same of the page that follows; undefined after the last one
+ * @throws SourceError `invalid` when a page is to be read a second time or there are more than `most`; whatever `read`
+ *   and `nextOf` fail with
+ */
+export async function* pagesOf<Request, Page>(
+  path: string,
+  first: Request,
+  read: (request: Request) => Promise<Page>,
+  nextOf: (page: Page, request: Request) => Request | undefined,
+  most = MOST_PAGES,
+): AsyncGenerator<Page, void> {
+  const asked = new Set<string>();
+  for (let request = first; ; ) {
+    asked.add(JSON.stringify(request));
+    const page = await read(request);
+    const next = nextOf(page, request);
+    yield page;
+    if (next === undefined) return;
+    if (asked.has(JSON.stringify(next))) throw new SourceError('invalid', `${path} repeats a page`);
+    if (asked.size >= most) throw new SourceError('invalid', `${path} has more than ${most} pages`);
+    request = next;
+  }
+}
+
+/**
+ * Every page of a list whose pages name the next one by a token, as Google's do.
+ * @param parameter of the query, in which the token is sent back
+ */
+export function pagesByToken<T extends { nextPageToken?: string | null | undefined }>(
+  http: SourceHttp,
+  path: string,
+  schema: z.ZodType<T>,
+  query: NonNullable<JsonRequest['query']>,
+  parameter = 'pageToken',
+): AsyncGenerator<JsonAnswer<T>, void> {
+  return pagesOf(
+    path,
+    '',
+    (token) => http.json(path, schema, { query: token === '' ? query : { ...query, [parameter]: token } }),
+    ({ data }) => data.nextPageToken || undefined,
+  );
+}
+
+/** The failure of a page that is not the one that was asked for. */
+export function anotherPage(path: string, page: number, said: string): SourceError {
+  return new SourceError('invalid', `${path}: asked for page ${page}, ${said}`);
+}

@@ -1,0 +1,147 @@
+/** Machines of one provider: what is particular to them in a sync. */
+import {
+  type CatalogueDiff,
+  type CataloguePreview,
+  cataloguePreview,
+  countChanges,
+  diffStaged,
+  withdrawnMachines,
+} from '../../db/queries/catalogue-diff.ts';
+import { lockProvider, writeMachines, writeRegions } from '../../db/queries/catalogue-write.ts';
+import { holdStaged } from '../../db/queries/held.ts';
+import { setJumpsAside } from '../../db/queries/price-jumps.ts';
+import { saveCatalogue } from '../../db/queries/undo.ts';
+import { countStored, stageStored, storedRegions } from '../../db/queries/validators.ts';
+import { boundedRejected, type RejectedKey } from '../../domain/rejected.ts';
+import type { CatalogueItem } from '../../sources/source.ts';
+import type { Pricing } from '../currency.ts';
+import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';
+import {
+  type BatchKind,
+  type Compared,
+  type Previewed,
+  type PreviewOptions,
+  type Progress,
+  previewBatch,
+  type SyncOptions,
+  syncBatch,
+} from '../pipeline.ts';
+import type { SyncResult } from '../result.ts';
+import { unmodifiedRegions } from '../validators.ts';
+import { stampRead } from './freshness.ts';
+import { highestPrice, type StagedCatalogue, stageCatalogue } from './stage.ts';
+
+interface CatalogueBatch {
+  readonly provider: { readonly id: number; readonly name: string };
+  readonly items: AsyncIterable<CatalogueItem>;
+  readonly pricing: Pricing;
+  readonly limits: GuardLimits;
+  readonly progress?: Progress;
+}
+
+interface ComparedCatalogue extends Compared {
+  readonly staged: StagedCatalogue;
+  readonly diff: CatalogueDiff;
+  /** Code → name, those whose stored rows stand included. */
+  readonly regions: ReadonlyMap<string, string>;
+  /** Without the prices that jump: whoever approves the batch approves them too. */
+  readonly rejectedWithoutJumps: readonly RejectedKey[];
+}
+
+/** @throws SourceError when the source cannot be read whole */
+export function syncCatalogue(sync: SyncOptions & CatalogueBatch): Promise<SyncResult> {
+  return syncBatch(catalogueKind(sync.run.sourceId, sync, sync.approved ?? false), sync);
+}
+
+export interface PreviewedCatalogue extends Previewed<CatalogueDiff>, CataloguePreview {
+  readonly kind: 'catalogue';
+}
+
+export async function previewCatalogue(
+  options: PreviewOptions,
+  batch: CatalogueBatch,
+): Promise<PreviewedCatalogue> {
+  return {
+    kind: 'catalogue',
+    ...(await previewBatch(catalogueKind(options.sourceId, batch, true), options, cataloguePreview)),
+  };
+}
+
+/** @param approved an operator who approves a batch takes its prices, and what is missing from it, as they are */
+function catalogueKind(
+  sourceId: string,
+  { provider, items, pricing, limits, progress }: CatalogueBatch,
+  approved: boolean,
+): BatchKind<StagedCatalogue, ComparedCatalogue> {
+  const source = { id: sourceId, provider };
+  return {
+    pricing,
+    stage: (db) => stageCatalogue(db, items, pricing, progress),
+    countStored: (db) => countStored(db, sourceId),
+    lock: (db) => lockProvider(db, source),
+
+    async compare(db, staged) {
+      const unmodified = unmodifiedRegions(staged.validators);
+      const stored = await stageStored(db, sourceId, unmodified);
+      const regions = new Map([...(await storedRegions(db, provider.id, unmodified)), ...staged.regions]);
+      const seen = staged.seen + stored;
+      const compared = await diffStaged(
+        db,
+        { id: sourceId, providerId: provider.id },
+        {
+          regions: [...regions.keys()],
+          rows: staged.offers + stored,
+          rejected: staged.rejected,
+          maxPrice: highestPrice(limits.maxHourlyPrice, pricing),
+          maxRatio: limits.priceRatio,
+        },
+      );
+      const { jumps, jumpTypes } = compared.diff;
+      const fewJump = !approved && isFew({ rows: jumps, types: jumpTypes }, seen, limits);
+      const jumped = fewJump ? await setJumpsAside(db, sourceId) : { count: 0, rejected: [] };
+      const diff = jumped.count > 0 ? await countChanges(db, sourceId) : compared.diff;
+      const rejectedCount = seen - compared.usable + jumped.count;
+      const broken = brokenGuards(
+        {
+          ...diff,
+          totals: staged.totals,
+          duplicates: compared.duplicates,
+          duplicateTypes: compared.duplicateTypes,
+          setAside: jumped.count,
+          // What an operator has yet to say is no sign of a broken feed: such rows wait in quarantine.
+          seen: seen - staged.waiting,
+          rejected: rejectedCount - staged.waiting,
+        },
+        limits,
+      );
+      const { added, changed, withdrawn } = diff;
+      return {
+        staged,
+        diff,
+        regions,
+        broken,
+        counts: { seen, rejected: rejectedCount, added, changed, withdrawn },
+        rejected: boundedRejected([...compared.rejected, ...jumped.rejected]),
+        rejectedWithoutJumps: compared.rejected,
+        withdrawn: withdrawn > 0 ? await withdrawnMachines(db) : [],
+        regionCount: staged.regions.size,
+      };
+    },
+
+    async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
+      await holdStaged(db, run, broken, { readAt, rejected, regions, asOf: staged.asOf });
+      return undefined;
+    },
+
+    saveBefore: (db, decision) => saveCatalogue(db, decision, source),
+
+    async write(db, { staged, diff, regions, rejected }, { now, readAt }) {
+      const renamed = await writeRegions(db, source, regions);
+      const retired = await writeMachines(db, source, renamed, now, runsUntilRetired(approved));
+      const unread =
+        readAt === undefined ? [] : await stampRead(db, source, { ...staged, regions, rejected, readAt });
+      const changed = renamed.changed || diff.added + diff.changed + retired > 0;
+      return { changed, counts: { retired }, unread };
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * The way of a catalogue into the staging table. Rows stream into it with COPY while they are fetched, so that neither
+ * the process's memory nor a round trip for each row limits how many there can be.
+ */
+
+import type { SessionDatabase } from '../../db/connect.ts';
+import { COPY_NULL, copyField } from '../../db/copy.ts';
+import { copyStagedOffers, createStagedOffers } from '../../db/queries/staged-offers.ts';
+import { limitBroken } from '../../domain/exclusion.ts';
+import type { Offer } from '../../domain/machine.ts';
+import { minutePricer } from '../../domain/minute-price.ts';
+import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
+import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected.ts';
+import type { CatalogueItem, ValidatorItem } from '../../sources/source.ts';
+import type { Pricing } from '../currency.ts';
+import { EventLoopYielder } from '../event-loop-yielder.ts';
+import type { Progress, Staged } from '../pipeline.ts';
+
+/** What a source said besides the staged rows. `seen` counts offers, rejected rows and unread regions. */
+export interface StagedCatalogue extends Staged {
+  readonly regions: ReadonlyMap<string, string>;
+  /** The regions that could not be read, then at most one more row than `REJECTED_KEPT`. */
+  readonly rejected: readonly RejectedKey[];
+  /** How many of all that are rejected wait for an operator. */
+  readonly waiting: number;
+  /** Offers alone: so many rows are staged. */
+  readonly offers: number;
+  /** What the upstream said there is against what arrived. */
+  readonly totals: readonly { readonly of: string; readonly advertised: number; readonly fetched: number }[];
+  /** Codes of the regions that offers name. */
+  readonly offered: ReadonlySet<string>;
+  /** Regions that could not be read: code → why. */
+  readonly unread: ReadonlyMap<string, string>;
+  /** Region's code → how old its data is by the upstream's own word, RFC 3339; `undefined` for the whole source. */
+  readonly asOf: ReadonlyMap<string | undefined, string>;
+}
+
+const PROGRESS_EVERY = 500;
+
+/** Characters of rows in one step: a step for each row would cost as much as the row. */
+const BATCH = 16_384;
+
+/**
+ * Makes the staging table and copies every offer into it.
+ * @throws SourceError when the adapter fails: a batch is whole or it is nothing.
+ */
+export async function stageCatalogue(
+  db: SessionDatabase,
+  items: AsyncIterable<CatalogueItem>,
+  pricing: Pricing,
+  progress: Progress = () => {},
+): Promise<StagedCatalogue> {
+  await createStagedOffers(db);
+  const regions = new Map<string, string>();
+  const rejected: RejectedKey[] = [];
+  const totals: { of: string; advertised: number; fetched: number }[] = [];
+  const validators: ValidatorItem[] = [];
+  const minutePrice = minutePricer(pricing.currency, pricing.rates);
+  const offered = new Set<string>();
+  const unread = new Map<string, string>();
+  const asOf = new Map<string | undefined, string>();
+  let lastOffered: string | undefined;
+  let seen = 0;
+  let offers = 0;
+  let waiting = 0;
+  let told = 0;
+  const yielder = new EventLoopYielder();
+
+  async function* lines(): AsyncGenerator<string> {
+    let text = '';
+    for await (const item of items) {
+      switch (item.kind) {
+        case 'region':
+          regions.set(item.code, item.name);
+          break;
+        case 'rejected':
+          seen += 1;
+          if (item.waits) waiting += 1;
+          if (rejected.length <= REJECTED_KEPT) rejected.push(item);
+          break;
+        case 'unread': {
+          seen += 1;
+          const before = unread.get(item.regionCode);
+          unread.set(item.regionCode, before === undefined ? item.reason : `${before}; ${item.reason}`);
+          break;
+        }
+        case 'as-of':
+          asOf.set(item.regionCode, item.time);
+          break;
+        case 'total':
+          totals.push(item);
+          break;
+        case 'validator':
+        case 'unmodified':
+          validators.push(item);
+          break;
+        case 'offer':
+          seen += 1;
+          offers += 1;
+          if (item.offer.regionCode !== lastOffered) {
+            lastOffered = item.offer.regionCode;
+            offered.add(lastOffered);
+          }
+          text += copyLine(item.offer, minutePrice(item.offer.price));
+          if (text.length < BATCH) break;
+          yield text;
+          text = '';
+          break;
+      }
+      if (yielder.isDue()) await yielder.yieldToEventLoop();
+      if (seen < told + PROGRESS_EVERY) continue;
+      told = seen;
+      progress(seen);
+    }
+    if (text !== '') yield text;
+  }
+
+  await copyStagedOffers(db, lines());
+  progress(seen);
+  const regionsUnread = [...unread].map(([code, reason]) => unreadRegion(code, reason));
+  const all = [...regionsUnread, ...rejected];
+  return {
+    regions,
+    rejected: all,
+    waiting,
+    seen,
+    offers,
+    totals,
+    validators,
+    offered,
+    unread,
+    asOf,
+    dataTime: asOf.get(undefined),
+  };
+}
+
+function copyLine(offer: Offer, price: string | undefined): string {
+  const { regionCode, name, cpu, ram, ramUnit, price: source } = offer;
+  const excluded = exclusion(offer, price) ?? COPY_NULL;
+  return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\n`;
+}
+
+/**
+ * A missing exchange rate is not decided here: the stored price may be kept, see db/queries/catalogue-diff.ts. An amount so
+ * small that nothing of it is left at the scale of prices is a zero price too.
+ */
+function exclusion(offer: Offer, price: string | undefined): string | undefined {
+  // A computed price is the shortest decimal: whether it is positive shows at once.
+  const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0' && price[0] !== '-';
+  return offer.excluded ?? (costs ? limitBroken(offer) : 'zero_price');
+}
+
+/** The guard's limit per minute, rounded as every price is, so that a price at the limit is not above it. */
+export function highestPrice(hourly: number, { currency }: Pricing): string {
+  const price = pricePerMinute({ amount: decimal(hourly) ?? '0', per: 'hour', currency }, currency, {});
+  return price ?? '0';
+}

@@ -1,0 +1,135 @@
+/** Clusters of a control plane: what is particular to them in a sync. */
+import {
+  type ClusterDiff,
+  computeClusterDiff,
+  rejectStagedClusters,
+  setRemovalAside,
+} from '../../db/queries/cluster-diff.ts';
+import { type ClusterPreview, clusterPreview } from '../../db/queries/cluster-preview.ts';
+import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../../db/queries/cluster-write.ts';
+import { holdStagedClusters } from '../../db/queries/held.ts';
+import { saveClusters } from '../../db/queries/undo.ts';
+import { countStored } from '../../db/queries/validators.ts';
+import type { ReportedCluster } from '../../domain/cluster.ts';
+import { boundedRejected } from '../../domain/rejected.ts';
+import type { ClusterItem } from '../../sources/source.ts';
+import type { Pricing } from '../currency.ts';
+import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guard.ts';
+import {
+  type BatchKind,
+  type Compared,
+  type Previewed,
+  type PreviewOptions,
+  type Progress,
+  previewBatch,
+  type SyncOptions,
+  syncBatch,
+} from '../pipeline.ts';
+import type { SyncResult } from '../result.ts';
+import { assignSlugs } from './slugs.ts';
+import { type SavedCluster, type StagedClusters, stageClusters } from './stage.ts';
+
+interface ClusterBatch {
+  readonly items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>;
+  readonly pricing: Pricing;
+  readonly limits: GuardLimits;
+  /** The source said itself that what is missing has been deleted: it goes at once, if the guards let it. */
+  readonly missingIsDeleted?: boolean;
+  readonly progress?: Progress;
+}
+
+interface ComparedClusters extends Compared {
+  readonly diff: ClusterDiff;
+}
+
+/** What the guards ask of machines alone. */
+const NO_MACHINES = {
+  repriced: 0,
+  priceRatio: 1,
+  withdrawn: 0,
+  reshaped: 0,
+  memoryFactor: 1,
+  jumps: 0,
+  jumpTypes: 0,
+  duplicates: 0,
+  duplicateTypes: 0,
+  setAside: 0,
+  totals: [],
+};
+
+/**
+ * Where too much is missing and nothing else is wrong, what came and changed is stored, and the removal alone is held.
+ * @throws SourceError when the source cannot be read whole
+ */
+export function syncClusters(sync: SyncOptions & ClusterBatch): Promise<SyncResult> {
+  return syncBatch(clusterKind(sync.run.sourceId, sync, sync.approved ?? false), sync);
+}
+
+export interface PreviewedClusters extends Previewed<ClusterDiff>, ClusterPreview {
+  readonly kind: 'clusters';
+}
+
+export async function previewClusters(
+  options: PreviewOptions,
+  batch: ClusterBatch,
+): Promise<PreviewedClusters> {
+  return {
+    kind: 'clusters',
+    ...(await previewBatch(clusterKind(options.sourceId, batch, true), options, clusterPreview)),
+  };
+}
+
+function clusterKind(
+  sourceId: string,
+  { items, pricing, limits, missingIsDeleted, progress }: ClusterBatch,
+  approved: boolean,
+): BatchKind<StagedClusters, ComparedClusters> {
+  const untilRetired = missingIsDeleted ? 1 : runsUntilRetired(approved);
+  return {
+    pricing,
+    stage: (db) => stageClusters(db, items, pricing, progress),
+    countStored: (db) => countStored(db, sourceId),
+    // Organizations are locked when it is known which ones the batch changes.
+    async lock() {},
+
+    async compare(db, staged) {
+      const unusable = await rejectStagedClusters(db, staged.namesMachines);
+      const rejected = boundedRejected([...staged.rejected, ...unusable.rejected]);
+      const diff = await computeClusterDiff(db, sourceId, rejected);
+      const rejectedCount = staged.seen - unusable.usable;
+      // What an operator has yet to make or to say is no sign of a broken feed: such clusters wait in quarantine.
+      const waiting = staged.waiting + unusable.waiting;
+      const input = {
+        ...diff,
+        ...NO_MACHINES,
+        seen: staged.seen - waiting,
+        rejected: rejectedCount - waiting,
+      };
+      // New clusters are their owners' business; an organization that starts with a thousand is no incident. An empty
+      // list is one only when there was something: a first day without clusters is ordinary.
+      const broken = brokenGuards(input, { ...limits, addedShare: Number.POSITIVE_INFINITY }).filter(
+        (guard) => guard.guard !== 'empty' || diff.known > 0,
+      );
+      const counts = { seen: staged.seen, rejected: rejectedCount };
+      return { diff, counts, rejected, broken, withdrawn: [], regionCount: 0 };
+    },
+
+    async hold(db, run, compared, readAt) {
+      const { broken, rejected } = compared;
+      // All of it: whoever approves the batch removes what is missing from the whole of what there is.
+      await holdStagedClusters(db, run, broken, { readAt, rejected });
+      if (broken.some(({ guard }) => guard !== 'removed')) return undefined;
+      return { ...compared, diff: { ...compared.diff, ...(await setRemovalAside(db)) } };
+    },
+
+    saveBefore: (db, decision) => saveClusters(db, decision, sourceId),
+
+    async write(db, { diff: { added, changed: differing } }, { now }) {
+      const changed = differing + (await resolveReferences(db));
+      for await (const { rows, taken } of slugBatches(db, untilRetired))
+        await setSlugs(db, assignSlugs(rows, taken));
+      const retired = await writeClusters(db, sourceId, now, untilRetired);
+      return { changed: added + changed + retired > 0, counts: { added, changed, retired }, unread: [] };
+    },
+  };
+}

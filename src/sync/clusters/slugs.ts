@@ -1,0 +1,52 @@
+import type { SlugRow } from '../../db/queries/cluster-write.ts';
+import { freeSlug, slugOf } from '../../domain/slug.ts';
+
+/**
+ * Gives every cluster of a batch its slug: the one its source gives, else the one it had (a rename does not move
+ * it), else one made from its name. Where two want the same, what was there first keeps it, a given one goes before
+ * one that is made, and the next in the rows' fixed order gets a suffix, which it keeps.
+ */
+export function assignSlugs(
+  rows: readonly SlugRow[],
+  taken: readonly { organizationId: number; slug: string }[],
+): { organizationId: number; sourceKey: string; slug: string }[] {
+  const used = new Map<number, Set<string>>();
+  const usedIn = (organizationId: number): Set<string> => {
+    let slugs = used.get(organizationId);
+    if (!slugs) {
+      slugs = new Set();
+      used.set(organizationId, slugs);
+    }
+    return slugs;
+  };
+  for (const { organizationId, slug } of taken) usedIn(organizationId).add(slug);
+
+  const assigned = new Map<SlugRow, string>();
+  const give = (row: SlugRow, wanted: string) => {
+    const slugs = usedIn(row.organizationId);
+    const slug = freeSlug(wanted, slugs);
+    slugs.add(slug);
+    assigned.set(row, slug);
+  };
+  const keeps = (row: SlugRow) => row.old !== null && (row.given === null || row.given === row.old);
+  for (const row of rows) if (keeps(row)) give(row, row.old ?? '');
+  for (const row of rows) {
+    if (assigned.has(row) || row.given === null) continue;
+    const { given, old } = row;
+    const slugs = usedIn(row.organizationId);
+    const stays = old !== null && isSuffixed(old, given) && slugs.has(given) && !slugs.has(old);
+    give(row, stays ? old : given);
+  }
+  for (const row of rows) if (!assigned.has(row)) give(row, slugOf(row.name));
+
+  return rows.map((row) => ({
+    organizationId: row.organizationId,
+    sourceKey: row.sourceKey,
+    slug: assigned.get(row) ?? '',
+  }));
+}
+
+/** Whether `slug` is what `freeSlug` makes of `wanted` when that is taken. */
+function isSuffixed(slug: string, wanted: string): boolean {
+  return slug.startsWith(`${wanted}-`) && /^[1-9]\d*$/.test(slug.slice(wanted.length + 1));
+}

@@ -1,0 +1,128 @@
+/** The way of clusters into the staging table. */
+import { createHash } from 'node:crypto';
+import type { SessionDatabase } from '../../db/connect.ts';
+import { copyField } from '../../db/copy.ts';
+import { copyStagedClusters, createStagedClusters } from '../../db/queries/staged-clusters.ts';
+import type { ReportedCluster } from '../../domain/cluster.ts';
+import { pricePerMinute } from '../../domain/price.ts';
+import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
+import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
+import type { Pricing } from '../currency.ts';
+import { EventLoopYielder } from '../event-loop-yielder.ts';
+import type { Progress, Staged } from '../pipeline.ts';
+
+/** A cluster as it was stored before an approval, with the hash of what its source said. */
+export interface SavedCluster {
+  readonly kind: 'cluster';
+  readonly cluster: ReportedCluster;
+  readonly hash: string;
+}
+
+/** What a control plane said besides the staged rows. */
+export interface StagedClusters extends Staged {
+  /** At most one more than `REJECTED_KEPT`. */
+  readonly rejected: readonly RejectedKey[];
+  /** How many of all that are rejected wait for an operator. */
+  readonly waiting: number;
+  /** Whether some machine is only named. */
+  readonly namesMachines: boolean;
+}
+
+/** Makes the staging table and copies every cluster into it. @throws SourceError when the adapter fails */
+export async function stageClusters(
+  db: SessionDatabase,
+  items: AsyncIterable<ClusterItem<ReportedCluster> | SavedCluster>,
+  pricing: Pricing,
+  progress: Progress = () => {},
+): Promise<StagedClusters> {
+  await createStagedClusters(db);
+  const rejected: RejectedKey[] = [];
+  const validators: ValidatorItem[] = [];
+  let seen = 0;
+  let waiting = 0;
+  let namesMachines = false;
+  let dataTime: string | undefined;
+  const yielder = new EventLoopYielder();
+  async function* lines(): AsyncGenerator<string> {
+    for await (const item of items) {
+      if (item.kind === 'validator' || item.kind === 'unmodified') {
+        validators.push(item);
+        continue;
+      }
+      if (item.kind === 'as-of') {
+        dataTime = item.time;
+        continue;
+      }
+      seen += 1;
+      if (yielder.isDue()) await yielder.yieldToEventLoop();
+      namesMachines ||= item.kind === 'cluster' && item.cluster.machine.cpu === undefined;
+      const row = item.kind === 'cluster' ? stagedCluster(item.cluster, pricing) : item;
+      if (row.kind === 'rejected') {
+        if (row.waits) waiting += 1;
+        if (rejected.length <= REJECTED_KEPT) rejected.push(row);
+        continue;
+      }
+      const json = JSON.stringify(row.item);
+      const hash = 'hash' in item ? item.hash : createHash('sha256').update(json).digest('hex');
+      yield `${copyField(row.item.organization)}\t${copyField(row.item.key)}\t\\\\x${hash}\t${copyField(json)}\n`;
+    }
+  }
+  await copyStagedClusters(db, lines());
+  progress(seen);
+  return { seen, rejected, waiting, namesMachines, validators, dataTime };
+}
+
+interface ClusterKey {
+  readonly organization: string;
+  readonly key: string;
+}
+
+/**
+ * The cluster with its disk prices per minute in the published currency. Field by field, since its hash depends on
+ * their order and a held batch comes back in another one.
+ */
+function stagedCluster(
+  cluster: ReportedCluster,
+  pricing: Pricing,
+):
+  | (RejectedKey & { readonly kind: 'rejected' })
+  | { readonly kind: 'cluster'; readonly item: Readonly<Record<string, unknown>> & ClusterKey } {
+  const { organization, key, name, slug, provider, region, status, shards, replicas, user, machine } =
+    cluster;
+  const disks = [];
+  for (const { type, size, unit, autoscaling } of cluster.disks) {
+    const { amount, per, currency } = type.price;
+    const pricePer = pricePerMinute(type.price, pricing.currency, pricing.rates);
+    if (pricePer === undefined) {
+      return {
+        kind: 'rejected',
+        key,
+        organization,
+        code: 'no_exchange_rate',
+        reason: `disk type ${type.name} is priced in ${currency}, for which there is no exchange rate; give one in CATALOGUE_RATES`,
+      };
+    }
+    disks.push({
+      type: { name: type.name, price: { amount, per, currency }, unit: type.unit, pricePerMinute: pricePer },
+      size,
+      unit,
+      autoscaling,
+    });
+  }
+  const item = {
+    organization,
+    key,
+    name,
+    slug,
+    provider,
+    region: { code: region.code, name: region.name },
+    status,
+    shards,
+    replicas,
+    user: { firstName: user.firstName, lastName: user.lastName },
+    machine: { name: machine.name, cpu: machine.cpu, ram: machine.ram, ramUnit: machine.ramUnit },
+    disks,
+    createdAt: cluster.createdAt,
+  };
+  return { kind: 'cluster', item };
+}

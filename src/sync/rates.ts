@@ -1,0 +1,63 @@
+/** Reference rates of a day: what is particular to them in a sync. */
+import { storedRates, writeRates } from '../db/queries/rates.ts';
+import type { RatesReading } from '../sources/source.ts';
+import { type BatchKind, type Compared, type Staged, type SyncOptions, syncBatch } from './pipeline.ts';
+import type { SyncResult } from './result.ts';
+
+interface StagedRates extends Staged {
+  readonly rates: RatesReading;
+}
+
+interface ComparedRates extends Compared {
+  readonly rates: RatesReading;
+}
+
+/**
+ * Prices follow with each source's next run, which compares the source's own amounts and so sees no price change in a
+ * new rate.
+ * @throws SourceError when the rates cannot be read
+ */
+export function syncRates(
+  sync: SyncOptions & { readonly rates: Promise<RatesReading> },
+): Promise<SyncResult> {
+  return syncBatch(ratesKind(sync.rates), sync);
+}
+
+function ratesKind(reading: Promise<RatesReading>): BatchKind<StagedRates, ComparedRates> {
+  return {
+    async stage() {
+      const rates = await reading;
+      if ('unmodified' in rates)
+        return {
+          rates,
+          seen: 0,
+          validators: [{ kind: 'unmodified', validator: rates.unmodified }],
+          dataTime: undefined,
+        };
+      const { validator, perEuro } = rates;
+      return {
+        rates,
+        seen: Object.keys(perEuro).length,
+        validators: validator ? [{ kind: 'validator', validator }] : [],
+        dataTime: undefined,
+      };
+    },
+    countStored: async (db) => Object.keys((await storedRates(db))?.perEuro ?? {}).length,
+    async lock() {},
+    // Reference rates have no guards.
+    compare: async (_, { rates, seen }) => ({
+      rates,
+      counts: { seen, rejected: 0 },
+      rejected: [],
+      broken: [],
+      withdrawn: [],
+      regionCount: 0,
+    }),
+    hold: async () => undefined,
+    async saveBefore() {},
+    async write(db, { rates }) {
+      const counts = 'unmodified' in rates ? { added: 0, changed: 0 } : await writeRates(db, rates);
+      return { changed: counts.added + counts.changed > 0, counts, unread: [] };
+    },
+  };
+}

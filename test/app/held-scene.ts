@@ -1,0 +1,40 @@
+import { expect } from 'vitest';
+import { approveHeld } from '../../src/app/run-source.ts';
+import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
+import { type HeldBatch, pendingBatches } from '../../src/db/reads/held.ts';
+import type { SyncResult } from '../../src/sync/result.ts';
+import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
+
+export const LINODE = { source: 'linode', provider: { id: 6, name: 'Linode' } };
+
+/** A scene of syncs whose sources `linode` and `clusters` are configured, for an operator to decide about batches. */
+export interface HeldScene extends Scene {
+  readonly config: Config;
+  configured(id: string): SourceConfig;
+  /** The one batch that waits. */
+  onlyPending(): Promise<HeldBatch>;
+  approve(id: string, batch: number): Promise<SyncResult>;
+}
+
+export async function openHeldScene(): Promise<HeldScene> {
+  const scene = await openScene();
+  const config = readConfig({
+    DATABASE_URL: scene.db.url,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    LINODE_URL: 'http://127.0.0.1:1',
+    CLUSTERS_URL: 'http://127.0.0.1:1',
+  });
+  const configured = (id: string) =>
+    config.sources.find((source) => source.id === id) ?? expect.unreachable(`${id} is configured`);
+  return {
+    ...scene,
+    config,
+    configured,
+    async onlyPending() {
+      const [batch, ...others] = await pendingBatches(scene.store.sql);
+      expect(others).toEqual([]);
+      return batch ?? expect.unreachable('nothing is held');
+    },
+    approve: (id, batch) => approveHeld(config, scene.store, configured(id), batch, OPERATOR),
+  };
+}

@@ -1,0 +1,46 @@
+/** Commands that only read need PostgreSQL alone: no Redis, and nothing that only others need is loaded. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connect.ts';
+import { registerSource } from '../../src/db/queries/runs.ts';
+import { addSample } from '../snapshot/rows.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { loadedModules } from '../support/loaded-modules.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const opened = new AsyncDisposableStack();
+let db: TestDatabase;
+beforeAll(async () => {
+  db = opened.use(await createDatabase());
+  await using store = openStore({ url: db.url, role: 'worker', connections: 1 });
+  await addSample(store.sql);
+  await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
+});
+afterAll(() => opened.disposeAsync());
+
+const NEEDLESS =
+  /^src\/sources\/(?:providers|clusters|rates|registry)|node_modules\/(?:ioredis|drizzle-orm|bullmq|node-cron|fastify|pino|prom-client)\//;
+
+it.each([
+  [['status']],
+  [['status', '--json']],
+  [['hold', 'list']],
+  [['hold', 'list', '--all']],
+  [['prices', '1']],
+  [['rejected', 'hetzner']],
+  [['excluded', 'hetzner']],
+  [['org', 'list']],
+  [['user', 'list', '--org', 'a']],
+  [['token', 'list']],
+  [['token', 'list', '--org', 'a']],
+])('%j', async (args) => {
+  const env = { DATABASE_URL: db.url, HETZNER_URL: 'http://127.0.0.1:1', HETZNER_TOKEN: 'x' };
+  const { result, modules } = await loadedModules((more) => fleetbook(args, { ...env, ...more }));
+  expect(result).toMatchObject({ code: 0, stderr: '' });
+  expect(modules).toContain('src/cli.ts');
+  expect(modules.filter((path) => NEEDLESS.test(path))).toEqual([]);
+});
+
+it('a Redis that is configured and away does not matter', async () => {
+  const env = { DATABASE_URL: db.url, REDIS_URL: 'redis://127.0.0.1:1' };
+  expect(await fleetbook(['status'], env)).toMatchObject({ code: 0, stderr: '' });
+});

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { startServers } from '../../src/cli/servers.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { openSqlStore } from '../../src/db/open.ts';
+import { Supervisor } from '../../src/processes/supervisor.ts';
+import { until } from '../support/until.ts';
+import { temporaryHome } from '../support/up.ts';
+
+it('keeps the servers of `up` running: at the same address and, for PostgreSQL, with the same data', async () => {
+  await using home = await temporaryHome();
+  const logged: { readonly msg: string }[] = [];
+  const log = pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  await using supervisor = new Supervisor({ log, firstDelayMs: 10 });
+  const said: string[] = [];
+  const starting = { supervisor, say: (line: string) => void said.push(line) };
+  const servers = await startServers({ settings: readSettings({}) }, join(home.path, 'sample'), starting);
+  expect(said).toEqual([
+    expect.stringMatching(/^PostgreSQL on port \d+, data in /),
+    expect.stringMatching(/^Redis \(.* \d+\.\d+\.\d+\) on port \d+$/),
+  ]);
+  expect(servers.queueRedisUrl).toBe(servers.cacheRedisUrl);
+  {
+    await using before = openSqlStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
+    await before.sql`create table kept (id int)`;
+  }
+  for (const name of ['PostgreSQL', 'Redis']) {
+    process.kill(supervisor.pidOf(name) ?? 0, 'SIGKILL');
+    await until(() => logged.some(({ msg }) => msg === `${name} runs again`), { timeoutMs: 20_000 });
+    expect(logged.map(({ msg }) => msg)).toContain(`${name} was ended by SIGKILL; it is started again`);
+  }
+  await using after = openSqlStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
+  expect(await after.sql`select from kept`).toHaveLength(0);
+});

@@ -1,0 +1,82 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore, type Store } from '../../src/db/connect.ts';
+import { codeOf, isLostConnection, postgresError } from '../../src/db/errors.ts';
+import { postgresProblem } from '../../src/db/server-problem.ts';
+import { statementTimeout } from '../../src/db/statement-timeout.ts';
+import { driverError, loggableError, messageOf } from '../../src/domain/driver-error.ts';
+import { AttemptFailed, withoutParameters } from '../../workers/queues.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const SECRET = 'a-secret-parameter';
+
+let database: TestDatabase;
+let store: Store;
+beforeAll(async () => {
+  database = await createDatabase();
+  store = openStore({ url: database.url, role: 'worker', connections: 1, statementTimeoutMs: 100 });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const failure = (statement: ReturnType<typeof sql>, { db }: Pick<Store, 'db'> = store): Promise<unknown> =>
+  db.execute(statement).then(
+    () => expect.unreachable('it did not fail'),
+    (error: unknown) => error,
+  );
+const missing = () => failure(sql`select from no_such_table where slug = ${SECRET}`);
+const setting = (url: string) => ({ setting: 'DATABASE_URL', url });
+
+describe('an error of a query by Drizzle', () => {
+  it('is what PostgreSQL answered, also where others have wrapped it', async () => {
+    const error = await missing();
+    for (const each of [error, new Error('outer', { cause: error })]) {
+      expect(postgresError(each)).toMatchObject({ name: 'PostgresError', code: '42P01' });
+      expect(codeOf(each)).toBe('42P01');
+      expect(isLostConnection(each)).toBe(false);
+    }
+    expect(postgresProblem(error, setting(database.url))).toContain('run `fleetbook migrate`');
+  });
+
+  it('is logged, shown and stored without the parameters', async () => {
+    const error = await missing();
+    expect(String(error)).toContain(SECRET);
+    const stored = await withoutParameters(() => Promise.reject(error))({} as never).catch(String);
+    const attempt = new AttemptFailed(error, 1);
+    const told = [
+      loggableError(error),
+      loggableError(new Error('outer', { cause: error })),
+      messageOf(error),
+      stored,
+      [attempt.message, attempt.stack, loggableError(attempt)],
+    ];
+    for (const each of told) {
+      expect(JSON.stringify(each)).toContain('no_such_table');
+      expect(JSON.stringify(each)).not.toContain(SECRET);
+    }
+  });
+
+  it('is a statement that took too long, told without its parameters', async () => {
+    const timeout = statementTimeout(await failure(sql`select pg_sleep(30), ${SECRET}::text`), 0.1);
+    expect(timeout?.message).toContain('(select pg_sleep(30), $1::text)');
+    expect(loggableError(timeout)).toMatchObject({ name: 'StatementTimeout', message: timeout?.message });
+  });
+
+  it('is a connection that is not there', async () => {
+    const url = 'postgres://nobody@127.0.0.1:1/nothing';
+    await using nowhere = openStore({ url, role: 'owner' });
+    const refused = await failure(sql`select 1`, nowhere);
+    expect(isLostConnection(refused)).toBe(true);
+    expect(postgresProblem(refused, setting(url))).toContain('refuses connections');
+  });
+});
+
+it('leaves other errors as they are', () => {
+  const error = new RangeError('too much', { cause: new Error('why') });
+  expect(driverError(error)).toBe(error);
+  expect(loggableError(error)).toMatchObject({ name: 'RangeError', message: 'too much' });
+  expect(codeOf(error)).toBeUndefined();
+  expect(messageOf('text')).toBe('text');
+});

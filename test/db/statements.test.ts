@@ -1,0 +1,95 @@
+import { eq, gt, sql } from 'drizzle-orm';
+import { integer, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+import { beforeAll, expect, it } from 'vitest';
+import { openStore, type Store } from '../../src/db/connect.ts';
+import {
+  array,
+  countIf,
+  createTemporary,
+  increment,
+  insertInto,
+  nameOf,
+  notRetired,
+  selectAs,
+} from '../../src/db/statements.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+const source = pgTable('source', {
+  key: text('key').notNull(),
+  amount: numeric('the_amount'),
+  size: integer('size'),
+});
+const copy = pgTable('copy', { key: text('its_key').notNull(), size: integer('its_size') });
+
+let store: Store;
+beforeAll(async () => {
+  const db = await createDatabase();
+  store = openStore({ url: db.url, role: 'worker', connections: 1 });
+  return async () => {
+    await store[Symbol.asyncDispose]();
+    await db[Symbol.asyncDispose]();
+  };
+});
+
+it('makes temporary tables with the declared columns, which end as they are told to', async () => {
+  await using session = store.session();
+  const { db } = session;
+  await db.execute(createTemporary(source, 'session'));
+  await db.insert(source).values({ key: 'a', amount: '1.5', size: 2 });
+  await expect(db.execute(sql`insert into ${source} (${nameOf(source.size)}) values (1)`)).rejects.toThrow();
+  await db.execute(sql`begin`);
+  await db.execute(createTemporary(copy, 'transaction'));
+  await db.execute(sql`commit`);
+  expect(await db.select().from(source)).toEqual([{ key: 'a', amount: '1.5', size: 2 }]);
+  await expect(db.select().from(copy)).rejects.toMatchObject({ cause: { code: '42P01' } });
+});
+
+it('inserts the columns that it is given from a select, and makes a table of another', async () => {
+  await using session = store.session();
+  const { db } = session;
+  await db.execute(createTemporary(source, 'session'));
+  const keys = array(['a', "b'c"], 'text');
+  const inserted = await db.execute(sql`
+    ${insertInto(source, { size: 7, key: sql`k` })} from unnest(${keys}) k`);
+  expect(inserted.count).toBe(2);
+  await db.execute(sql`
+    create temporary table ${copy} as
+    ${selectAs(copy, { key: source.key, size: sql`${source.size} + 1` })} from ${source}`);
+  await db.update(copy).set({ size: source.size }).from(source).where(eq(copy.key, source.key));
+  expect(await db.select().from(copy).orderBy(copy.key)).toEqual([
+    { key: 'a', size: 7 },
+    { key: "b'c", size: 7 },
+  ]);
+});
+
+it('raises a number, counts what meets a condition, and leaves out what is retired', async () => {
+  await using session = store.session();
+  const { db } = session;
+  const rows = pgTable('rows', {
+    sourceId: text('source_id'),
+    retiredAt: text('retired_at'),
+    version: integer('version').notNull(),
+  });
+  await db.execute(createTemporary(rows, 'session'));
+  await db.insert(rows).values([
+    { sourceId: 'one', version: 1 },
+    { sourceId: 'one', version: 5, retiredAt: 'yesterday' },
+    { sourceId: 'other', version: 1 },
+  ]);
+  await db
+    .update(rows)
+    .set({ version: increment(rows.version) })
+    .where(notRetired(rows, 'one'));
+  const counted = { raised: countIf(eq(rows.version, 2)), high: countIf(gt(rows.version, 9)) };
+  expect(await db.select(counted).from(rows)).toEqual([{ raised: 1, high: 0 }]);
+});
+
+it('takes numbers, dates and lists as they are, whatever Drizzle does to its client', async () => {
+  await using session = store.session();
+  const at = new Date('2026-03-01T04:17:02.114Z');
+  for (const client of [store.sql, session.sql]) {
+    const [row] = await client`
+      select ${['1.5', '2']}::numeric[] as amounts, ${at}::timestamptz as at, ${at}::timestamptz::date as day`;
+    expect(row).toEqual({ amounts: ['1.5', '2'], at: '2026-03-01 04:17:02.114+00', day: '2026-03-01' });
+  }
+});

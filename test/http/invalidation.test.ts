@@ -1,0 +1,133 @@
+/** Which cached responses leave when something changes, and which stay. */
+import { expect, it } from 'vitest';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { SCOPES } from '../../src/domain/token.ts';
+import { buildApp } from '../../src/http/app.ts';
+import { addMachines, reprice, setStatus, verify } from '../snapshot/rows.ts';
+import { type ReaderOptions, sceneForEachTest } from '../snapshot/scene.ts';
+import { until } from '../support/until.ts';
+import { listen } from './harness.ts';
+import { converse, header } from './wire.ts';
+
+const scene = sceneForEachTest();
+
+/** An API whose cached responses are counted, and what is asked of it. */
+async function start(options: Partial<ReaderOptions> = {}) {
+  const create = (organizationId: number) => createToken(scene.store.db, { organizationId, scopes: SCOPES });
+  const [tokenOfA, tokenOfB] = [await create(scene.sample.a), await create(scene.sample.b)];
+  await scene.publisher.publishDirty();
+  const reader = await scene.linkedReader(options);
+  const app = buildApp({
+    ...reader,
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: '1.2.3',
+    limits: { maxEventLoopDelayMs: 0 },
+  });
+  const port = await listen(app);
+  const { provider, region, emptyRegion, small } = scene.sample;
+  const asked = {
+    region: [`/v1/machines?provider=${provider}&region=${region}`, tokenOfA],
+    machine: [`/v1/machines/${small}`, tokenOfA],
+    otherRegion: [`/v1/machines?provider=${provider}&region=${emptyRegion}`, tokenOfA],
+    providers: ['/v1/providers', tokenOfA],
+    clustersOfA: ['/v1/clusters', tokenOfA],
+    clusterOfA: ['/v1/clusters/cluster-test', tokenOfA],
+    clustersOfB: ['/v1/clusters', tokenOfB],
+  } as const;
+  type What = keyof typeof asked;
+  const ask = async (what: What) => {
+    const [target, { token }] = asked[what];
+    const request = { method: 'GET', target, headers: [`Authorization: Bearer ${token}`] };
+    const [answer] = await converse(port, [request]);
+    return answer ?? expect.unreachable('no answer');
+  };
+  const names = Object.keys(asked) as What[];
+  return {
+    reader,
+    ask,
+    names,
+    /** Asks until it is answered by the response cache. */
+    cache: (what: What) =>
+      until(async () => {
+        const before = reader.responses.hits;
+        const answer = await ask(what);
+        return reader.responses.hits > before && answer;
+      }),
+    /** Those of these that the response cache answers at their next request. */
+    async cached(wanted: readonly What[] = names): Promise<What[]> {
+      const found: What[] = [];
+      for (const what of wanted) {
+        const before = reader.responses.hits;
+        await ask(what);
+        if (reader.responses.hits > before) found.push(what);
+      }
+      return found;
+    },
+    [Symbol.asyncDispose]: () => app.close(),
+  };
+}
+
+it('a publication takes the responses of its own document, and leaves every other', async () => {
+  await using api = await start({ pollMs: 60_000 });
+  for (const what of api.names) await api.cache(what);
+  const { responses, documents } = api.reader;
+  expect(responses.count).toBe(api.names.length);
+
+  const region = { kind: 'region', regionId: scene.sample.region } as const;
+  await reprice(scene.sql, scene.sample.small, '0.5');
+  await scene.publisher.publishDirty();
+  await until(() => documents.getFresh(region) === undefined);
+  expect(responses.count).toBe(api.names.length - 2);
+  expect(
+    await api.cached(['otherRegion', 'providers', 'clustersOfA', 'clusterOfA', 'clustersOfB']),
+  ).toHaveLength(5);
+  expect(await api.cached(['region', 'machine'])).toEqual([]);
+  expect(JSON.parse((await api.cache('machine')).body)).toMatchObject({ price: 0.5 });
+  await api.cache('region');
+
+  const clusters = { kind: 'clusters', organizationId: scene.sample.a } as const;
+  await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
+  await scene.publisher.publishDirty();
+  await until(() => documents.getFresh(clusters) === undefined);
+  expect(responses.count).toBe(api.names.length - 2);
+  expect(await api.cached(['region', 'machine', 'otherRegion', 'providers', 'clustersOfB'])).toHaveLength(5);
+  expect(JSON.parse((await api.cache('clusterOfA')).body)).toMatchObject({ status: 'Stopped' });
+});
+
+it('a source that was read anew changes a header field and takes no response', async () => {
+  await using api = await start({ pollMs: 60_000 });
+  for (const what of api.names) await api.cache(what);
+  const before = await api.ask('machine');
+  await verify(scene.sql, 'cloud', '2026-02-03T04:05:06.789Z');
+  await scene.publisher.publishDirty();
+  await api.reader.link.poll();
+  expect(await api.cached()).toEqual(api.names);
+  const after = await api.ask('machine');
+  expect(header(after, 'fleetbook-as-of')).toBe('2026-02-03T04:05:06.789Z');
+  expect([after.body, header(after, 'etag')]).toEqual([before.body, header(before, 'etag')]);
+});
+
+it('every response goes when messages may have been lost, and comes back without a body being read', async () => {
+  await using api = await start({ pollMs: 20 });
+  for (const what of api.names) await api.cache(what);
+  const { link, responses } = api.reader;
+  const { epoch } = link;
+  await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await until(() => link.linked && link.epoch > epoch);
+  expect(responses.count).toBe(0);
+  for (const what of api.names) expect(header(await api.cache(what), 'fleetbook-tier')).toBe('memory');
+});
+
+it('no response outlives its document in a memory with little room', async () => {
+  await addMachines(scene.sql, scene.sample.region, 20);
+  await using api = await start({ memoryLimit: 80_000, pollMs: 60_000 });
+  const { responses, documents } = api.reader;
+  const region = { kind: 'region', regionId: scene.sample.region } as const;
+  await api.cache('region');
+  // Fifty others push it out.
+  for (let id = 1000; id < 1050; id++) await documents.get({ kind: 'clusters', organizationId: id });
+  expect(documents.getFresh(region)).toBeUndefined();
+  expect(responses.count).toBe(0);
+  expect(await api.cached(['region'])).toEqual([]);
+});

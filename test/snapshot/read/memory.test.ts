@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest';
+import type { Document } from '../../../src/snapshot/document/document.ts';
+import { type DocumentContent, encoding } from '../../../src/snapshot/document/format.ts';
+import type { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
+import { DocumentMemory } from '../../../src/snapshot/read/memory.ts';
+
+const READ = { epoch: 1, at: 0 };
+
+function memoryOf(memoryLimit: number) {
+  const invalidated: string[] = [];
+  const memory = new DocumentMemory({
+    subscription: {
+      linked: true,
+      epoch: 1,
+      confirmedAt: () => 0,
+    } as Partial<CacheSubscription> as CacheSubscription,
+    now: () => 0,
+    memoryLimit,
+    unknownTokensLimit: 10_000,
+    staleLimitMs: 0,
+    tokenStaleLimitMs: 0,
+    onInvalidate: (id) => invalidated.push(id),
+  });
+  return { memory, invalidated };
+}
+
+/** A region's document of so many bytes, whose codings are not made yet. */
+function plainDocument(bytes: number, version = 1): Document {
+  const content: DocumentContent = {
+    name: { kind: 'region', regionId: 1 },
+    version,
+    // Compresses to some three quarters.
+    body: Buffer.from(Array.from({ length: bytes }, () => 32 + Math.floor(Math.random() * 64))),
+    index: new Map(),
+    sources: [],
+  };
+  return encoding(content).document;
+}
+
+it('a document that becomes too large with its codings leaves memory, and is invalidated', async () => {
+  const { memory, invalidated } = memoryOf(60_000);
+  const document = plainDocument(40_000);
+  memory.set('region:1', 'region', document, READ);
+  expect(memory.getFresh('region:1', 'region')?.document).toBe(document);
+  expect(invalidated).toEqual([]);
+  await document.body.compress();
+  expect(memory.getFresh('region:1', 'region')).toBeUndefined();
+  expect(invalidated).toEqual(['region:1']);
+});
+
+it('a document that grows and fits stays, is counted with its new size, and is not invalidated', async () => {
+  const { memory, invalidated } = memoryOf(200_000);
+  const document = plainDocument(40_000);
+  memory.set('region:1', 'region', document, READ);
+  const before = memory.size;
+  await document.body.compress();
+  expect(memory.getFresh('region:1', 'region')?.document).toBe(document);
+  expect(memory.size).toBeGreaterThan(before + 40_000);
+  expect(invalidated).toEqual([]);
+});
+
+it('invalidates what is evicted, replaced and outdated, and nothing else', () => {
+  const { memory, invalidated } = memoryOf(100_000);
+  for (const id of ['region:1', 'region:2', 'region:3'])
+    memory.set(id, 'region', plainDocument(40_000), READ);
+  expect(invalidated.splice(0)).toEqual(['region:1']);
+  memory.set('region:2', 'region', plainDocument(40_000, 2), READ);
+  expect(invalidated.splice(0)).toEqual(['region:2']);
+  memory.outdate('region:2', 2);
+  expect(invalidated).toEqual([]);
+  memory.outdate('region:2', 3);
+  expect(invalidated.splice(0)).toEqual(['region:2']);
+  expect(memory.getFresh('region:2', 'region')).toBeUndefined();
+  expect(memory.getAny('region:2')?.version).toBe(2);
+  memory.outdate('region:4', 1);
+  expect(invalidated).toEqual([]);
+});

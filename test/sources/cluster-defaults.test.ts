@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
+import {
+  applyClusterDefaults,
+  applyDefaults,
+  applyItemDefaults,
+} from '../../src/sources/cluster-defaults.ts';
+import { ClusterRules } from '../../src/sources/cluster-rules.ts';
+import type { ClusterItem } from '../../src/sources/source.ts';
+
+type Rules = z.input<typeof ClusterRules>;
+
+/** As little as a control plane can say of a cluster. */
+const BARE: DescribedCluster = {
+  key: 'uid-1',
+  name: 'events',
+  status: 'Active',
+  shards: 1,
+  replicas: 3,
+  createdAt: '2026-01-02T03:04:05.000000',
+};
+const SHAPE = { cpu: 2, ram: 4, ramUnit: 'Binary' } as const;
+/** As much as one can. */
+const WHOLE: DescribedCluster = {
+  ...BARE,
+  organization: 'acme',
+  slug: 'own',
+  provider: 'AWS',
+  region: { code: 'us-east-1', name: 'Virginia' },
+  user: { firstName: 'Ada', lastName: 'Lovelace' },
+  machine: { name: 'm5.large', ...SHAPE },
+  disks: [
+    {
+      type: { name: 'gp3', price: { amount: '0.1', per: 'month', currency: 'USD' }, unit: 'Decimal' },
+      size: 10,
+      unit: 'GB',
+      autoscaling: true,
+    },
+  ],
+};
+/** Enough for a cluster that says no more than it must. */
+const ENOUGH = {
+  organization: 'acme',
+  defaults: { provider: 'AWS', region: { code: 'eu-west-1' }, machine: 'm5.large' },
+};
+
+const made = (described: DescribedCluster, rules: Rules) =>
+  applyClusterDefaults(described, ClusterRules.parse(rules));
+function cluster(described: DescribedCluster, rules: Rules) {
+  const item = made(described, rules);
+  if (item.kind !== 'cluster') return expect.unreachable(item.reason);
+  return item.cluster;
+}
+function reason(described: DescribedCluster, rules: Rules): string {
+  const item = made(described, rules);
+  if (item.kind !== 'rejected') return expect.unreachable('it is whole');
+  expect(item).toMatchObject({ key: 'uid-1', waits: true });
+  return item.reason;
+}
+
+describe('a cluster', () => {
+  it('that its source describes whole is what it says, and defaults change nothing of it', () => {
+    expect(cluster(WHOLE, {})).toEqual(WHOLE);
+    const defaults = {
+      provider: 'Elsewhere',
+      region: { code: 'x' },
+      machine: 'other',
+      user: { first_name: 'X', last_name: 'Y' },
+      disks: [],
+    };
+    expect(cluster(WHOLE, { defaults })).toEqual(WHOLE);
+  });
+
+  it('that says as little as it can gets the rest from its source’s rules', () => {
+    expect(cluster(BARE, ENOUGH)).toEqual({
+      ...BARE,
+      organization: 'acme',
+      provider: 'AWS',
+      region: { code: 'eu-west-1', name: 'eu-west-1' },
+      user: { firstName: '', lastName: '' },
+      machine: { name: 'm5.large' },
+      disks: [],
+    });
+    const defaults = {
+      ...ENOUGH.defaults,
+      machine: { cpu: 4, ram: 16, ram_unit: 'Decimal' as const },
+      user: { first_name: 'Grace', last_name: 'Hopper' },
+      disks: [{ type: 'ssd', size: 100, unit: 'GiB' as const }],
+    };
+    const price = { amount: 0.0001, per: 'hour', currency: 'EUR' } as const;
+    expect(
+      cluster(BARE, { ...ENOUGH, defaults, diskTypes: { ssd: { price, unit: 'Binary' } } }),
+    ).toMatchObject({
+      machine: { cpu: 4, ram: 16, ramUnit: 'Decimal' },
+      user: { firstName: 'Grace', lastName: 'Hopper' },
+      disks: [
+        {
+          type: { name: 'ssd', price: { amount: '0.0001', per: 'hour', currency: 'EUR' }, unit: 'Binary' },
+          size: 100,
+          unit: 'GiB',
+          autoscaling: false,
+        },
+      ],
+    });
+  });
+
+  it('has its source’s names translated, each by its own table', () => {
+    const { organization: _, ...said } = { ...WHOLE, tenant: 'ns-1', provider: 'amazon' };
+    const rules = {
+      organizations: { 'ns-1': 'acme' },
+      providers: { amazon: 'AWS' },
+      regions: { 'us-east-1': { code: 'use1', name: 'Ashburn' } },
+      machines: { 'm5.large': 'm5-large' },
+      diskTypes: { gp3: { name: 'General purpose' } },
+    };
+    expect(cluster(said, rules)).toMatchObject({
+      organization: 'acme',
+      provider: 'AWS',
+      region: { code: 'use1', name: 'Ashburn' },
+      machine: { name: 'm5-large', ...SHAPE },
+      disks: [{ type: { name: 'General purpose', price: { amount: '0.1' } } }],
+    });
+  });
+
+  it('is at the provider that the catalogue knows, unless its source names the word otherwise', () => {
+    const said = { ...WHOLE, provider: 'google', providerName: 'GCP' };
+    expect(cluster(said, {})).toEqual({ ...WHOLE, provider: 'GCP' });
+    expect(cluster(said, { providers: { google: 'Google Cloud' } }).provider).toBe('Google Cloud');
+    expect(cluster(said, { providers: { GCP: 'never asked for' } }).provider).toBe('GCP');
+  });
+
+  it('whose machine is a label takes the shape that the label stands for, or keeps its name', () => {
+    const labelled = { ...BARE, machine: { name: 'plan-8' } };
+    const shape = { cpu: 8, ram: 32, ram_unit: 'Binary' } as const;
+    expect(cluster(labelled, ENOUGH).machine).toEqual({ name: 'plan-8' });
+    expect(cluster(labelled, { ...ENOUGH, machines: { 'plan-8': shape } }).machine).toEqual({
+      cpu: 8,
+      ram: 32,
+      ramUnit: 'Binary',
+    });
+    const named = { ...shape, name: 'm5.2xlarge' };
+    expect(cluster(labelled, { ...ENOUGH, machines: { 'plan-8': named } }).machine).toMatchObject({
+      name: 'm5.2xlarge',
+      cpu: 8,
+    });
+  });
+
+  it('takes a disk type that is not listed from the one for all the others', () => {
+    const rest = { price: { amount: '1', per: 'month', currency: 'USD' }, unit: 'Decimal' } as const;
+    const disks = [{ type: { name: 'nvme' }, size: 1, unit: 'TB' } as const];
+    expect(cluster({ ...BARE, disks }, { ...ENOUGH, diskTypes: { '*': rest } }).disks).toMatchObject([
+      { type: { name: 'nvme', ...rest }, size: 1, unit: 'TB', autoscaling: false },
+    ]);
+  });
+});
+
+describe('whose a cluster is', () => {
+  const tenant = { ...BARE, tenant: 'ns-1' };
+  const organizationOf = (said: DescribedCluster, rules: Rules) =>
+    cluster(said, { ...ENOUGH, organization: undefined, ...rules }).organization;
+  const unknown = (said: DescribedCluster, rules: Rules) =>
+    reason(said, { ...ENOUGH, organization: undefined, ...rules });
+
+  it('is said by its source’s entry, by the map of tenants, or by the source where it knows slugs', () => {
+    expect(organizationOf(tenant, { organization: 'acme' })).toBe('acme');
+    expect(organizationOf(tenant, { organizations: { 'ns-1': 'globex' } })).toBe('globex');
+    expect(organizationOf({ ...BARE, organization: 'initech' }, {})).toBe('initech');
+    expect(organizationOf(tenant, { tenantIsOrganization: true })).toBe('ns-1');
+    expect(organizationOf(tenant, { tenantIsOrganization: true, organizations: { 'ns-1': 'globex' } })).toBe(
+      'globex',
+    );
+  });
+
+  it('is never guessed', () => {
+    expect(unknown(BARE, {})).toContain('organization is missing; say whose it is in organization');
+    expect(unknown(tenant, {})).toContain('name its organization in organizations');
+    expect(unknown(tenant, { organizations: { other: 'acme' } })).toContain('"ns-1"');
+    // With a map, a slug that the source says is one of its own words.
+    expect(unknown({ ...BARE, organization: 'acme' }, { organizations: { other: 'acme' } })).toContain(
+      '"acme"',
+    );
+    for (const name of ['constructor', '__proto__', 'toString'])
+      expect(unknown({ ...BARE, tenant: name }, { organizations: { other: 'acme' } })).toContain(name);
+  });
+
+  it('is nobody’s when it says another organization than the one of its source', () => {
+    expect(unknown({ ...BARE, organization: 'globex' }, { organization: 'acme' })).toContain(
+      'organization is "globex", while the source\'s is "acme"',
+    );
+  });
+});
+
+describe('a cluster that is not whole', () => {
+  it.each<[string, Rules, RegExp]>([
+    ['a provider', { defaults: { region: { code: 'x' }, machine: 'm' } }, /^provider .*defaults\.provider/],
+    ['a region', { defaults: { provider: 'AWS', machine: 'm' } }, /^region .*defaults\.region/],
+    ['a machine', { defaults: { provider: 'AWS', region: { code: 'x' } } }, /^machine .*defaults\.machine/],
+  ])('for want of %s waits, and says which setting gives it', (_, rules, says) => {
+    expect(reason(BARE, { organization: 'acme', ...rules })).toMatch(says);
+    expect(made(BARE, { organization: 'acme', ...rules })).toMatchObject({ organization: 'acme' });
+  });
+
+  it.each<[string, NonNullable<DescribedCluster['disks']>, Rules, string]>([
+    [
+      'name',
+      [{ type: {}, size: 1, unit: 'GB' }],
+      {},
+      'disks[0].type.name is missing; say one in diskTypes."*"',
+    ],
+    ['price', [{ type: { name: 'a' }, size: 1, unit: 'GB' }], {}, 'disks[0].type.price is missing'],
+    [
+      'unit',
+      [{ type: { name: 'a' }, size: 1, unit: 'GB' }],
+      { diskTypes: { a: { price: { amount: '1', per: 'hour', currency: 'USD' } } } },
+      'disks[0].type.unit is missing; say Binary or Decimal in diskTypes."a"',
+    ],
+  ])('for want of the %s of a disk type waits, too', (_, disks, rules, says) => {
+    expect(reason({ ...BARE, disks }, { ...ENOUGH, ...rules })).toContain(says);
+  });
+});
+
+describe('other items', () => {
+  const row = { kind: 'rejected', key: 'k', reason: 'r' } as const;
+  const passed = (item: ClusterItem, rules: Rules) => applyItemDefaults(item, ClusterRules.parse(rules));
+
+  it('pass, and a rejected row says whose it is by the organization’s slug or not at all', async () => {
+    const validator = { kind: 'validator', validator: { url: 'u', etag: '"1"' } } as const;
+    expect(passed(validator, {})).toEqual(validator);
+    expect(passed(row, {})).toEqual(row);
+    expect(passed({ ...row, organization: 'ns' }, { organizations: { ns: 'acme' } })).toEqual({
+      ...row,
+      organization: 'acme',
+    });
+    expect(passed({ ...row, organization: 'ns' }, { organizations: {} })).toEqual(row);
+    const items = await Array.fromAsync(applyDefaults([row, validator], ClusterRules.parse({})));
+    expect(items).toEqual([row, validator]);
+  });
+});

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { wholeList } from '../../../src/sources/http/listing.ts';
+import { anotherPage, pagesOf } from '../../../src/sources/http/pages.ts';
+
+/** The pages that a list reads whose page `n` says what follows it, and what it fails with. */
+async function read(nextOf: (page: number) => number | undefined, most?: number) {
+  const asked: number[] = [];
+  const pages = pagesOf(
+    '/v1/things',
+    1,
+    async (page) => {
+      asked.push(page);
+      return page;
+    },
+    nextOf,
+    most,
+  );
+  const found: number[] = [];
+  let failure: unknown;
+  try {
+    for await (const page of pages) found.push(page);
+  } catch (error) {
+    failure = error;
+  }
+  return { asked, found, failure };
+}
+
+describe('the pages of a list', () => {
+  it('are read one after the other, until one names no next', async () => {
+    const next = (page: number) => (page < 4 ? page + 1 : undefined);
+    expect(await read(next)).toEqual({ asked: [1, 2, 3, 4], found: [1, 2, 3, 4], failure: undefined });
+    // So many are allowed.
+    expect((await read(next, 4)).failure).toBeUndefined();
+  });
+
+  it.each([
+    ['itself', (page: number) => page, [1]],
+    ['an earlier one', (page: number) => (page === 3 ? 1 : page + 1), [1, 2, 3]],
+  ])('are given up when one names %s as its next: no page is read twice', async (_, nextOf, asked) => {
+    const { asked: readPages, failure } = await read(nextOf);
+    expect(readPages).toEqual(asked);
+    expect(failure).toMatchObject({ kind: 'invalid', message: '/v1/things repeats a page' });
+  });
+
+  it('are given up when there is always one more', async () => {
+    const { asked, failure } = await read((page) => page + 1, 5);
+    expect(asked).toEqual([1, 2, 3, 4, 5]);
+    expect(failure).toMatchObject({ kind: 'invalid', message: '/v1/things has more than 5 pages' });
+    expect((await read((page) => page + 1)).asked).toHaveLength(1000);
+  });
+
+  it('are known by all that they are asked with', async () => {
+    const first = { cursor: 'a', part: '' };
+    const queries = [first, { cursor: 'a', part: '2' }, { cursor: 'b', part: '' }];
+    const pages = pagesOf(
+      '/v1/things',
+      first,
+      async (query) => query,
+      (query) => queries[queries.indexOf(query) + 1],
+    );
+    expect(await Array.fromAsync(pages)).toEqual(queries);
+  });
+
+  it('are asked for no sooner than they are used, and no longer', async () => {
+    let asked = 0;
+    const pages = pagesOf(
+      '/v1/things',
+      1,
+      async () => asked++,
+      (page) => page + 2,
+    );
+    for await (const _ of pages) {
+      expect(asked).toBe(1);
+      break;
+    }
+    expect(asked).toBe(1);
+  });
+
+  it('fail with whatever one of them fails with', async () => {
+    const another = anotherPage('/v1/things', 2, 'got page 3');
+    const { found, failure } = await read((page) => {
+      if (page === 2) throw another;
+      return page + 1;
+    });
+    expect([found, failure]).toEqual([[1], another]);
+    expect(another.message).toBe('/v1/things: asked for page 2, got page 3');
+  });
+});
+
+describe('a whole list', () => {
+  async function listOf(...pages: { rows: readonly number[]; total?: number | null }[]) {
+    async function* answers() {
+      for (const data of pages) yield { data };
+    }
+    const list = wholeList('/v1/things', 'things', answers());
+    const items: unknown[] = [];
+    for (;;) {
+      const { done, value } = await list.next();
+      if (done) return { items, rows: value };
+      items.push(value);
+    }
+  }
+
+  it('has the rows of all pages, and the number that the last one says', async () => {
+    const { items, rows } = await listOf(
+      { rows: [1, 2], total: 3 },
+      { rows: [], total: 3 },
+      { rows: [3], total: 4 },
+    );
+    expect(rows).toEqual([1, 2, 3]);
+    expect(items).toEqual([{ kind: 'total', of: 'things', advertised: 4, fetched: 3 }]);
+  });
+
+  it('says nothing of a number where the upstream does not', async () => {
+    expect((await listOf({ rows: [1] })).items).toEqual([]);
+    expect((await listOf({ rows: [1], total: null })).items).toEqual([]);
+  });
+
+  it('is never empty', async () => {
+    await expect(listOf({ rows: [], total: 0 })).rejects.toMatchObject({
+      kind: 'invalid',
+      message: '/v1/things lists nothing; an empty answer is never taken for "all gone"',
+    });
+  });
+});

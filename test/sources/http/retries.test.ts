@@ -1,0 +1,274 @@
+import { describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { renewingCredentials } from '../../../src/sources/credentials/provider.ts';
+import { openSourceHttp, type SourceHttpOptions } from '../../../src/sources/http/http.ts';
+import { REQUEST_RETRIES, RequestRetries, type Retry } from '../../../src/sources/http/retries.ts';
+import { adapter } from '../../../src/sources/providers/vultr.ts';
+import { type FakeClock, fakeClock } from '../../support/fake-clock.ts';
+import { type FakeAnswer, type FakeUpstream, fakeUpstream } from '../../support/fake-upstream.ts';
+
+const Names = z.object({ names: z.array(z.string()) });
+const WHOLE = { json: { names: ['a', 'b'] } };
+const TOKEN = 'tok-8c1e-secret';
+
+/** A source whose requests are repeated on a clock of the test's own. */
+function open(baseUrl: string, clock: FakeClock, options: Partial<SourceHttpOptions> = {}) {
+  const told: Retry[] = [];
+  const http = openSourceHttp({
+    baseUrl,
+    credentials: 'bearer',
+    token: TOKEN,
+    deadlineMs: 5_000,
+    maxBytes: 10_000,
+    retries: new RequestRetries(REQUEST_RETRIES, (retry) => told.push(retry), clock),
+    ...options,
+  });
+  return { http, told };
+}
+
+/** Answers a path once with each of these, in this order. */
+function answersInTurn(upstream: FakeUpstream, path: string, answers: readonly FakeAnswer[]): void {
+  for (const answer of answers) upstream.expect({ path }, answer);
+}
+
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(body)).toString();
+}
+
+const times = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
+const asked = (seconds: string): FakeAnswer => ({ status: 503, headers: { 'retry-after': seconds } });
+
+describe('a request that fails', () => {
+  it('is made again after pauses that grow, and then its answer is what it would have been', async () => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    answersInTurn(upstream, '/names', [{ status: 503 }, { status: 503 }, WHOLE]);
+    const { http, told } = open(upstream.url, clock);
+    expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
+    expect(upstream.received).toHaveLength(3);
+    const [first = 0, second = 0, ...more] = clock.waits;
+    expect(more).toEqual([]);
+    expect(first).toBeGreaterThanOrEqual(250);
+    expect(first).toBeLessThanOrEqual(500);
+    expect(second).toBeGreaterThanOrEqual(500);
+    expect(second).toBeLessThanOrEqual(1_000);
+    expect(told).toMatchObject([
+      { attempt: 1, pauseMs: first, ofRun: 1 },
+      { attempt: 2, pauseMs: second, ofRun: 2 },
+    ]);
+  });
+
+  it.each<[string, FakeAnswer]>([
+    ['a gateway’s error', { status: 502 }],
+    ['a limit on requests', { status: 429 }],
+    ['half a body', { ...WHOLE, cutAfter: 12 }],
+    ['half a body that looks whole', { ...WHOLE, cutAfter: 12, framing: 'close' }],
+    ['no body', { raw: '' }],
+    ['a body that stops', { ...WHOLE, stall: { afterBytes: 5, until: new Promise(() => {}) } }],
+    ['no answer within the deadline', { after: new Promise(() => {}) }],
+  ])('by %s is made again', async (_, answer) => {
+    await using upstream = await fakeUpstream();
+    answersInTurn(upstream, '/names', [answer, WHOLE]);
+    const { http } = open(upstream.url, fakeClock(), { deadlineMs: 300 });
+    expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
+  });
+
+  it('because nothing listens is made again', async () => {
+    const gone = await fakeUpstream();
+    await gone[Symbol.asyncDispose]();
+    const clock = fakeClock();
+    const { http } = open(gone.url, clock);
+    await expect(http.json('/names', Names)).rejects.toMatchObject({
+      kind: 'retry',
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+    expect(clock.waits).toHaveLength(4);
+  });
+
+  it('for longer than a few attempts fails as the last one did', async () => {
+    await using upstream = await fakeUpstream();
+    answersInTurn(upstream, '/names', [...times(4, { status: 503 }), { status: 502 }]);
+    const { http } = open(upstream.url, fakeClock());
+    await expect(http.json('/names', Names)).rejects.toMatchObject({
+      kind: 'retry',
+      message: expect.stringContaining('answers 502'),
+    });
+  });
+
+  it.each<[string, FakeAnswer]>([
+    ['is wrong', { status: 400 }],
+    ['is refused', { status: 401 }],
+    ['is forbidden', { status: 403 }],
+    ['leads nowhere', { status: 404 }],
+    ['is gone', { status: 410 }],
+    ['is answered with HTML', { raw: '<html>' }],
+    ['is answered with other fields', { json: {} }],
+  ])('because it %s is not made again', async (_, answer) => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    upstream.expect({ path: '/names' }, answer);
+    await expect(open(upstream.url, clock).http.json('/names', Names)).rejects.toThrow('/names');
+    expect(clock.waits).toEqual([]);
+  });
+});
+
+describe('a Retry-After', () => {
+  it.each([
+    ['seconds', '7', 7_000],
+    ['a date', 'Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
+    ['as long as is waited at all', '60', 60_000],
+  ])('is waited for: %s', async (_, value, ms) => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    const headers = { 'retry-after': value };
+    answersInTurn(upstream, '/names', [{ status: 429, headers }, WHOLE]);
+    const { http } = open(upstream.url, clock, { now: () => new Date('2026-03-01T12:00:00Z') });
+    expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
+    expect(clock.waits).toEqual([ms]);
+  });
+
+  it('that is longer than a run waits ends it at once, and says for how long and whom it concerns', async () => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    const { http } = open(upstream.url, clock);
+    upstream.expect({ path: '/names' }, { status: 429, headers: { 'retry-after': '61' } });
+    const failed = { kind: 'retry', retryAfterMs: 61_000, limitsAll: true };
+    await expect(http.json('/names', Names)).rejects.toMatchObject(failed);
+    expect(clock.waits).toEqual([]);
+  });
+
+  it('is not waited for beyond the time that one request has in all', async () => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    answersInTurn(upstream, '/names', [asked('25'), asked('25'), asked('25')]);
+    const failing = open(upstream.url, clock).http.json('/names', Names);
+    await expect(failing).rejects.toMatchObject({ kind: 'retry', retryAfterMs: 25_000, limitsAll: false });
+    expect(clock.waits).toEqual([25_000, 25_000]);
+  });
+});
+
+describe('a run', () => {
+  it('that is over ends a pause at once, with its reason', async () => {
+    await using upstream = await fakeUpstream();
+    const run = new AbortController();
+    const reason = new Error('the worker stops');
+    upstream.expect({ path: '/names' }, asked('50'));
+    const clock = fakeClock(() => run.abort(reason));
+    const { http } = open(upstream.url, clock, { signal: run.signal });
+    await expect(http.json('/names', Names)).rejects.toBe(reason);
+  });
+
+  it('that is over does not wait for the system’s clock', async () => {
+    await using upstream = await fakeUpstream();
+    const run = new AbortController();
+    const reason = new Error('the worker stops');
+    upstream.expect({ path: '/names' }, asked('50'));
+    const retries = new RequestRetries(REQUEST_RETRIES, () => queueMicrotask(() => run.abort(reason)));
+    const { http } = open(upstream.url, fakeClock(), { retries });
+    const begun = performance.now();
+    await expect(http.json('/names', Names, { signal: run.signal })).rejects.toBe(reason);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
+  it('repeats so many requests and no more, also those to another host of the provider', async () => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    const { http, told } = open(upstream.url, clock);
+    upstream.expect({ path: '/down', times: 'any' }, { status: 503 });
+    const hosts = [http, http.at(upstream.url, 'same'), http, http, http, http, http];
+    for (const host of hosts)
+      await expect(host.json('/down', Names)).rejects.toMatchObject({ kind: 'retry' });
+    expect(told.map(({ ofRun }) => ofRun)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    expect(upstream.received).toHaveLength(hosts.length + 20);
+  });
+
+  it('tells of each repetition without the query or the token', async () => {
+    await using upstream = await fakeUpstream();
+    const call = { path: '/names', query: { key: TOKEN } };
+    upstream.expect(call, { status: 503, raw: TOKEN });
+    upstream.expect(call, WHOLE);
+    const { http, told } = open(upstream.url, fakeClock());
+    await http.json('/names', Names, { query: { key: TOKEN } });
+    expect(told.map(({ failure }) => failure.message)).toEqual([`${upstream.url}/names answers 503`]);
+  });
+
+  it('does not count a token that is refused and renewed once', async () => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    const issue = vi.fn(async () => ({ token: `t${issue.mock.calls.length}`, lifetimeMs: 600_000 }));
+    const call = (token: string) => ({ path: '/names', headers: { authorization: `Bearer ${token}` } });
+    upstream.expect(call('t1'), { status: 401 });
+    upstream.expect(call('t2'), { status: 503 });
+    upstream.expect(call('t2'), WHOLE);
+    const { http } = open(upstream.url, clock, { token: renewingCredentials(issue) });
+    expect((await http.json('/names', Names)).data).toEqual({ names: ['a', 'b'] });
+    expect(clock.waits).toHaveLength(1);
+    upstream.expect(call('t2'), { status: 401 });
+    upstream.expect(call('t3'), { status: 401 });
+    await expect(http.json('/names', Names)).rejects.toMatchObject({ kind: 'misconfigured' });
+    expect(clock.waits).toHaveLength(1);
+  });
+
+  it('asks for what has changed on the same condition each time', async () => {
+    await using upstream = await fakeUpstream();
+    const url = `${upstream.url}/names`;
+    const validators = new Map([[url, { url, etag: '"1"' }]]);
+    const call = { path: '/names', headers: { 'if-none-match': '"1"' } };
+    upstream.expect(call, { status: 503 });
+    upstream.expect(call, { status: 304 });
+    upstream.expect(call, { status: 503 });
+    upstream.expect(call, { status: 304 });
+    const { http } = open(upstream.url, fakeClock(), { validators });
+    expect(await http.jsonIfModified('/names', Names)).toMatchObject({ unmodified: { etag: '"1"' } });
+    expect(await http.streamIfModified('/names')).toMatchObject({ unmodified: { etag: '"1"' } });
+  });
+
+  it('reads a whole catalogue though one of its pages fails twice, and asks for no other page again', async () => {
+    await using upstream = await fakeUpstream();
+    const meta = (next: string) => ({ total: 2, links: { next, prev: '' } });
+    const plan = { ram: 1024, vcpu_count: 1, type: 'vc2', locations: ['ewr'], hourly_cost: 0.007 };
+    const regions = { path: '/v2/regions', query: { per_page: '500' } };
+    const plans = { path: '/v2/plans', query: { type: 'all', per_page: '500' } };
+    const second = { ...plans, query: { ...plans.query, cursor: 'c' } };
+    upstream.expect(regions, {
+      json: { regions: [{ id: 'ewr', city: 'New Jersey' }], meta: { ...meta(''), total: 1 } },
+    });
+    upstream.expect(plans, { json: { plans: [{ ...plan, id: 'a' }], meta: meta('c') } });
+    upstream.expect({ ...second, times: 2 }, { status: 503 });
+    upstream.expect(second, { json: { plans: [{ ...plan, id: 'b' }], meta: meta('') } });
+    const { http } = open(upstream.url, fakeClock(), { credentials: 'none' });
+    const items = await Array.fromAsync(adapter.catalogue({ http, now: () => new Date() }));
+    expect(items.flatMap((item) => (item.kind === 'offer' ? [item.offer.name] : []))).toEqual(['a', 'b']);
+    expect(upstream.received.filter(({ query }) => query.cursor === 'c')).toHaveLength(3);
+    expect(upstream.received).toHaveLength(5);
+  });
+});
+
+describe('a streamed body', () => {
+  const LARGE = { raw: 'x'.repeat(200_000) };
+
+  it.each<[string, FakeAnswer]>([
+    ['it fails', { status: 500 }],
+    ['it does not come', { after: new Promise(() => {}) }],
+    ['it is cut before its first byte', { ...LARGE, cutAfter: 0 }],
+    ['nothing of it comes', { ...LARGE, stall: { afterBytes: 0, until: new Promise(() => {}) } }],
+  ])('is asked for again when %s', async (_, answer) => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    answersInTurn(upstream, '/large', [answer, { ...LARGE, headers: { etag: '"2"' } }]);
+    const { http } = open(upstream.url, clock, { deadlineMs: 300 });
+    const { body, validator } = await http.stream('/large');
+    expect(validator).toMatchObject({ etag: '"2"' });
+    expect(await textOf(body)).toBe(LARGE.raw);
+    expect(clock.waits).toHaveLength(1);
+  });
+
+  it('that is cut after its first bytes is not asked for again', async () => {
+    await using upstream = await fakeUpstream();
+    const clock = fakeClock();
+    upstream.expect({ path: '/large' }, { ...LARGE, cutAfter: 1_000 });
+    const { body } = await open(upstream.url, clock).http.stream('/large');
+    await expect(textOf(body)).rejects.toMatchObject({ kind: 'retry' });
+    expect(clock.waits).toEqual([]);
+  });
+});

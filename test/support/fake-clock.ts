@@ -1,0 +1,23 @@
+import type { Clock } from '../../src/sources/http/retry-backoff.ts';
+
+/** A clock on which only pauses take time, and none of it the test's. */
+export interface FakeClock extends Clock {
+  /** Every pause, in milliseconds. */
+  readonly waits: readonly number[];
+}
+
+/** @param during is called in each pause */
+export function fakeClock(during: (ms: number) => void = () => {}): FakeClock {
+  const waits: number[] = [];
+  let now = 0;
+  return {
+    waits,
+    now: () => now,
+    async wait(ms, signal) {
+      waits.push(ms);
+      now += ms;
+      during(ms);
+      signal.throwIfAborted();
+    },
+  };
+}

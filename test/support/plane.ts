@@ -1,0 +1,134 @@
+/** A control plane that a test drives, over real HTTP, and an adapter of its own that watches it. */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ClustersConfig } from '../../src/app/run-source.ts';
+import type { DescribedCluster } from '../../src/domain/cluster.ts';
+import { NO_RULES } from '../../src/sources/cluster-rules.ts';
+import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
+import { type ClusterAdapter, type ClusterItem, SourceError } from '../../src/sources/source.ts';
+import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
+import { reported } from '../sync/cluster-rows.ts';
+
+/** How it answers watches that begin: as usual, or with a status. */
+export type PlaneMood = 'well' | { readonly status: number; readonly retryAfter?: number };
+
+export interface Plane extends AsyncDisposable {
+  readonly url: string;
+  /** What there is from now on; whoever watches hears of it. */
+  set(clusters: readonly DescribedCluster[]): void;
+  mood: PlaneMood;
+  /** Lists wait for it, with what there was when they were asked for. */
+  listsWaitFor: Promise<unknown>;
+  /** Watches that wait for a change, now, and the most that ever did at once. */
+  readonly watching: { now: number; most: number };
+  /** Requests so far. */
+  readonly asked: { list: number; watch: number };
+}
+
+interface Said {
+  readonly version: number;
+  readonly clusters: readonly DescribedCluster[];
+}
+
+export async function startPlane(clusters: readonly DescribedCluster[] = []): Promise<Plane> {
+  let said: Said = { version: 1, clusters };
+  const waiting = new Set<ServerResponse>();
+  const tell = (response: ServerResponse, what: Said) => response.end(JSON.stringify(what));
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url ?? '/', 'http://plane');
+    if (url.pathname === '/list') {
+      plane.asked.list += 1;
+      const then = said;
+      await plane.listsWaitFor;
+      tell(response, then);
+      return;
+    }
+    plane.asked.watch += 1;
+    if (plane.mood !== 'well') {
+      const { status, retryAfter } = plane.mood;
+      response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }).end();
+      return;
+    }
+    if (Number(url.searchParams.get('after')) < said.version) {
+      tell(response, said);
+      return;
+    }
+    waiting.add(response);
+    plane.watching.now = waiting.size;
+    plane.watching.most = Math.max(plane.watching.most, waiting.size);
+    response.on('close', () => {
+      waiting.delete(response);
+      plane.watching.now = waiting.size;
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const plane: Plane = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mood: 'well',
+    listsWaitFor: Promise.resolve(),
+    watching: { now: 0, most: 0 },
+    asked: { list: 0, watch: 0 },
+    set(next) {
+      said = { version: said.version + 1, clusters: next };
+      for (const response of waiting) tell(response, said);
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+  return plane;
+}
+
+const asItems = ({ clusters }: Said): ClusterItem[] =>
+  clusters.map((cluster) => ({ kind: 'cluster', cluster }));
+
+async function said(url: string, signal?: AbortSignal): Promise<Said> {
+  const response = await fetch(url, signal === undefined ? {} : { signal }).catch((cause: unknown) => {
+    throw new SourceError('retry', 'the plane does not answer', { cause });
+  });
+  if (response.ok) return (await response.json()) as Said;
+  const after = response.headers.get('retry-after');
+  const asked = after === null ? {} : { retryAfterMs: Number(after) * 1000 };
+  throw new SourceError('retry', `the plane answered ${response.status}`, asked);
+}
+
+const planeAdapter: ClusterAdapter = {
+  id: 'plane',
+  endpoints: ['/list', '/watch'],
+  credentials: 'none',
+  schedule: '0 0 1 1 *',
+  async *clusters({ address }) {
+    yield* asItems(await said(`${address.url}/list`));
+  },
+  async *watch({ address, signal }) {
+    for (let version = 0; ; ) {
+      const state = await said(`${address.url}/watch?after=${version}`, signal);
+      version = state.version;
+      yield asItems(state);
+    }
+  },
+};
+
+/** A source that watches the plane, and whose one slot of the schedule is long past. */
+export function planeSource(url: string, change: Partial<ClustersConfig> = {}): ClustersConfig {
+  return {
+    kind: 'clusters',
+    id: 'plane',
+    adapter: planeAdapter,
+    url,
+    credentials: NO_CREDENTIALS,
+    schedule: planeAdapter.schedule,
+    limits: DEFAULT_GUARD_LIMITS,
+    rules: NO_RULES,
+    ...change,
+  };
+}
+
+/** Clusters `c1`, `c2`, … of the organization `org`. */
+export function clusters(count: number, change: Partial<DescribedCluster> = {}): DescribedCluster[] {
+  return Array.from({ length: count }, (_, index) => ({ ...reported(`c${index + 1}`), ...change }));
+}

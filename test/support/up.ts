@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../../src/processes/port.ts';
+import { until } from './until.ts';
+
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
+
+/** A `fleetbook up` as a person starts it, in a folder of its own. */
+export interface Up {
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly opsPassword: string;
+  readonly token: string;
+  /** Port of the Redis of its own. */
+  readonly redisPort: number;
+  /** Everything it printed so far. */
+  output(): string;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  json(path: string): Promise<unknown>;
+  /** Ctrl-C; the exit code. */
+  interrupt(): Promise<number | null>;
+}
+
+/** A folder that `up` may keep its data in, over several starts. */
+export async function temporaryHome(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'fleetbook-up-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** Starts it and waits until it says that it is ready. */
+export async function startUp(
+  home: string,
+  env: Record<string, string> = {},
+  args: string[] = [],
+): Promise<Up & AsyncDisposable> {
+  const [port, opsPort] = [await freePort(), await freePort()];
+  const child = spawn(process.execPath, [CLI, 'up', ...args], {
+    cwd: home,
+    env: { PATH: process.env.PATH, PORT: String(port), OPS_PORT: String(opsPort), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const exited = exitOf(child);
+  let code: number | null | undefined;
+  void exited.then((found) => {
+    code = found;
+  });
+  const ready = await until(
+    () => {
+      if (code !== undefined) return 'ended';
+      return /fleetbook ready (http:\S+) token (fb_\S+)\ncurl /.exec(output);
+    },
+    { timeoutMs: 90_000, what: 'the line `fleetbook ready`' },
+  );
+  if (ready === 'ended') throw new Error(`fleetbook up ended with ${code}:\n${output}`);
+  const [, url = '', token = ''] = ready;
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } });
+  const [, opsUrl = '', opsPassword = ''] = /operators' pages +(\S+) +password (\S+)/.exec(output) ?? [];
+  return {
+    url,
+    token,
+    opsUrl,
+    opsPassword,
+    redisPort: Number(/Redis \(.*\) on port (\d+)/.exec(output)?.[1]),
+    output: () => output,
+    get,
+    json: async (path) => (await get(path)).json(),
+    async interrupt() {
+      child.kill('SIGINT');
+      return exited;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+function exitOf(child: ChildProcess): Promise<number | null> {
+  return new Promise((resolve) => child.once('exit', resolve));
+}

@@ -1,0 +1,112 @@
+import type { Job } from 'bullmq';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
+import { openStore, type Store } from '../../src/db/connect.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import { dirtyDocuments } from '../../src/db/queries/versions.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
+import { startWorker, type WorkerProcess } from '../../workers/main.ts';
+import type { SyncJob } from '../../workers/queues.ts';
+import { type MoodyUpstream, moodyUpstream } from './moody-upstream.ts';
+import { createDatabase, type TestDatabase } from './postgres.ts';
+import { startTestRedis, type TestRedis } from './redis.ts';
+import { NO_RETRIES } from './request-retries.ts';
+import { until } from './until.ts';
+
+export const silent = pino({ level: 'silent' });
+/** Its latest slot stays the same for as long as the tests run. */
+const YEARLY = '0 0 1 1 *';
+
+export let queueRedis: TestRedis;
+export let cacheRedis: TestRedis;
+export let upstream: MoodyUpstream;
+let db: TestDatabase;
+export let store: Store;
+export let opened: AsyncDisposableStack;
+
+/** Gives each test of the file two empty Redis servers, a database and upstreams of the sample. */
+export function useServers(): void {
+  beforeAll(async () => {
+    [queueRedis, cacheRedis] = await Promise.all([startTestRedis(), startTestRedis()]);
+  });
+  afterAll(() => Promise.all([queueRedis[Symbol.asyncDispose](), cacheRedis[Symbol.asyncDispose]()]));
+
+  beforeEach(async () => {
+    opened = new AsyncDisposableStack();
+    db = opened.use(await createDatabase());
+    store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
+    upstream = opened.use(await moodyUpstream());
+    await createOrganization(store.db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);
+    for (const redis of [queueRedis, cacheRedis]) await flush(redis);
+    return () => opened.disposeAsync();
+  });
+}
+
+export async function flush(redis: TestRedis): Promise<void> {
+  const connection = openRedis(redis.url, 'publisher', () => {});
+  await redisReady(connection, 5000);
+  await connection.flushall();
+  connection.disconnect();
+}
+
+export const config = (more: Record<string, string> = {}) =>
+  readConfig({
+    DATABASE_URL: db.url,
+    QUEUE_REDIS_URL: queueRedis.url,
+    CACHE_REDIS_URL: cacheRedis.url,
+    CATALOGUE_RATES: 'EUR:1.1750',
+    HETZNER_URL: upstream.urls.hetzner,
+    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+    HETZNER_SCHEDULE: YEARLY,
+    LINODE_URL: upstream.urls.linode,
+    LINODE_SCHEDULE: YEARLY,
+    CLUSTERS_URL: upstream.urls.clusters,
+    CLUSTERS_SCHEDULE: YEARLY,
+    ...more,
+  });
+
+export async function start(
+  more: Record<string, string> = {},
+  closeWithinMs?: number,
+): Promise<WorkerProcess> {
+  const options = { requestRetries: NO_RETRIES, ...(closeWithinMs !== undefined && { closeWithinMs }) };
+  return opened.use(await startWorker(config(more), silent, options));
+}
+
+/** Every run that has ended, oldest first. */
+export async function runs(): Promise<{ source: string; outcome: string }[]> {
+  return store.sql<{ source: string; outcome: string }[]>`
+    select source_id as source, outcome from sync_runs where outcome <> 'running' order by id`;
+}
+export const succeeded = async (source: string) =>
+  (await runs()).some((run) => run.source === source && run.outcome === 'changed');
+
+export async function jobOf(worker: WorkerProcess, source: string): Promise<Job<SyncJob>> {
+  const jobs = await worker.queues.sync.getJobs();
+  return jobs.find(({ data }) => data.sourceId === source) ?? expect.unreachable(`no job of ${source}`);
+}
+export const stateOf = async (worker: WorkerProcess, source: string) =>
+  (await jobOf(worker, source)).getState();
+/** Milliseconds until the latest slot's next attempt, as Postgres knows it; null once it is done with. */
+export async function dueIn(source: string): Promise<number | null> {
+  const [row] = await store.sql<{ ms: number | null }[]>`
+    select (extract(epoch from due_at - now()) * 1000)::float8 as ms from schedule_slots
+    where schedule = ${source} order by slot desc limit 1`;
+  return row?.ms ?? null;
+}
+/** Nothing is under way, or about to be: every source has run, and everything is published. */
+export const settled = (worker: WorkerProcess) =>
+  until(
+    async () => {
+      const ran = new Set(
+        (await runs()).filter(({ outcome }) => outcome === 'changed').map(({ source }) => source),
+      );
+      const jobs = await worker.queues.sync.getJobCountByTypes('active', 'waiting', 'delayed');
+      return ran.size === 3 && jobs === 0 && (await dirtyDocuments(store.db, 1)).length === 0;
+    },
+    { timeoutMs: 15_000 },
+  );
+export const jobIsDelayed = (worker: WorkerProcess, source: string) =>
+  until(async () => (await stateOf(worker, source)) === 'delayed', { timeoutMs: 10_000 });
