@@ -1,16 +1,18 @@
 /**
- * Takes the lock in its argument as often as it can until the agreed moment, and leaves it behind each time as one who
- * died there: by the identity of a process that never was. Says how often it took it over, and how often somebody else
- * held it too.
+ * Says that it is ready, waits for the file in its second argument, and takes the lock in its first as many times as
+ * its third says. Each time it leaves the lock behind as one who died there: by the identity of a process that never
+ * was. Then it says how often somebody else held it too.
  */
-import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { takeLock } from '../../../src/dev/lock.ts';
 
-const [path = '', until = '0'] = process.argv.slice(2);
+const [path = '', start = '', times = '0'] = process.argv.slice(2);
 const held = `${path}-held`;
 let taken = 0;
 let together = 0;
-while (Date.now() < Number(until)) {
+process.stdout.write('{"ready":1}\n');
+while (!existsSync(start));
+while (taken < Number(times)) {
   try {
     takeLock(path);
   } catch {
@@ -27,4 +29,4 @@ while (Date.now() < Number(until)) {
   writeFileSync(dead, JSON.stringify({ pid: 2 ** 22 + 1, started: `${process.pid} ${taken}` }));
   renameSync(dead, path);
 }
-process.stdout.write(`${JSON.stringify({ taken, together })}\n`);
+process.stdout.write(`${JSON.stringify({ together })}\n`);
