@@ -9,7 +9,7 @@ import { constants, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
-import { REPORT_FILE, readReport, type TestRunStarted } from './support/report.ts';
+import { type FlakyTest, REPORT_FILE, readReport, type TestRunStarted } from './support/report.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** The test under way may take so long to end after Ctrl-C, with the servers; then all of it is killed. */
@@ -28,6 +28,7 @@ const args = process.argv.slice(2);
 const isQuick = args.includes('--quick');
 const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-report-'));
+const flaky: FlakyTest['flaky'][] = [];
 const reportFile = join(folder.path, 'vitest.json');
 const { problem, files = 0, signal } = await run();
 const report = await readReport(reportFile, {
@@ -37,6 +38,8 @@ const report = await readReport(reportFile, {
 
 for (const test of report.skipped)
   say(`skipped: ${relative(ROOT, test.file)} > ${test.name}: ${test.reason}`);
+for (const test of flaky)
+  say(`flaky: ${relative(ROOT, test.file)} > ${test.name}: passed when repeated, failed before: ${test.error}`);
 if (isQuick) {
   const { quick, left } = quickFiles();
   say(
@@ -69,8 +72,9 @@ async function run(): Promise<Outcome> {
     detached: true,
   });
   let told: TestRunStarted | undefined;
-  child.on('message', (message: TestRunStarted) => {
-    told = message;
+  child.on('message', (message: TestRunStarted | FlakyTest) => {
+    if ('flaky' in message) flaky.push(message.flaky);
+    else told = message;
   });
   const interruption = interruptible(child);
   const [code] = (await once(child, 'close')) as [number | null];

@@ -8,6 +8,11 @@ export interface TestRunStarted {
   readonly files: number;
 }
 
+/** It also tells of each test that failed and passed when it was repeated, which only happens in CI. */
+export interface FlakyTest {
+  readonly flaky: { readonly file: string; readonly name: string; readonly error: string };
+}
+
 export interface TestReport {
   readonly passed: number;
   /** A file that could not even be loaded counts as one. */

@@ -4,7 +4,7 @@
  * Ctrl-C in a terminal would kill vitest, its workers and the servers of the tests all at once.
  */
 import { createVitest, type InlineConfig, parseCLI, type Reporter, type Vitest } from 'vitest/node';
-import { REPORT_FILE, type TestRunStarted } from './report.ts';
+import { type FlakyTest, REPORT_FILE, type TestRunStarted } from './report.ts';
 
 let vitest: Vitest | undefined;
 let isInterrupted = false;
@@ -21,6 +21,12 @@ const reporter: Reporter = {
     process.send?.({ files: specifications.length } satisfies TestRunStarted);
     // There was no run to be cancelled before.
     if (isInterrupted) interrupt();
+  },
+  onTestCaseResult(test) {
+    if (!test.diagnostic()?.flaky) return;
+    const [error] = test.result().errors ?? [];
+    const flaky = { file: test.module.moduleId, name: test.fullName, error: error?.message ?? 'no error' };
+    process.send?.({ flaky } satisfies FlakyTest);
   },
 };
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
