@@ -2,9 +2,11 @@
 import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { addCommands, commandEnvironment } from './cli/commands.ts';
+import { printAside } from './cli/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
 import { postgresProblem } from './db/server-problem.ts';
+import { harmlessLines } from './domain/harmless.ts';
 
 /** A command that was called wrongly: one line that says what would do, exit code 2. */
 const USAGE = 2;
@@ -14,7 +16,9 @@ const program = new Command('fleetbook')
   .description('The catalogue of cloud machines and the register of database clusters.')
   .version(VERSION)
   .exitOverride()
-  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'fleetbook: ')) })
+  .configureOutput({
+    outputError: (text, write) => write(harmlessLines(text.replace(/^error: /, 'fleetbook: '))),
+  })
   .showSuggestionAfterError();
 
 const env = process.env;
@@ -42,17 +46,17 @@ try {
     // Commander has printed its line already.
     process.exitCode = error.exitCode === 0 ? 0 : USAGE;
   } else if (isToldPlainly(error)) {
-    for (const line of error.message.split('\n')) console.error(`fleetbook: ${line}`);
+    for (const line of error.message.split('\n')) printAside(`fleetbook: ${line}`);
     process.exitCode = error instanceof BadSetting || error.name === 'UsageFailure' ? USAGE : FAILURE;
   } else if (databaseProblem(error) !== undefined) {
-    console.error(`fleetbook: ${databaseProblem(error)}`);
+    printAside(`fleetbook: ${databaseProblem(error)}`);
     process.exitCode = FAILURE;
   } else {
     const { code } = error as NodeJS.ErrnoException;
     const message =
       error instanceof Error && error.name !== 'DrizzleQueryError' ? error.message : 'a query failed';
-    console.error(`fleetbook: ${message || code || 'failed'}`);
-    if (env.LOG_LEVEL === 'debug' && error instanceof Error) console.error(error.stack);
+    printAside(`fleetbook: ${message || code || 'failed'}`);
+    if (env.LOG_LEVEL === 'debug' && error instanceof Error) printAside(error.stack ?? '');
     process.exitCode = FAILURE;
   }
 }

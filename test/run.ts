@@ -39,7 +39,9 @@ const report = await readReport(reportFile, {
 for (const test of report.skipped)
   say(`skipped: ${relative(ROOT, test.file)} > ${test.name}: ${test.reason}`);
 for (const test of flaky)
-  say(`flaky: ${relative(ROOT, test.file)} > ${test.name}: passed when repeated, failed before: ${test.error}`);
+  say(
+    `flaky: ${relative(ROOT, test.file)} > ${test.name}: passed when repeated, failed before: ${test.error}`,
+  );
 if (isQuick) {
   const { quick, left } = quickFiles();
   say(

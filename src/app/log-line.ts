@@ -1,6 +1,7 @@
 /** A log entry as a person reads it on a terminal. */
 import { inspect, styleText } from 'node:util';
 import { levels } from 'pino';
+import { harmless } from '../domain/harmless.ts';
 
 export interface LineStyle {
   readonly colours: boolean;
@@ -57,14 +58,6 @@ function shown(value: unknown): string {
 
 const isDetailed = (value: unknown): value is { detail: string } =>
   isObject(value) && typeof value.detail === 'string';
-
-/** Control characters, and those that change the direction of what follows, by their number. */
-function harmless(text: string): string {
-  return text
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`);
-}
 
 function objectOf(json: string): Readonly<Record<string, unknown>> | undefined {
   try {

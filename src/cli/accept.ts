@@ -3,7 +3,7 @@ import { acceptPrice } from '../db/queries/accepted-prices.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker } from './open-worker.ts';
-import { printJson } from './table.ts';
+import { print, printJson } from './print.ts';
 
 /** Accepts the price of one machine that is quarantined because it changes by more than `priceRatio`. */
 export async function acceptCommand(
@@ -34,7 +34,5 @@ export async function acceptCommand(
     );
   }
   if (options.json) return printJson({ source, machine, price: accepted.price, by: by.by });
-  console.log(
-    `${source}: ${price} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`,
-  );
+  print(`${source}: ${price} is accepted for ${machine}; the next run stores it: fleetbook sync ${source}`);
 }

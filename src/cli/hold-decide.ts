@@ -13,7 +13,7 @@ import {
 } from './hold-batch.ts';
 import { headline, summary } from './hold-preview.ts';
 import { openWorker, publishNow } from './open-worker.ts';
-import { printJson } from './table.ts';
+import { print, printAside, printJson } from './print.ts';
 import { confirm } from './terminal.ts';
 
 export interface DecideOptions extends DeciderOptions {
@@ -34,9 +34,9 @@ export async function holdDecide(
   const by = decider(config, options);
   const batch = await namedBatch(sql, source, named, decision);
   if (!options.yes && process.stdin.isTTY) {
-    console.error(headline(batch));
+    printAside(headline(batch));
     if (decision === 'approve') {
-      console.error(
+      printAside(
         summary(await previewHeld(config, worker.store, configured(config.sources, source), batch.id, 1)),
       );
     }
@@ -46,7 +46,7 @@ export async function holdDecide(
   if (decision === 'reject') {
     if (!(await decide(db, batch.id, 'rejected', by))) throw await overtaken(sql, source);
     if (options.json) return printJson({ source, batch: batch.id, decision: 'rejected', ...by });
-    console.log(
+    print(
       `${source}: batch ${batch.id} is rejected; readers keep the last good catalogue. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
     );
     return;
@@ -59,7 +59,7 @@ export async function holdDecide(
     const { counts } = result;
     return printJson({ source, batch: batch.id, decision: 'approved', ...by, counts, published });
   }
-  console.log(
+  print(
     `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
   );
 }
@@ -85,13 +85,13 @@ export async function holdUndo(
     );
   }
   if (!options.yes && process.stdin.isTTY) {
-    console.error(`${headline(batch)}\n${decisionOf(batch)}`);
+    printAside(`${headline(batch)}\n${decisionOf(batch)}`);
     await confirm(`This takes the decision back.`, 'nothing is undone', process.stdin, process.stderr);
   }
   if (batch.status === 'rejected') {
     if (!(await undoRejection(db, batch.id, by))) throw await overtaken(sql, source);
     if (options.json) return printJson({ source, batch: batch.id, undone: 'rejected', ...by });
-    console.log(`${source}: batch ${batch.id} waits again: fleetbook hold show ${source}`);
+    print(`${source}: batch ${batch.id} waits again: fleetbook hold show ${source}`);
     return;
   }
   const result = await undoApproval(config, worker.store, configured(config.sources, source), batch.id, by);
@@ -100,7 +100,7 @@ export async function holdUndo(
   const published = await publishNow(worker);
   if (options.json)
     return printJson({ source, batch: batch.id, undone: 'approved', ...by, counts, published });
-  console.log(
+  print(
     `${source}: readers have again what there was before batch ${batch.id}: ${counts.added} came back, ${counts.changed} changed back, ${counts.retired} retired. The next run asks again if the source says the same`,
   );
 }

@@ -7,7 +7,7 @@ import { CommandFailure } from './failure.ts';
 import { configured, decision, pendingBatch, readBatch, recordOf } from './hold-batch.ts';
 import { headline, previewText } from './hold-preview.ts';
 import { openReadOnly } from './open-read-only.ts';
-import { printJson } from './table.ts';
+import { print, printJson, printText } from './print.ts';
 
 /** What waits; with `all` what was decided as well: when, by whom and why. */
 export async function holdList(env: Environment, options: { json?: boolean; all?: boolean }): Promise<void> {
@@ -15,10 +15,10 @@ export async function holdList(env: Environment, options: { json?: boolean; all?
   const { sql } = register;
   const batches = options.all ? await batchRecords(sql, undefined) : await pendingBatches(sql);
   if (options.json) return printJson(batches);
-  if (batches.length === 0) console.log(options.all ? 'nothing was ever held' : 'nothing is held');
+  if (batches.length === 0) print(options.all ? 'nothing was ever held' : 'nothing is held');
   for (const batch of batches) {
-    console.log(headline(batch));
-    if (options.all) console.log(`  ${decision(batch)}`);
+    print(headline(batch));
+    if (options.all) print(`  ${decision(batch)}`);
   }
 }
 
@@ -44,9 +44,9 @@ export async function holdShow(
   const { previewHeld } = await import('../app/run-source.ts');
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   if (options.json) return printJson({ ...batch, ...preview });
-  console.log(headline(batch));
-  process.stdout.write(previewText(preview, limit));
-  console.log(
+  print(headline(batch));
+  printText(previewText(preview, limit));
+  print(
     `\nfleetbook hold approve ${source} ${batch.id}   stores it\nfleetbook hold reject ${source} ${batch.id}    drops it`,
   );
 }

@@ -2,7 +2,8 @@ import { type Environment, readConfig } from '../config/config.ts';
 import { databaseUrl } from '../config/settings.ts';
 import { migrate } from '../db/migrate.ts';
 import { describeDatabase } from '../db/server-problem.ts';
-import { printJson, wrapped } from './table.ts';
+import { print, printJson, printText } from './print.ts';
+import { wrapped } from './table.ts';
 
 export async function migrateCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
   const url = databaseUrl(readConfig(env));
@@ -10,13 +11,11 @@ export async function migrateCommand(env: Environment, options: { json?: boolean
   const where = describeDatabase(url);
   if (options.json) printJson({ migrated: true, applied, isLater, database: where });
   else if (isLater)
-    console.log(
-      `${where} has migrations of a later release than this one: nothing was done; update Fleetbook`,
-    );
-  else if (applied.length === 0) console.log(`${where} is up to date: nothing to do`);
+    print(`${where} has migrations of a later release than this one: nothing was done; update Fleetbook`);
+  else if (applied.length === 0) print(`${where} is up to date: nothing to do`);
   else {
     const names = applied.join(', ');
     const migrations = applied.length === 1 ? 'migration' : 'migrations';
-    process.stdout.write(wrapped(`${where}: applied ${applied.length} ${migrations}: ${names}`, 80));
+    printText(wrapped(`${where}: applied ${applied.length} ${migrations}: ${names}`, 80));
   }
 }

@@ -3,6 +3,7 @@ import { composeWorker, type Worker } from '../app/worker.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
 import type { LineageObserver } from '../snapshot/publish/publisher.ts';
+import { printAside } from './print.ts';
 
 /**
  * What a command that writes needs: the configuration, and the database and the cache opened.
@@ -12,7 +13,7 @@ export function openWorker(
   env: Environment,
   onNewLineage: LineageObserver = (begun, why) => {
     for (const line of [`${why}; it has a new lineage now`, ...restoredTokensMessage(begun)])
-      console.error(`fleetbook: ${line}`);
+      printAside(`fleetbook: ${line}`);
   },
 ): { config: Config; worker: Worker } {
   const config = readConfig(env);

@@ -8,14 +8,15 @@ import {
 } from '../db/reads/organizations.ts';
 import { CommandFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
-import { ago, alignedTable, printJson } from './table.ts';
+import { print, printJson, printText } from './print.ts';
+import { ago, alignedTable } from './table.ts';
 
 export async function listOrgs(env: Environment, options: { all?: boolean; json?: boolean }): Promise<void> {
   await using register = openReadOnly(env);
   const found = await listOrganizations(register.sql, options.all ?? false);
   if (options.json) return printJson(found);
-  if (found.length === 0) console.log('there is no organization; make one: fleetbook org create <slug>');
-  else process.stdout.write(organizationTable(found, new Date()));
+  if (found.length === 0) print('there is no organization; make one: fleetbook org create <slug>');
+  else printText(organizationTable(found, new Date()));
 }
 
 export function organizationTable(found: readonly OrganizationSummary[], now: Date): string {

@@ -3,7 +3,8 @@ import { createOrganization, deleteOrganization, renameOrganization } from '../d
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization, noOrganization } from './org-list.ts';
-import { count, printJson } from './table.ts';
+import { print, printJson } from './print.ts';
+import { count } from './table.ts';
 import { ask, type Terminal } from './terminal.ts';
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -27,7 +28,7 @@ export async function createOrg(
     );
   await publishNow(worker);
   if (options.json) return printJson(made);
-  console.log(
+  print(
     `organization ${made.slug} (id ${made.id}) made; give it a token: fleetbook token create --org ${made.slug}`,
   );
 }
@@ -43,7 +44,7 @@ export async function renameOrg(
   const renamed = await renameOrganization(worker.store.db, slug, name);
   if (!renamed) throw noOrganization(slug);
   if (options.json) return printJson(renamed);
-  console.log(`organization ${slug} is called ${renamed.name} now; its slug stays`);
+  print(`organization ${slug} is called ${renamed.name} now; its slug stays`);
 }
 
 export async function deleteOrg(
@@ -61,7 +62,7 @@ export async function deleteOrg(
   if (!deleted) throw noOrganization(slug);
   const published = await publishNow(worker);
   if (options.json) return printJson({ ...deleted, published });
-  console.log(
+  print(
     `organization ${slug} is deleted: ${count(deleted.clusters, 'cluster')} shown no more, ${count(deleted.tokens, 'token')} revoked; its slug stays taken${
       published ? '' : '; the cache is away, so readers may accept its tokens for up to 10 seconds'
     }`,

@@ -4,7 +4,7 @@ import { type PriceHistory, priceHistory } from '../db/reads/prices.ts';
 import { readId } from './arguments.ts';
 import { CommandFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
-import { printJson } from './table.ts';
+import { printJson, printText } from './print.ts';
 
 export async function pricesCommand(
   env: Environment,
@@ -18,7 +18,7 @@ export async function pricesCommand(
   if (!history) throw new CommandFailure(`there is no machine ${id}`);
   if (options.json) return printJson(history);
   const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
-  process.stdout.write(priceChart(history, currency));
+  printText(priceChart(history, currency));
 }
 
 const WIDTH = 40;

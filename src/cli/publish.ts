@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
 import { openWorker } from './open-worker.ts';
-import { printJson } from './table.ts';
+import { print, printJson } from './print.ts';
 
 export async function publishCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
   const { worker } = openWorker(env);
@@ -11,5 +11,5 @@ export async function publishCommand(env: Environment, options: { json?: boolean
   const repaired = await worker.publisher.sweep();
   const total = dirty.published + repaired.published;
   if (options.json) printJson({ published: total });
-  else console.log(total === 0 ? 'the cache holds what the database holds' : `published ${total} documents`);
+  else print(total === 0 ? 'the cache holds what the database holds' : `published ${total} documents`);
 }

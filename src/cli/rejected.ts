@@ -6,8 +6,9 @@ import { groupReasons, quarantineKey } from '../domain/rejected.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { UsageFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
+import { print, printJson, printText } from './print.ts';
 import { exclusionMeaning, reasonLines } from './reasons.ts';
-import { ago, alignedTable, moreLine, printJson } from './table.ts';
+import { ago, alignedTable, count, moreLine } from './table.ts';
 
 /** The rows that the last good run of a source could not use: why, and which. */
 export async function rejectedCommand(
@@ -24,17 +25,17 @@ export async function rejectedCommand(
   const rows = all.slice(0, limit);
   if (options.json) return printJson({ source: sourceId, total: all.length, reasons, rows });
   if (all.length === 0) {
-    console.log(`${sourceId}: the last good run could use every row`);
+    print(`${sourceId}: the last good run could use every row`);
     return;
   }
   const now = new Date();
-  console.log(`${sourceId}: ${all.length} rows cannot be used; readers keep what they had of them\n`);
-  console.log(`${reasonLines(reasons).join('\n')}\n`);
+  print(`${sourceId}: ${count(all.length, 'row')} cannot be used; readers keep what they had of them\n`);
+  print(`${reasonLines(reasons).join('\n')}\n`);
   const table = alignedTable(
     ['ROW', 'KIND', 'SINCE', 'REASON'],
     rows.map((row) => [quarantineKey(row), row.code ?? '', ago(row.since, now), row.reason]),
   );
-  process.stdout.write(table + moreLine(rows.length, all.length));
+  printText(table + moreLine(rows.length, all.length));
 }
 
 /** The machines of a source that it reports and that readers do not see: why, and which. */
@@ -57,11 +58,11 @@ export async function excludedCommand(
   const told = reasons.map((each) => ({ ...each, meaning: exclusionMeaning(each.reason) }));
   if (options.json) return printJson({ source: sourceId, total, reasons: told, rows });
   if (total === 0) {
-    console.log(`${sourceId}: readers see every machine that it reports`);
+    print(`${sourceId}: readers see every machine that it reports`);
     return;
   }
-  console.log(`${sourceId}: ${total} machines are reported and not published\n`);
-  for (const { reason, count, meaning } of told) console.log(`  ${count} ${reason}: ${meaning}`);
+  print(`${sourceId}: ${count(total, 'machine')} reported and not published\n`);
+  for (const each of told) print(`  ${each.count} ${each.reason}: ${each.meaning}`);
   const table = alignedTable(
     ['MACHINE', 'REGION', 'REASON', 'CPU', 'MEMORY', 'PRICE'],
     rows.map(({ name, regionCode, reason, cpu, ram, ramUnit, amount, per, currency }) => [
@@ -73,7 +74,7 @@ export async function excludedCommand(
       amount === null ? '-' : `${amount} ${currency}/${per}`,
     ]),
   );
-  process.stdout.write(`\n${table}${moreLine(rows.length, total)}`);
+  printText(`\n${table}${moreLine(rows.length, total)}`);
 }
 
 function knownSource(sourceId: string, kind: string | undefined): void {

@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
 import { openWorker, restoredTokensMessage } from './open-worker.ts';
-import { printJson } from './table.ts';
+import { print, printJson } from './print.ts';
 
 /** After a backup was restored: a new lineage, and everything published under it. */
 export async function restoredCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
@@ -22,8 +22,8 @@ export async function restoredCommand(env: Environment, options: { json?: boolea
         ...restoredTokensMessage(lineage),
       ]
     : ['another process has just given the database a new lineage, and publishes everything anew'];
-  for (const line of lines) console.log(line);
-  console.log(
+  for (const line of lines) print(line);
+  print(
     'every source runs again within a minute, where a worker runs. Look through the tokens: fleetbook token list',
   );
 }

@@ -2,7 +2,8 @@ import type { Environment } from '../config/config.ts';
 import { previewRetirement, type Retirement, retireSource } from '../db/queries/retire.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
-import { ago, alignedTable, count, printJson } from './table.ts';
+import { print, printJson, printText } from './print.ts';
+import { ago, alignedTable, count } from './table.ts';
 import { confirm, type Terminal } from './terminal.ts';
 
 export interface RetireOptions {
@@ -33,19 +34,19 @@ export async function retireSourceCommand(
   }
   if (isRetired(preview)) {
     if (options.json) return printJson({ source: id, retired: true, ...shown(preview) });
-    console.log(`${id}: nothing of it is published; it was retired ${ago(preview.retiredAt, new Date())}`);
+    print(`${id}: nothing of it is published; it was retired ${ago(preview.retiredAt, new Date())}`);
     return;
   }
   if (!options.yes) {
     if (options.json) printJson({ source: id, retired: false, ...shown(preview) });
-    else process.stdout.write(previewText(preview, new Date()));
+    else printText(previewText(preview, new Date()));
     await confirmRetirement(id, process.stdin, process.stderr);
   }
   const gone = await retireSource(worker.store, id, new Date().toISOString());
   if (!gone) throw new CommandFailure(`there is no source "${id}" any more`);
   const published = await publishNow(worker);
   if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });
-  console.log(
+  print(
     `${id}: retired: ${whatGoes(gone)} out of publication; the history stays${published ? '' : '; the cache is away and gets it later'}`,
   );
 }

@@ -3,7 +3,8 @@ import { readNamedSources } from '../config/named-sources.ts';
 import type { Environment } from '../config/source-config.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { openReadOnly } from './open-read-only.ts';
-import { age, ago, alignedTable, printJson, shortened, wrapped } from './table.ts';
+import { print, printJson, printText } from './print.ts';
+import { age, ago, alignedTable, shortened, wrapped } from './table.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null before its first run or the first start of a worker that knows it. */
@@ -32,8 +33,8 @@ export async function statusCommand(env: Environment, options: { json?: boolean 
       shown.push({ ...status, configured: false, nextSlot: null });
   }
   if (options.json) printJson(shown);
-  else if (shown.length === 0) console.log('no source is configured and none ever ran');
-  else process.stdout.write(statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
+  else if (shown.length === 0) print('no source is configured and none ever ran');
+  else printText(statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
 }
 
 function neverRan(id: string, kind: SourceStatus['kind']): Omit<ShownStatus, 'configured' | 'nextSlot'> {

@@ -6,8 +6,8 @@ import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
+import { print, printJson } from './print.ts';
 import { setAside, unreadRegions } from './reasons.ts';
-import { printJson } from './table.ts';
 
 export async function syncCommand(
   env: Environment,
@@ -40,10 +40,10 @@ export async function syncCommand(
   if (failure !== undefined) throw new CommandFailure([failure, ...aside].join('\n'));
   if (options.json) return;
   const unread = unreadRegions(result);
-  console.log(
+  print(
     `${sourceId}: ${outcome}${unread === undefined ? '' : `, with ${unread}`}: ${countsOf(result)}${published ? '' : '; the cache is away and gets it later'}`,
   );
-  for (const line of aside) console.log(line);
+  for (const line of aside) print(line);
 }
 
 function countsOf({ counts }: SyncResult): string {

@@ -3,8 +3,9 @@ export function alignedTable(head: readonly string[], rows: readonly (readonly s
   return alignedLines([head, ...rows]).join('');
 }
 
-/** The same without heads, a line each. */
-export function alignedLines(rows: readonly (readonly string[])[]): string[] {
+/** The same without heads, a line each. A cell is one line, whatever an upstream has put into it. */
+export function alignedLines(given: readonly (readonly string[])[]): string[] {
+  const rows = given.map((row) => row.map((cell) => cell.replaceAll(/[\r\n\t]+/g, ' ')));
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
@@ -58,9 +59,4 @@ export function wrapped(text: string, width: number): string {
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return `${[...lines, line].join('\n')}\n`;
-}
-
-/** What `--json` prints: one value, and nothing else on standard output. */
-export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2));
 }

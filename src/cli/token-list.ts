@@ -2,7 +2,8 @@ import type { Environment } from '../config/source-config.ts';
 import { listTokens, type TokenSummary } from '../db/reads/tokens.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { existingOrganization } from './org-list.ts';
-import { ago, alignedTable, printJson } from './table.ts';
+import { print, printJson, printText } from './print.ts';
+import { ago, alignedTable } from './table.ts';
 
 export async function listTokensCommand(
   env: Environment,
@@ -13,9 +14,9 @@ export async function listTokensCommand(
   const organization = options.org === undefined ? undefined : await existingOrganization(sql, options.org);
   const tokens = await listTokens(sql, organization?.id);
   if (options.json) return printJson(tokens);
-  if (tokens.length > 0) process.stdout.write(tokenTable(tokens, new Date()));
+  if (tokens.length > 0) printText(tokenTable(tokens, new Date()));
   else
-    console.log(
+    print(
       `${organization ? `${organization.slug} has no token` : 'there is no token'}; make one: fleetbook token create --org ${organization?.slug ?? '<slug>'}`,
     );
 }

@@ -5,7 +5,7 @@ import { readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization } from './org-list.ts';
-import { printJson } from './table.ts';
+import { print, printAside, printJson } from './print.ts';
 
 export async function createTokenCommand(
   env: Environment,
@@ -26,8 +26,8 @@ export async function createTokenCommand(
   if (options.json) {
     return printJson({ id, token, organization: organization.slug, scopes, expiresAt: until, published });
   }
-  console.log(token);
-  console.error(
+  print(token);
+  printAside(
     `token ${id} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It is shown once; revoke it with: fleetbook token revoke ${id}`,
   );
 }
@@ -46,8 +46,8 @@ export async function revokeTokenCommand(
   if (outcome === undefined) throw new CommandFailure(unknownToken(id));
   const published = await publishNow(worker);
   if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
-  else if (outcome === 'was revoked') console.log(`token ${id} was revoked already`);
-  else console.log(`token ${id} is revoked${unlessPublished(published)}`);
+  else if (outcome === 'was revoked') print(`token ${id} was revoked already`);
+  else print(`token ${id} is revoked${unlessPublished(published)}`);
 }
 
 export async function rotateTokenCommand(
@@ -75,10 +75,10 @@ export async function rotateTokenCommand(
       published,
     });
   }
-  console.log(made.token);
+  print(made.token);
   const fate =
     oldExpiresAt === null ? `is revoked${unlessPublished(published)}` : `is good until ${oldExpiresAt}`;
-  console.error(
+  printAside(
     `token ${made.id} of ${made.organization}, ${made.scopes.join(' ')}, ${expiry(made.expiresAt)}, takes the place of token ${id}, which ${fate}. It is shown once`,
   );
 }

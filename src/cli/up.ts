@@ -35,6 +35,7 @@ import { Supervisor } from '../processes/supervisor.ts';
 import { CommandFailure } from './failure.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
+import { print } from './print.ts';
 import { startServers } from './servers.ts';
 import { stopSignal } from './terminal.ts';
 
@@ -68,10 +69,8 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   ]);
   if (outcome === 'stopped') started.catch(() => {});
   else await stop;
-  say('stopping');
+  print('stopping');
 }
-
-const say = (line: string): void => console.log(line);
 
 async function start(
   env: Environment,
@@ -82,7 +81,7 @@ async function start(
   logger: Logger,
 ): Promise<void> {
   const supervisor = closing.use(new Supervisor({ log: logger }));
-  const servers = await startServers(config, home.folder, { supervisor, say });
+  const servers = await startServers(config, home.folder, { supervisor, say: print });
   await migrate(servers.databaseUrl);
   const store = closing.use(openStore({ url: servers.databaseUrl, role: 'worker', connections: 2 }));
   await claimContent(store.db, content);
@@ -122,16 +121,16 @@ async function start(
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
   const region = await exampleRegion(store.sql);
   const path = region ? `/v1/machines?provider=${region.providerId}&region=${region.id}` : '/v1/providers';
-  say('');
+  print('');
   if (content === 'sample')
-    say(
+    print(
       'This is the sample catalogue; name a source such as LINODE_URL, or start with --live, for real data.',
     );
-  say(`operators' pages  ${opsUrl}  password ${opsToken}`);
-  say(`organization      ${organization.slug}`);
-  say('');
-  say(`fleetbook ready ${url} token ${token}`);
-  say(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
+  print(`operators' pages  ${opsUrl}  password ${opsToken}`);
+  print(`organization      ${organization.slug}`);
+  print('');
+  print(`fleetbook ready ${url} token ${token}`);
+  print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
 }
 
 /** What a command beside this process needs to reach the same servers and to know the same sources. */
@@ -193,7 +192,7 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
       const what = { catalogue: 'machines published', clusters: 'clusters', rates: 'currencies' }[
         status.kind
       ];
-      say(
+      print(
         run.error && !status.verifiedAt
           ? `${status.id}: ${run.outcome}: ${run.error}`
           : `${status.id}: ${status.published} ${what}, as of ${status.verifiedAt}`,
@@ -201,7 +200,7 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
     }
     if (waiting.size > 0) await sleep(100);
   }
-  for (const id of waiting) say(`${id}: its first sync still runs; see fleetbook status`);
+  for (const id of waiting) print(`${id}: its first sync still runs; see fleetbook status`);
 }
 
 /** Waits until readers can find what was read: it is stored first, and published a moment later. */

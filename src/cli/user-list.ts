@@ -2,7 +2,8 @@ import type { Environment } from '../config/source-config.ts';
 import { listUsers, type User } from '../db/reads/users.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { existingOrganization } from './org-list.ts';
-import { alignedTable, printJson } from './table.ts';
+import { print, printJson, printText } from './print.ts';
+import { alignedTable } from './table.ts';
 
 export async function listOrgUsers(
   env: Environment,
@@ -12,8 +13,8 @@ export async function listOrgUsers(
   const organization = await existingOrganization(register.sql, options.org);
   const users = await listUsers(register.sql, organization.id);
   if (options.json) return printJson(users);
-  if (users.length === 0) console.log(`no cluster of ${organization.slug} names who made it`);
-  else process.stdout.write(userTable(users));
+  if (users.length === 0) print(`no cluster of ${organization.slug} names who made it`);
+  else printText(userTable(users));
 }
 
 function userTable(users: readonly User[]): string {

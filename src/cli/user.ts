@@ -4,7 +4,7 @@ import { readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization } from './org-list.ts';
-import { printJson } from './table.ts';
+import { print, printJson } from './print.ts';
 
 interface OfOrganization {
   /** The organization's slug. */
@@ -34,7 +34,7 @@ export async function renameOrgUser(
   if (!renamed) throw new CommandFailure(noUser(id, organization.slug));
   const published = await publishNow(worker);
   if (options.json) return printJson({ ...renamed, ...name, published });
-  console.log(
+  print(
     `${shown(renamed.was)} is shown as ${shown(name)} (id ${renamed.id}) from now on, in ${clusters(renamed.clusters)}${later(published)}`,
   );
 }
@@ -48,7 +48,7 @@ export async function deleteOrgUser(env: Environment, text: string, options: OfO
   if (!deleted) throw new CommandFailure(noUser(id, organization.slug));
   const published = await publishNow(worker);
   if (options.json) return printJson({ id, was: deleted.was, clusters: deleted.clusters, published });
-  console.log(
+  print(
     `${shown(deleted.was)} is deleted: ${clusters(deleted.clusters)} without a name from now on, also where a control plane says it again${later(published)}`,
   );
 }

@@ -87,21 +87,36 @@ describe('what a source cannot be used for', () => {
     expect(await operator('rejected', 'scaleway', '--limit', 'x')).toMatchObject({ code: 2 });
   });
 
+  const file = join(tmpdir(), `clusters-${process.pid}.json`);
+  const cluster = (name: string, organization: string) => ({
+    name,
+    organization,
+    provider: { name: 'Scaleway' },
+    region: { code: 'fr-par-1', name: 'Paris 1' },
+    status: 'Active',
+    shards: 1,
+    replicas: 1,
+    machine: { cpu: 2, ram: 4, ram_unit: 'Binary' },
+    disks: [],
+    created_at: '2022-02-14T10:11:26.567713',
+  });
+
+  it('cannot steer the terminal, whatever its upstream says', async () => {
+    const organization = 'gone\x1b[2J\u202eevil\u009b1m';
+    await writeFile(file, JSON.stringify([cluster('one\x1b]0;owned\x07', organization)]));
+    const here = { ...env, CLUSTERS_URL: file };
+    const ran = await fleetbook(['sync', 'clusters'], here);
+    const listed = await operator('rejected', 'clusters');
+    const json = await operator('rejected', 'clusters', '--json');
+    for (const { stdout, stderr } of [ran, listed, json])
+      expect(`${stdout}${stderr}`).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
+    expect(listed.stdout).toContain('\\u{202e}evil\\u{9b}1m');
+    expect(json.stdout).toContain('\\u202e');
+    expect(JSON.stringify(JSON.parse(json.stdout))).toContain('\u202e');
+  });
+
   it('fails the sync of which not one row can be used, with the remedy', async () => {
-    const file = join(tmpdir(), `clusters-${process.pid}.json`);
-    const rows = ['one', 'two'].map((name) => ({
-      name,
-      organization: 'sample',
-      provider: { name: 'Scaleway' },
-      region: { code: 'fr-par-1', name: 'Paris 1' },
-      status: 'Active',
-      shards: 1,
-      replicas: 1,
-      machine: { cpu: 2, ram: 4, ram_unit: 'Binary' },
-      disks: [],
-      created_at: '2022-02-14T10:11:26.567713',
-    }));
-    await writeFile(file, JSON.stringify(rows));
+    await writeFile(file, JSON.stringify([cluster('one', 'sample'), cluster('two', 'sample')]));
     const { code, stderr } = await fleetbook(['sync', 'clusters'], { ...env, CLUSTERS_URL: file });
     expect(code).toBe(1);
     expect(stderr).toMatch(/clusters: not one of its 2 rows can be used/);
@@ -151,7 +166,7 @@ describe('what a source cannot be used for', () => {
     expect(stdout).toContain('1 zero_price: its price is zero (m3@dc1)');
     expect(stdout).toContain('fleetbook excluded price-list');
     const excluded = await operator('excluded', 'price-list');
-    expect(excluded.stdout).toMatch(/^price-list: 1 machines are reported and not published/);
+    expect(excluded.stdout).toMatch(/^price-list: 1 machine reported and not published/);
     expect(excluded.stdout).toMatch(/m3 +dc1 +zero_price +2 +4 GiB +0 EUR\/hour/);
     expect(JSON.parse((await operator('excluded', 'price-list', '--json')).stdout)).toMatchObject({
       total: 1,
