@@ -96,9 +96,11 @@ function addSources(program: Command, env: Env): void {
   add(program, 'sync', 'sync one source now, and publish what changed')
     .argument('<source>', 'id of a configured source, e.g. hetzner')
     .action(async (id: string, options: Json) => (await import('./sync.ts')).syncCommand(env(), id, options));
-  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches').action(
-    async (options: Json) => (await import('./status.ts')).statusCommand(env(), options),
-  );
+  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches')
+    .option('--watch', 'draw it again every two seconds, until q')
+    .action(async (options: Json & { watch?: boolean }) =>
+      (await import('./status.ts')).statusCommand(env(), options),
+    );
   const load = () => import('./rejected.ts');
   rows(program.command('rejected'))
     .description('show the rows of a source that cannot be used, and why')

@@ -1,10 +1,16 @@
 import { nextSlot } from '../../workers/slots.ts';
-import { readNamedSources } from '../config/named-sources.ts';
+import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
+import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
+import type { Sql } from '../db/client.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import { postgresProblem } from '../db/server-problem.ts';
+import { UsageFailure } from './failure.ts';
+import { liveView } from './live-view.ts';
 import { openReadOnly } from './open-read-only.ts';
-import { print, printJson, printText } from './print.ts';
+import { printJson, printText } from './print.ts';
 import { age, ago, alignedTable, shortened, wrapped } from './table.ts';
+import { stopSignal } from './terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null before its first run or the first start of a worker that knows it. */
@@ -18,11 +24,38 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
 /** Characters of a line; a wider terminal gets longer ones. */
 const WIDTH = 80;
 
-export async function statusCommand(env: Environment, options: { json?: boolean }): Promise<void> {
+/** Milliseconds between two drawings of `--watch`. */
+const WATCH_EVERY_MS = 2000;
+
+/** @throws UsageFailure for `--watch` where there is no terminal, or as JSON */
+export async function statusCommand(
+  env: Environment,
+  options: { json?: boolean; watch?: boolean },
+): Promise<void> {
   const { sources } = await readNamedSources(env);
+  if (options.watch && (options.json || !process.stdout.isTTY))
+    throw new UsageFailure(
+      '--watch draws on a terminal; leave it out to get the status once, as a table or with --json',
+    );
   await using register = openReadOnly(env);
-  const stored = new Map((await sourceStatus(register.sql)).map((status) => [status.id, status]));
-  const now = new Date();
+  const draw = async () => {
+    const now = new Date();
+    const shown = await readStatus(register.sql, sources, now);
+    if (shown.length === 0) return 'no source is configured and none ever ran\n';
+    return statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH));
+  };
+  if (options.watch) {
+    const { stdin: input, stdout: output } = process;
+    const url = databaseUrl(register);
+    const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
+    await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
+  } else if (options.json) printJson(await readStatus(register.sql, sources, new Date()));
+  else printText(await draw());
+}
+
+/** Every source that is configured, then those that are stored only. */
+async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date): Promise<ShownStatus[]> {
+  const stored = new Map((await sourceStatus(sql)).map((status) => [status.id, status]));
   const shown: ShownStatus[] = sources.map((source) => ({
     ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
     configured: true,
@@ -32,9 +65,7 @@ export async function statusCommand(env: Environment, options: { json?: boolean 
     if (!shown.some(({ id }) => id === status.id))
       shown.push({ ...status, configured: false, nextSlot: null });
   }
-  if (options.json) printJson(shown);
-  else if (shown.length === 0) print('no source is configured and none ever ran');
-  else printText(statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH)));
+  return shown;
 }
 
 function neverRan(id: string, kind: SourceStatus['kind']): Omit<ShownStatus, 'configured' | 'nextSlot'> {
