@@ -46,6 +46,11 @@ export function addCommands(program: Command, given: Environment): void {
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
+  program
+    .command('completion')
+    .description('print a script by which a shell completes commands and options')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action(async (shell: string) => (await import('./completion.ts')).completionCommand(program, shell));
 }
 
 type Env = () => Environment;

@@ -1,0 +1,122 @@
+/** Scripts that let a shell complete commands and options. */
+import type { Command } from 'commander';
+import { UsageFailure } from './failure.ts';
+import { printText } from './print.ts';
+
+/** One command with what may follow it, by its words: `hold list`. */
+interface Completions {
+  readonly words: string;
+  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  readonly options: readonly { readonly name: string; readonly description: string }[];
+}
+
+const SHELLS = { bash, zsh, fish } as const;
+
+/** @throws UsageFailure for a shell that there is no script for */
+export function completionCommand(program: Command, shell: string): void {
+  if (!isShell(shell))
+    throw new UsageFailure(
+      `shell ${JSON.stringify(shell)} is not known; give one of ${Object.keys(SHELLS).join(', ')}`,
+    );
+  printText(SHELLS[shell](completionsOf(program)));
+}
+
+const isShell = (name: string): name is keyof typeof SHELLS => Object.hasOwn(SHELLS, name);
+
+/** Of the program and all commands below it. */
+export function completionsOf(command: Command, words: readonly string[] = []): Completions[] {
+  const { commands, options } = command;
+  return [
+    {
+      words: words.join(' '),
+      commands: commands.map((each) => ({ name: each.name(), description: each.description() })),
+      options: [...options, { long: '--help', description: 'display help for command' }].map((option) => ({
+        name: option.long ?? '',
+        description: option.description,
+      })),
+    },
+    ...commands.flatMap((each) => completionsOf(each, [...words, each.name()])),
+  ];
+}
+
+const names = ({ commands, options }: Completions) =>
+  [...commands, ...options].map(({ name }) => name).join(' ');
+
+/** The longest run of words before the cursor that are commands decides; bash 3 of macOS has no associative arrays. */
+function bash(all: readonly Completions[]): string {
+  return `# fleetbook completion for bash: source <(fleetbook completion bash)
+_fleetbook() {
+  local words="" word next i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="\${COMP_WORDS[i]}"
+    next="\${words:+$words }$word"
+    case "$next" in
+${cases(all, () => 'words="$next"')}
+      *) ;;
+    esac
+  done
+  case "$words" in
+${cases(all, (each) => `COMPREPLY=($(compgen -W "${names(each)}" -- "\${COMP_WORDS[COMP_CWORD]}"))`)}
+  esac
+}
+complete -o default -F _fleetbook fleetbook
+`;
+}
+
+const cases = (all: readonly Completions[], then: (each: Completions) => string) =>
+  all.map((each) => `      "${each.words}") ${then(each)} ;;`).join('\n');
+
+function zsh(all: readonly Completions[]): string {
+  const described = ({ commands, options }: Completions) =>
+    [...commands, ...options]
+      .map(({ name, description }) => quoted(`${name}:${description.replaceAll(':', '\\:')}`))
+      .join(' ');
+  return `#compdef fleetbook
+# fleetbook completion for zsh: source <(fleetbook completion zsh)
+_fleetbook() {
+  local cmds="" next i
+  local -a found
+  for ((i = 2; i < CURRENT; i++)); do
+    next="\${cmds:+$cmds }\${words[i]}"
+    case "$next" in
+${cases(all, () => 'cmds="$next"')}
+    esac
+  done
+  case "$cmds" in
+${cases(all, (each) => `found=(${described(each)})`)}
+  esac
+  _describe 'fleetbook' found || _files
+}
+compdef _fleetbook fleetbook
+`;
+}
+
+function fish(all: readonly Completions[]): string {
+  const lines = all.flatMap(({ words, commands, options }) => {
+    const at = `-n ${quoted(`test "$(__fleetbook_words)" = "${words}"`)}`;
+    return [
+      ...commands.map(
+        ({ name, description }) => `complete -c fleetbook -f ${at} -a ${name} -d ${quoted(description)}`,
+      ),
+      ...options.map(
+        ({ name, description }) =>
+          `complete -c fleetbook ${at} -l ${name.replace(/^--/, '')} -d ${quoted(description)}`,
+      ),
+    ];
+  });
+  const known = all.map(({ words }) => quoted(words)).join(' ');
+  return `# fleetbook completion for fish: fleetbook completion fish | source
+function __fleetbook_words
+  set -l words ""
+  for word in (commandline -opc)[2..-1]
+    set -l next (string trim "$words $word")
+    contains -- "$next" ${known}; and set words $next
+  end
+  echo $words
+end
+${lines.join('\n')}
+`;
+}
+
+/** For a shell, in single quotes. */
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { onPath } from '../../src/processes/on-path.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+
+/** What bash offers for the last of these words. */
+async function offered(script: string, ...words: string[]): Promise<string[]> {
+  const program = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fleetbook; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout } = await promisify(execFile)('bash', ['-c', program, 'bash', script, ...words]);
+  return stdout.split('\n').filter(Boolean);
+}
+
+describe('completion', () => {
+  it('offers in bash what may follow, command by command', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-completion-'));
+    const script = join(folder.path, 'fleetbook.bash');
+    const printed = await fleetbook(['completion', 'bash'], {});
+    expect(printed).toMatchObject({ code: 0, stderr: '' });
+    await writeFile(script, printed.stdout);
+    expect(await offered(script, 'fleetbook', 'st')).toEqual(['status']);
+    expect(await offered(script, 'fleetbook', 'hold', 'l')).toEqual(['list']);
+    expect(await offered(script, 'fleetbook', 'hold', 'list', '--')).toEqual(['--json', '--all', '--help']);
+    expect(await offered(script, 'fleetbook', 'token', 'create', '--or')).toEqual(['--org']);
+    // A word that is no command, such as a source's id, changes nothing.
+    expect(await offered(script, 'fleetbook', 'sync', 'status', '--')).toEqual(['--json', '--help']);
+    expect(await offered(script, 'fleetbook', '')).toContain('completion');
+  });
+
+  it.each(['zsh', 'fish'])(
+    'prints a script for %s that it can read, where it is installed',
+    async (shell) => {
+      const { code, stdout } = await fleetbook(['completion', shell], {});
+      expect(code).toBe(0);
+      for (const command of ['status', 'hold', 'completion']) expect(stdout).toContain(command);
+      if (onPath(shell) === undefined) return;
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-completion-'));
+      const script = join(folder.path, 'script');
+      await writeFile(script, stdout);
+      expect((await promisify(execFile)(shell, ['-n', script])).stderr).toBe('');
+    },
+  );
+
+  it('names the shells when it is asked for another one', async () => {
+    expect(await fleetbook(['completion', 'tcsh'], {})).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('give one of bash, zsh, fish'),
+    });
+  });
+});
