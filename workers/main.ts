@@ -13,9 +13,12 @@ import { redisReady } from '../src/db/redis.ts';
 import { withTimeout } from '../src/processes/timeout.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
+import { ALERTS_SCHEDULE, alertProcessor } from './alerts.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
+  ALERTS_QUEUE,
+  type AlertJob,
   AttemptFailed,
   backoffStrategy,
   jobId,
@@ -120,6 +123,12 @@ export async function startWorker(
         }),
         consume,
       ),
+      new Worker<AlertJob>(
+        ALERTS_QUEUE,
+        withoutParameters(alertProcessor({ config, db: worker.store.db, queue: queues.alerts, logger })),
+        // A receiver that hangs must not keep the next look waiting.
+        { ...consume, concurrency: config.alerts.webhooks.length + 1, settings: { backoffStrategy } },
+      ),
     ];
     for (const worker of workers) {
       worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
@@ -161,11 +170,17 @@ export async function startWorker(
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,
+        ALERTS_SCHEDULE,
       ],
       enqueue: async ({ schedule, slot }) => {
         const options = { jobId: jobId(schedule, slot, await readLineage(worker.store.sql)) };
         if (schedule === SWEEP_SCHEDULE.name) {
           await queues.sweep.add('sweep', {}, options);
+          return;
+        }
+        if (schedule === ALERTS_SCHEDULE.name) {
+          // The next one comes in a minute.
+          await queues.alerts.add('evaluate', {}, { ...options, attempts: 1 });
           return;
         }
         const until = await slotsWaitUntil(worker.store.db, schedule);

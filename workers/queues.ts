@@ -12,6 +12,12 @@ export interface SyncJob {
   readonly isAdditional?: true;
 }
 
+/** What a job of the `alerts` queue is told: which webhook's messages to send; without one it looks for what is wrong. */
+export interface AlertJob {
+  readonly webhook?: string;
+}
+
+export const ALERTS_QUEUE = 'alerts';
 export const SYNC_QUEUE = 'sync';
 export const SWEEP_QUEUE = 'sweep';
 
@@ -55,6 +61,7 @@ export function backoffStrategy(_attempts: number, _type?: string, error?: Error
 export interface Queues {
   readonly sync: Queue<SyncJob>;
   readonly sweep: Queue;
+  readonly alerts: Queue<AlertJob>;
   readonly all: readonly Queue[];
 }
 
@@ -68,17 +75,19 @@ export function openQueues(producer: Redis, logger: Logger): Queues {
       removeOnFail: { count: 500 },
     },
   };
-  const sync = new Queue<SyncJob>(SYNC_QUEUE, {
+  // When and whether there is another attempt, each failed one says: see AttemptFailed.
+  const repeated = {
     ...options,
-    // When and whether there is another attempt, each failed one says: see AttemptFailed.
     defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
-  });
+  };
+  const sync = new Queue<SyncJob>(SYNC_QUEUE, repeated);
+  const alerts = new Queue<AlertJob>(ALERTS_QUEUE, repeated);
   const sweep = new Queue(SWEEP_QUEUE, options);
-  const all = [sync, sweep];
+  const all = [sync, sweep, alerts];
   // The connection tells of its trouble itself, once; without a listener each queue would print it.
   for (const queue of all)
     queue.on('error', (error) => logger.debug({ err: error, queue: queue.name }, 'queue'));
-  return { sync, sweep, all };
+  return { sync, sweep, alerts, all };
 }
 
 /**

@@ -13,4 +13,9 @@ export function nextSlot(expression: string, now: Date): string {
   return slotText(CronExpressionParser.parse(expression, { currentDate: now, tz: 'UTC' }).next().toDate());
 }
 
+/** Seconds between the two slots around `now`. */
+export function intervalSeconds(expression: string, now: Date): number {
+  return (Date.parse(nextSlot(expression, now)) - Date.parse(latestSlot(expression, now))) / 1000;
+}
+
 const slotText = (date: Date): string => `${date.toISOString().slice(0, 19)}Z`;

@@ -1,6 +1,8 @@
 /** A database as syncs would leave it, written in a few statements, and published by the real publisher. */
+
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
+import { NO_ALERTS } from '../../src/alerts/rules.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connect.ts';
@@ -128,7 +130,10 @@ export interface BenchPublisher extends AsyncDisposable {
 
 export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
-  const worker = composeWorker({ settings, sources: [] }, pino({ level: 'error' }, pino.destination(2)));
+  const worker = composeWorker(
+    { settings, sources: [], alerts: NO_ALERTS },
+    pino({ level: 'error' }, pino.destination(2)),
+  );
   await redisReady(worker.cache, 10_000);
   return {
     publish: async () => (await worker.publisher.publishDirty()).published,

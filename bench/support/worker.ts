@@ -2,10 +2,12 @@
  * The process that is measured: a worker as in production, with one job. Its argument is a `Task` as JSON; what it
  * measured is the one line that it writes.
  */
+
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
+import { NO_ALERTS } from '../../src/alerts/rules.ts';
 import { openLoggedRedis } from '../../src/app/connections.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
@@ -58,7 +60,7 @@ async function measure(task: Task): Promise<Measured> {
     REDIS_URL: task.redisUrl,
     CATALOGUE_RATES: 'EUR:1.0845',
   });
-  const config: Config = { settings, sources: [sourceOf(task.shape)] };
+  const config: Config = { settings, sources: [sourceOf(task.shape)], alerts: NO_ALERTS };
   await using worker = composeWorker(config, logger);
   await redisReady(worker.cache, 10_000);
   if (task.what === 'sync') return await syncAsJob(config, worker, task.redisUrl);

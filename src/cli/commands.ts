@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
-import type { DeciderOptions, PageOptions } from './arguments.ts';
+import { type DeciderOptions, type PageOptions, readId } from './arguments.ts';
 
 interface Json {
   readonly json?: boolean;
@@ -43,6 +43,7 @@ export function addCommands(program: Command, given: Environment): void {
   addMaintenance(program, env);
   addSources(program, env);
   addHold(program.command('hold').description('batches that a guard held for a decision'), env);
+  addAlerts(program.command('alert').description('what operators are told of, and webhooks'), env);
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
@@ -187,6 +188,40 @@ function deciding(command: Command, batch: string, describe: string): Command {
     .option(...BY)
     .option('--yes', 'do not ask on a terminal')
     .option(...JSON_OPTION);
+}
+
+function addAlerts(alert: Command, env: Env): void {
+  const load = () => import('./alert.ts');
+  const loadList = () => import('./alert-list.ts');
+  alert
+    .command('list')
+    .description('show the alerts that are open')
+    .option('--closed', 'also those that are resolved')
+    .option(...LIMIT('alerts'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .action(async (options: PageOptions & { closed?: boolean }) =>
+      (await loadList()).alertList(env(), options),
+    );
+  alert
+    .command('deliveries')
+    .description('show what was sent to webhooks')
+    .option(...LIMIT('messages'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .action(async (options: PageOptions) => (await loadList()).alertDeliveries(env(), options));
+  add(alert, 'resend', 'send a message once more')
+    .argument('<delivery>', 'the number that `alert deliveries` shows')
+    .action(async (id: string, options: Json) =>
+      (await load()).alertResend(
+        env(),
+        readId(id, 'delivery', '`fleetbook alert deliveries` shows'),
+        options,
+      ),
+    );
+  add(alert, 'test', 'send a message without an alert to a webhook, at once')
+    .argument('<webhook>', 'its id; default is that of ALERT_WEBHOOK_URL')
+    .action(async (id: string, options: Json) => (await load()).alertTest(env(), id, options));
 }
 
 function addOrganizations(org: Command, env: Env): void {

@@ -1,5 +1,7 @@
+import type { AlertRules } from '../alerts/rules.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
+import { readAlertRules } from './alerts.ts';
 import { namedSources } from './named-sources.ts';
 import { openSources } from './open-sources.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
@@ -12,6 +14,7 @@ export type { Environment, SourceConfig } from './source-config.ts';
 export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
+  readonly alerts: AlertRules;
 }
 
 /**
@@ -25,8 +28,9 @@ export function readConfig(env: Environment): Config {
   const file = path === undefined ? undefined : readSourcesFile(path, problems);
   const named = namedSources(env, settings, file, problems);
   const sources = openSources(named, settings, env, problems);
+  const alerts = readAlertRules(env, settings, file?.alerts, problems);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
-  return Object.freeze({ settings, sources });
+  return Object.freeze({ settings, sources, alerts });
 }
 
 /** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */

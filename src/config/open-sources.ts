@@ -6,6 +6,7 @@ import { adapter as ecb } from '../sources/rates/ecb.ts';
 import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey, optionsInEnvironment, readOptions } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter } from '../sources/source.ts';
+import { isHttpUrl } from './http-url.ts';
 import { isDefault, type NamedSource, variablesOf } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { Environment, SourceBase, SourceConfig } from './source-config.ts';
@@ -144,10 +145,6 @@ function contradiction(
 }
 
 /** Whether the text is a URL that a request can be made to. */
-function isHttpUrl(value: string): boolean {
-  return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol);
-}
-
 function rulesIn(entry: ClusterEntry): ClusterRules {
   const { organization, organizations, tenantIsOrganization, defaults } = entry;
   const { providers, regions, machines, diskTypes } = entry;

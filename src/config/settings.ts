@@ -130,6 +130,17 @@ export const SETTINGS = {
       text,
     ),
   ),
+  ALERT_WEBHOOK_URL: secret(
+    setting('address that is told of what is wrong, see docs/alerts.md; unset: none', url('http', 'https')),
+  ),
+  ALERT_WEBHOOK_SECRET: secret(
+    setting('signing secret of that webhook, whsec_ and base64; unset: messages are not signed', text),
+  ),
+  ALERT_WEBHOOK_FORMAT: setting(
+    'standard: JSON, as standardwebhooks.com says; slack: a text, also for Mattermost',
+    oneOf('standard', 'slack'),
+    'standard',
+  ),
   LOG_LEVEL: setting(
     'how much is logged',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),

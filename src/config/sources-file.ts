@@ -1,6 +1,7 @@
 /** The form of the file that FLEETBOOK_CONFIG names; its JSON Schema and its documentation are made from it. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { ALERT_KINDS, NO_ALERTS } from '../alerts/rules.ts';
 import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';
@@ -39,15 +40,58 @@ const sourceShape = z.strictObject({
 
 const clusterShape = sourceShape.extend(RULES);
 
+/** Secrets and addresses that hold one are named, never written there. */
+const webhookShape = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes')
+    .describe('names the webhook in logs and in commands'),
+  urlEnv: variable.describe('name of the variable that holds the address'),
+  secretEnv: variable.optional().describe('name of the variable that holds the signing secret (whsec_…)'),
+  format: z
+    .enum(['standard', 'slack'])
+    .default('standard')
+    .describe('standard: JSON, signed as standardwebhooks.com says; slack: a text'),
+  kinds: z.array(z.enum(ALERT_KINDS)).min(1).optional().describe('what it is told of; all kinds when absent'),
+});
+
+const alertShape = z.strictObject({
+  webhooks: z.array(webhookShape).default([]).describe('who is told'),
+  failuresInRow: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(NO_ALERTS.failuresInRow)
+    .describe('so many failed runs in a row are an alert'),
+  priceRatio: z
+    .number()
+    .gt(1)
+    .default(NO_ALERTS.priceRatio)
+    .describe('a price that moves by more than this factor is an alert'),
+  backlog: z
+    .int()
+    .min(1)
+    .default(NO_ALERTS.backlog)
+    .describe('more documents than this that wait to be published are an alert'),
+  repeatHours: z
+    .int()
+    .min(1)
+    .max(8760)
+    .default(NO_ALERTS.repeatHours)
+    .describe('hours after which an open alert is told again'),
+});
+
 /** Tokens are named, never written there: `tokenEnv` is the variable that has it. */
 export const fileShape = z.strictObject({
   $schema: z.string().optional().describe('where this JSON Schema lies, for editors'),
   catalogues: z.array(sourceShape).default([]).describe('sources of machines'),
   clusters: z.array(clusterShape).default([]).describe('sources of clusters'),
+  alerts: alertShape.optional().describe('when operators are told of what is wrong, and where'),
 });
 
 export type SourceEntry = z.infer<typeof sourceShape>;
 export type ClusterEntry = z.infer<typeof clusterShape>;
+export type AlertEntry = z.infer<typeof alertShape>;
 export type SourcesFile = z.infer<typeof fileShape>;
 
 /** The file as it stands; everything that is wrong with its form is added to `problems`, a line each. */

@@ -2,6 +2,7 @@
  * The database as Drizzle sees it. Roles, grants, row-level security and functions are in
  * `drizzle/0001_roles_and_row_security.sql`, since drizzle-kit emits neither FORCE nor grants.
  */
+export * from './schema/alerts.ts';
 export * from './schema/catalogue.ts';
 export * from './schema/clusters.ts';
 export * from './schema/lineage.ts';

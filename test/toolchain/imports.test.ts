@@ -47,6 +47,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'db-sees-domain': { in: 'src/db', import: '../sync/thing.ts' },
   'db-reads-load-no-drizzle': { in: 'src/db/reads', import: '../schema.ts' },
   'sync-sees-domain-sources-db': { in: 'src/sync', import: '../snapshot/thing.ts' },
+  'alerts-see-domain-db': { in: 'src/alerts', import: '../sync/thing.ts' },
   'snapshot-sees-domain-db': { in: 'src/snapshot', import: '../sources/thing.ts' },
   'http-sees-domain-snapshot': { in: 'src/http/routes', import: '../../db/thing.ts' },
   'ops-sees-domain-db': { in: 'src/ops', import: '../http/thing.ts' },

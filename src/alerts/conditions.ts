@@ -1,0 +1,101 @@
+/** What is wrong now, by what the database knows. */
+import type { Sql } from '../db/client.ts';
+import { failuresInRow, movedPrices, publicationBacklog } from '../db/reads/alerts.ts';
+import { pendingBatches } from '../db/reads/held.ts';
+import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import type { AlertKind, AlertRules } from './rules.ts';
+
+/** Something that is wrong for as long as it is found again. */
+export interface Condition {
+  readonly kind: AlertKind;
+  /** What it is about; with the kind it tells one alert from another. */
+  readonly subject: string;
+  readonly summary: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** A configured source, and how old its data may be. */
+export interface WatchedSource {
+  readonly id: string;
+  /** Seconds. */
+  readonly maxAge: number;
+}
+
+/** All conditions that hold at `now`. */
+export async function findConditions(
+  sql: Sql,
+  sources: readonly WatchedSource[],
+  rules: AlertRules,
+  now: Date,
+): Promise<Condition[]> {
+  const [statuses, held, failures, backlog] = await Promise.all([
+    sourceStatus(sql),
+    pendingBatches(sql),
+    failuresInRow(sql),
+    publicationBacklog(sql),
+  ]);
+  const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
+  const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items }) => ({
+    kind: 'batch_held',
+    subject: sourceId,
+    summary: `a batch of ${sourceId} is held for a decision: ${broken.map(({ detail }) => detail).join('; ')}`,
+    details: { batch: id, heldSince, broken, items, decide: `fleetbook hold show ${sourceId}` },
+  }));
+  for (const status of statuses) {
+    const maxAge = maxAges.get(status.id);
+    if (maxAge !== undefined && status.retiredAt === null) found.push(...staleness(status, maxAge, now));
+  }
+  for (const { sourceId, count, error } of failures) {
+    if (count >= rules.failuresInRow && maxAges.has(sourceId))
+      found.push({
+        kind: 'source_failing',
+        subject: sourceId,
+        summary: `${sourceId} has failed ${count} times in a row: ${error ?? 'it was interrupted'}`,
+        details: { failures: count, error },
+      });
+  }
+  if (backlog > rules.backlog)
+    found.push({
+      kind: 'publication_behind',
+      subject: 'cache',
+      summary: `${backlog} documents wait to be published`,
+      details: { documents: backlog },
+    });
+  return found;
+}
+
+/** A source that is stale as a whole is told of once, and not once more for each of its regions. */
+function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {
+  const isStale = (since: string) => now.getTime() - Date.parse(since) > maxAge * 1000;
+  const { id, verifiedAt, registeredAt } = status;
+  if (isStale(verifiedAt ?? registeredAt)) {
+    const age = verifiedAt === null ? 'was never read well' : `was last read well at ${verifiedAt}`;
+    return [
+      {
+        kind: 'source_stale',
+        subject: id,
+        summary: `${id} ${age}; its data may be ${maxAge} s old`,
+        details: { verifiedAt, maxAge, error: status.lastEnded?.error ?? null },
+      },
+    ];
+  }
+  return status.regions
+    .filter((region) => isStale(region.verifiedAt ?? region.unreadSince ?? registeredAt))
+    .map((region) => ({
+      kind: 'region_stale',
+      subject: `${id}/${region.code}`,
+      summary: `region ${region.code} of ${id} ${region.verifiedAt === null ? 'was never read well' : `was last read well at ${region.verifiedAt}`}`,
+      details: { verifiedAt: region.verifiedAt, maxAge, reason: region.reason },
+    }));
+}
+
+/** Prices that moved by more than the rules' factor, a condition for each run: told once, and over at once. */
+export async function findMoves(sql: Sql, rules: AlertRules): Promise<Condition[]> {
+  const moves = await movedPrices(sql, 'prices_moved', rules.priceRatio);
+  return moves.map(({ sourceId, runId, count, first }) => ({
+    kind: 'prices_moved',
+    subject: `${sourceId}#${runId}`,
+    summary: `${count} ${count === 1 ? 'price' : 'prices'} of ${sourceId} moved by more than a factor of ${rules.priceRatio}`,
+    details: { source: sourceId, run: runId, count, first },
+  }));
+}

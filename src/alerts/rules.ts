@@ -1,0 +1,44 @@
+/** When and where operators are told of what is wrong. */
+export const ALERT_KINDS = [
+  'batch_held',
+  'source_stale',
+  'region_stale',
+  'source_failing',
+  'prices_moved',
+  'publication_behind',
+] as const;
+
+export type AlertKind = (typeof ALERT_KINDS)[number];
+
+export interface Webhook {
+  /** Names it in the database, in logs and on the command line. */
+  readonly id: string;
+  /** Some receivers have a secret in their address: it is never written anywhere. */
+  readonly url: string;
+  /** Signs each message; undefined for receivers that check no signature. */
+  readonly secret: Buffer | undefined;
+  readonly format: 'standard' | 'slack';
+  /** The kinds that it is told of; undefined for all. */
+  readonly kinds: readonly AlertKind[] | undefined;
+}
+
+export interface AlertRules {
+  readonly webhooks: readonly Webhook[];
+  /** So many failed runs in a row are an alert. */
+  readonly failuresInRow: number;
+  /** A price that moves by more than this factor is an alert. */
+  readonly priceRatio: number;
+  /** More documents than this that wait to be published are an alert. */
+  readonly backlog: number;
+  /** Hours after which an alert that is still open is told again. */
+  readonly repeatHours: number;
+}
+
+/** Nobody is told. */
+export const NO_ALERTS: AlertRules = {
+  webhooks: [],
+  failuresInRow: 3,
+  priceRatio: 1.5,
+  backlog: 100,
+  repeatHours: 24,
+};

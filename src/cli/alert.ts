@@ -1,0 +1,41 @@
+import { post } from '../alerts/deliver.ts';
+import { newMessageId } from '../alerts/evaluate.ts';
+import { testMessage } from '../alerts/message.ts';
+import type { Environment } from '../config/config.ts';
+import { readConfig } from '../config/config.ts';
+import { sendAgain } from '../db/queries/alerts.ts';
+import { CommandFailure, UsageFailure } from './failure.ts';
+import { openWorker } from './open-worker.ts';
+import { print, printJson } from './print.ts';
+
+/** Sends a message without any alert to a webhook, at once and past those that wait. */
+export async function alertTest(env: Environment, id: string, options: { json?: boolean }): Promise<void> {
+  const { webhooks } = readConfig(env).alerts;
+  const webhook = webhooks.find((each) => each.id === id);
+  if (!webhook) {
+    const known = webhooks.map((each) => each.id).join(', ');
+    throw new UsageFailure(
+      `no webhook "${id}" is configured; ${known ? `give one of ${known}` : 'set ALERT_WEBHOOK_URL, or see docs/alerts.md'}`,
+    );
+  }
+  const now = new Date();
+  const error = await post(webhook, newMessageId(), testMessage(now), now.getTime());
+  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not take the message: ${error}`);
+  if (options.json) printJson({ webhook: id, delivered: true });
+  else print(`webhook ${id} took the message`);
+}
+
+/** Puts a message at the end of its webhook's line once more. */
+export async function alertResend(
+  env: Environment,
+  deliveryId: number,
+  options: { json?: boolean },
+): Promise<void> {
+  const { worker } = openWorker(env);
+  await using _ = worker;
+  const webhook = await sendAgain(worker.store.db, deliveryId);
+  if (webhook === undefined)
+    throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
+  if (options.json) printJson({ delivery: deliveryId, webhook });
+  else print(`delivery ${deliveryId} is sent again to ${webhook} by a worker, within a minute`);
+}

@@ -1,0 +1,200 @@
+/** Alerts as they open and resolve, and the messages of webhooks. */
+import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from 'drizzle-orm';
+import type { Database } from '../connect.ts';
+import { alerts, alertDeliveries as deliveries } from '../schema.ts';
+import { nameOf } from '../statements.ts';
+
+/** Any number that no other advisory lock of the product uses. */
+const EVALUATION_LOCK = 7_155_239;
+
+export type AlertRow = typeof alerts.$inferSelect;
+export type DeliveryRow = typeof deliveries.$inferSelect;
+export type NewAlert = Pick<AlertRow, 'key' | 'kind' | 'subject' | 'summary' | 'details'> & {
+  /** It opens when it has lasted for so many seconds. */
+  readonly lastsSeconds: number;
+};
+export type NewDelivery = Pick<DeliveryRow, 'webhook' | 'messageId' | 'body'>;
+
+export interface AlertChanges {
+  readonly opened: readonly AlertRow[];
+  /** Open for so long that they are told again. */
+  readonly repeated: readonly AlertRow[];
+  readonly resolved: readonly AlertRow[];
+}
+
+export interface Found {
+  /** All that is wrong now. An open alert that is not among them resolves; one that nobody was told of is forgotten. */
+  readonly lasting: readonly NewAlert[];
+  /** What has happened: opened and resolved at once. */
+  readonly events: readonly NewAlert[];
+}
+
+/**
+ * Brings the open alerts in line with what was found, in one transaction with the messages that tell of it.
+ * @param repeatHours after which an alert that is still open counts as repeated
+ * @returns undefined when another worker does the same right now
+ */
+export async function reconcileAlerts(
+  db: Database,
+  found: Found,
+  repeatHours: number,
+  messagesOf: (changes: AlertChanges) => readonly NewDelivery[],
+): Promise<AlertChanges | undefined> {
+  return db.transaction(async (tx) => {
+    const [lock] = await tx.execute<{ got: boolean }>(
+      sql`select pg_try_advisory_xact_lock(${EVALUATION_LOCK}) as got`,
+    );
+    if (!lock?.got) return undefined;
+    const keys = found.lasting.map(({ key }) => key);
+    const isOver = and(isNull(alerts.resolvedAt), keys.length > 0 ? notInArray(alerts.key, keys) : undefined);
+    await tx.delete(alerts).where(and(isOver, isNull(alerts.toldAt)));
+    const resolved = await tx
+      .update(alerts)
+      .set({ resolvedAt: sql`now()`, resolution: resolutionOf() })
+      .where(isOver)
+      .returning();
+    await insert(tx, found.lasting);
+    const opened = [...(await open(tx, found.lasting)), ...(await tell(tx, found.events))];
+    const repeated =
+      keys.length === 0
+        ? []
+        : await tx
+            .update(alerts)
+            .set({ toldAt: sql`now()` })
+            .where(
+              and(
+                inArray(alerts.key, keys),
+                isNull(alerts.resolvedAt),
+                lt(alerts.toldAt, sql`now() - make_interval(hours => ${repeatHours})`),
+              ),
+            )
+            .returning();
+    const changes = { opened, repeated, resolved };
+    const messages = messagesOf(changes);
+    if (messages.length > 0) await tx.insert(deliveries).values([...messages]);
+    return changes;
+  });
+}
+
+/** Notes conditions whose key is not there yet. */
+async function insert(tx: Database, rows: readonly NewAlert[]): Promise<void> {
+  if (rows.length > 0) await tx.insert(alerts).values(rows.map(columnsOf)).onConflictDoNothing();
+}
+
+/** Events open and resolve at once. */
+async function tell(tx: Database, rows: readonly NewAlert[]): Promise<AlertRow[]> {
+  if (rows.length === 0) return [];
+  const times = { toldAt: sql`now()`, resolvedAt: sql`now()` };
+  return tx
+    .insert(alerts)
+    .values(rows.map((row) => ({ ...columnsOf(row), ...times })))
+    .returning();
+}
+
+const columnsOf = ({ lastsSeconds: _, ...columns }: NewAlert) => columns;
+
+/** Opens those that have lasted for long enough. */
+async function open(tx: Database, rows: readonly NewAlert[]): Promise<AlertRow[]> {
+  const opened: AlertRow[] = [];
+  for (const [lastsSeconds, group] of Map.groupBy(rows, (row) => row.lastsSeconds)) {
+    const keys = group.map(({ key }) => key);
+    const lasted = lte(alerts.openedAt, sql`now() - make_interval(secs => ${lastsSeconds})`);
+    const isDue = and(inArray(alerts.key, keys), isNull(alerts.resolvedAt), isNull(alerts.toldAt), lasted);
+    opened.push(...(await tx.update(alerts).set({ toldAt: sql`now()` }).where(isDue).returning()));
+  }
+  return opened;
+}
+
+/** How a held batch was decided is part of its end. */
+function resolutionOf() {
+  return sql`(
+    select b.status || coalesce(' by ' || b.decided_by, '') || coalesce(': ' || b.reason, '')
+    from held_batches b
+    where ${alerts.kind} = 'batch_held' and b.id = (${alerts.details} ->> 'batch')::int and b.status <> 'pending')`;
+}
+
+/** Puts a message that was delivered or given up at the end of its webhook's line. @returns its webhook */
+export async function sendAgain(db: Database, id: number): Promise<string | undefined> {
+  const [row] = await db.select().from(deliveries).where(eq(deliveries.id, id));
+  if (row === undefined) return undefined;
+  const { webhook, messageId, body } = row;
+  await db.insert(deliveries).values({ webhook, messageId, body });
+  return webhook;
+}
+
+const IS_WAITING = and(isNull(deliveries.deliveredAt), isNull(deliveries.gaveUpAt));
+
+/** The webhooks whose next message is due. */
+export async function dueWebhooks(db: Database): Promise<string[]> {
+  const next = db
+    .selectDistinctOn([deliveries.webhook], { webhook: deliveries.webhook, at: deliveries.nextAttemptAt })
+    .from(deliveries)
+    .where(IS_WAITING)
+    .orderBy(deliveries.webhook, asc(deliveries.id))
+    .as('next');
+  const rows = await db.select({ webhook: next.webhook }).from(next).where(lte(next.at, sql`now()`));
+  return rows.map(({ webhook }) => webhook);
+}
+
+export type SendResult =
+  | { readonly outcome: 'delivered' }
+  | {
+      readonly outcome: 'failed';
+      readonly error: string;
+      readonly pauseMs: number;
+      readonly isLast: boolean;
+    };
+
+/**
+ * Sends the message of a webhook that comes next, and records what came of it. The row is locked meanwhile, so that two
+ * workers never send it both.
+ * @returns undefined when nothing waits, or another worker sends right now
+ */
+export async function sendNext(
+  db: Database,
+  webhook: string,
+  send: (delivery: DeliveryRow) => Promise<SendResult>,
+): Promise<SendResult | undefined> {
+  return db.transaction(async (tx) => {
+    const [next] = await tx
+      .select({ id: deliveries.id })
+      .from(deliveries)
+      .where(and(eq(deliveries.webhook, webhook), IS_WAITING))
+      .orderBy(asc(deliveries.id))
+      .limit(1);
+    if (next === undefined) return undefined;
+    const [delivery] = await tx
+      .select()
+      .from(deliveries)
+      .where(and(eq(deliveries.id, next.id), IS_WAITING))
+      .for('update', { skipLocked: true });
+    if (delivery === undefined) return undefined;
+    const result = await send(delivery);
+    const attempts = delivery.attempts + 1;
+    await tx
+      .update(deliveries)
+      .set(
+        result.outcome === 'delivered'
+          ? { attempts, deliveredAt: sql`now()`, lastError: null }
+          : {
+              attempts,
+              lastError: result.error,
+              nextAttemptAt: sql`now() + make_interval(secs => ${result.pauseMs / 1000})`,
+              ...(result.isLast ? { gaveUpAt: sql`now()` } : {}),
+            },
+      )
+      .where(eq(deliveries.id, delivery.id));
+    return result;
+  });
+}
+
+/** Days for which resolved alerts and messages that are done are kept. */
+const KEPT_DAYS = 90;
+
+export async function pruneAlerts(db: Database): Promise<void> {
+  const isOld = (at: ReturnType<typeof nameOf>) => sql`${at} < now() - make_interval(days => ${KEPT_DAYS})`;
+  await db.delete(alerts).where(isOld(nameOf(alerts.resolvedAt)));
+  await db
+    .delete(deliveries)
+    .where(or(isOld(nameOf(deliveries.deliveredAt)), isOld(nameOf(deliveries.gaveUpAt))));
+}

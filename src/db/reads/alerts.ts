@@ -1,0 +1,130 @@
+/** What alerts are made of, and what became of them. */
+import type { Sql } from '../client.ts';
+
+export interface FailuresInRow {
+  readonly sourceId: string;
+  readonly count: number;
+  /** Of the newest of them. */
+  readonly error: string | null;
+}
+
+/** For each source whose last ended run failed: how many in a row did. */
+export async function failuresInRow(sql: Sql): Promise<FailuresInRow[]> {
+  return sql<FailuresInRow[]>`
+    select s.id as "sourceId", f.count, f.error
+    from sources s
+    cross join lateral (
+      select count(*)::int as count, (array_agg(r.error order by r.id desc))[1] as error
+      from sync_runs r
+      where r.source_id = s.id and r.outcome = 'failed' and r.id > coalesce((
+        select max(g.id) from sync_runs g
+        where g.source_id = s.id and g.outcome in ('changed', 'unchanged', 'held')), 0)
+    ) f
+    where f.count > 0 order by s.id`;
+}
+
+/** How many documents the cache lacks. */
+export async function publicationBacklog(sql: Sql): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select ((select count(*) from regions where published_version < version)
+      + (select count(*) from organizations where published_version < clusters_version)
+      + (select count(*) from tokens where published_version < version)
+      + (select count(*) from lineage where providers_published_version < providers_version))::int as count`;
+  return row?.count ?? 0;
+}
+
+export interface MovedPrices {
+  readonly sourceId: string;
+  readonly runId: number;
+  readonly count: number;
+  /** The largest moves: amounts as the source said them. */
+  readonly first: readonly {
+    readonly machine: string;
+    readonly region: string;
+    readonly before: string;
+    readonly after: string;
+    readonly per: string;
+    readonly currency: string;
+  }[];
+}
+
+/** The clocks of a worker and of the database may differ by so much. */
+const CLOCKS = '5 s';
+
+/** For each run of the last hour that nobody was told of: prices that moved by more than the factor `ratio`. */
+export async function movedPrices(sql: Sql, kind: string, ratio: number): Promise<MovedPrices[]> {
+  return sql<MovedPrices[]>`
+    with moved as (
+      select n.source_id, n.id as run_id, m.name, r.code, old.source_amount as before, new.source_amount as after,
+        new.source_per as per, new.source_currency as currency,
+        greatest(new.source_amount / old.source_amount, old.source_amount / new.source_amount) as factor
+      from sync_runs n
+      join machine_prices new
+        on new.valid_from between n.started_at - ${CLOCKS}::interval and n.finished_at + ${CLOCKS}::interval
+      join machines m on m.id = new.machine_id and m.source_id = n.source_id
+      join regions r on r.id = m.region_id
+      join machine_prices old on old.machine_id = new.machine_id and old.valid_to = new.valid_from
+      where n.finished_at > now() - interval '1 hour' and n.outcome = 'changed' and n.changed > 0
+        and not exists (select from alerts a where a.key = ${kind} || ':' || n.source_id || '#' || n.id)
+        and old.source_amount > 0 and new.source_amount > 0
+        and old.source_per = new.source_per and old.source_currency = new.source_currency
+    ), counted as (
+      select *, row_number() over (partition by run_id order by factor desc, code, name) as place
+      from moved where factor > ${ratio}
+    )
+    select source_id as "sourceId", run_id::int as "runId", count(*)::int as count,
+      json_agg(json_build_object('machine', name, 'region', code, 'before', before::text, 'after', after::text,
+        'per', per, 'currency', currency) order by place) filter (where place <= 5) as first
+    from counted group by source_id, run_id order by run_id`;
+}
+
+export interface AlertRecord {
+  readonly id: number;
+  readonly kind: string;
+  readonly subject: string;
+  readonly summary: string;
+  readonly details: unknown;
+  /** RFC 3339, as all instants here. */
+  readonly openedAt: string;
+  readonly resolvedAt: string | null;
+  readonly resolution: string | null;
+}
+
+/** Open alerts first, then the newest. @param limit undefined for all */
+export async function alertRecords(
+  sql: Sql,
+  { isOpenOnly, limit }: { isOpenOnly: boolean; limit: number | undefined },
+): Promise<AlertRecord[]> {
+  return sql<AlertRecord[]>`
+    select id::int, kind, subject, summary, details, resolution,
+      to_char(opened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "openedAt",
+      to_char(resolved_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "resolvedAt"
+    from alerts where told_at is not null ${isOpenOnly ? sql`and resolved_at is null` : sql``}
+    order by resolved_at is not null, opened_at desc, id desc limit ${limit ?? null}`;
+}
+
+export interface DeliveryRecord {
+  readonly id: number;
+  readonly webhook: string;
+  readonly messageId: string;
+  readonly createdAt: string;
+  readonly attempts: number;
+  readonly state: 'waiting' | 'delivered' | 'given up';
+  readonly deliveredAt: string | null;
+  /** Of one that waits. */
+  readonly nextAttemptAt: string | null;
+  readonly lastError: string | null;
+  readonly body: unknown;
+}
+
+/** The newest first. @param limit undefined for all */
+export async function deliveryRecords(sql: Sql, limit: number | undefined): Promise<DeliveryRecord[]> {
+  return sql<DeliveryRecord[]>`
+    select id::int, webhook, message_id as "messageId", attempts, last_error as "lastError", body,
+      case when delivered_at is not null then 'delivered' when gave_up_at is not null then 'given up' else 'waiting' end as state,
+      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+      to_char(delivered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "deliveredAt",
+      case when delivered_at is null and gave_up_at is null
+        then to_char(next_attempt_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') end as "nextAttemptAt"
+    from alert_deliveries order by id desc limit ${limit ?? null}`;
+}
