@@ -81,6 +81,7 @@ function sourceOf(shape: Task['shape']): SourceConfig {
     url: 'http://127.0.0.1:1',
     credentials: NO_CREDENTIALS,
     schedule: '0 * * * *',
+    maxAge: 10_800,
     limits: DEFAULT_GUARD_LIMITS,
   };
   return 'clusters' in shape

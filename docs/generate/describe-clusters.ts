@@ -2,7 +2,7 @@ import type { ClusterAdapter } from '../../src/sources/source.ts';
 import { CREDENTIALS, optionRows, row, table } from './markdown.ts';
 
 const CONFIGURATION = `Sources of clusters are entries of \`clusters\` in the file that \`FLEETBOOK_CONFIG\` names; a single JSON feed needs no
-more than \`CLUSTERS_URL\`. An entry has \`id\`, \`adapter\`, \`url\`, \`schedule\`, \`options\`, \`limits\` and its
+more than \`CLUSTERS_URL\`. An entry has \`id\`, \`adapter\`, \`url\`, \`schedule\`, \`maxAge\`, \`options\`, \`limits\` and its
 [credentials](#credentials) as one of \`catalogues\` has. Control planes do not say everything that a reader is told: whose a cluster is, on which machine it
 runs, what its disks cost. The entry says it.
 

@@ -46,7 +46,8 @@ limits for their guards, go into the JSON file that \`FLEETBOOK_CONFIG\` names:
 }
 \`\`\`
 
-Schedules are five cron fields, UTC. A request that fails is repeated up to four times within a run, a run that fails
+Schedules are five cron fields, UTC. The data of a source may be as old as \`maxAge\` says, which is three of the longest
+intervals of its schedule unless it is given: metrics tell it, and alerts compare with it. A request that fails is repeated up to four times within a run, a run that fails
 until its next slot. Tokens are never written into that file, see [credentials](#credentials). An entry
 whose id and adapter are the same, such as \`hetzner\`, takes the place of the source that the variables below configure:
 \`HETZNER_TOKEN\` then is its token, and a variable that both of them would need, such as \`HETZNER_URL\`, stops the start.
@@ -91,6 +92,11 @@ function section(adapter: AnyCatalogueAdapter): string {
     row([`\`${environmentKey(adapter.id, 'url')}\``, ...addressOf(adapter)]),
     ...credentialRows(adapter),
     row([`\`${environmentKey(adapter.id, 'schedule')}\``, 'when it is read', `\`${adapter.schedule}\``]),
+    row([
+      `\`${environmentKey(adapter.id, 'maxAge')}\``,
+      'seconds that its data may be old',
+      'three intervals',
+    ]),
     ...(adapter.provider ? [] : catalogueOptions(adapter)),
   ];
   const endpoints = adapter.endpoints.map((endpoint) => `\`${endpoint}\``).join(', ');

@@ -7,7 +7,8 @@ import { CronExpressionParser } from 'cron-parser';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
 import adapters from './adapters.json' with { type: 'json' };
-import { BadSetting, readSettings, type Settings } from './settings.ts';
+import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
+import { BadSetting, integer, readSettings, type Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
 import type { ClusterEntry, SourceEntry, SourcesFile } from './sources-file.ts';
 
@@ -29,6 +30,8 @@ interface Named {
   readonly adapter: { readonly id: string } & AdapterSummary;
   /** Five cron fields, UTC. */
   readonly schedule: string;
+  /** Seconds that its data may be old: three of its longest intervals unless it is configured. */
+  readonly maxAge: number;
   readonly limits: GuardLimits;
 }
 
@@ -92,15 +95,19 @@ export function namedSources(
   // A variable that an entry names makes no source by itself.
   const named = new Set(entries.flatMap(({ entry }) => variablesOf(entry)));
   const found: NamedSource[] = [];
+  const maxAgeIn = (key: string, schedule: string) =>
+    givenMaxAge(key, env[key], problems) ?? maxAgeBy(schedule);
   for (const [id, adapter] of Object.entries(CATALOGUES)) {
     const given = (name: string) => env[environmentKey(id, name)] || undefined;
     if (replaced.has(id) || !MAKING.some((name) => given(name) && !named.has(environmentKey(id, name))))
       continue;
+    const schedule = given('schedule') ?? adapter.schedule;
     found.push({
       kind: 'catalogue',
       id,
       adapter: { id, ...adapter },
-      schedule: given('schedule') ?? adapter.schedule,
+      schedule,
+      maxAge: maxAgeIn(environmentKey(id, 'maxAge'), schedule),
       limits: DEFAULT_GUARD_LIMITS,
       options: { provider: given('provider') },
     });
@@ -108,7 +115,9 @@ export function namedSources(
   if (env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
     const adapter = { id: CLUSTERS_SOURCE.adapter, ...adapters.clusters.json };
     const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
-    found.push({ kind: 'clusters', id: CLUSTERS_SOURCE.id, adapter, schedule, limits: DEFAULT_GUARD_LIMITS });
+    const maxAge = maxAgeIn('CLUSTERS_MAX_AGE', schedule);
+    const { id } = CLUSTERS_SOURCE;
+    found.push({ kind: 'clusters', id, adapter, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS });
   }
   for (const { kind, entry, adapters: known } of entries) {
     const adapter = known[entry.adapter];
@@ -118,10 +127,12 @@ export function namedSources(
       );
       continue;
     }
+    const schedule = entry.schedule ?? adapter.schedule;
     const common = {
       id: entry.id,
       adapter: { id: entry.adapter, ...adapter },
-      schedule: entry.schedule ?? adapter.schedule,
+      schedule,
+      maxAge: entry.maxAge ?? maxAgeBy(schedule),
       limits: { ...DEFAULT_GUARD_LIMITS, ...definedOnly(entry.limits ?? {}) },
     };
     if (kind === 'clusters') found.push({ kind, ...common, entry });
@@ -130,7 +141,15 @@ export function namedSources(
   if (needsRates(env, settings, found)) {
     const adapter = { id: 'ecb', ...adapters.rates.ecb };
     const schedule = env.EXCHANGE_RATES_SCHEDULE || adapter.schedule;
-    found.push({ kind: 'rates', id: RATES_SOURCE, adapter, schedule, limits: DEFAULT_GUARD_LIMITS });
+    const maxAge = maxAgeIn('EXCHANGE_RATES_MAX_AGE', schedule);
+    found.push({
+      kind: 'rates',
+      id: RATES_SOURCE,
+      adapter,
+      schedule,
+      maxAge,
+      limits: DEFAULT_GUARD_LIMITS,
+    });
   }
   const ids = new Set<string>();
   for (const { id, schedule } of found) {
@@ -185,6 +204,24 @@ function scheduleProblem(schedule: string): string | undefined {
     return `is no cron expression (${(error as Error).message})`;
   }
 }
+
+const readMaxAge = integer(1, LONGEST_MAX_AGE, 'seconds');
+
+/** What a variable says, in seconds; undefined where it is not set. */
+function givenMaxAge(key: string, value: string | undefined, problems: string[]): number | undefined {
+  if (!value) return undefined;
+  try {
+    return readMaxAge(value);
+  } catch (error) {
+    if (!(error instanceof BadSetting)) throw error;
+    problems.push(`${key} ${error.message}; it is ${JSON.stringify(value)}`);
+    return undefined;
+  }
+}
+
+/** Three intervals. What is no schedule stops the start for itself. */
+const maxAgeBy = (schedule: string): number =>
+  scheduleProblem(schedule) === undefined ? defaultMaxAge(schedule) : 0;
 
 function definedOnly<T extends object>(object: T): { [K in keyof T]-?: NonNullable<T[K]> } {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {

@@ -24,10 +24,10 @@ export function openSources(
   problems: string[],
 ): SourceConfig[] {
   return named.flatMap((source): SourceConfig[] => {
-    const { kind, id, schedule, limits } = source;
+    const { kind, id, schedule, maxAge, limits } = source;
     if (kind === 'rates') {
       const url = settings.EXCHANGE_RATES_URL;
-      return [{ kind, id, adapter: ecb, url, credentials: NO_CREDENTIALS, schedule, limits }];
+      return [{ kind, id, adapter: ecb, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits }];
     }
     if (kind === 'clusters') {
       const adapter = clusterAdapters.find((each) => each.id === source.adapter.id);
@@ -60,7 +60,7 @@ function open(
   env: Environment,
   problems: string[],
 ): Opened | undefined {
-  const { id, schedule, limits, entry } = source;
+  const { id, schedule, maxAge, limits, entry } = source;
   const schema = 'options' in adapter ? adapter.options : undefined;
   const key = (name: string) => environmentKey(id, name);
   const inFile = `${settings.FLEETBOOK_CONFIG}: source "${id}"`;
@@ -93,6 +93,7 @@ function open(
     credentials: openCredentials(credentialsOf(source, env, problems), adapter, env, tell),
     ...(apiKey === undefined ? {} : { apiKey }),
     schedule,
+    maxAge,
     limits,
     ...(read === undefined ? {} : { options: read.options }),
   };
@@ -135,7 +136,7 @@ function contradiction(
   if (!isDefault(kind, entry)) return undefined;
   const key = (name: string) => environmentKey(entry.id, name);
   const twice = [
-    ...['url', 'schedule', ...options],
+    ...['url', 'schedule', 'maxAge', ...options],
     ...(hasCredentials(entry) ? ['token', 'tokenCommand', 'credentialType'] : []),
     ...(entry.apiKeyEnv === undefined ? [] : ['apiKey']),
   ].filter((name) => env[key(name)] && !variablesOf(entry).includes(key(name)));

@@ -23,7 +23,8 @@ function setting<T>(describe: string, read: (text: string) => T, fallback?: stri
 }
 const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
 
-function integer(from: number, to: number, what: string) {
+/** Reads a whole number. @param what stands before the range in the message, e.g. "seconds" */
+export function integer(from: number, to: number, what: string) {
   return (value: string): number => {
     const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
     if (!(number >= from && number <= to)) throw new BadSetting(`must be ${what} from ${from} to ${to}`);
@@ -97,7 +98,7 @@ function cidrs(value: string): readonly string[] {
 const postgresUrl = url('postgres', 'postgresql');
 const redisUrl = url('redis', 'rediss');
 
-/** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`). The README's table is made from it. */
+/** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`, `<ID>_MAX_AGE`). The README's table is made from it. */
 export const SETTINGS = {
   DATABASE_URL: secret(
     setting(

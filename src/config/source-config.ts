@@ -17,6 +17,8 @@ export interface SourceBase {
   readonly apiKey?: string;
   /** Five cron fields, UTC. */
   readonly schedule: string;
+  /** Seconds that its data may be old: the objective of its freshness. */
+  readonly maxAge: number;
   readonly limits: GuardLimits;
 }
 

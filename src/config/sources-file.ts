@@ -6,6 +6,7 @@ import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';
 import { limitsShape } from './guard-limits.ts';
+import { LONGEST_MAX_AGE } from './max-age.ts';
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: 'must be the name of an environment variable',
@@ -31,6 +32,14 @@ const sourceShape = z.strictObject({
   credentials: TypedCredentials.optional().describe('in their place: credentials that renew themselves'),
   apiKeyEnv: variable.optional().describe('name of the variable that holds an API key (adapter gcp)'),
   schedule: z.string().optional().describe("five cron fields, UTC; the adapter's own when absent"),
+  maxAge: z
+    .int()
+    .min(1)
+    .max(LONGEST_MAX_AGE)
+    .optional()
+    .describe(
+      'seconds that its data may be old before alerts say so; three intervals of the schedule when absent',
+    ),
   options: z
     .record(z.string(), z.unknown())
     .optional()

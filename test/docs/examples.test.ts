@@ -63,9 +63,10 @@ function assignments(text: string): Record<string, string> {
 /** Every variable that can be set. */
 const VARIABLES = new Set([
   ...Object.keys(SETTINGS),
-  ...['CLUSTERS_URL', 'CLUSTERS_TOKEN', 'CLUSTERS_SCHEDULE', 'EXCHANGE_RATES_SCHEDULE'],
+  ...['CLUSTERS_URL', 'CLUSTERS_TOKEN', 'CLUSTERS_SCHEDULE', 'CLUSTERS_MAX_AGE'],
+  ...['EXCHANGE_RATES_SCHEDULE', 'EXCHANGE_RATES_MAX_AGE'],
   ...catalogueAdapters.flatMap(({ id, ...adapter }) => [
-    ...['url', 'token', 'tokenCommand', 'credentialType', 'apiKey', 'schedule'].map((name) =>
+    ...['url', 'token', 'tokenCommand', 'credentialType', 'apiKey', 'schedule', 'maxAge'].map((name) =>
       environmentKey(id, name),
     ),
     ...Object.keys('options' in adapter ? adapter.options.shape : {}).map((name) => environmentKey(id, name)),

@@ -122,6 +122,7 @@ export function planeSource(url: string, change: Partial<ClustersConfig> = {}): 
     url,
     credentials: NO_CREDENTIALS,
     schedule: planeAdapter.schedule,
+    maxAge: 3600,
     limits: DEFAULT_GUARD_LIMITS,
     rules: NO_RULES,
     ...change,

@@ -73,8 +73,8 @@ optionally with an \`id\`, which identifies it for good, and a \`machine.name\`.
 \`machine\` (which may also be a name alone), \`user\` and \`disks\` may be left out where the source's entry says them.
 The payload is a list, or \`{"clusters": […], "currency": "EUR"}\`, the currency being that of the disks' prices, which
 are per minute; \`USD\` unless it is given. Pages are joined by \`Link: rel="next"\`. A list of one page that has not
-changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`, \`CLUSTERS_TOKEN\` and \`CLUSTERS_SCHEDULE\`
-configure one such source, named \`clusters\`, without a configuration file.`,
+changed since (\`ETag\`, \`Last-Modified\`) is not sent again. \`CLUSTERS_URL\`, \`CLUSTERS_TOKEN\`, \`CLUSTERS_SCHEDULE\` and
+\`CLUSTERS_MAX_AGE\` configure one such source, named \`clusters\`, without a configuration file.`,
 
   async *clusters({ http }) {
     const seen = new Map<string, DescribedCluster | 'ambiguous'>();
