@@ -9,6 +9,7 @@ import { claimContent } from '../db/queries/content.ts';
 import { registerSource } from '../db/queries/runs.ts';
 import { sourceStatus } from '../db/reads/status.ts';
 import { workerMetrics } from '../ops/metrics.ts';
+import { addQueueGauges } from '../ops/queue-gauges.ts';
 import { reportReady } from '../processes/ipc.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { notConfigured } from './status.ts';
@@ -22,11 +23,9 @@ export async function work(env: Environment): Promise<void> {
   const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
   await claimContent(store.db, config.settings.FLEETBOOK_CONTENT);
   await registerSources(store, config, logger);
-  const metrics = workerMetrics(
-    store.sql,
-    config.sources.map(({ id }) => id),
-  );
+  const metrics = workerMetrics(store.sql, config.sources);
   const worker = closing.use(await startWorker(config, logger, metrics));
+  addQueueGauges(metrics.registry, worker.queues.all);
   await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger);
   reportReady();
   logger.info({ why: await stop }, 'worker stops');

@@ -2,7 +2,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../db/connect.ts';
 import { reasonCounts } from '../db/reads/excluded.ts';
+import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { sourceStatus } from '../db/reads/status.ts';
+import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
@@ -42,9 +44,12 @@ export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
 
 /**
  * @param sql is asked at a scrape, so that what is told of the sources is what the database knows
- * @param configured ids of the sources that this worker runs
+ * @param configured the sources that this worker runs; `maxAge` in seconds
  */
-export function workerMetrics(sql: Sql, configured: readonly string[]): WorkerMetrics {
+export function workerMetrics(
+  sql: Sql,
+  configured: readonly { readonly id: string; readonly maxAge: number }[],
+): WorkerMetrics {
   const registry = processRegistry('worker');
   const { counter, histogram } = seriesOf(registry);
   const runs = counter('fleetbook_sync_runs_total', 'Runs that ended, by source and outcome', [
@@ -65,11 +70,29 @@ export function workerMetrics(sql: Sql, configured: readonly string[]): WorkerMe
     ['outcome'],
   );
   const readFacts = async () => {
-    const [sources, reasons] = await Promise.all([sourceStatus(sql), reasonCounts(sql)]);
-    const byId = new Map(reasons.map((each) => [each.id, each]));
-    return sources.map((source) => ({ ...source, reasons: byId.get(source.id) }));
+    const [sources, reasons, troubles] = await Promise.all([
+      sourceStatus(sql),
+      reasonCounts(sql),
+      sourceTroubles(sql),
+    ]);
+    const byId = <T extends { id: string }>(all: readonly T[]) => new Map(all.map((each) => [each.id, each]));
+    const [reasonsOf, troubleOf] = [byId(reasons), byId(troubles)];
+    return sources.map((source) => ({
+      ...source,
+      reasons: reasonsOf.get(source.id),
+      trouble: troubleOf.get(source.id),
+    }));
   };
-  addSourceGauges(registry, readFacts, { configured: new Set(configured) });
+  addSourceGauges(registry, readFacts, {
+    configured: new Map(configured.map(({ id, maxAge }) => [id, maxAge])),
+  });
+  const dirty = latest(async () => Object.entries(await dirtyDocumentCounts(sql)), []);
+  gaugesOf(registry, dirty)(
+    'fleetbook_publication_dirty_documents',
+    'Documents whose published version is behind their version, by kind: what readers cannot see yet',
+    ['kind'],
+    (counts) => counts.map(([kind, documents]): Series => [{ kind }, documents]),
+  );
   return {
     registry,
     observe(sourceId, outcome, seconds) {
@@ -172,10 +195,15 @@ function seriesOf(registry: Registry) {
   };
 }
 
+/** Of the library's own metrics; the same counts, by type, stand in `nodejs_active_handles` and the like. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
+
 /** Every series says what kind of process it is of, so that those of several can be shown on one page. */
 function processRegistry(process: 'api' | 'api-primary' | 'worker'): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ process });
   collectDefaultMetrics({ register: registry });
+  // Gauges that are called as counters are: Prometheus' own check of names refuses them.
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   return registry;
 }

@@ -1,14 +1,17 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { SourceReasons } from '../db/reads/excluded.ts';
+import type { SourceTrouble } from '../db/reads/operating.ts';
 import type { RegionStatus, SourceStatus } from '../db/reads/status.ts';
+import { gaugesOf, latest, type Series } from './latest.ts';
 
 export interface SourceFacts
   extends Pick<
     SourceStatus,
-    'id' | 'verifiedAt' | 'registeredAt' | 'retiredAt' | 'published' | 'quarantined' | 'held'
+    'id' | 'verifiedAt' | 'registeredAt' | 'retiredAt' | 'known' | 'published' | 'quarantined' | 'held'
   > {
   readonly regions: readonly Pick<RegionStatus, 'code' | 'verifiedAt' | 'unreadSince'>[];
   readonly reasons?: Pick<SourceReasons, 'quarantined' | 'excluded'> | undefined;
+  readonly trouble?: Pick<SourceTrouble, 'failedRuns' | 'heldSince'> | undefined;
 }
 
 export interface SourceGaugesOptions {
@@ -16,14 +19,12 @@ export interface SourceGaugesOptions {
   readonly now?: () => number;
   /** Milliseconds that a scrape waits for the database. */
   readonly waitMs?: number;
-  /** Ids of the sources that this process knows; it tells nothing of what is configured unless given. */
-  readonly configured?: ReadonlySet<string>;
+  /** Each source that this process knows, with the seconds that its data may be old; nothing is told of it unless given. */
+  readonly configured?: ReadonlyMap<string, number>;
 }
 
 /** Series that the ages of regions may take; of more of them the oldest are told. */
 const REGIONS_TOLD = 1000;
-
-type Series = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 /**
  * Gauges of every source. Where the database does not answer, what it said last is told again: the age of the data
@@ -35,51 +36,11 @@ type Series = readonly [labels: Readonly<Record<string, string>>, value: number]
 export function addSourceGauges(
   registry: Registry,
   read: () => Promise<readonly SourceFacts[]>,
-  { now = Date.now, waitMs = 1500, configured }: SourceGaugesOptions = {},
+  { now = Date.now, waitMs, configured }: SourceGaugesOptions = {},
 ): void {
-  let last: readonly SourceFacts[] = [];
-  let reading: Promise<readonly SourceFacts[]> | undefined;
-
-  /** One read serves all gauges of a scrape, and the next scrape too while it hangs. */
-  async function latest(): Promise<readonly SourceFacts[]> {
-    reading ??= read()
-      .then(
-        (facts) => {
-          last = facts.filter(({ id, retiredAt }) => retiredAt === null || configured?.has(id));
-          return last;
-        },
-        () => last,
-      )
-      .finally(() => {
-        reading = undefined;
-      });
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, waitMs);
-    await Promise.race([reading, late]);
-    clearTimeout(timer);
-    return last;
-  }
-
-  function gauge(
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    series: (facts: readonly SourceFacts[]) => readonly Series[],
-  ): void {
-    new Gauge({
-      name,
-      help,
-      labelNames: [...labelNames],
-      registers: [registry],
-      // Every worker reads the same database: what they tell must not be added up.
-      aggregator: 'max',
-      async collect() {
-        const facts = await latest();
-        this.reset();
-        for (const [labels, value] of series(facts)) this.set(labels, value);
-      },
-    });
-  }
+  const isTold = ({ id, retiredAt }: SourceFacts) => retiredAt === null || configured?.has(id);
+  const facts = latest<readonly SourceFacts[]>(async () => (await read()).filter(isTold), [], waitMs);
+  const gauge = gaugesOf(registry, facts);
 
   function ofReasons(
     name: string,
@@ -111,7 +72,16 @@ export function addSourceGauges(
     '1 for a source that has had no good run yet, else 0',
     ({ verifiedAt }) => (verifiedAt === null ? 1 : 0),
   );
+  gauge('fleetbook_database_reachable', '1 while PostgreSQL answers this worker, else 0', [], () => [
+    [{}, facts.isAnswered ? 1 : 0],
+  ]);
   if (configured) {
+    gauge(
+      'fleetbook_source_freshness_objective_seconds',
+      'Seconds that the data of the source, and of each region of it, may be old: its maxAge',
+      ['source'],
+      () => [...configured].map(([source, maxAge]) => [{ source }, maxAge]),
+    );
     ofSource(
       'fleetbook_source_configured',
       '1 for a source that is configured; 0 for one that is only stored, and published for ever',
@@ -139,6 +109,21 @@ export function addSourceGauges(
         .slice(0, REGIONS_TOLD),
   );
   ofSource('fleetbook_source_held_batches', 'Batches that wait for a decision', ({ held }) => held);
+  ofSource(
+    'fleetbook_source_held_seconds',
+    'For how long the source has had a batch that waits for a decision; 0 where it has none',
+    ({ trouble }) => (trouble?.heldSince ? ageOf(trouble.heldSince) : 0),
+  );
+  ofSource(
+    'fleetbook_source_failed_runs',
+    'Runs of the source that failed since the last one that did not',
+    ({ trouble }) => trouble?.failedRuns ?? 0,
+  );
+  ofSource(
+    'fleetbook_source_known',
+    'Machines or clusters of the source, or currencies, that are stored and not retired',
+    ({ known }) => known,
+  );
   ofSource(
     'fleetbook_source_published',
     'Machines or clusters of the source that readers see',

@@ -73,7 +73,18 @@ describe('the metrics of a worker', () => {
       a as (insert into regions (provider_id, code, name) select id, 'a', 'A' from acme returning id)
       insert into machines (region_id, name, cpu, ram, ram_unit, excluded_reason, source_id)
       select id, 'free', 2, 4, 'Binary', 'zero_price', 'hetzner' from a`;
-    const { registry, observe, published } = workerMetrics(store.sql, ['hetzner', 'never']);
+    await store.sql`
+      insert into sync_runs (source_id, fence, outcome) values ('hetzner', 1, 'failed'), ('hetzner', 2, 'held'),
+        ('hetzner', 3, 'failed'), ('hetzner', 4, 'interrupted'), ('never', 1, 'failed'), ('gone', 1, 'changed')`;
+    await store.sql`
+      insert into held_batches (source_id, run_id, broken, held_since)
+      select source_id, id, '[]', now() - interval '30 minutes' from sync_runs where outcome = 'held'`;
+    await store.sql`update regions set published_version = version - 1 where code = 'a'`;
+    await store.sql`update lineage set providers_published_version = providers_version`;
+    const { registry, observe, published } = workerMetrics(store.sql, [
+      { id: 'hetzner', maxAge: 10_800 },
+      { id: 'never', maxAge: 60 },
+    ]);
     observe('hetzner', 'changed', 3);
     published('published', 12, 0.2);
     published('failed', 0, 1);
@@ -92,7 +103,20 @@ describe('the metrics of a worker', () => {
     expect([never('hetzner'), never('never'), never('retired')]).toEqual([0, 1, undefined]);
     const configured = (source: string) => series(text, 'fleetbook_source_configured', { source });
     expect([configured('hetzner'), configured('never'), configured('gone')]).toEqual([1, 1, 0]);
-    expect(series(text, 'fleetbook_source_held_batches', { source: 'hetzner' })).toBe(0);
+    const ofSource = (name: string, source: string) => series(text, `fleetbook_source_${name}`, { source });
+    expect([ofSource('held_batches', 'hetzner'), ofSource('held_batches', 'gone')]).toEqual([1, 0]);
+    const held = ofSource('held_seconds', 'hetzner');
+    expect(held).toBeGreaterThanOrEqual(1800);
+    expect(held).toBeLessThan(1860);
+    expect(ofSource('held_seconds', 'gone')).toBe(0);
+    const failed = ['hetzner', 'never', 'gone', 'retired'].map((source) => ofSource('failed_runs', source));
+    expect(failed).toEqual([2, 1, 0, undefined]);
+    const objective = (source: string) => ofSource('freshness_objective_seconds', source);
+    expect([objective('hetzner'), objective('never'), objective('gone')]).toEqual([10_800, 60, undefined]);
+    expect([ofSource('known', 'hetzner'), ofSource('published', 'hetzner')]).toEqual([1, 0]);
+    const dirty = (kind: string) => series(text, 'fleetbook_publication_dirty_documents', { kind });
+    expect([dirty('region'), dirty('clusters'), dirty('token'), dirty('providers')]).toEqual([1, 0, 0, 0]);
+    expect(series(text, 'fleetbook_database_reachable')).toBe(1);
     const quarantined = (reason: string) =>
       series(text, 'fleetbook_source_quarantined_by_reason', { source: 'hetzner', reason });
     expect([quarantined('invalid'), quarantined('duplicate'), quarantined('price_jump')]).toEqual([
@@ -112,6 +136,7 @@ describe('the gauges of sources', () => {
     registeredAt: '2025-01-01T00:00:00Z',
     retiredAt: null,
     regions: [],
+    known: 9,
     published: 7,
     quarantined: 2,
     held: 1,
@@ -151,6 +176,7 @@ describe('the gauges of sources', () => {
         (now - Date.parse('2026-01-01T00:00:00Z')) / 1000,
       );
       expect(series(text, 'fleetbook_source_published', { source: 'a' })).toBe(7);
+      expect(series(text, 'fleetbook_database_reachable')).toBe(0);
     }
   });
 
@@ -185,6 +211,7 @@ describe('the metrics of several processes', () => {
       registeredAt: '2026-01-01T00:00:00Z',
       retiredAt: null,
       regions: [],
+      known: 9,
       published: 7,
       quarantined: 0,
       held: 1,

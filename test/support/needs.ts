@@ -24,3 +24,5 @@ export const ANOTHER_USER = 'root and the program setpriv, to become another use
 export const SETPRIV = 'the program setpriv';
 
 export const DOCKER = 'a Docker engine';
+
+export const PROMTOOL = 'the program promtool, of the package prometheus';

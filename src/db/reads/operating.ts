@@ -1,0 +1,43 @@
+/** What an operator has to look after, in numbers. */
+import type { Sql } from '../client.ts';
+
+export interface SourceTrouble {
+  readonly id: string;
+  /** Runs that failed, or whose process died, since the last run that did not: 0 where the last one that ended did well. */
+  readonly failedRuns: number;
+  /** Since when a batch of the source waits for a decision, RFC 3339; null where none does. */
+  readonly heldSince: string | null;
+}
+
+/** What is wrong with every source that ever ran. */
+export async function sourceTroubles(sql: Sql): Promise<SourceTrouble[]> {
+  return sql<SourceTrouble[]>`
+    select s.id,
+      (select count(*)::int from sync_runs r
+        where r.source_id = s.id and r.outcome in ('failed', 'interrupted') and r.id > coalesce((
+          select well.id from sync_runs well
+          where well.source_id = s.id and well.outcome in ('changed', 'unchanged', 'held')
+          order by well.id desc limit 1), 0)) as "failedRuns",
+      (select to_char(min(h.held_since) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') from held_batches h
+        where h.source_id = s.id and h.status = 'pending') as "heldSince"
+    from sources s order by s.id collate "C"`;
+}
+
+/** Documents whose published version is behind their version, by kind. */
+export interface DirtyDocuments {
+  readonly token: number;
+  readonly clusters: number;
+  readonly region: number;
+  readonly providers: number;
+}
+
+/** How much of what is stored readers cannot see yet. */
+export async function dirtyDocumentCounts(sql: Sql): Promise<DirtyDocuments> {
+  const [row] = await sql<[DirtyDocuments]>`
+    select
+      (select count(*)::int from tokens where published_version < version) as token,
+      (select count(*)::int from organizations where published_version < clusters_version) as clusters,
+      (select count(*)::int from regions where published_version < version and organization_id is null) as region,
+      (select count(*)::int from lineage where providers_published_version < providers_version) as providers`;
+  return row;
+}

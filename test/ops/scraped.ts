@@ -1,0 +1,105 @@
+/** What a scraper reads of the real programs after they have worked. */
+import { openStore } from '../../src/db/connect.ts';
+import { createOrganization } from '../../src/db/queries/organizations.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { moodyUpstream } from '../support/moody-upstream.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startProgram } from '../support/program.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
+const OPS_TOKEN = 'of the operators';
+/** Its latest slot stays the same for as long as the tests run. */
+const YEARLY = '0 0 1 1 *';
+
+export interface Scraped {
+  /** The page of `work`. */
+  readonly worker: string;
+  /** The page of `serve` with two processes. */
+  readonly api: string;
+}
+
+/**
+ * Runs `work` on the sample's upstreams, of which one fails, and `serve`, which is asked for something by all tiers and
+ * refuses something, and reads their metrics.
+ */
+export async function scrapePrograms(): Promise<Scraped> {
+  await using opened = new AsyncDisposableStack();
+  const db = opened.use(await createDatabase());
+  const redis = opened.use(await startTestRedis());
+  const upstream = opened.use(await moodyUpstream());
+  const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 1 }));
+  const { slug, name } = SAMPLE_ORGANIZATION;
+  const organization = await createOrganization(store.db, slug, name);
+  const { token } = await createToken(store.db, {
+    organizationId: organization?.id ?? 0,
+    scopes: ['clusters:read', 'machines:read'],
+  });
+  upstream.moods.linode = { status: 404 };
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: db.url,
+    REDIS_URL: redis.url,
+    OPS_TOKEN,
+    LOG_LEVEL: 'error',
+    CATALOGUE_RATES: 'EUR:1.1750',
+    COMPARE_EVERY: '1',
+    HETZNER_URL: upstream.urls.hetzner,
+    HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
+    HETZNER_SCHEDULE: YEARLY,
+    LINODE_URL: upstream.urls.linode,
+    LINODE_SCHEDULE: YEARLY,
+    CLUSTERS_URL: upstream.urls.clusters,
+    CLUSTERS_SCHEDULE: YEARLY,
+  };
+  const [port, workOps, serveOps] = [await freePort(), await freePort(), await freePort()];
+  const work = opened.use(await startProgram(CLI, ['work'], { env: { ...env, OPS_PORT: String(workOps) } }));
+  const serve = opened.use(
+    await startProgram(CLI, ['serve', '--processes', '2'], {
+      env: { ...env, PORT: String(port), OPS_PORT: String(serveOps) },
+    }),
+  );
+  const read = async (opsPort: number) => {
+    const headers = { authorization: `Bearer ${OPS_TOKEN}` };
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers }).catch(() => undefined);
+    return (await answer?.text()) ?? '';
+  };
+  /** Reads a page until all of these are in it. */
+  const readUntil = async (opsPort: number, ...wanted: readonly RegExp[]) => {
+    const says = async () => {
+      const text = await read(opsPort);
+      return wanted.every((each) => each.test(text)) && text;
+    };
+    try {
+      return await until(says, { timeoutMs: 30_000 });
+    } catch (error) {
+      throw new Error(`the programs say:\n${work.output()}${serve.output()}`, { cause: error });
+    }
+  };
+  const worker = await readUntil(
+    workOps,
+    /^fleetbook_sync_runs_total\{.*outcome="changed"/m,
+    /^fleetbook_sync_runs_total\{.*outcome="failed"/m,
+    /^fleetbook_cache_compared_documents_total\{/m,
+    /^fleetbook_cache_lag_seconds_count/m,
+    /^fleetbook_queue_jobs\{/m,
+  );
+  await readUntil(serveOps, /^fleetbook_serve_processes_ready\{.*\} 2$/m);
+  const ask = (path: string, authorization = `Bearer ${token}`) =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization } });
+  for (let i = 0; i < 4; i += 1) {
+    await (await ask('/v1/clusters')).text();
+    await (await ask('/v1/providers')).text();
+    await (await ask('/v1/clusters', 'Bearer a-guess')).text();
+  }
+  const api = await readUntil(
+    serveOps,
+    /^fleetbook_http_requests_total\{.*status="200"/m,
+    /^fleetbook_http_requests_total\{.*status="401"/m,
+    /^fleetbook_memory_compared_documents_total\{/m,
+  );
+  return { worker, api };
+}
