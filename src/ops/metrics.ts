@@ -122,6 +122,10 @@ export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetr
   return { registry, replaced: () => replacements.inc() };
 }
 
+/** What is found when all is not well; see snapshot/publish/compare.ts and snapshot/read/memory-check.ts. */
+const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
+const MEMORY_VERDICTS = ['behind'];
+
 /** What the worker's comparer finds of the cache. */
 export function cacheComparison(registry: Registry) {
   const { counter, gauge, histogram } = seriesOf(registry);
@@ -130,6 +134,8 @@ export function cacheComparison(registry: Registry) {
     'Documents of the cache that were compared with PostgreSQL, by what was found; ahead, behind, damaged, different and missing are mismatches',
     ['verdict'],
   );
+  // An alert hears of the first one only where the count was there before.
+  for (const verdict of CACHE_VERDICTS) documents.inc({ verdict }, 0);
   const lags = histogram(
     'fleetbook_cache_lag_seconds',
     'For how long documents of the cache were seen to lack a version that PostgreSQL had',
@@ -164,6 +170,7 @@ function memoryComparison(registry: Registry) {
     'Documents in memory whose version was compared with the cache, by what was found; behind is a mismatch',
     ['verdict'],
   );
+  for (const verdict of MEMORY_VERDICTS) documents.inc({ verdict }, 0);
   const last = gauge(
     'fleetbook_memory_compared_timestamp_seconds',
     'When memory was last compared with the cache, seconds since 1970; of several processes the one that is behind',

@@ -1,23 +1,142 @@
-/** What is shipped for Prometheus, against what the real programs tell it. */
+/** What is shipped for Prometheus and Grafana, against what the real programs tell them. */
 import { spawnSync } from 'node:child_process';
-import { expect, it } from 'vitest';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROWS } from '../../docs/generate/dashboard-panels.ts';
+import { inPackage } from '../../src/config/package.ts';
 import { onPath } from '../../src/processes/on-path.ts';
+import { alertRules, RULE_TESTS_FILE, RULES_FILE, ruleChecks } from '../support/alert-rules.ts';
 import { needs, PROMTOOL } from '../support/needs.ts';
 import { scrapePrograms } from './scraped.ts';
 
-const promtool = onPath('promtool');
+const program = onPath('promtool');
+const hasPromtool = needs(program !== undefined, PROMTOOL);
 const scraped = await scrapePrograms();
+const told = labelsTold(scraped.worker + scraped.api);
 
-it.each(['worker', 'api'] as const)(
-  'the metrics of the %s have names and help as Prometheus wants them',
-  needs(promtool !== undefined, PROMTOOL),
-  (program) => {
-    const input = scraped[program];
-    const { status, stdout, stderr } = spawnSync(promtool ?? '', ['check', 'metrics'], {
-      input,
-      encoding: 'utf8',
-    });
-    expect(stdout + stderr).toBe('');
-    expect(status).toBe(0);
-  },
+/** Series that Prometheus makes itself, and labels that it adds. */
+const OF_PROMETHEUS = new Map([['up', new Set<string>()]]);
+const LABELS_OF_PROMETHEUS = ['job', 'instance'];
+
+function promtool(args: readonly string[], input = '') {
+  const { status, stdout, stderr } = spawnSync(program ?? '', [...args], { input, encoding: 'utf8' });
+  return { status, said: stdout + stderr };
+}
+
+/** Each series that a page can have, with the labels that it has there; none for one that has not come up yet. */
+function labelsTold(page: string): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const [, name = '', type] of page.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
+    const names = type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name];
+    for (const each of names) found.set(each, new Set());
+  }
+  for (const [, name = '', labels = ''] of page.matchAll(/^(\w+)\{(.*)\} \S+$/gm))
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) found.get(name)?.add(label);
+  return found;
+}
+
+interface Asked {
+  readonly name: string;
+  readonly labels: readonly string[];
+}
+
+/** The series that an expression asks for, with the labels that it chooses them by. */
+function asked(expr: string): Asked[] {
+  return [...expr.matchAll(/\b(up|(?:fleetbook|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)].map(
+    ([, name = '', chosen = '']) => ({
+      name,
+      labels: [...chosen.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),
+    }),
+  );
+}
+
+/** What is wrong with an expression, as far as the pages can tell. */
+function problems(expr: string): string[] {
+  const series = asked(expr);
+  const known = (name: string) => told.get(name) ?? OF_PROMETHEUS.get(name);
+  const grouped = [...expr.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+    list.split(',').map((label) => label.trim()),
+  );
+  const has = (name: string, label: string) =>
+    label === '' || LABELS_OF_PROMETHEUS.includes(label) || (known(name)?.has(label) ?? false);
+  return [
+    ...series.filter(({ name }) => !known(name)).map(({ name }) => `nothing tells ${name}`),
+    ...series.flatMap(({ name, labels }) =>
+      labels.filter((label) => !has(name, label)).map((label) => `${name} has no label ${label}`),
+    ),
+    ...grouped
+      .filter((label) => !series.some(({ name }) => has(name, label)))
+      .map((label) => `no series has the label ${label}`),
+  ];
+}
+
+const queries = ROWS.flatMap(({ panels }) =>
+  panels.flatMap((panel) => panel.queries.map(({ expr }) => [panel.title, expr] as const)),
 );
+
+describe('the metrics of the real programs', () => {
+  it.each(['worker', 'api'] as const)(
+    'of the %s have names and help as Prometheus wants them',
+    hasPromtool,
+    (page) => {
+      expect(promtool(['check', 'metrics'], scraped[page])).toEqual({ status: 0, said: '' });
+    },
+  );
+
+  it('would be missed by a query of another name or label', () => {
+    expect(problems('rate(fleetbook_http_requests_total{status="500"}[5m])')).toEqual([]);
+    expect(problems('fleetbook_http_request')).toEqual(['nothing tells fleetbook_http_request']);
+    expect(problems('rate(fleetbook_http_request_duration_seconds[5m])')).not.toEqual([]);
+    expect(problems('fleetbook_source_age_seconds{id="a"}')).toEqual([
+      'fleetbook_source_age_seconds has no label id',
+    ]);
+    expect(problems('sum by (id) (fleetbook_source_age_seconds)')).toEqual(['no series has the label id']);
+  });
+});
+
+describe('the alert rules', () => {
+  it.each(alertRules().map(({ alert, expr }) => [alert, expr] as const))(
+    '%s: asks for what the programs tell',
+    (_, expr) => {
+      expect(asked(expr)).not.toEqual([]);
+      expect(problems(expr)).toEqual([]);
+    },
+  );
+
+  it('are each shown to be raised and to keep quiet', () => {
+    const checks = ruleChecks();
+    for (const { alert } of alertRules()) {
+      const expected = checks.filter((check) => check.alert === alert).map((check) => check.expected > 0);
+      expect([alert, new Set(expected)]).toEqual([alert, new Set([true, false])]);
+    }
+  });
+
+  it('are right, and raised when they should be', hasPromtool, () => {
+    expect(promtool(['check', 'rules', inPackage(RULES_FILE)])).toMatchObject({ status: 0 });
+    const { status, said } = promtool(['test', 'rules', inPackage(RULE_TESTS_FILE)]);
+    expect(status, said).toBe(0);
+  });
+});
+
+describe('the dashboard', () => {
+  it.each(queries)('%s: asks for what the programs tell', (_, expr) => {
+    expect(asked(expr)).not.toEqual([]);
+    expect(problems(expr)).toEqual([]);
+  });
+
+  it('has queries that Prometheus understands', hasPromtool, () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-queries-'));
+    const file = join(folder.path, 'queries.yml');
+    const rules = queries.map(([, expr], i) => ({
+      record: `query:${i}`,
+      expr: expr.replaceAll('$job', 'fleetbook').replaceAll('$__rate_interval', '5m'),
+    }));
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+    const { status, said } = promtool(['check', 'rules', file]);
+    expect(status, said).toBe(0);
+    expect(said).toContain(`${queries.length} rules found`);
+  });
+});

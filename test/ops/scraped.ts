@@ -23,8 +23,8 @@ export interface Scraped {
 }
 
 /**
- * Runs `work` on the sample's upstreams, of which one fails, and `serve`, which is asked for something by all tiers and
- * refuses something, and reads their metrics.
+ * Runs `work` on the sample's upstreams, of which one fails, and `serve`, which is asked for something and refuses
+ * something, and reads their metrics.
  */
 export async function scrapePrograms(): Promise<Scraped> {
   await using opened = new AsyncDisposableStack();
@@ -79,8 +79,12 @@ export async function scrapePrograms(): Promise<Scraped> {
       throw new Error(`the programs say:\n${work.output()}${serve.output()}`, { cause: error });
     }
   };
+  await readUntil(workOps, /^fleetbook_source_failed_runs\{source="linode".*\} [1-9]/m);
+  await store.sql`
+    insert into quarantined_rows (source_id, row_key, reason, code) values ('linode', 'a', 'ram is missing', 'invalid')`;
   const worker = await readUntil(
     workOps,
+    /^fleetbook_source_quarantined_by_reason\{/m,
     /^fleetbook_sync_runs_total\{.*outcome="changed"/m,
     /^fleetbook_sync_runs_total\{.*outcome="failed"/m,
     /^fleetbook_cache_compared_documents_total\{/m,
