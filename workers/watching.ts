@@ -1,5 +1,6 @@
 /** Puts a worker's watches together: leases, runs, publishing and their records. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
 import { Leases } from '../src/db/queries/leases.ts';
 import { registerSource } from '../src/db/queries/runs.ts';
@@ -33,7 +34,7 @@ function watched(source: ClustersConfig, dependencies: WatchingDependencies): Wa
     logger,
     pause,
     ready: async () => !(await waitsForOthers(source, config, worker)),
-    store: (state) => storeState(source, state, dependencies),
+    store: (state) => inLogContext({ sourceId: source.id }, () => storeState(source, state, dependencies)),
     async failed(error) {
       dependencies.observe?.(source.id, 'failed', 0);
       const told = error instanceof SourceError ? error.message : 'an internal error, see the log';

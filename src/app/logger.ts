@@ -2,6 +2,7 @@ import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { Settings } from '../config/settings.ts';
 import { loggableError } from '../domain/driver-error.ts';
+import { logFields } from './log-context.ts';
 import { readableLine } from './log-line.ts';
 
 /**
@@ -15,6 +16,7 @@ export function openLogger(settings: Pick<Settings, 'LOG_LEVEL'>, name: string):
       level: settings.LOG_LEVEL,
       name,
       base: { pid: process.pid, name },
+      mixin: logFields,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: ['req.headers.authorization', 'headers.authorization'],
       serializers: { err: (error: unknown) => (error instanceof Error ? loggableError(error) : error) },

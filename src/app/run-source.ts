@@ -27,6 +27,7 @@ import { currentPricing, type Pricing } from '../sync/currency.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import { syncRates } from '../sync/rates.ts';
 import type { SyncResult } from '../sync/result.ts';
+import { addLogFields } from './log-context.ts';
 
 /** Deadline of one answer of an upstream, and its largest size in bytes. */
 const SOURCE_DEADLINE_MS = 60_000;
@@ -239,6 +240,7 @@ async function recorded(
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
   await using live = await store.liveRuns.begin(source.id, slot);
   const { run } = live;
+  addLogFields({ run: run.id });
   try {
     return await work(run);
   } catch (failure) {

@@ -14,6 +14,7 @@ import { adoptCurrency } from '../sync/currency.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { cacheRedis, databaseUrl, openLoggedRedis } from './connections.ts';
 import { Disposer } from './disposer.ts';
+import { inSomeLogContext } from './log-context.ts';
 import { type RunOptions, runSource } from './run-source.ts';
 
 export interface Worker extends AsyncDisposable {
@@ -95,15 +96,16 @@ export function composeWorker(
     publisher,
     cache,
     adoptCurrency: adopt,
-    async runSource(source, options = {}) {
-      await seed();
-      // A failure that matters comes again in the run, and is recorded with it.
-      await adopt().catch((error: unknown) =>
-        logger.warn({ err: error }, 'the currency could not be changed'),
-      );
-      const retries = new RequestRetries(requestRetries, (retry) => logRetry(logger, source.id, retry));
-      return runSource(config, store, source, { ...options, retries });
-    },
+    runSource: (source, options = {}) =>
+      inSomeLogContext(async () => {
+        await seed();
+        // A failure that matters comes again in the run, and is recorded with it.
+        await adopt().catch((error: unknown) =>
+          logger.warn({ err: error }, 'the currency could not be changed'),
+        );
+        const retries = new RequestRetries(requestRetries, (retry) => logRetry(logger, source.id, retry));
+        return runSource(config, store, source, { ...options, retries });
+      }),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { Disposer } from '../app/disposer.ts';
+import { inLogContext } from '../app/log-context.ts';
 import { openLogger } from '../app/logger.ts';
 import { apiOptions, composeReader } from '../app/reader.ts';
 import type { Environment } from '../config/config.ts';
@@ -111,6 +112,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
     version: VERSION,
     ...apiOptions(config.settings),
     observe: counts.add,
+    inRequest: (requestId, work) => inLogContext({ requestId }, work),
   });
   closing.defer(() => app.close());
   return { app, metrics, readiness: reader.readiness };

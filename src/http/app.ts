@@ -60,6 +60,8 @@ export interface ApiDeps {
   readonly logSuccesses?: number;
   /** Answers that are given again, before Fastify routes the request. Without it every request takes the ordinary way. */
   readonly responses?: ResponseCache | undefined;
+  /** Does the rest of a request: what is logged meanwhile is of it. Only called for a request that takes the ordinary way. */
+  inRequest?(requestId: string, work: () => void): void;
 }
 
 const BAD_TARGET = plainProblem(
@@ -127,6 +129,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     record.failed(error, request);
     return sendProblem(reply, INTERNAL_ERROR);
   });
+  const { inRequest } = deps;
+  if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
   const { isClosing, tellToClose } = drainOnClose(app, limits.drainMs);
   app.addHook('onRequest', (request, reply, done) => {
     if (!hasBadHost(request.raw)) {

@@ -1,5 +1,6 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import type { Logger } from 'pino';
+import { inLogContext } from '../../src/app/log-context.ts';
 import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { anyNeverRan } from '../../src/db/queries/runs.ts';
@@ -40,6 +41,12 @@ export interface SyncDependencies {
  * before the upstream wants it, until the next slot of the source takes over; one that needs a person is not.
  */
 export function syncProcessor(dependencies: SyncDependencies) {
+  const process = jobProcessor(dependencies);
+  return (job: Job<SyncJob>, token?: string, signal?: AbortSignal): Promise<SyncJobResult | undefined> =>
+    inLogContext({ sourceId: job.data.sourceId, slot: job.data.slot }, () => process(job, token, signal));
+}
+
+function jobProcessor(dependencies: SyncDependencies) {
   const { config, worker, queue, logger, observe } = dependencies;
   return async (
     job: Job<SyncJob>,
