@@ -29,7 +29,7 @@ function isToldPlainly(error: unknown): error is Error {
   return (
     error instanceof BadSetting ||
     (error instanceof Error &&
-      ['CommandFailure', 'UsageFailure', 'SourceError', 'LockedError'].includes(error.name))
+      ['CommandFailure', 'UsageFailure', 'SourceError', 'SourceDisabled', 'LockedError'].includes(error.name))
   );
 }
 

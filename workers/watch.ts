@@ -14,6 +14,8 @@ const END_WITHIN_MS = 5000;
 export interface WatchHostOptions {
   readonly sources: readonly ClustersConfig[];
   readonly leases: Leases;
+  /** Ids of the sources that an operator has disabled: they are not watched until they are enabled. */
+  disabled(): Promise<ReadonlySet<string>>;
   /** Watches a source until the signal; never fails. */
   watch(source: ClustersConfig, signal: AbortSignal): Promise<void>;
   readonly logger: Logger;
@@ -32,6 +34,7 @@ export class WatchHost {
   readonly #watches = new Map<string, Watch>();
   readonly #stop = new AbortController();
   #claiming: Promise<void> = Promise.resolve();
+  #disabled: ReadonlySet<string> = new Set();
 
   constructor(options: WatchHostOptions) {
     this.#options = options;
@@ -50,12 +53,14 @@ export class WatchHost {
   }
 
   async #claim(): Promise<void> {
-    const { sources, leases, logger } = this.#options;
+    const { sources, leases, disabled, logger } = this.#options;
     const names = sources.map(({ id }) => leaseOf(id));
     let held: ReadonlySet<string> = new Set();
     try {
-      const claimed = leases.claim(names).then((now) => {
-        held = now;
+      // What is disabled is not asked for under the leases: a failure there alone must not end the watches.
+      const asked = disabled().catch(() => this.#disabled);
+      const claimed = Promise.all([leases.claim(names), asked]).then((now) => {
+        [held, this.#disabled] = now;
       });
       if (!(await withTimeout(CLAIM_WITHIN_MS, claimed))) {
         void leases.release();
@@ -69,7 +74,10 @@ export class WatchHost {
     for (const source of sources) {
       const watch = this.#watches.get(source.id);
       const isWatched = watch !== undefined && !watch.end.signal.aborted;
-      if (!held.has(leaseOf(source.id))) watch?.end.abort();
+      if (this.#disabled.has(source.id)) {
+        if (isWatched) logger.info({ sourceId: source.id }, 'no longer watched: the source was disabled');
+        watch?.end.abort();
+      } else if (!held.has(leaseOf(source.id))) watch?.end.abort();
       else if (!isWatched) this.#begin(source, watch?.ended);
     }
   }

@@ -2,9 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
+import { disabledSources } from '../src/db/queries/disabled.ts';
 import { Leases } from '../src/db/queries/leases.ts';
 import { registerSource } from '../src/db/queries/runs.ts';
 import { foldUnchanged, recordFailedWatch } from '../src/db/queries/watch-runs.ts';
+import { SourceDisabled } from '../src/domain/disabled.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { publish, type SyncDependencies, waitsForOthers } from './processors/sync.ts';
@@ -21,6 +23,7 @@ export function openWatches(dependencies: WatchingDependencies): WatchHost {
       source.kind === 'clusters' && source.adapter.watch !== undefined ? [source] : [],
     ),
     leases: new Leases(() => worker.store.session()),
+    disabled: () => disabledSources(worker.store.db),
     watch: (source, signal) => watchSource(watched(source, dependencies), signal),
     logger,
     pause,
@@ -69,6 +72,8 @@ async function storeState(
     else await publish(worker, logger);
     return outcome;
   } catch (error) {
+    // The state waits: its watch is about to be ended, or the source is enabled before that.
+    if (error instanceof SourceDisabled) return 'superseded';
     observe?.(source.id, 'failed', seconds());
     throw error;
   }

@@ -6,7 +6,7 @@ import type { Store } from '../db/connect.ts';
 import type { Decider } from '../db/queries/accepted-prices.ts';
 import type { BatchDecision } from '../db/queries/held.ts';
 import { type KnownProvider, providerNamed } from '../db/queries/providers.ts';
-import { finishRun, type Run, registerSource } from '../db/queries/runs.ts';
+import { type BeginOptions, finishRun, type Run, registerSource } from '../db/queries/runs.ts';
 import { storedValidators } from '../db/queries/validators.ts';
 import { heldItems } from '../db/reads/held.ts';
 import { StatementTimeout, statementTimeout } from '../db/statement-timeout.ts';
@@ -49,6 +49,7 @@ export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 /**
  * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
  * published stays marked in the database.
+ * @throws SourceDisabled when an operator has disabled the source: no run is recorded then
  * @throws SourceError when the source cannot be read; StatementTimeout when PostgreSQL gave up a statement; the run is
  * recorded as failed then.
  */
@@ -167,7 +168,7 @@ async function storeDecided(
   source: SourceConfig,
   decision: BatchDecision,
 ): Promise<SyncResult> {
-  return recorded(config, store, source, {}, async (run) => {
+  return recorded(config, store, source, { evenIfDisabled: true }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
@@ -234,11 +235,11 @@ async function recorded(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, signal }: Pick<RunOptions, 'slot' | 'signal'>,
+  { slot, signal, evenIfDisabled = false }: Pick<RunOptions, 'slot' | 'signal'> & BeginOptions,
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  await using live = await store.liveRuns.begin(source.id, slot);
+  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled });
   const { run } = live;
   addLogFields({ run: run.id });
   try {

@@ -4,6 +4,7 @@ import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 import { type DeciderOptions, type PageOptions, readId } from './arguments.ts';
+import { print } from './print.ts';
 
 interface Json {
   readonly json?: boolean;
@@ -128,9 +129,22 @@ function addSources(program: Command, env: Env): void {
     .action(async (id: string, options: Json) =>
       (await import('./prices.ts')).pricesCommand(env(), id, options),
     );
-  program
-    .command('source')
-    .description('sources that are stored')
+  const source = program.command('source').description('sources: what they are, and whether they are read');
+  const loadSwitch = () => import('./source-switch.ts');
+  add(source, 'disable', 'let no schedule, watch or command read a source; what it has published stays')
+    .argument(...SOURCE)
+    .option(...REASON)
+    .option(...BY)
+    .action(async (id: string, options: Deciding) =>
+      (await loadSwitch()).disableSourceCommand(env(), id, options),
+    );
+  add(source, 'enable', 'let a disabled source be read again; a slot that it has missed is made up for')
+    .argument(...SOURCE)
+    .option(...BY)
+    .action(async (id: string, options: Deciding) =>
+      (await loadSwitch()).enableSourceCommand(env(), id, options),
+    );
+  source
     .command('retire')
     .argument('<source>', 'id of a source that is not configured any more')
     .option('--yes', 'do not ask')

@@ -5,6 +5,7 @@ import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/client.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { postgresProblem } from '../db/server-problem.ts';
+import type { Disabling } from '../domain/disabled.ts';
 import { UsageFailure } from './failure.ts';
 import { liveView } from './live-view.ts';
 import { openReadOnly } from './open-read-only.ts';
@@ -17,7 +18,7 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly registeredAt: string | null;
   /** Whether this configuration names it. */
   readonly configured: boolean;
-  /** RFC 3339; null for a source that is not configured here (any more). */
+  /** RFC 3339; null for a source that is not configured here (any more), or that is disabled. */
   readonly nextSlot: string | null;
 }
 
@@ -56,11 +57,10 @@ export async function statusCommand(
 /** Every source that is configured, then those that are stored only. */
 async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date): Promise<ShownStatus[]> {
   const stored = new Map((await sourceStatus(sql)).map((status) => [status.id, status]));
-  const shown: ShownStatus[] = sources.map((source) => ({
-    ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
-    configured: true,
-    nextSlot: nextSlot(source.schedule, now),
-  }));
+  const shown = sources.map((source): ShownStatus => {
+    const status = stored.get(source.id) ?? neverRan(source.id, source.kind);
+    return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
+  });
   for (const status of stored.values()) {
     if (!shown.some(({ id }) => id === status.id))
       shown.push({ ...status, configured: false, nextSlot: null });
@@ -70,7 +70,7 @@ async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date):
 
 function neverRan(id: string, kind: SourceStatus['kind']): Omit<ShownStatus, 'configured' | 'nextSlot'> {
   const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
-  return { id, kind, ...never, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
+  return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
 
 const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN', 'PUBLISHED'] as const;
@@ -84,7 +84,7 @@ export function statusTable(sources: readonly ShownStatus[], now: Date, width = 
       age(source.lastRun?.startedAt, now),
       source.lastRun?.outcome ?? 'never ran',
       age(source.verifiedAt, now),
-      slotText(source.nextSlot, now),
+      source.disabled ? 'disabled' : slotText(source.nextSlot, now),
       String(source.known),
       String(source.published),
     ]);
@@ -113,6 +113,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
   notes.push(...unreadRegionNotes(source, now));
+  if (source.disabled) notes.push(disabledNote(id, source.disabled, now));
   if (!source.configured) notes.push(notConfigured(source, now));
   return notes;
 }
@@ -141,6 +142,12 @@ function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<
         : `readers have it as of ${age(verifiedAt, now)} ago`;
     yield `${id}: region ${code} could not be read: ${reason}; ${shown}`;
   }
+}
+
+/** That nothing reads a source, by whose decision, and what to do about it. */
+export function disabledNote(id: string, { at, by, reason }: Disabling, now: Date): string {
+  const why = reason === null ? '' : ` (${reason})`;
+  return `${id}: disabled ${ago(at, now)} by ${by}${why}: nothing reads it, and what it has published stays; to read it again: fleetbook source enable ${id}`;
 }
 
 /** A source that is stored and not in this configuration: what it is, and what to do. */

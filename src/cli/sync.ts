@@ -65,7 +65,7 @@ function failureOf(sourceId: string, result: SyncResult): string | undefined {
       return `${sourceId}: held for a decision: ${why}. ${rest}; see: fleetbook hold show ${sourceId}`;
     }
     case 'superseded':
-      return `${sourceId}: another run began meanwhile; it counts`;
+      return `${sourceId}: another run began meanwhile, which counts, or the source was disabled or retired; see: fleetbook status`;
     default:
       if (seen === 0 || rejected < seen) return undefined;
       return `${sourceId}: not one of its ${seen} rows can be used; readers keep what they had`;

@@ -37,6 +37,7 @@ import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
 import { print } from './print.ts';
 import { startServers } from './servers.ts';
+import { disabledNote } from './status.ts';
 import { stopSignal } from './terminal.ts';
 
 /** The first syncs may take this long before `ready` is said without them. */
@@ -187,6 +188,8 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
   while (waiting.size > 0 && performance.now() < deadline) {
     for (const status of await sourceStatus(store.sql)) {
       const run = status.lastRun;
+      if (status.disabled && waiting.delete(status.id))
+        print(disabledNote(status.id, status.disabled, new Date()));
       if (!waiting.has(status.id) || !run || (run.outcome === 'running' && !status.verifiedAt)) continue;
       waiting.delete(status.id);
       const what = { catalogue: 'machines published', clusters: 'clusters', rates: 'currencies' }[

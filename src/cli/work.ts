@@ -12,7 +12,7 @@ import { workerMetrics } from '../ops/metrics.ts';
 import { addQueueGauges } from '../ops/queue-gauges.ts';
 import { reportReady } from '../processes/ipc.ts';
 import { offerOps, ownMetrics } from './ops.ts';
-import { notConfigured } from './status.ts';
+import { disabledNote, notConfigured } from './status.ts';
 import { stopSignal } from './terminal.ts';
 
 export async function work(env: Environment): Promise<void> {
@@ -39,6 +39,7 @@ async function registerSources({ db, sql }: Store, { sources }: Config, logger: 
   for (const { id, kind, adapter } of sources) await registerSource(db, { id, kind, adapter: adapter.id });
   const configured = new Set(sources.map(({ id }) => id));
   for (const status of await sourceStatus(sql)) {
+    if (status.disabled) logger.warn(disabledNote(status.id, status.disabled, new Date()));
     if (!configured.has(status.id) && status.retiredAt === null)
       logger.warn(notConfigured(status, new Date()));
   }

@@ -7,7 +7,15 @@ import { gaugesOf, latest, type Series } from './latest.ts';
 export interface SourceFacts
   extends Pick<
     SourceStatus,
-    'id' | 'verifiedAt' | 'registeredAt' | 'retiredAt' | 'known' | 'published' | 'quarantined' | 'held'
+    | 'id'
+    | 'verifiedAt'
+    | 'registeredAt'
+    | 'retiredAt'
+    | 'disabled'
+    | 'known'
+    | 'published'
+    | 'quarantined'
+    | 'held'
   > {
   readonly regions: readonly Pick<RegionStatus, 'code' | 'verifiedAt' | 'unreadSince'>[];
   readonly reasons?: Pick<SourceReasons, 'quarantined' | 'excluded'> | undefined;
@@ -75,6 +83,11 @@ export function addSourceGauges(
   gauge('fleetbook_database_reachable', '1 while PostgreSQL answers this worker, else 0', [], () => [
     [{}, facts.isAnswered ? 1 : 0],
   ]);
+  ofSource(
+    'fleetbook_source_disabled',
+    '1 for a source that an operator has disabled: nothing reads it, and what it has published stays; else 0',
+    ({ disabled }) => (disabled === null ? 0 : 1),
+  );
   if (configured) {
     gauge(
       'fleetbook_source_freshness_objective_seconds',

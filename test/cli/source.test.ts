@@ -85,6 +85,45 @@ it('a source that is not configured any more is named, and is retired when it is
   expect(prices.prices).toHaveLength(2);
 });
 
+it('a source is disabled with who and why, is not synced by hand then, and is enabled again', {
+  timeout: 120_000,
+}, async () => {
+  const on = { ...env, HETZNER_URL: 'http://127.0.0.1:1' };
+  const unknown = await fleetbook(['source', 'disable', 'linode'], on);
+  expect(unknown).toMatchObject({
+    code: 2,
+    stderr: 'fleetbook: there is no source "linode"; known are hetzner\n',
+  });
+  const args = ['--by', 'ada@desk', '--reason', 'prices are wrong'];
+  const disabled = await fleetbook(['source', 'disable', 'hetzner', ...args, '--json'], on);
+  expect([disabled.code, JSON.parse(disabled.stdout)]).toEqual([
+    0,
+    {
+      source: 'hetzner',
+      changed: true,
+      disabled: { at: expect.stringMatching(/Z$/), by: 'ada@desk', reason: 'prices are wrong' },
+    },
+  ]);
+  expect((await fleetbook(['source', 'disable', 'hetzner', '--by', 'bob'], on)).stdout).toMatch(
+    /^hetzner: was disabled already: \d+ s ago by ada@desk \(prices are wrong\)\n$/,
+  );
+  expect(await fleetbook(['sync', 'hetzner'], on)).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^fleetbook: source "hetzner" was disabled at \S+ by ada@desk \(prices are wrong\); to read it again: fleetbook source enable hetzner\n$/,
+    ),
+  });
+  const shown = JSON.parse((await fleetbook(['status', '--json'], on)).stdout)[0];
+  expect(shown).toMatchObject({ published: 3, nextSlot: null, disabled: { by: 'ada@desk' } });
+
+  const enabled = await fleetbook(['source', 'enable', 'hetzner'], on);
+  expect(enabled.stdout).toMatch(/^hetzner: enabled: .* the next one is at \d{4}-\S+Z\. To read it now:/);
+  expect((await fleetbook(['source', 'enable', 'hetzner'], on)).stdout).toBe('hetzner: is not disabled\n');
+  expect(await fleetbook(['source', 'enable', 'linode'], on)).toMatchObject({ code: 2, stdout: '' });
+  expect((await sync()).stdout).toMatch(/^hetzner: unchanged: 3 rows/);
+});
+
 it('a worker names it when it starts, and knows from then on what is configured', {
   timeout: 60_000,
 }, async () => {

@@ -28,6 +28,7 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   verifiedAt: good.startedAt,
   registeredAt: good.startedAt,
   retiredAt: null,
+  disabled: null,
   regions: [],
   configured: true,
   known: 108,
@@ -106,6 +107,15 @@ describe('the table', () => {
     expect(shown).toContain('\nhetzner  2 s       running');
     expect(shown).toContain(
       '\nhetzner: runs again; 3 min ago it ended as failed: the upstream answered 503\n',
+    );
+  });
+
+  it('shows a disabled source without a next slot, with who disabled it and how to enable it', () => {
+    const disabled = { at: '2026-11-22T07:30:00Z', by: 'ada@desk', reason: 'prices are wrong' };
+    const shown = lines(statusTable([source({ disabled, nextSlot: null })], NOW));
+    expect(shown[1]).toMatch(/^hetzner {2}13 min {4}unchanged {2}13 min {5}disabled /);
+    expect(shown.slice(3).join(' ').replaceAll(/\s+/g, ' ')).toBe(
+      'hetzner: disabled 2 h ago by ada@desk (prices are wrong): nothing reads it, and what it has published stays; to read it again: fleetbook source enable hetzner',
     );
   });
 

@@ -237,6 +237,7 @@ describe('the status', () => {
       verifiedAt: null,
       registeredAt: expect.stringMatching(/^\d{4}-.*Z$/),
       retiredAt: null,
+      disabled: null,
       regions: [],
       known: 0,
       published: 0,

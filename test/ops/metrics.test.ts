@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
+import { disableSource } from '../../src/db/queries/disabled.ts';
 import { registerSource } from '../../src/db/queries/runs.ts';
 import { exportMetrics, mergeMetrics } from '../../src/ops/collect.ts';
 import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
@@ -64,6 +65,7 @@ describe('the metrics of a worker', () => {
     await store.sql`update sources set verified_at = now() - interval '1 hour' where id = 'hetzner'`;
     await store.sql`update sources set registered_at = now() - interval '2 hours' where id = 'never'`;
     await store.sql`update sources set retired_at = now() where id = 'retired'`;
+    await disableSource(store.db, 'never', { by: 'ada', reason: undefined });
     await store.sql`
       insert into quarantined_rows (source_id, row_key, reason, code)
       values ('hetzner', 'a', 'ram is missing', 'invalid'), ('hetzner', 'b', 'cpu is missing', 'invalid'),
@@ -101,6 +103,8 @@ describe('the metrics of a worker', () => {
     expect(neverAge).toBeLessThan(7260);
     const never = (source: string) => series(text, 'fleetbook_source_never_succeeded', { source });
     expect([never('hetzner'), never('never'), never('retired')]).toEqual([0, 1, undefined]);
+    const disabled = (source: string) => series(text, 'fleetbook_source_disabled', { source });
+    expect([disabled('hetzner'), disabled('never')]).toEqual([0, 1]);
     const configured = (source: string) => series(text, 'fleetbook_source_configured', { source });
     expect([configured('hetzner'), configured('never'), configured('gone')]).toEqual([1, 1, 0]);
     const ofSource = (name: string, source: string) => series(text, `fleetbook_source_${name}`, { source });
@@ -135,6 +139,7 @@ describe('the gauges of sources', () => {
     verifiedAt: '2026-01-01T00:00:00Z',
     registeredAt: '2025-01-01T00:00:00Z',
     retiredAt: null,
+    disabled: null,
     regions: [],
     known: 9,
     published: 7,
@@ -210,6 +215,7 @@ describe('the metrics of several processes', () => {
       verifiedAt: null,
       registeredAt: '2026-01-01T00:00:00Z',
       retiredAt: null,
+      disabled: null,
       regions: [],
       known: 9,
       published: 7,

@@ -5,6 +5,7 @@ import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { anyNeverRan } from '../../src/db/queries/runs.ts';
 import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/db/queries/slots.ts';
+import { SourceDisabled } from '../../src/domain/disabled.ts';
 import { messageOf } from '../../src/domain/driver-error.ts';
 import { groupReasons } from '../../src/domain/rejected.ts';
 import { SourceError } from '../../src/sources/source.ts';
@@ -38,7 +39,8 @@ export interface SyncDependencies {
 
 /**
  * Runs one source and publishes what changed. A failure that time may heal is tried again, with growing pauses and never
- * before the upstream wants it, until the next slot of the source takes over; one that needs a person is not.
+ * before the upstream wants it, until the next slot of the source takes over; one that needs a person is not. The job of
+ * a source that was disabled since it was enqueued is passed over.
  */
 export function syncProcessor(dependencies: SyncDependencies) {
   const process = jobProcessor(dependencies);
@@ -84,6 +86,11 @@ function jobProcessor(dependencies: SyncDependencies) {
       return { outcome: result.outcome, published, ...result.counts };
     } catch (error) {
       if (error instanceof DelayedError) throw error;
+      if (error instanceof SourceDisabled) {
+        logger.info({ sourceId, slot }, `passed over: ${error.message}`);
+        await keepDue(dependencies, ownSlot, undefined);
+        return undefined;
+      }
       if (signal?.aborted) {
         // The worker stops: the next one takes the job up, and this was no failed attempt.
         await job.moveToWait(token);

@@ -1,8 +1,9 @@
 /** Which runs are really under way: a process that was killed leaves its runs `running` behind. */
+import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Sql } from '../client.ts';
 import type { Session } from '../database.ts';
 import { markOf } from '../run-mark.ts';
-import { beginRun, type Run } from './runs.ts';
+import { type BeginOptions, beginRun, type Run } from './runs.ts';
 
 /** Milliseconds between two signs of life, and without one until Postgres itself gives up a session that hangs. */
 const SIGN_EVERY_MS = 3000;
@@ -31,11 +32,18 @@ export class LiveRuns implements AsyncDisposable {
     this.#open = open;
   }
 
-  /** Begins a run, which is marked before anybody sees it. @throws what the database fails with */
-  async begin(sourceId: string, slot: string | undefined): Promise<LiveRun> {
+  /**
+   * Begins a run, which is marked before anybody sees it.
+   * @throws SourceDisabled, and what the database fails with
+   */
+  async begin(
+    sourceId: string,
+    slot: string | undefined,
+    options: Pick<BeginOptions, 'evenIfDisabled'> = {},
+  ): Promise<LiveRun> {
     this.#users += 1;
     try {
-      const run = await this.#begin(sourceId, slot);
+      const run = await this.#begin(sourceId, slot, { ...options, marked: true });
       this.#live.add(run.id);
       this.#signs ??= setInterval(() => void this.#sign(), SIGN_EVERY_MS).unref();
       return { run, [Symbol.asyncDispose]: () => this.#end(run.id) };
@@ -45,13 +53,13 @@ export class LiveRuns implements AsyncDisposable {
     }
   }
 
-  async #begin(sourceId: string, slot: string | undefined): Promise<Run> {
-    const begin = async () => beginRun((await this.#current()).db, sourceId, slot, { marked: true });
+  async #begin(sourceId: string, slot: string | undefined, options: BeginOptions): Promise<Run> {
+    const begin = async () => beginRun((await this.#current()).db, sourceId, slot, options);
     const isShared = this.#session !== undefined;
     try {
       return await begin();
     } catch (error) {
-      if (!isShared) throw error;
+      if (!isShared || error instanceof SourceDisabled) throw error;
       // The session of another run may have been lost without anybody having noticed.
       await this.#close();
       return begin();

@@ -1,9 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
+import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Database } from '../database.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
 import { lineage, sources, syncRuns } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
+import { disablingOf } from './disabled.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded';
 
@@ -46,32 +48,45 @@ export async function registerSource(
     });
 }
 
+export interface BeginOptions {
+  /** Marks the run as under way by a lock of this session, see live-runs.ts. */
+  readonly marked?: boolean;
+  /** For what an operator decides: it reads nothing of the source, and is stored though the source is disabled. */
+  readonly evenIfDisabled?: boolean;
+}
+
 /**
  * Raises the source's fence and records the run; a run that is still under way can write nothing from now on.
- * @param marked marks the run as under way by a lock of this session, see live-runs.ts
+ * @throws SourceDisabled when an operator has disabled the source
  */
 export async function beginRun(
   db: Database,
   sourceId: string,
   slot: string | undefined,
-  { marked = false }: { readonly marked?: boolean } = {},
+  { marked = false, evenIfDisabled = false }: BeginOptions = {},
 ): Promise<Run> {
   const isUnderWay = sql.raw(IS_UNDER_WAY);
   const [row] = await db.execute<{ id: string; fence: string }>(sql`
     with raised as (
-      update ${sources} set ${nameOf(sources.fence)} = ${increment(sources.fence)} where ${sources.id} = ${sourceId}
+      update ${sources} set ${nameOf(sources.fence)} = ${increment(sources.fence)}
+      where ${sources.id} = ${sourceId} and (${sources.disabledAt} is null or ${evenIfDisabled})
       returning ${sources.fence}
     ), stale as (
       update ${syncRuns} ${r} set ${nameOf(r.finishedAt)} = now(),
         ${nameOf(r.outcome)} = case when ${isUnderWay} then 'superseded' else 'interrupted' end,
         ${nameOf(r.error)} = case when ${isUnderWay} then null else ${INTERRUPTED} end
-      where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running'
+      where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and exists (select from raised)
     ), begun as (
       ${insertInto(syncRuns, { sourceId, fence: sql`fence`, slot: sql`${slot ?? null}::timestamptz` })} from raised
       returning ${syncRuns.id}, ${syncRuns.fence}
     )
     select id, fence, case when ${marked} then pg_try_advisory_lock_shared(${sql.raw(markOf('id'))}) end from begun`);
-  if (!row) throw new Error(`source ${sourceId} is not registered`);
+  if (!row) {
+    const disabling = await disablingOf(db, sourceId);
+    throw disabling === undefined
+      ? new Error(`source ${sourceId} is not registered`)
+      : new SourceDisabled(sourceId, disabling);
+  }
   return { id: Number(row.id), sourceId, fence: Number(row.fence) };
 }
 
@@ -115,12 +130,14 @@ export async function finishRun(
     where exists (select from verified where first)`);
 }
 
-/** Whether one of these sources has not ended a single run yet, good or bad. */
+/** Whether one of these sources has not ended a single run yet, good or bad. One that is disabled is not waited for. */
 export async function anyNeverRan(db: Database, sourceIds: readonly string[]): Promise<boolean> {
   const [row] = await db.execute<{ waiting: boolean }>(sql`
     select exists (
       select from unnest(${array(sourceIds, 'text')}) w (id)
       where not exists (
-        select from ${syncRuns} where ${syncRuns.sourceId} = w.id and ${syncRuns.finishedAt} is not null)) as waiting`);
+        select from ${syncRuns} where ${syncRuns.sourceId} = w.id and ${syncRuns.finishedAt} is not null)
+        and not exists (
+          select from ${sources} where ${sources.id} = w.id and ${sources.disabledAt} is not null)) as waiting`);
   return row?.waiting ?? false;
 }

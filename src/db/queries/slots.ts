@@ -1,8 +1,8 @@
-import { and, desc, eq, gt, max, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, max, type SQLWrapper, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Database } from '../connect.ts';
-import { scheduleSlots as slots } from '../schema.ts';
-import { nameOf } from '../statements.ts';
+import { scheduleSlots as slots, sources } from '../schema.ts';
+import { insertInto, nameOf } from '../statements.ts';
 
 export interface Slot {
   readonly schedule: string;
@@ -14,11 +14,19 @@ const later = alias(slots, 'later');
 /** A later slot of the same schedule was claimed. */
 const IS_COVERED = sql`exists (
   select from ${slots} ${later} where ${later.schedule} = ${slots.schedule} and ${later.slot} > ${slots.slot})`;
+/** The schedule is that of a source which an operator has disabled. */
+const isDisabled = (schedule: SQLWrapper) => sql`exists (
+  select from ${sources} where ${sources.id} = ${schedule} and ${sources.disabledAt} is not null)`;
 const is = ({ schedule, slot }: Slot) => and(eq(slots.schedule, schedule), eq(slots.slot, slot));
 
-/** Claims a slot for this worker. False when some worker has it already: any number of them give one run. */
+/**
+ * Claims a slot for this worker. False when some worker has it already: any number of them give one run. A slot of a
+ * disabled source stays free: once it is enabled, the latest one is claimed.
+ */
 export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise<boolean> {
-  const claimed = await db.insert(slots).values({ schedule, slot, dueAt: sql`now()` }).onConflictDoNothing();
+  const claimed = await db.execute(sql`
+    ${insertInto(slots, { schedule, slot: sql`${slot}::timestamptz`, dueAt: sql`now()` })}
+    where not ${isDisabled(sql`${schedule}`)} on conflict do nothing`);
   return claimed.count > 0;
 }
 
@@ -73,7 +81,8 @@ const OVERDUE = '1 minute';
 
 /**
  * Slots that were claimed and never reached the queue, or that are overdue, so that the queue may have lost their jobs;
- * unless a later one of the same schedule was claimed: that one covers them, and they are given up.
+ * unless a later one of the same schedule was claimed: that one covers them, and they are given up. Those of a disabled
+ * source wait until it is enabled.
  * @param olderThanMs leaves those alone that another worker is about to enqueue
  */
 export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise<Slot[]> {
@@ -87,7 +96,7 @@ export async function slotsToEnqueue(db: Database, olderThanMs: number): Promise
       from open where open.covered and ${slots.schedule} = open.schedule and ${slots.slot} = open.slot
     )
     select schedule, to_char(slot at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as slot
-    from open where not covered order by schedule collate "C"`);
+    from open where not covered and not ${isDisabled(sql`open.schedule`)} order by schedule collate "C"`);
 }
 
 /** Forgets slots that are so old that no worker will ask for them again. */

@@ -1,3 +1,4 @@
+import type { Disabling } from '../../domain/disabled.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
 
@@ -37,6 +38,8 @@ export interface SourceStatus {
   readonly registeredAt: string;
   /** When an operator took its data out of publication, RFC 3339. */
   readonly retiredAt: string | null;
+  /** That an operator has disabled it: nothing reads it until it is enabled. */
+  readonly disabled: Disabling | null;
   /** Of a catalogue, by code. */
   readonly regions: readonly RegionStatus[];
   /** Machines or clusters that are not retired, or currencies. */
@@ -54,6 +57,9 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       to_char(s.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "verifiedAt",
       to_char(s.registered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "registeredAt",
       to_char(s.retired_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "retiredAt",
+      case when s.disabled_at is not null then json_build_object(
+        'at', to_char(s.disabled_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'by', s.disabled_by, 'reason', s.disabled_reason) end as disabled,
       (select coalesce(json_agg(json_build_object(
           'code', coalesce(f.code, u.code),
           'verifiedAt', to_char(f.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),

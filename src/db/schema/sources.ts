@@ -29,6 +29,10 @@ export const sources = pgTable('sources', {
   registeredAt: instant('registered_at').notNull().defaultNow(),
   /** When an operator took its data out of publication; null again after the next good run. */
   retiredAt: instant('retired_at'),
+  /** When an operator disabled it: nothing runs it until it is enabled, and its data stays published. */
+  disabledAt: instant('disabled_at'),
+  disabledBy: text('disabled_by'),
+  disabledReason: text('disabled_reason'),
 });
 
 /**

@@ -1,0 +1,92 @@
+/** Disables a source, and enables it again. */
+import { nextSlot } from '../../workers/slots.ts';
+import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
+import { databaseUrl } from '../config/settings.ts';
+import type { Environment } from '../config/source-config.ts';
+import { openStore } from '../db/connect.ts';
+import { disableSource, disablingOf, enableSource } from '../db/queries/disabled.ts';
+import { registerSource } from '../db/queries/runs.ts';
+import type { sourceStatus } from '../db/reads/status.ts';
+import type { Disabling } from '../domain/disabled.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
+import { UsageFailure } from './failure.ts';
+import { print, printJson } from './print.ts';
+import { ago } from './table.ts';
+
+export interface SwitchOptions extends DeciderOptions {
+  readonly json?: boolean;
+}
+
+/** Redis has no part in it: workers see in the database what is disabled. */
+async function open(env: Environment) {
+  const { settings, sources } = await readNamedSources(env);
+  const store = openStore({ url: databaseUrl({ settings }), role: 'worker', connections: 1 });
+  return { settings, sources, store };
+}
+
+export async function disableSourceCommand(
+  env: Environment,
+  id: string,
+  options: SwitchOptions,
+): Promise<void> {
+  const { settings, sources, store } = await open(env);
+  await using _ = store;
+  const by = decider({ settings }, options);
+  const source = sources.find((each) => each.id === id);
+  // One that never ran is not stored yet.
+  if (source) await registerSource(store.db, { id, kind: source.kind, adapter: source.adapter.id });
+  const done = await disableSource(store.db, id, by);
+  if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
+  const { disabling } = done;
+  if (options.json)
+    return printJson({ source: id, disabled: disabling, changed: done.outcome === 'disabled' });
+  print(
+    done.outcome === 'already'
+      ? `${id}: was disabled already: ${byWhom(disabling)}`
+      : `${id}: disabled: no schedule, watch or command reads it from now on. What it has published stays, and readers see its age. To read it again: fleetbook source enable ${id}`,
+  );
+}
+
+/** `2 h ago by ada@desk (prices are wrong)` */
+function byWhom({ at, by, reason }: Disabling): string {
+  return `${ago(at, new Date())} by ${by}${reason === null ? '' : ` (${reason})`}`;
+}
+
+export async function enableSourceCommand(
+  env: Environment,
+  id: string,
+  options: SwitchOptions,
+): Promise<void> {
+  const { settings, sources, store } = await open(env);
+  await using _ = store;
+  const by = decider({ settings }, options);
+  const before = await disablingOf(store.db, id);
+  const changed = await enableSource(store.db, id);
+  const source = sources.find((each) => each.id === id);
+  if (!changed && !source && !(await isStored(store.sql, id)))
+    throw await unknownSource(store.sql, sources, id);
+  const next = source ? nextSlot(source.schedule, new Date()) : null;
+  if (options.json) {
+    return printJson({ source: id, changed, disabledBefore: before ?? null, ...by, nextSlot: next });
+  }
+  if (!changed) print(`${id}: is not disabled`);
+  else if (next === null)
+    print(`${id}: enabled; it is not configured here, so that only workers that have it read it`);
+  else
+    print(
+      `${id}: enabled: a slot that passed meanwhile is made up for within a minute, the next one is at ${next}. To read it now: fleetbook sync ${id}`,
+    );
+}
+
+type Sql = Parameters<typeof sourceStatus>[0];
+
+async function isStored(sql: Sql, id: string): Promise<boolean> {
+  const [row] = await sql`select from sources where id = ${id}`;
+  return row !== undefined;
+}
+
+async function unknownSource(sql: Sql, sources: readonly NamedSource[], id: string): Promise<UsageFailure> {
+  const stored = await sql<{ id: string }[]>`select id from sources`;
+  const known = new Set([...sources.map((each) => each.id), ...stored.map((each) => each.id)]);
+  return new UsageFailure(`there is no source "${id}"; known are ${[...known].sort().join(', ') || 'none'}`);
+}

@@ -1,0 +1,75 @@
+/** Sources that an operator has disabled: no schedule, no watch and no command runs them, and their data stays published. */
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import type { Disabling } from '../../domain/disabled.ts';
+import type { Database } from '../database.ts';
+import { sources, syncRuns } from '../schema.ts';
+import { increment } from '../statements.ts';
+
+const DISABLING = {
+  at: sql<string>`to_char(${sources.disabledAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
+  by: sql<string>`coalesce(${sources.disabledBy}, '')`,
+  reason: sources.disabledReason,
+};
+
+export type Disabled =
+  | { readonly outcome: 'disabled'; readonly disabling: Disabling }
+  /** It was before; who disabled it then, and why, stays as it was. */
+  | { readonly outcome: 'already'; readonly disabling: Disabling }
+  /** There is no such source. */
+  | { readonly outcome: 'unknown' };
+
+/** Disables a source that is stored. A run of it that is under way stores nothing from now on. */
+export async function disableSource(
+  db: Database,
+  sourceId: string,
+  { by, reason }: { readonly by: string; readonly reason: string | undefined },
+): Promise<Disabled> {
+  return db.transaction(async (tx) => {
+    const [disabling] = await tx
+      .update(sources)
+      .set({
+        disabledAt: sql`now()`,
+        disabledBy: by,
+        disabledReason: reason ?? null,
+        fence: increment(sources.fence),
+      })
+      .where(and(eq(sources.id, sourceId), isNull(sources.disabledAt)))
+      .returning(DISABLING);
+    if (disabling === undefined) {
+      const before = await disablingOf(tx, sourceId);
+      return before === undefined ? { outcome: 'unknown' } : { outcome: 'already', disabling: before };
+    }
+    await tx
+      .update(syncRuns)
+      .set({ outcome: 'superseded', finishedAt: sql`clock_timestamp()` })
+      .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.outcome, 'running')));
+    return { outcome: 'disabled', disabling };
+  });
+}
+
+/**
+ * Lets a source run again: the latest slot that passed meanwhile at once, and then as before.
+ * @returns false when it is not disabled, or not known
+ */
+export async function enableSource(db: Database, sourceId: string): Promise<boolean> {
+  const enabled = await db
+    .update(sources)
+    .set({ disabledAt: null, disabledBy: null, disabledReason: null })
+    .where(and(eq(sources.id, sourceId), isNotNull(sources.disabledAt)));
+  return enabled.count > 0;
+}
+
+/** Since when a source is disabled, by whom and why; undefined for one that is not, or that is not known. */
+export async function disablingOf(db: Database, sourceId: string): Promise<Disabling | undefined> {
+  const [disabling] = await db
+    .select(DISABLING)
+    .from(sources)
+    .where(and(eq(sources.id, sourceId), isNotNull(sources.disabledAt)));
+  return disabling;
+}
+
+/** The ids of all sources that are disabled. */
+export async function disabledSources(db: Database): Promise<ReadonlySet<string>> {
+  const rows = await db.select({ id: sources.id }).from(sources).where(isNotNull(sources.disabledAt));
+  return new Set(rows.map(({ id }) => id));
+}

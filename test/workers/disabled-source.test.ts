@@ -1,0 +1,161 @@
+/** Sources that an operator disables, with real workers. */
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { disableSource, enableSource } from '../../src/db/queries/disabled.ts';
+import { registerSource } from '../../src/db/queries/runs.ts';
+import { claimSlot, slotsToEnqueue } from '../../src/db/queries/slots.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
+import { startWorker } from '../../workers/main.ts';
+import { clusters, planeSource, startPlane } from '../support/plane.ts';
+import { until } from '../support/until.ts';
+import {
+  config,
+  dueIn,
+  jobIsDelayed,
+  jobOf,
+  opened,
+  runs,
+  settled,
+  start,
+  store,
+  succeeded,
+  upstream,
+  useServers,
+} from '../support/worker-scene.ts';
+
+useServers();
+
+const ADA = { by: 'ada@desk', reason: 'prices are wrong' };
+const disable = (id: string) => disableSource(store.db, id, ADA);
+const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
+const runsOf = async (id: string) => (await runs()).filter(({ source }) => source === id).length;
+
+/** What a worker logs, by message. */
+function listening() {
+  const lines: { level: number; msg: string; sourceId?: string }[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  return { lines, logger };
+}
+
+describe('a source that is disabled', () => {
+  it('is not run by its schedule, its data stays, and the slot that passed is made up for when it is enabled', async () => {
+    await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
+    expect(await disable('hetzner')).toMatchObject({ outcome: 'disabled', disabling: ADA });
+    const worker = await start();
+    // Clusters wait for the first run of catalogues, and not for one that is disabled.
+    await until(() => succeeded('clusters'), { timeoutMs: 15_000 });
+    expect(upstream.calls.hetzner ?? 0).toBe(0);
+    expect(await dueIn('hetzner')).toBeNull();
+    const [claimed] = await store.sql`select from schedule_slots where schedule = 'hetzner'`;
+    expect(claimed).toBeUndefined();
+
+    expect(await enableSource(store.db, 'hetzner')).toBe(true);
+    await worker[Symbol.asyncDispose]();
+    // A start claims what a running worker claims at its next full minute.
+    const next = await start();
+    await settled(next);
+
+    const before = await statusOf('hetzner');
+    await disable('hetzner');
+    const after = await statusOf('hetzner');
+    expect(after).toMatchObject({
+      published: before?.published,
+      verifiedAt: before?.verifiedAt,
+      disabled: { ...ADA, at: expect.stringMatching(/Z$/) },
+    });
+    expect(before?.published).toBeGreaterThan(0);
+  });
+
+  it('has its waiting job passed over, with a line that says by whom and how to enable it', async () => {
+    upstream.moods.hetzner = { status: 500 };
+    const { lines, logger } = listening();
+    const worker = opened.use(await startWorker(config(), logger));
+    await jobIsDelayed(worker, 'hetzner');
+    upstream.moods.hetzner = 'well';
+    const calls = upstream.calls.hetzner;
+    await disable('hetzner');
+    const job = await jobOf(worker, 'hetzner');
+    await job.promote();
+    await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+    expect(upstream.calls.hetzner).toBe(calls);
+    expect(await dueIn('hetzner')).toBeNull();
+    expect(lines.filter(({ msg }) => msg.startsWith('passed over'))).toEqual([
+      expect.objectContaining({
+        sourceId: 'hetzner',
+        level: 30,
+        msg: expect.stringMatching(
+          /^passed over: source "hetzner" was disabled at \S+Z by ada@desk \(prices are wrong\); to read it again: fleetbook source enable hetzner$/,
+        ),
+      }),
+    ]);
+    expect(await statusOf('hetzner')).toMatchObject({ lastRun: { outcome: 'failed' } });
+  });
+
+  it('has a run that is under way store nothing', async () => {
+    const worker = await start();
+    await settled(worker);
+    const published = (await statusOf('hetzner'))?.published;
+    const run = await store.liveRuns.begin('hetzner', undefined);
+    await disable('hetzner');
+    const [row] = await store.sql<{ outcome: string; fence: number; held: number }[]>`
+      select r.outcome, r.fence::int, s.fence::int as held from sync_runs r join sources s on s.id = r.source_id
+      where r.id = ${run.run.id}`;
+    expect(row).toMatchObject({ outcome: 'superseded', held: (row?.fence ?? 0) + 1 });
+    await run[Symbol.asyncDispose]();
+    await expect(store.liveRuns.begin('hetzner', undefined)).rejects.toMatchObject({
+      name: 'SourceDisabled',
+    });
+    // A decision about what was read before is stored all the same.
+    await using decision = await store.liveRuns.begin('hetzner', undefined, { evenIfDisabled: true });
+    await expect(store.liveRuns.begin('hetzner', undefined)).rejects.toThrow(
+      'fleetbook source enable hetzner',
+    );
+    const [decided] = await store.sql`select outcome from sync_runs where id = ${decision.run.id}`;
+    expect(decided).toEqual({ outcome: 'running' });
+    expect((await statusOf('hetzner'))?.published).toBe(published);
+  });
+
+  it('leaves slots that are overdue alone until it is enabled', async () => {
+    await registerSource(store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    const slot = { schedule: 's', slot: '2026-03-01T10:00:00Z' };
+    expect(await claimSlot(store.db, slot)).toBe(true);
+    await store.sql`update schedule_slots set claimed_at = now() - interval '1 hour', due_at = now() - interval '1 hour'`;
+    await disable('s');
+    expect(await slotsToEnqueue(store.db, 1000)).toEqual([]);
+    expect(await claimSlot(store.db, { ...slot, slot: '2026-03-01T11:00:00Z' })).toBe(false);
+    await enableSource(store.db, 's');
+    expect(await slotsToEnqueue(store.db, 1000)).toEqual([slot]);
+  });
+
+  it('tells who disabled it first, and is enabled once', async () => {
+    await registerSource(store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
+    await disable('s');
+    const again = await disableSource(store.db, 's', { by: 'bob', reason: undefined });
+    expect(again).toMatchObject({ outcome: 'already', disabling: ADA });
+    expect(await disable('nobody')).toEqual({ outcome: 'unknown' });
+    expect([await enableSource(store.db, 's'), await enableSource(store.db, 's')]).toEqual([true, false]);
+  });
+});
+
+describe('a watched source that is disabled', () => {
+  it('stops being watched, and is watched again within seconds once it is enabled', async () => {
+    await using plane = await startPlane(clusters(3, { organization: 'sample' }));
+    const { lines, logger } = listening();
+    opened.use(await startWorker({ ...config(), sources: [planeSource(plane.url)] }, logger));
+    const stored = async () => (await statusOf('plane'))?.published;
+    await until(async () => (await stored()) === 3 && plane.watching.now === 1, { timeoutMs: 15_000 });
+
+    await disable('plane');
+    await until(() => plane.watching.now === 0, { timeoutMs: 8000 });
+    const ran = await runsOf('plane');
+    plane.set(clusters(5, { organization: 'sample' }));
+    const asked = plane.asked.watch;
+    await until(() => lines.some(({ msg }) => msg.startsWith('no longer watched')));
+    expect([await stored(), await runsOf('plane'), plane.asked.watch]).toEqual([3, ran, asked]);
+
+    await enableSource(store.db, 'plane');
+    const since = performance.now();
+    await until(async () => (await stored()) === 5 && plane.watching.now === 1, { timeoutMs: 10_000 });
+    expect(performance.now() - since).toBeLessThan(8000);
+  });
+});
