@@ -1,19 +1,14 @@
 /** Looks once a minute for what is wrong, and sends the messages that tell of it. */
 import type { Job, Queue } from 'bullmq';
 import type { Logger } from 'pino';
-import type { WatchedSource } from '../src/alerts/conditions.ts';
 import { deliver } from '../src/alerts/deliver.ts';
 import { evaluateAlerts } from '../src/alerts/evaluate.ts';
 import type { Config } from '../src/config/config.ts';
 import type { ClientDatabase } from '../src/db/database.ts';
 import { dueWebhooks, pruneAlerts } from '../src/db/queries/alerts.ts';
 import { type AlertJob, AttemptFailed } from './queues.ts';
-import { intervalSeconds } from './slots.ts';
 
 export const ALERTS_SCHEDULE = { name: 'alerts', cron: '* * * * *' };
-
-/** Data may be as old as this many intervals of its schedule. */
-const INTERVALS = 3;
 
 export interface AlertDependencies {
   readonly config: Config;
@@ -23,13 +18,6 @@ export interface AlertDependencies {
   readonly logger: Logger;
 }
 
-function watchedSources(config: Config, now: Date): WatchedSource[] {
-  return config.sources.map(({ id, schedule }) => ({
-    id,
-    maxAge: INTERVALS * intervalSeconds(schedule, now),
-  }));
-}
-
 /** Runs the jobs of the queue: one that names no webhook evaluates, the others send. */
 export function alertProcessor({ config, db, queue, logger }: AlertDependencies) {
   const { alerts: rules } = config;
@@ -37,7 +25,7 @@ export function alertProcessor({ config, db, queue, logger }: AlertDependencies)
     const { webhook: id } = job.data;
     if (id === undefined) {
       const now = new Date();
-      const changes = await evaluateAlerts(db, watchedSources(config, now), rules, now);
+      const changes = await evaluateAlerts(db, config.sources, rules, now);
       for (const { kind, subject, summary } of changes?.opened ?? [])
         logger.warn({ kind, subject }, `alert: ${summary}`);
       for (const { kind, subject, summary } of changes?.resolved ?? [])

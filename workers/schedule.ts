@@ -2,7 +2,7 @@ import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
 import type { ClientDatabase } from '../src/db/connect.ts';
 import { claimSlot, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/queries/slots.ts';
-import { latestSlot } from './slots.ts';
+import { latestSlot } from '../src/domain/slots.ts';
 
 export interface Schedule {
   /** The source's id, or the name of a job of the house. */

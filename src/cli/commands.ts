@@ -4,7 +4,6 @@ import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 import { type DeciderOptions, type PageOptions, readId } from './arguments.ts';
-import { print } from './print.ts';
 
 interface Json {
   readonly json?: boolean;
@@ -130,6 +129,18 @@ function addSources(program: Command, env: Env): void {
       (await import('./prices.ts')).pricesCommand(env(), id, options),
     );
   const source = program.command('source').description('sources: what they are, and whether they are read');
+  const loadList = () => import('./source-list.ts');
+  add(source, 'list', 'show every source: adapter, state, schedule in words, next slot').action(
+    async (options: Json) => (await loadList()).sourceListCommand(env(), options),
+  );
+  source
+    .command('show')
+    .argument(...SOURCE)
+    .option(...LIMIT('regions'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .description('show one source: next slots, freshness of each region, where each setting comes from')
+    .action(async (id: string, page: PageOptions) => (await loadList()).sourceShowCommand(env(), id, page));
   const loadSwitch = () => import('./source-switch.ts');
   add(source, 'disable', 'let no schedule, watch or command read a source; what it has published stays')
     .argument(...SOURCE)

@@ -1,5 +1,5 @@
 /** Disables a source, and enables it again. */
-import { nextSlot } from '../../workers/slots.ts';
+
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
@@ -8,6 +8,7 @@ import { disableSource, disablingOf, enableSource } from '../db/queries/disabled
 import { registerSource } from '../db/queries/runs.ts';
 import type { sourceStatus } from '../db/reads/status.ts';
 import type { Disabling } from '../domain/disabled.ts';
+import { nextSlot } from '../domain/slots.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { UsageFailure } from './failure.ts';
 import { print, printJson } from './print.ts';

@@ -1,4 +1,3 @@
-import { nextSlot } from '../../workers/slots.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
@@ -6,6 +5,7 @@ import type { Sql } from '../db/client.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import type { Disabling } from '../domain/disabled.ts';
+import { nextSlot } from '../domain/slots.ts';
 import { UsageFailure } from './failure.ts';
 import { liveView } from './live-view.ts';
 import { openReadOnly } from './open-read-only.ts';

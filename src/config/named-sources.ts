@@ -20,6 +20,16 @@ export interface AdapterSummary {
   readonly provider?: { readonly id: number; readonly name: string };
   /** Of all prices, unless an option `currency` of the source says another; absent where each row says its own. */
   readonly currency?: string;
+  /** Whether it hears of changes at once, besides its schedule. */
+  readonly watched?: boolean;
+  /** The address that is read unless a source says another. */
+  readonly url?: string;
+  /** How a token is sent, a `CredentialKind`; `none` where there is no use for one. */
+  readonly credentials: string;
+  /** Whether its sources may have an API key besides. */
+  readonly apiKey?: boolean;
+  /** Its options, with the value of each that is not given; null where that is none, or where it has to be given. */
+  readonly options?: Readonly<Record<string, string | null>>;
 }
 
 const CATALOGUES: Readonly<Record<string, AdapterSummary>> = adapters.catalogues;

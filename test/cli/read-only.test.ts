@@ -23,6 +23,10 @@ const NEEDLESS =
 it.each([
   [['status']],
   [['status', '--json']],
+  [['source', 'list']],
+  [['source', 'list', '--json']],
+  [['source', 'show', 'hetzner']],
+  [['source', 'show', 'hetzner', '--json']],
   [['hold', 'list']],
   [['hold', 'list', '--all']],
   [['prices', '1']],

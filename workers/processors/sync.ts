@@ -8,11 +8,11 @@ import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../sr
 import { SourceDisabled } from '../../src/domain/disabled.ts';
 import { messageOf } from '../../src/domain/driver-error.ts';
 import { groupReasons } from '../../src/domain/rejected.ts';
+import { latestSlot, nextSlot } from '../../src/domain/slots.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { AttemptFailed, type SyncJob } from '../queues.ts';
 import { nextAttempt } from '../retry.ts';
-import { latestSlot, nextSlot } from '../slots.ts';
 
 /** What a job leaves behind, as the queues' page shows it. */
 export type SyncJobResult =

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { latestSlot, longestIntervalMs, nextSlot, nextSlots } from '../../src/domain/slots.ts';
 import { jobId } from '../../workers/queues.ts';
-import { latestSlot, nextSlot } from '../../workers/slots.ts';
 
 describe('the slots of a schedule', () => {
   it.each([
@@ -23,6 +23,26 @@ describe('the slots of a schedule', () => {
   ])('%s at %s: the latest is %s, the next %s', (cron, now, latest, next) => {
     expect(latestSlot(cron, new Date(now))).toBe(latest);
     expect(nextSlot(cron, new Date(now))).toBe(next);
+  });
+
+  it('are listed from the first one after now', () => {
+    const now = new Date('2026-03-01T10:17:00Z');
+    expect(nextSlots('40 5,15,17 * * *', now, 4)).toEqual([
+      '2026-03-01T15:40:00Z',
+      '2026-03-01T17:40:00Z',
+      '2026-03-02T05:40:00Z',
+      '2026-03-02T15:40:00Z',
+    ]);
+  });
+
+  it.each([
+    ['17 * * * *', 1],
+    ['*/15 * * * *', 0.25],
+    ['40 5,15,17 * * *', 12],
+    ['0 8-18 * * 1-5', 62],
+    ['0 0 1 1 *', 366 * 24],
+  ])('%s: %d hours are the longest between two', (cron, hours) => {
+    expect(longestIntervalMs(cron, new Date('2026-03-04T10:00:00Z'))).toBe(hours * 3_600_000);
   });
 
   it('are the same for every worker from one slot to the next, and never in the future', () => {

@@ -1,0 +1,191 @@
+/** Where each setting of a source comes from. No adapter is loaded, and no secret is told. */
+import { environmentKey } from '../sources/schema/environment-key.ts';
+import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
+import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';
+import { isDefault, type NamedSource } from './named-sources.ts';
+import type { Settings } from './settings.ts';
+import type { Environment } from './source-config.ts';
+import type { ClusterEntry, SourceEntry } from './sources-file.ts';
+
+/** Whence a value comes; `unset` where nothing gives one. */
+export type Origin =
+  | { readonly from: 'environment'; readonly variable: string }
+  | { readonly from: 'file'; readonly file: string }
+  | { readonly from: 'default' }
+  | { readonly from: 'unset' };
+
+export type SourceSetting = Origin & {
+  /** As the file has it: `url`, `schedule`, `token`, `options.region`, `limits.removedShare`. */
+  readonly name: string;
+  /** As it may be shown: of what is secret `***`; null where there is none. */
+  readonly value: string | null;
+};
+
+/** Fields of credentials that renew themselves; in the environment `<ID>_TENANT_ID`, `<ID>_CLIENT_SECRET`, … */
+export const CREDENTIAL_FIELDS = [
+  'tenantId',
+  'clientId',
+  'clientSecret',
+  'tokenUrl',
+  'scope',
+  'metadataUrl',
+  'keyFile',
+  'account',
+] as const;
+
+/** What an entry of the file may say of a source of clusters besides: whose they are, and what they lack. */
+const RULES = [
+  'organization',
+  'organizations',
+  'tenantIsOrganization',
+  'defaults',
+  'providers',
+  'regions',
+  'machines',
+  'diskTypes',
+] as const satisfies readonly (keyof ClusterEntry)[];
+
+const SECRETS: ReadonlySet<string> = new Set(['token', 'clientSecret', 'apiKey']);
+
+/** Every setting of a source, as it may be shown. @param source as `readNamedSources` gives it */
+export function sourceSettings(source: NamedSource, settings: Settings, env: Environment): SourceSetting[] {
+  if (source.kind === 'rates') return settingsOfRates(source, settings, env);
+  const { entry } = source;
+  return entry === undefined
+    ? settingsOfEnvironment(source, env)
+    : settingsOfEntry(source, entry, settings.FLEETBOOK_CONFIG ?? '', env);
+}
+
+function settingsOfRates(
+  { id, adapter }: NamedSource,
+  settings: Settings,
+  env: Environment,
+): SourceSetting[] {
+  return [
+    inEnvironment('url', 'EXCHANGE_RATES_URL', env) ?? byDefault('url', settings.EXCHANGE_RATES_URL),
+    inEnvironment('schedule', environmentKey(id, 'schedule'), env) ?? byDefault('schedule', adapter.schedule),
+  ];
+}
+
+function settingsOfEnvironment({ id, adapter }: NamedSource, env: Environment): SourceSetting[] {
+  const given = (name: string, field = name) => inEnvironment(field, environmentKey(id, name), env);
+  return [
+    given('url') ?? byDefault('url', adapter.url),
+    ...credentialsInEnvironment(id, adapter, env),
+    ...(adapter.apiKey ? [given('apiKey') ?? byDefault('apiKey', undefined)] : []),
+    given('schedule') ?? byDefault('schedule', adapter.schedule),
+    ...Object.entries(adapter.options ?? {}).map(
+      ([name, fallback]) => given(name, `options.${name}`) ?? byDefault(`options.${name}`, fallback),
+    ),
+    ...limits(undefined, ''),
+  ];
+}
+
+function settingsOfEntry(
+  source: Exclude<NamedSource, { kind: 'rates' }>,
+  entry: SourceEntry | ClusterEntry,
+  file: string,
+  env: Environment,
+): SourceSetting[] {
+  const { id, kind, adapter } = source;
+  const given = (name: string, value: unknown) => inFile(name, value, file);
+  // An entry in the place of an adapter's default source leaves credentials to the environment where it has none.
+  const hasVariables = isDefault(kind, entry);
+  const key = hasVariables ? inEnvironment('apiKey', environmentKey(id, 'apiKey'), env) : undefined;
+  return [
+    given('url', entry.url) ?? byDefault('url', adapter.url),
+    ...(credentialsInEntry(entry, file, env) ??
+      (hasVariables ? credentialsInEnvironment(id, adapter, env) : [byDefault('token', undefined)])),
+    ...(adapter.apiKey
+      ? [namedVariable('apiKey', entry.apiKeyEnv, env) ?? key ?? byDefault('apiKey', null)]
+      : []),
+    given('schedule', entry.schedule) ?? byDefault('schedule', adapter.schedule),
+    ...Object.entries(adapter.options ?? {}).map(
+      ([name, fallback]) =>
+        given(`options.${name}`, entry.options?.[name]) ?? byDefault(`options.${name}`, fallback),
+    ),
+    ...RULES.flatMap((name) => given(name, (entry as Partial<ClusterEntry>)[name]) ?? []),
+    ...limits(entry.limits, file),
+  ];
+}
+
+/** The settings of a source's credentials, of which there are those of one kind. */
+function credentialsInEnvironment(
+  id: string,
+  { credentials }: NamedSource['adapter'],
+  env: Environment,
+): SourceSetting[] {
+  const given = (name: string, field = name) => inEnvironment(field, environmentKey(id, name), env);
+  const type = given('credentialType', 'credentials.type');
+  const typed = type && [
+    type,
+    ...CREDENTIAL_FIELDS.flatMap((name) => given(name, `credentials.${name}`) ?? []),
+  ];
+  const found = [given('token') ?? [], given('tokenCommand') ?? [], typed ?? []].flat();
+  if (found.length > 0) return found;
+  return credentials === 'none' ? [] : [byDefault('token', undefined)];
+}
+
+/** Undefined where the entry has none. */
+function credentialsInEntry(
+  { tokenEnv, tokenCommand, credentials }: SourceEntry,
+  file: string,
+  env: Environment,
+): SourceSetting[] | undefined {
+  const found: SourceSetting[] = [];
+  const token = namedVariable('token', tokenEnv, env);
+  if (token) found.push(token);
+  if (tokenCommand) {
+    found.push({ name: 'tokenCommand', value: maskedCommand(tokenCommand), from: 'file', file });
+  }
+  for (const [name, value] of Object.entries(credentials ?? {})) {
+    const secret =
+      name === 'clientSecretEnv'
+        ? namedVariable('credentials.clientSecret', String(value), env)
+        : inFile(`credentials.${name}`, value, file);
+    if (secret) found.push(secret);
+  }
+  return found.length > 0 ? found : undefined;
+}
+
+/** What an entry names a variable for: the value is a secret, and in the environment. */
+function namedVariable(
+  name: string,
+  variable: string | undefined,
+  env: Environment,
+): SourceSetting | undefined {
+  if (variable === undefined) return undefined;
+  return { name, value: env[variable] ? MASK : null, from: 'environment', variable };
+}
+
+function inEnvironment(name: string, variable: string, env: Environment): SourceSetting | undefined {
+  const given = env[variable];
+  return given ? { name, value: shown(name, given), from: 'environment', variable } : undefined;
+}
+
+function inFile(name: string, given: unknown, file: string): SourceSetting | undefined {
+  if (given === undefined) return undefined;
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  return { name, value: shown(name, text), from: 'file', file };
+}
+
+function byDefault(name: string, value: string | null | undefined): SourceSetting {
+  return value === undefined || value === null
+    ? { name, value: null, from: 'unset' }
+    : { name, value: shown(name, value), from: 'default' };
+}
+
+function limits(given: SourceEntry['limits'], file: string): SourceSetting[] {
+  return Object.entries(DEFAULT_GUARD_LIMITS).map(
+    ([name, fallback]) =>
+      inFile(`limits.${name}`, given?.[name as keyof typeof given], file) ??
+      byDefault(`limits.${name}`, String(fallback)),
+  );
+}
+
+/** A value without what is secret in it. */
+function shown(name: string, text: string): string {
+  const field = name.split('.').at(-1) ?? name;
+  if (SECRETS.has(field)) return MASK;
+  return field === 'tokenCommand' ? maskedCommandText(text) : maskedAddress(text);
+}
