@@ -191,6 +191,11 @@ export const SETTINGS = {
     integer(0, 86_400, 'seconds'),
     '900',
   ),
+  CHANGES_KEPT: setting(
+    'days for which it is kept what each run has changed',
+    integer(1, 3_650, 'days'),
+    '90',
+  ),
   COMPARE_EVERY: setting(
     'seconds between two looks whether copies are as PostgreSQL has them; 0: never',
     integer(0, 86_400, 'seconds'),

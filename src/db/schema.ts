@@ -4,6 +4,7 @@
  */
 export * from './schema/alerts.ts';
 export * from './schema/catalogue.ts';
+export * from './schema/changes.ts';
 export * from './schema/clusters.ts';
 export * from './schema/lineage.ts';
 export * from './schema/organizations.ts';

@@ -11,8 +11,16 @@ import type { SessionDatabase, Store } from '../db/connect.ts';
 import { stampEveryRegion } from '../db/queries/freshness.ts';
 import { type BatchDecision, decide, heldReadAt, isOpen, supersedeHeld } from '../db/queries/held.ts';
 import { writeQuarantine } from '../db/queries/quarantine.ts';
-import { finishRun, holdsFence, NO_COUNTS, type Run, type RunCounts } from '../db/queries/runs.ts';
+import {
+  finishRun,
+  holdsFence,
+  NO_COUNTS,
+  type Run,
+  type RunCounts,
+  recordEffect,
+} from '../db/queries/runs.ts';
 import { recordUndo, restoreBefore } from '../db/queries/undo.ts';
+import type { Naming } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
@@ -61,6 +69,8 @@ export interface Written {
   readonly counts: Partial<RunCounts>;
   /** Regions without a usable row, quarantined besides the rejected rows. */
   readonly unread: readonly RejectedKey[];
+  /** The names that it changed. */
+  readonly namings?: readonly Naming[];
 }
 
 /** What one kind of source does in its own way. All but `stage` is done within the pipeline's transaction. */
@@ -82,11 +92,12 @@ export interface BatchKind<S extends Staged, C extends Compared> {
   hold(db: SessionDatabase, run: Run, compared: C, readAt: string): Promise<C | undefined>;
   /** Keeps what is stored, so that an approval can be undone. */
   saveBefore(db: SessionDatabase, decision: BatchDecision): Promise<void>;
-  write(db: SessionDatabase, compared: C, at: WriteTimes): Promise<Written>;
+  write(db: SessionDatabase, compared: C, writing: Writing): Promise<Written>;
 }
 
-/** RFC 3339. */
-export interface WriteTimes {
+/** Whose changes these are, and when; times in RFC 3339. */
+export interface Writing {
+  readonly runId: number;
   /** Of every change in this transaction. */
   readonly now: string;
   /** When the batch was read; undefined where freshness is restored with the rest. */
@@ -196,7 +207,9 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   if (safe === undefined) return finish('held', {});
   const isUndo = decision?.kind === 'undo';
   if (decision?.kind === 'approve') await kind.saveBefore(db, decision);
-  const written = await kind.write(db, safe, { now, readAt: isUndo ? undefined : readAt });
+  const written = await kind.write(db, safe, { runId: run.id, now, readAt: isUndo ? undefined : readAt });
+  const { changed, namings = [] } = written;
+  await recordEffect(db, run, { changedAt: changed ? now : undefined, namings, decision });
   if (isUndo) await restoreBefore(db, decision, run.sourceId);
   else await writeQuarantine(db, run.sourceId, [...rejected, ...written.unread]);
   // What is held has to be read again: its payload says more than what is stored.

@@ -79,7 +79,7 @@ describe('the migrations', () => {
       where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by 1`;
     await sql.end();
     expect(scoped).toEqual(
-      ['clusters', 'disk_types', 'disks', 'regions', 'tokens', 'users'].map((name) => ({
+      ['cluster_changes', 'clusters', 'disk_types', 'disks', 'regions', 'tokens', 'users'].map((name) => ({
         name,
         forced: true,
       })),

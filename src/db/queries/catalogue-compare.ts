@@ -24,6 +24,7 @@ export const catalogueDiff = pgTable('catalogue_diff', {
   oldPer: text('old_per'),
   oldCurrency: text('old_currency'),
   oldPrice: minutePrice('old_price'),
+  oldExcludedReason: text('old_excluded_reason'),
   oldSource: text('old_source'),
   /** False for a machine of the source that the batch lacks; `moveMissing` takes these out. */
   isReported: boolean('is_reported').notNull(),
@@ -100,6 +101,7 @@ export async function compare(
       oldPer: m.sourcePer,
       oldCurrency: m.sourceCurrency,
       oldPrice: m.price,
+      oldExcludedReason: m.excludedReason,
       oldSource: m.sourceId,
       isReported,
       isOutOfRange,

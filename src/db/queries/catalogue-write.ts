@@ -1,11 +1,13 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
-import { and, eq, ne, not, type SQL, sql } from 'drizzle-orm';
-import { alias, type PgColumn } from 'drizzle-orm/pg-core';
+import { and, eq, isNull, ne, not, type SQL, sql } from 'drizzle-orm';
+import { alias, type PgColumn, unionAll } from 'drizzle-orm/pg-core';
+import type { Naming } from '../../domain/changes.ts';
 import type { SessionDatabase } from '../connect.ts';
 import { clusters, lineage, machinePrices, machines, organizations, providers, regions } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
 import { lockOrganizations } from './lock-organizations.ts';
+import { type ChangedBy, insertRetired, recordChanges, retiredColumns } from './machine-changes.ts';
 
 export interface CatalogueSource {
   readonly id: string;
@@ -33,6 +35,7 @@ export interface Renamed {
   readonly changed: boolean;
   /** Regions whose documents, and those of their clusters, show another name now: all of a renamed provider's. */
   readonly regionIds: readonly number[];
+  readonly namings: readonly Naming[];
 }
 
 /** Makes the provider and its regions what the batch says; `writeMachines` sees to the documents of clusters. */
@@ -45,6 +48,7 @@ export async function writeRegions(
   const [codes, names] = [array([...batch.keys()], 'text'), array([...batch.values()], 'text')];
   const given = sql`unnest(${codes}, ${names}) w (code, name)`;
   const isGiven = sql`${regions.providerId} = ${id} and ${regions.code} = w.code and ${regions.organizationId} is null`;
+  const before = await namesOf(db, id);
   const renamedProvider = await db
     .update(providers)
     .set({ name })
@@ -73,7 +77,36 @@ export async function writeRegions(
           .where(eq(regions.providerId, id))
           .returning({ id: regions.id });
   const changed = renamedProvider.count + listed.count + added.count + renamed.length > 0;
-  return { changed, regionIds: told.map((region) => region.id) };
+  return {
+    changed,
+    regionIds: told.map((region) => region.id),
+    namings: changed ? differing(before, new Map([[null, name], ...batch])) : [],
+  };
+}
+
+/** The names of the provider's regions by code, and its own by null. */
+async function namesOf(db: SessionDatabase, providerId: number): Promise<Map<string | null, string>> {
+  const { code, name, organizationId } = regions;
+  const rows = await unionAll(
+    db
+      .select({ code: sql<string | null>`${code}`, name })
+      .from(regions)
+      .where(and(eq(regions.providerId, providerId), isNull(organizationId))),
+    db
+      .select({ code: sql<string | null>`null`, name: providers.name })
+      .from(providers)
+      .where(eq(providers.id, providerId)),
+  );
+  return new Map(rows.map((row) => [row.code, row.name]));
+}
+
+function differing(
+  before: ReadonlyMap<string | null, string>,
+  after: ReadonlyMap<string | null, string>,
+): Naming[] {
+  return [...after]
+    .map(([region, name]) => ({ region, before: before.get(region) ?? null, after: name }))
+    .filter((naming) => naming.before !== naming.after);
 }
 
 /**
@@ -85,18 +118,21 @@ export async function writeMachines(
   db: SessionDatabase,
   source: CatalogueSource,
   renamed: Renamed,
-  now: string,
+  by: ChangedBy,
   runsUntilRetired: number,
 ): Promise<number> {
-  await addMachines(db, source, now);
-  const [differing] = await db.select({ name: d.name }).from(d).where(not(d.isNew)).limit(1);
-  if (differing) await changeMachines(db, source, now);
-  const retired = await retireMissing(db, source, now, runsUntilRetired);
+  await addMachines(db, source, by);
+  const [known] = await db.select({ name: d.name }).from(d).where(not(d.isNew)).limit(1);
+  if (known) {
+    await recordChanges(db, by);
+    await changeMachines(db, source, by.now);
+  }
+  const retired = await retireMissing(db, source, by, runsUntilRetired);
   await db
     .update(regions)
     .set({ version: increment(regions.version) })
     .where(sql`${regions.id} in (${touchedRegions(source)})`);
-  if (differing || renamed.regionIds.length > 0) await tellOrganizations(db, renamed);
+  if (known || renamed.regionIds.length > 0) await tellOrganizations(db, renamed);
   if (renamed.changed)
     await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
   return retired;
@@ -124,11 +160,15 @@ async function tellOrganizations(db: SessionDatabase, { regionIds }: Renamed): P
 }
 
 /** New machines with their prices. Found by comparison and inserted alone: ON CONFLICT would burn ids of known ones. */
-async function addMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
+async function addMachines(
+  db: SessionDatabase,
+  source: CatalogueSource,
+  { runId, now }: ChangedBy,
+): Promise<void> {
   const added = alias(machines, 'added');
   await db.execute(sql`
     with added as (
-      ${insertInto(machines, { regionId: regions.id, ...storedOffer, sourceId: source.id, createdAt: now })}
+      ${insertInto(machines, { regionId: regions.id, ...storedOffer, sourceId: source.id, createdAt: now, addedBy: runId })}
       from ${d} join ${regions} on ${isRegionOf(source)}
       where ${d.isNew} order by ${d.regionCode} collate "C", ${d.name} collate "C"
       returning ${sql.join(Object.values({ id: machines.id, ...priceOf(machines) }), sql`, `)}
@@ -179,9 +219,10 @@ async function changeMachines(db: SessionDatabase, source: CatalogueSource, now:
 async function retireMissing(
   db: SessionDatabase,
   source: CatalogueSource,
-  now: string,
+  by: ChangedBy,
   runsUntilRetired: number,
 ): Promise<number> {
+  const { now } = by;
   const { id, missedRuns } = machines;
   const missedNow = sql`case when ${missing.tolerated} then 0 else ${increment(missedRuns)} end`;
   await db
@@ -194,10 +235,12 @@ async function retireMissing(
     with retired as (
       update ${machines} set ${nameOf(machines.retiredAt)} = ${now} from ${missing}
       where ${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}
-      returning ${id}, ${machines.regionId}, ${missing.wasPublished}
+      returning ${retiredColumns(machines)}, ${machines.regionId}, ${missing.wasPublished}
     ), closed as (
       update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from retired
       where ${machinePrices.machineId} = ${retired.id} and ${machinePrices.validTo} is null
+    ), recorded as (
+      ${insertRetired(by, retired)} from retired
     ), dirtied as (
       update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
       where ${regions.id} in (select ${retired.regionId} from retired where was_published)

@@ -20,6 +20,7 @@ import {
 import { countIf, increment, nameOf, notRetired } from '../statements.ts';
 import { supersedeHeld } from './held.ts';
 import { lockOrganizations } from './lock-organizations.ts';
+import { insertRetired, retiredColumns } from './machine-changes.ts';
 
 /** What would go from one region or one organization. */
 export interface RetiredPlace {
@@ -154,10 +155,12 @@ async function retireMachines(db: SessionDatabase, sourceId: string, now: string
   await db.execute(sql`
     with gone as (
       update ${machines} set ${nameOf(machines.retiredAt)} = ${now} where ${notRetired(machines, sourceId)}
-      returning ${machines.id}, ${machines.regionId}, ${machines.excludedReason}
+      returning ${retiredColumns(machines)}, ${machines.regionId}
     ), closed as (
       update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from gone
       where ${machinePrices.machineId} = ${gone.id} and ${machinePrices.validTo} is null
+    ), recorded as (
+      ${insertRetired({ runId: null, sourceId, now }, gone)} from gone
     ), unstamped as (
       delete from ${regionFreshness} where ${regionFreshness.sourceId} = ${sourceId}
       returning ${regionFreshness.regionId}

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
+import type { Naming } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Database } from '../database.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
@@ -128,6 +129,33 @@ export async function finishRun(
     )
     update ${lineage} set ${nameOf(lineage.providersVersion)} = ${increment(lineage.providersVersion)}
     where exists (select from verified where first)`);
+}
+
+/** What a run did, besides its counts. */
+export interface RunEffect {
+  /** When its changes took effect, RFC 3339; undefined for one that changed nothing. */
+  readonly changedAt: string | undefined;
+  readonly namings: readonly Naming[];
+  /** What it carried out. */
+  readonly decision: { readonly kind: 'approve' | 'undo'; readonly batchId: number } | undefined;
+}
+
+/** Records what the run did. To be called in the transaction that changes the rows. */
+export async function recordEffect(
+  db: Database,
+  run: Run,
+  { changedAt, namings, decision }: RunEffect,
+): Promise<void> {
+  if (changedAt === undefined && decision === undefined) return;
+  await db
+    .update(syncRuns)
+    .set({
+      changedAt: changedAt ?? null,
+      namings: namings.length > 0 ? namings : null,
+      decidedBatch: decision?.batchId ?? null,
+      decision: decision?.kind ?? null,
+    })
+    .where(eq(syncRuns.id, run.id));
 }
 
 /** Whether one of these sources has not ended a single run yet, good or bad. One that is disabled is not waited for. */

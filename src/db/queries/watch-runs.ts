@@ -4,7 +4,7 @@ import type { Database } from '../connect.ts';
 import { heldBatches, sources, syncRuns } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 
-/** Runs of each source that are kept; older ones go, but for those that a held batch comes from. */
+/** Runs of each source that are kept; older ones go, but for those whose changes or whose held batch are kept. */
 const RUNS_KEPT = 2000;
 
 /** Records that a source could not be watched. It raises no fence: a run that is under way goes on. */
@@ -35,7 +35,7 @@ export async function foldUnchanged(db: Database, sourceId: string): Promise<voi
     );
 }
 
-/** Forgets all but the newest runs of each source, and held batches that a younger one superseded a week ago. */
+/** Forgets all but the newest runs of each source, and those whose changes are kept, and held batches that a younger one superseded a week ago. */
 export async function pruneRuns(db: Database): Promise<void> {
   await db
     .delete(heldBatches)
@@ -49,6 +49,6 @@ export async function pruneRuns(db: Database): Promise<void> {
         order by ${syncRuns.id} desc offset ${RUNS_KEPT - 1} limit 1) as oldest
       from ${sources}
     ) kept
-    where ${syncRuns.sourceId} = kept.id and ${syncRuns.id} < kept.oldest
+    where ${syncRuns.sourceId} = kept.id and ${syncRuns.id} < kept.oldest and ${syncRuns.changedAt} is null
       and not exists (select from ${heldBatches} where ${heldBatches.runId} = ${syncRuns.id})`);
 }

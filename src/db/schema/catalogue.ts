@@ -72,10 +72,12 @@ export const machines = pgTable(
     missedRuns: smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
     createdAt: instant('created_at').notNull().defaultNow(),
+    /** The run that has added it; null for one of an earlier release, and for one that clusters named first. */
+    addedBy: bigint('added_by', { mode: 'number' }),
   },
   (t) => [
     unique('machines_natural_key').on(t.regionId, t.name),
-    index('machines_by_source').on(t.sourceId),
+    index('machines_by_source').on(t.sourceId, t.addedBy),
     check(
       'published_machines_are_whole_and_priced',
       sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and coalesce(${t.price}, 0) > 0)`,

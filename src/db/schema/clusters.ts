@@ -1,6 +1,7 @@
 /** What organizations run. What they run it on is in catalogue.ts. */
 import { sql } from 'drizzle-orm';
 import {
+  bigint,
   boolean,
   doublePrecision,
   foreignKey,
@@ -80,6 +81,8 @@ export const clusters = pgTable(
     createdAt: timestamp('created_at', { withTimezone: false, precision: 6, mode: 'string' }).notNull(),
     missedRuns: smallint('missed_runs').notNull().default(0),
     retiredAt: instant('retired_at'),
+    /** The run that has added it; null for one of an earlier release. */
+    addedBy: bigint('added_by', { mode: 'number' }),
   },
   (t) => [
     unique('clusters_natural_key').on(t.sourceId, t.organizationId, t.sourceKey),
@@ -87,6 +90,7 @@ export const clusters = pgTable(
     unique('clusters_of_organization').on(t.organizationId, t.id),
     index('clusters_by_machine').on(t.machineId),
     index('clusters_by_region').on(t.regionId),
+    index('clusters_by_run').on(t.addedBy),
     // The creator is one of the same organization's people: the database itself refuses to cross the border.
     foreignKey({ columns: [t.organizationId, t.userId], foreignColumns: [users.organizationId, users.id] }),
   ],

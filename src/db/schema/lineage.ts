@@ -19,6 +19,8 @@ export const lineage = pgTable(
     databaseIdentity: text('database_identity'),
     /** Set by the first use: a database of the sample never takes live data, nor the other way round. */
     content: text('content', { enum: ['sample', 'live'] }),
+    /** Since when all changes are kept, see schema/changes.ts. */
+    changesSince: instant('changes_since').notNull().defaultNow(),
     /** Of every stored price per minute; null while it is not known, see queries/currency.ts. */
     currency: text('currency'),
     providersVersion: bigint('providers_version', { mode: 'number' }).notNull().default(1),

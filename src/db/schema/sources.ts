@@ -99,8 +99,18 @@ export const syncRuns = pgTable(
       .notNull()
       .default('running'),
     error: text('error'),
+    /** When all that it changed took effect; null for one that changed nothing, and when its changes are kept no more. */
+    changedAt: instant('changed_at'),
+    /** Names of regions and of the provider that it changed: `[{region, before, after}]`. */
+    namings: jsonb('namings'),
+    /** The batch whose approval it carried out or took back. No foreign key: batches go before their runs. */
+    decidedBatch: integer('decided_batch'),
+    decision: text('decision', { enum: ['approve', 'undo'] }),
   },
-  (t) => [index('sync_runs_by_source').on(t.sourceId, t.id)],
+  (t) => [
+    index('sync_runs_by_source').on(t.sourceId, t.id),
+    index('sync_runs_that_changed').on(t.changedAt).where(sql`changed_at is not null`),
+  ],
 );
 
 /**

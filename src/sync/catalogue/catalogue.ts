@@ -135,13 +135,14 @@ function catalogueKind(
 
     saveBefore: (db, decision) => saveCatalogue(db, decision, source),
 
-    async write(db, { staged, diff, regions, rejected }, { now, readAt }) {
+    async write(db, { staged, diff, regions, rejected }, { runId, now, readAt }) {
       const renamed = await writeRegions(db, source, regions);
-      const retired = await writeMachines(db, source, renamed, now, runsUntilRetired(approved));
+      const by = { runId, sourceId, now };
+      const retired = await writeMachines(db, source, renamed, by, runsUntilRetired(approved));
       const unread =
         readAt === undefined ? [] : await stampRead(db, source, { ...staged, regions, rejected, readAt });
       const changed = renamed.changed || diff.added + diff.changed + retired > 0;
-      return { changed, counts: { retired }, unread };
+      return { changed, counts: { retired }, unread, namings: renamed.namings };
     },
   };
 }

@@ -1,0 +1,86 @@
+/** What a run changes about machines, written in its own transaction; see schema/changes.ts. */
+import { type Column, type SQL, sql } from 'drizzle-orm';
+import type { SessionDatabase } from '../connect.ts';
+import { machineChanges } from '../schema.ts';
+import { insertInto } from '../statements.ts';
+import { catalogueDiff as d } from './catalogue-compare.ts';
+
+/** Whose change it is. */
+export interface ChangedBy {
+  /** Null where an operator did it without a run. */
+  readonly runId: number | null;
+  readonly sourceId: string;
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+const KIND = sql`case
+  when ${d.wasRetired} then 'returned'
+  when ${d.isAdded} then 'added'
+  when ${d.wasPublished} and not ${d.isPublished} then 'withdrawn'
+  when ${d.isPublished} and not ${d.wasPublished} then 'published'
+  when ${d.reshaped} then 'reshaped'
+  when ${d.repriced} then 'repriced'
+  else 'excluded' end`;
+
+/** What the diff changes about machines that were stored before; one that only another exchange rate prices is not among them. */
+export async function recordChanges(
+  db: SessionDatabase,
+  { runId, sourceId, now: changedAt }: ChangedBy,
+): Promise<void> {
+  const { machineId, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason } = d;
+  const { oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason } = d;
+  await db.execute(sql`
+    ${insertInto(machineChanges, {
+      runId,
+      sourceId,
+      changedAt,
+      machineId,
+      change: KIND,
+      ...{ oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason },
+      ...{ cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason },
+    })}
+    from ${d} where not ${d.isNew}
+      and (${d.isAdded} or ${d.repriced} or ${d.reshaped} or ${oldExcludedReason} is distinct from ${excludedReason})
+    order by ${d.regionCode} collate "C", ${d.name} collate "C"`);
+}
+
+/** `insert … select …` of machines that are retired; what follows says from where, and `gone` has them as they were. */
+export function insertRetired(
+  { runId, sourceId, now: changedAt }: ChangedBy,
+  gone: Record<(typeof RETIRED_COLUMNS)[number], Column>,
+): SQL {
+  return insertInto(machineChanges, {
+    runId,
+    sourceId,
+    changedAt,
+    machineId: gone.id,
+    change: 'retired',
+    oldCpu: gone.cpu,
+    oldRam: gone.ram,
+    oldRamUnit: gone.ramUnit,
+    oldAmount: gone.sourceAmount,
+    oldPer: gone.sourcePer,
+    oldCurrency: gone.sourceCurrency,
+    oldExcludedReason: gone.excludedReason,
+  });
+}
+
+const RETIRED_COLUMNS = [
+  'id',
+  'cpu',
+  'ram',
+  'ramUnit',
+  'sourceAmount',
+  'sourcePer',
+  'sourceCurrency',
+  'excludedReason',
+] as const;
+
+/** What `returning` has to give of machines that are retired. */
+export function retiredColumns(of: Record<(typeof RETIRED_COLUMNS)[number], Column>): SQL {
+  return sql.join(
+    RETIRED_COLUMNS.map((column) => sql`${of[column]}`),
+    sql`, `,
+  );
+}

@@ -1,0 +1,211 @@
+/** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
+import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/changes.ts';
+import type { Sql } from '../client.ts';
+
+/** A machine as one run left it. */
+export interface MachineState {
+  readonly cpu: number;
+  /** Count of GiB (`Binary`) or GB (`Decimal`). */
+  readonly ram: number;
+  readonly ramUnit: 'Binary' | 'Decimal';
+  /** As the source states it, exact; null where it states none. */
+  readonly amount: string | null;
+  readonly per: 'minute' | 'hour' | 'month' | null;
+  readonly currency: string | null;
+  /** Why readers do not see it, see domain/exclusion.ts; null where they do. */
+  readonly excluded: string | null;
+}
+
+export interface MachineChange {
+  readonly change: MachineChangeKind;
+  /** Null where an operator retired the source. */
+  readonly runId: number | null;
+  /** RFC 3339. */
+  readonly changedAt: string;
+  readonly source: string;
+  readonly provider: string;
+  readonly regionCode: string;
+  readonly machineId: number;
+  readonly name: string;
+  /** Of a returned one, as it was when it was retired; null for one that was added. */
+  readonly before: MachineState | null;
+  /** Null for one that was retired. */
+  readonly after: MachineState | null;
+}
+
+/** All changes of one run, or all since a time. */
+export type ChangeScope =
+  | { readonly runId: number }
+  | {
+      /** RFC 3339. */
+      readonly since: string;
+      /** A provider's name, in upper or lower case, or its id; every one unless given. */
+      readonly provider?: string | undefined;
+    };
+
+export interface ChangePage {
+  /** Rows; undefined for all. */
+  readonly limit: number | undefined;
+  /** Rows to skip; none unless given. */
+  readonly offset?: number;
+}
+
+export interface MachineChanges {
+  /** How many there are of each kind, those of kinds that were not asked for included. */
+  readonly totals: Readonly<Record<MachineChangeKind, number>>;
+  /** By kind, in the order of `MACHINE_CHANGES`; of a kind the newest first, then by region and name. */
+  readonly rows: readonly MachineChange[];
+}
+
+/**
+ * Complete for every run whose `changedAt` is known, and since `changesKeptSince`.
+ * @param kinds every one unless given
+ */
+export async function machineChanges(
+  sql: Sql,
+  scope: ChangeScope,
+  { limit, offset = 0 }: ChangePage,
+  kinds: readonly MachineChangeKind[] = MACHINE_CHANGES,
+): Promise<MachineChanges> {
+  const recorded = await sql<{ change: MachineChangeKind; count: number }[]>`
+    select c.change, count(*)::int as count from ${recordedIn(sql, scope)} group by 1`;
+  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from ${addedIn(sql, scope)}`;
+  const added = row?.count ?? 0;
+  const totals = Object.fromEntries(MACHINE_CHANGES.map((kind) => [kind, 0])) as Record<
+    MachineChangeKind,
+    number
+  >;
+  for (const { change, count } of recorded) totals[change] = count;
+  const asked = kinds.reduce((sum, kind) => sum + totals[kind], 0);
+  totals.added += added;
+
+  const rows = await sql<MachineChange[]>`
+    select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
+      c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
+      case when c.change <> 'added' then ${sql.unsafe(STATES.old)} end as before,
+      case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after
+    from ${recordedIn(sql, scope)} where c.change = any(${[...kinds]})
+    order by array_position(${[...MACHINE_CHANGES]}, c.change), c.changed_at desc, p.name collate "C",
+      r.code collate "C", m.name collate "C", c.id
+    limit ${limit ?? null} offset ${offset}`;
+  const room = limit === undefined ? undefined : limit - rows.length;
+  if (!kinds.includes('added') || added === 0 || room === 0) return { totals, rows };
+  return {
+    totals,
+    rows: [...rows, ...(await addedMachines(sql, scope, room, Math.max(0, offset - asked)))],
+  };
+}
+
+/** Machines that were new, as they were then: as their first later change says, else as they are. */
+async function addedMachines(
+  sql: Sql,
+  scope: ChangeScope,
+  limit: number | undefined,
+  offset: number,
+): Promise<MachineChange[]> {
+  return sql<MachineChange[]>`
+    select 'added' as change, a.run_id as "runId", a."changedAt", a.source, a.provider, a."regionCode",
+      a.id as "machineId", a.name, null as before, case when c.id is null then ${sql.unsafe(STATES.stored)} else ${sql.unsafe(STATES.old)} end as after
+    from (
+      select m.*, n.id::float as run_id, ${instant(sql, sql`n.changed_at`)} as "changedAt", n.changed_at,
+        n.source_id as source, p.name as provider, r.code as "regionCode"
+      from ${addedIn(sql, scope)}
+      order by n.changed_at desc, p.name collate "C", r.code collate "C", m.name collate "C"
+      limit ${limit ?? null} offset ${offset}
+    ) a
+    left join lateral (
+      select * from machine_changes c where c.machine_id = a.id order by c.id limit 1
+    ) c on true
+    order by a.changed_at desc, a.provider collate "C", a."regionCode" collate "C", a.name collate "C"`;
+}
+
+/** Since when all changes are kept, RFC 3339: what an earlier run changed is not known. */
+export async function changesKeptSince(sql: Sql): Promise<string> {
+  const [row] = await sql<{ since: string }[]>`
+    select ${instant(sql, sql`changes_since`)} as since from lineage`;
+  if (!row) throw new Error('unreachable: lineage has one row');
+  return row.since;
+}
+
+type Fragment = ReturnType<Sql>;
+
+/** Rows `c` of machines `m` that were stored before. */
+function recordedIn(sql: Sql, scope: ChangeScope) {
+  const isIn =
+    'runId' in scope
+      ? // The time finds them: there is an index on it.
+        sql`c.run_id = ${scope.runId} and c.changed_at = (select changed_at from sync_runs where id = ${scope.runId})`
+      : sql`c.changed_at >= ${scope.since}`;
+  return sql`(
+    select * from machine_changes c where ${isIn}
+  ) c join machines m on m.id = c.machine_id ${placed(sql, scope)}`;
+}
+
+/** New machines `m` of runs `n`. Whose they are now does not matter: another source may have taken them over. */
+function addedIn(sql: Sql, scope: ChangeScope) {
+  const isIn =
+    'runId' in scope
+      ? sql`n.id = ${scope.runId} and n.changed_at is not null`
+      : sql`n.changed_at >= ${scope.since} and n.added > 0`;
+  return sql`(
+    select id, source_id, changed_at from sync_runs n where ${isIn}
+  ) n cross join sources s join machines m on m.source_id = s.id and m.added_by = n.id ${placed(sql, scope)}`;
+}
+
+/** The region `r` and the provider `p` of machines `m`. */
+function placed(sql: Sql, scope: ChangeScope) {
+  const { provider } = { provider: undefined, ...scope };
+  const isOf =
+    provider === undefined
+      ? sql`true`
+      : sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
+  return sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id and ${isOf}`;
+}
+
+function instant(sql: Sql, at: Fragment) {
+  return sql`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+}
+
+/** A `MachineState` of each of its columns, as SQL. */
+const STATES = {
+  old: stateOf(
+    'c.old_cpu',
+    'c.old_ram',
+    'c.old_ram_unit',
+    'c.old_amount',
+    'c.old_per',
+    'c.old_currency',
+    'c.old_excluded_reason',
+  ),
+  new: stateOf(
+    'c.cpu',
+    'c.ram',
+    'c.ram_unit',
+    'c.source_amount',
+    'c.source_per',
+    'c.source_currency',
+    'c.excluded_reason',
+  ),
+  stored: stateOf(
+    'a.cpu',
+    'a.ram',
+    'a.ram_unit',
+    'a.source_amount',
+    'a.source_per',
+    'a.source_currency',
+    'a.excluded_reason',
+  ),
+};
+
+function stateOf(
+  cpu: string,
+  ram: string,
+  ramUnit: string,
+  amount: string,
+  per: string,
+  currency: string,
+  excluded: string,
+) {
+  return `json_build_object('cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit}, 'amount', ${amount}::text,
+    'per', ${per}, 'currency', ${currency}, 'excluded', ${excluded})`;
+}

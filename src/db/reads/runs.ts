@@ -1,0 +1,88 @@
+/** The runs of a source, for operators. What a run changed is in changes.ts. */
+import type { Naming } from '../../domain/changes.ts';
+import type { Sql } from '../client.ts';
+import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
+
+/** One run with what came of it; times in RFC 3339. */
+export interface RunRecord {
+  readonly id: number;
+  readonly sourceId: string;
+  readonly kind: 'catalogue' | 'clusters' | 'rates';
+  /** The slot of the schedule that asked for it; null for a run by hand or of a watch. */
+  readonly slot: string | null;
+  readonly startedAt: string;
+  readonly finishedAt: string | null;
+  /** `running`, or how it ended. */
+  readonly outcome: 'running' | 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded' | 'interrupted';
+  /** Rows, counted; null while it runs and where it failed. */
+  readonly seen: number | null;
+  readonly added: number | null;
+  readonly changed: number | null;
+  readonly retired: number | null;
+  readonly rejected: number | null;
+  readonly withdrawn: number | null;
+  readonly error: string | null;
+  /** When what it changed took effect; null for one that changed nothing, and where that is not kept (any more). */
+  readonly changedAt: string | null;
+  /** Names that it changed. */
+  readonly namings: readonly Naming[];
+  /** The batch that it held. */
+  readonly heldBatch: number | null;
+  /** What it carried out of an operator's decision. */
+  readonly decision: {
+    readonly kind: 'approve' | 'undo';
+    readonly batch: number;
+    readonly by: string | null;
+    readonly reason: string | null;
+  } | null;
+}
+
+export interface RunPage {
+  /** How many runs of the source are kept. */
+  readonly total: number;
+  /** The newest first. */
+  readonly rows: readonly RunRecord[];
+}
+
+/**
+ * Runs of one source, the newest first.
+ * @param limit undefined for all
+ * @param before the number of a run: only older ones
+ */
+export async function sourceRuns(
+  sql: Sql,
+  sourceId: string,
+  { limit, before }: { readonly limit: number | undefined; readonly before?: number },
+): Promise<RunPage> {
+  const [row] = await sql<{ total: number }[]>`
+    select count(*)::int as total from sync_runs where source_id = ${sourceId}`;
+  const rows = await sql<RunRecord[]>`
+    ${records(sql)} where r.source_id = ${sourceId} and (${before ?? null}::bigint is null or r.id < ${before ?? null})
+    order by r.id desc limit ${limit ?? null}`;
+  return { total: row?.total ?? 0, rows };
+}
+
+/** Undefined for a run that there never was, or that is not kept any more. */
+export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | undefined> {
+  const [record] = await sql<RunRecord[]>`${records(sql)} where r.id = ${runId}`;
+  return record;
+}
+
+function records(sql: Sql) {
+  const instant = (column: string) =>
+    sql`to_char(r.${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+  const isInterrupted = sql`r.outcome = 'running' and not ${sql.unsafe(IS_UNDER_WAY)}`;
+  return sql`
+    select r.id::float as id, r.source_id as "sourceId", s.kind, ${instant('slot')} as slot,
+      ${instant('started_at')} as "startedAt", ${instant('finished_at')} as "finishedAt",
+      case when ${isInterrupted} then 'interrupted' else r.outcome end as outcome,
+      r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
+      case when ${isInterrupted} then ${INTERRUPTED} else r.error end as error,
+      ${instant('changed_at')} as "changedAt", coalesce(r.namings, '[]') as namings,
+      (select h.id from held_batches h where h.run_id = r.id) as "heldBatch",
+      case when r.decision is null then null else json_build_object(
+        'kind', r.decision, 'batch', r.decided_batch,
+        'by', case r.decision when 'undo' then b.undone_by else b.decided_by end,
+        'reason', case r.decision when 'undo' then b.undone_reason else b.reason end) end as decision
+    from sync_runs r join sources s on s.id = r.source_id left join held_batches b on b.id = r.decided_batch`;
+}

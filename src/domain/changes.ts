@@ -1,0 +1,35 @@
+/** What a run can have done to a machine or a cluster. */
+
+/**
+ * In the order in which they are shown. One machine has one of them a run, the first that fits:
+ * - `retired`: its source does not list it any more;
+ * - `withdrawn`: readers saw it, and it is excluded now;
+ * - `reshaped`: another cpu or memory, and maybe another price;
+ * - `repriced`: the source states another price. Another exchange rate is none;
+ * - `excluded`: excluded before and after, for another reason;
+ * - `published`: excluded until now, and readers see it;
+ * - `returned`: it was retired;
+ * - `added`: it was in no catalogue before.
+ */
+export const MACHINE_CHANGES = [
+  'retired',
+  'withdrawn',
+  'reshaped',
+  'repriced',
+  'excluded',
+  'published',
+  'returned',
+  'added',
+] as const;
+
+export type MachineChangeKind = (typeof MACHINE_CHANGES)[number];
+
+/** In the order in which they are shown; `retired`, `returned` and `added` as of a machine. */
+export const CLUSTER_CHANGES = ['retired', 'changed', 'returned', 'added'] as const;
+
+/** The name of a region, or of the provider where `region` is null. Before it was there it had none. */
+export interface Naming {
+  readonly region: string | null;
+  readonly before: string | null;
+  readonly after: string;
+}
