@@ -27,9 +27,28 @@ export type MachineChangeKind = (typeof MACHINE_CHANGES)[number];
 /** In the order in which they are shown; `retired`, `returned` and `added` as of a machine. */
 export const CLUSTER_CHANGES = ['retired', 'changed', 'returned', 'added'] as const;
 
+export type ClusterChangeKind = (typeof CLUSTER_CHANGES)[number];
+
 /** The name of a region, or of the provider where `region` is null. Before it was there it had none. */
 export interface Naming {
   readonly region: string | null;
   readonly before: string | null;
   readonly after: string;
 }
+
+/** What is kept of a cluster, in the order in which it is shown. */
+export const CLUSTER_FIELDS = [
+  'name',
+  'slug',
+  'provider',
+  'region',
+  'machine',
+  'status',
+  'shards',
+  'replicas',
+  'user',
+  'disks',
+  'created_at',
+] as const;
+
+export type ClusterField = (typeof CLUSTER_FIELDS)[number];

@@ -6,8 +6,9 @@ import type { SessionDatabase } from '../connect.ts';
 import { clusters, lineage, machinePrices, machines, organizations, providers, regions } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
+import type { ChangedBy } from './changed-by.ts';
 import { lockOrganizations } from './lock-organizations.ts';
-import { type ChangedBy, insertRetired, recordChanges, retiredColumns } from './machine-changes.ts';
+import { insertRetired, recordChanges, retiredColumns } from './machine-changes.ts';
 
 export interface CatalogueSource {
   readonly id: string;

@@ -4,6 +4,8 @@ import { alias, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import type { SessionDatabase } from '../connect.ts';
 import { clusters, disks, diskTypes, machines, organizations, providers, regions, users } from '../schema.ts';
 import { array, increment, insertInto, nameOf, selectAs } from '../statements.ts';
+import type { ChangedBy } from './changed-by.ts';
+import { keepStates, recordChanges } from './cluster-changes.ts';
 import { clusterDiff as d, clusterMissing as missing } from './cluster-diff.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 
@@ -208,10 +210,11 @@ const IS_TYPE_OF_DISK = sql`${diskTypes.organizationId} = ${d.organizationId} an
 /** Writes the clusters with their disks; slugs have been set. @returns how many clusters were retired now */
 export async function writeClusters(
   db: SessionDatabase,
-  sourceId: string,
-  now: string,
+  by: ChangedBy,
   runsUntilRetired: number,
 ): Promise<number> {
+  const { runId, sourceId, now } = by;
+  await keepStates(db);
   // First, since their slugs are free then.
   const retired = await retireMissing(db, now, runsUntilRetired);
   await writeDiskTypes(db);
@@ -227,13 +230,14 @@ export async function writeClusters(
     .from(d)
     .where(eq(clusters.id, d.clusterId));
   await db.execute(sql`
-    ${insertInto(clusters, { ...STATED, organizationId: d.organizationId, sourceId, sourceKey: d.sourceKey })}
+    ${insertInto(clusters, { ...STATED, organizationId: d.organizationId, sourceId, sourceKey: d.sourceKey, addedBy: runId })}
     from ${d} where ${d.isNew} order by ${d.organizationId}, ${d.sourceKey} collate "C"`);
   await db.execute(sql`
     update ${d} set ${nameOf(d.clusterId)} = ${clusters.id} from ${clusters}
     where ${d.isNew} and ${clusters.sourceId} = ${sourceId} and ${clusters.organizationId} = ${d.organizationId}
       and ${clusters.sourceKey} = ${d.sourceKey}`);
   await writeDisks(db);
+  await recordChanges(db, by);
   const changed = sql`
     select ${d.organizationId} from ${d} union select unnest(${array(retired, 'integer')})`;
   await db

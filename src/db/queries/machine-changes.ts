@@ -4,15 +4,7 @@ import type { SessionDatabase } from '../connect.ts';
 import { machineChanges } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 import { catalogueDiff as d } from './catalogue-compare.ts';
-
-/** Whose change it is. */
-export interface ChangedBy {
-  /** Null where an operator did it without a run. */
-  readonly runId: number | null;
-  readonly sourceId: string;
-  /** RFC 3339. */
-  readonly now: string;
-}
+import type { ChangedBy } from './changed-by.ts';
 
 const KIND = sql`case
   when ${d.wasRetired} then 'returned'

@@ -3,6 +3,7 @@ import type { Database } from '../connect.ts';
 import type { Organization } from '../reads/organizations.ts';
 import { clusters, organizations, tokens } from '../schema.ts';
 import { increment } from '../statements.ts';
+import { recordRetired } from './cluster-changes.ts';
 
 const columns = { id: organizations.id, slug: organizations.slug, name: organizations.name };
 
@@ -67,6 +68,7 @@ export async function deleteOrganization(
       .where(isLive(slug))
       .returning(columns);
     if (!organization) return undefined;
+    await recordRetired(tx, sql`now()`, sql`c.organization_id = ${organization.id}`);
     const retired = await tx
       .update(clusters)
       .set({ retiredAt: sql`now()` })

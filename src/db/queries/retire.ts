@@ -18,6 +18,7 @@ import {
   syncRuns,
 } from '../schema.ts';
 import { countIf, increment, nameOf, notRetired } from '../statements.ts';
+import { recordRetired } from './cluster-changes.ts';
 import { supersedeHeld } from './held.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 import { insertRetired, retiredColumns } from './machine-changes.ts';
@@ -176,6 +177,7 @@ async function retireClusters(db: SessionDatabase, sourceId: string, now: string
     db,
     sql`select ${clusters.organizationId} from ${clusters} where ${notRetired(clusters, sourceId)}`,
   );
+  await recordRetired(db, now, sql`c.source_id = ${sourceId}`);
   const { organizationId, retiredAt } = clusters;
   const { id, clustersVersion } = organizations;
   await db.execute(sql`

@@ -162,7 +162,8 @@ function placed(sql: Sql, scope: ChangeScope) {
   return sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id and ${isOf}`;
 }
 
-function instant(sql: Sql, at: Fragment) {
+/** RFC 3339. */
+export function instant(sql: Sql, at: Fragment) {
   return sql`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 }
 

@@ -124,11 +124,11 @@ function clusterKind(
 
     saveBefore: (db, decision) => saveClusters(db, decision, sourceId),
 
-    async write(db, { diff: { added, changed: differing } }, { now }) {
+    async write(db, { diff: { added, changed: differing } }, { runId, now }) {
       const changed = differing + (await resolveReferences(db));
       for await (const { rows, taken } of slugBatches(db, untilRetired))
         await setSlugs(db, assignSlugs(rows, taken));
-      const retired = await writeClusters(db, sourceId, now, untilRetired);
+      const retired = await writeClusters(db, { runId, sourceId, now }, untilRetired);
       return { changed: added + changed + retired > 0, counts: { added, changed, retired }, unread: [] };
     },
   };
