@@ -114,6 +114,23 @@ function addSources(program: Command, env: Env): void {
   rows(program.command('excluded'))
     .description('show the machines of a source that are not published, and why')
     .action(async (id: string, page: PageOptions) => (await load()).excludedCommand(env(), id, page));
+  const runs = () => import('./runs.ts');
+  rows(program.command('runs'))
+    .description('show the runs of a source, the newest first')
+    .action(async (id: string, page: PageOptions) => (await runs()).runsCommand(env(), id, page));
+  pages(
+    program.command('run').argument('<run>', 'number of the run, which `runs` shows'),
+    'rows of each kind',
+  )
+    .description('show what one run has changed, before and after')
+    .action(async (id: string, page: PageOptions) => (await runs()).runCommand(env(), id, page));
+  pages(program.command('changes'), 'rows of each kind')
+    .description('show what has changed since a time: prices, arrivals, departures')
+    .requiredOption('--since <when>', 'e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z')
+    .option('--provider <provider>', 'of this provider alone, by name or id')
+    .action(async (options: PageOptions & { since: string; provider?: string }) =>
+      (await import('./changes.ts')).changesCommand(env(), options),
+    );
   add(program, 'accept', 'accept one price that is quarantined because it changed by too large a factor')
     .argument(...SOURCE)
     .argument('<machine>', 'the row that `rejected` shows, e.g. cx22@fsn1')
@@ -167,9 +184,12 @@ function addSources(program: Command, env: Env): void {
 }
 
 function rows(command: Command): Command {
+  return pages(command.argument(...SOURCE), 'rows');
+}
+
+function pages(command: Command, what: string): Command {
   return command
-    .argument(...SOURCE)
-    .option(...LIMIT('rows'))
+    .option(...LIMIT(what))
     .option(...ALL_ROWS)
     .option(...JSON_ROWS);
 }

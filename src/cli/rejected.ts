@@ -77,7 +77,8 @@ export async function excludedCommand(
   printText(`\n${table}${moreLine(rows.length, total)}`);
 }
 
-function knownSource(sourceId: string, kind: string | undefined): void {
+/** @throws UsageFailure that says where the sources are listed */
+export function knownSource(sourceId: string, kind: string | undefined): void {
   if (kind !== undefined) return;
   throw new UsageFailure(
     `no source "${sourceId}" has run yet; \`fleetbook status\` lists the sources, \`fleetbook sync ${sourceId}\` runs one`,

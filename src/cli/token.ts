@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import { createToken, revokeToken, rotateToken } from '../db/queries/tokens.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
-import { readId } from './arguments.ts';
+import { readId, readSpan } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization } from './org-list.ts';
@@ -98,17 +98,6 @@ export function readScopes(given: readonly string[] | undefined): readonly Scope
     if (!scope) throw new UsageFailure(`"${text}" is no scope; use ${SCOPES.join(' or ')}`);
     return scope;
   });
-}
-
-const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-const SPAN = /^([1-9]\d{0,4})([mhd])$/;
-
-/** A span such as `90d`, `12h` or `30m` in milliseconds; undefined when it is none. */
-function readSpan(text: string): number | undefined {
-  const [, amount, unit = ''] = SPAN.exec(text) ?? [];
-  const unitMs = UNITS[unit];
-  return unitMs === undefined ? undefined : Number(amount) * unitMs;
 }
 
 /** In milliseconds. @throws UsageFailure when it is no span */

@@ -94,6 +94,21 @@ describe('a batch that a guard holds', () => {
     expect(approved.stdout).toMatch(/^hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\. Until/);
     const undone = await operator('hold', 'undo', 'hetzner', '2', '--by', 'bob');
     expect(undone.stdout).toMatch(/what there was before batch 2: 4 came back, 0 changed back, 0 retired/);
+    const runs = JSON.parse((await operator('runs', 'hetzner', '--json', '--limit', '2')).stdout);
+    expect(runs.rows).toMatchObject([
+      { decision: { kind: 'undo', batch: 2, by: 'bob', reason: null }, added: 4 },
+      { decision: { kind: 'approve', batch: 2, by: 'ada', reason: 'cleanup' }, retired: 4 },
+    ]);
+    for (const [{ id }, kind] of [
+      [runs.rows[0], 'returned'],
+      [runs.rows[1], 'retired'],
+    ] as const) {
+      const diff = JSON.parse((await operator('run', String(id), '--json')).stdout);
+      expect(diff.rows.map(({ change }: { change: string }) => change)).toEqual(Array(4).fill(kind));
+    }
+    expect((await operator('runs', 'hetzner')).stdout).toMatch(
+      /: took the approval of batch 2 back, undone by bob\n\d+: stored batch 2, which was approved by ada: cleanup\n/,
+    );
     const [record] = JSON.parse((await operator('hold', 'list', '--all', '--json')).stdout);
     expect(record).toMatchObject({
       id: 2,

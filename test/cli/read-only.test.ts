@@ -1,7 +1,7 @@
 /** Commands that only read need PostgreSQL alone: no Redis, and nothing that only others need is loaded. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
-import { registerSource } from '../../src/db/queries/runs.ts';
+import { beginRun, registerSource } from '../../src/db/queries/runs.ts';
 import { addSample } from '../snapshot/rows.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { loadedModules } from '../support/loaded-modules.ts';
@@ -14,6 +14,7 @@ beforeAll(async () => {
   await using store = openStore({ url: db.url, role: 'worker', connections: 1 });
   await addSample(store.sql);
   await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
+  await beginRun(store.db, 'hetzner', undefined);
 });
 afterAll(() => opened.disposeAsync());
 
@@ -32,6 +33,9 @@ it.each([
   [['prices', '1']],
   [['rejected', 'hetzner']],
   [['excluded', 'hetzner']],
+  [['runs', 'hetzner']],
+  [['run', '1']],
+  [['changes', '--since', '24h']],
   [['org', 'list']],
   [['user', 'list', '--org', 'a']],
   [['token', 'list']],

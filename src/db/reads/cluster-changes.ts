@@ -33,18 +33,19 @@ export interface ClusterChanges {
   readonly rows: readonly ClusterChange[];
 }
 
-/** As complete as `machineChanges`. */
+/** As complete as `machineChanges`. @param kinds every one unless given */
 export async function clusterChanges(
   sql: Sql,
   scope: ChangeScope,
   { limit, offset = 0 }: ChangePage,
+  kinds: readonly ClusterChangeKind[] = CLUSTER_CHANGES,
 ): Promise<ClusterChanges> {
   const all = changesIn(sql, scope);
   const counts = await sql<{ change: ClusterChangeKind; count: number }[]>`
     select x.change, count(*)::int as count from ${all} group by 1`;
   const rows = await sql<ClusterChange[]>`
     with page as (
-      select x.*, o.slug as organization from ${all}
+      select x.*, o.slug as organization from ${all} where x.change = any(${[...kinds]})
       order by array_position(${[...CLUSTER_CHANGES]}, x.change), x.changed_at desc, o.slug collate "C",
         c.slug collate "C", c.id
       limit ${limit ?? null} offset ${offset}

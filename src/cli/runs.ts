@@ -1,0 +1,146 @@
+import type { Environment } from '../config/config.ts';
+import type { Sql } from '../db/client.ts';
+import type { MachineChanges } from '../db/reads/changes.ts';
+import type { ClusterChanges } from '../db/reads/cluster-changes.ts';
+import { type RunRecord, runRecord, sourceRuns } from '../db/reads/runs.ts';
+import { sourceKind } from '../db/reads/status.ts';
+import type { Naming } from '../domain/changes.ts';
+import { type PageOptions, pageLimit, readId } from './arguments.ts';
+import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
+import { CommandFailure } from './failure.ts';
+import { openReadOnly } from './open-read-only.ts';
+import { print, printJson, printText } from './print.ts';
+import { knownSource } from './rejected.ts';
+import { age, alignedTable, count, moreLine, wrapped } from './table.ts';
+
+/** The runs of a source, the newest first: how each ended and how much it changed. */
+export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  await using register = openReadOnly(env);
+  const { sql } = register;
+  knownSource(sourceId, await sourceKind(sql, sourceId));
+  const page = await sourceRuns(sql, sourceId, { limit });
+  if (options.json) return printJson({ source: sourceId, ...page });
+  if (page.total === 0) return print(`${sourceId}: no run of it is kept`);
+  printText(runTable(page.rows, new Date(), lineWidth()) + moreLine(page.rows.length, page.total));
+}
+
+const HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
+
+/** One row a run; under the table why runs failed or were held, and what they decided. */
+export function runTable(runs: readonly RunRecord[], now: Date, width: number): string {
+  const number = (value: number | null) => (value === null ? '-' : String(value));
+  const rows = runs.map((run) => [
+    String(run.id),
+    age(run.startedAt, now),
+    run.outcome,
+    ...[run.seen, run.added, run.changed, run.retired, run.rejected].map(number),
+  ]);
+  const notes = runs.flatMap((run) => notesOf(run).map((note) => wrapped(`${run.id}: ${note}`, width)));
+  return alignedTable(HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
+}
+
+function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
+  const notes: string[] = [];
+  if (decision !== null) {
+    const { kind, batch, by, reason } = decision;
+    const what =
+      kind === 'approve'
+        ? `stored batch ${batch}, which was approved`
+        : `took the approval of batch ${batch} back, undone`;
+    notes.push(`${what}${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}`);
+  }
+  if (error !== null) notes.push(`${error}${heldBatch === null ? '' : `; see batch ${heldBatch}`}`);
+  return notes;
+}
+
+/** What is shown of one run. */
+type Diff =
+  | ({ readonly of: 'machines' } & MachineChanges)
+  | ({ readonly of: 'clusters' } & ClusterChanges)
+  | { readonly of: 'rates' };
+
+/** What one run has changed: every machine or cluster before and after. */
+export async function runCommand(env: Environment, text: string, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  const id = readId(text, 'run number', '`fleetbook runs <source>` shows');
+  await using register = openReadOnly(env);
+  const { sql } = register;
+  const run = await runRecord(sql, id);
+  if (run === undefined) {
+    throw new CommandFailure(
+      `there is no run ${id}, or it is not kept any more; see: fleetbook runs <source>`,
+    );
+  }
+  const diff = await diffOf(sql, run, limit);
+  const { of: _, ...changes } = diff;
+  if (options.json)
+    return printJson({ ...run, isKept: isKept(run), unshown: unshown(run, diff), ...changes });
+  printText(runText(run, diff, lineWidth()));
+}
+
+async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, limit: number | undefined): Promise<Diff> {
+  if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(sql, { runId }, limit)) };
+  if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(sql, { runId }, limit)) };
+  return { of: 'rates' };
+}
+
+/** Whether it is known what the run changed. */
+function isKept({ changedAt, added, changed, retired }: RunRecord): boolean {
+  return changedAt !== null || (added ?? 0) + (changed ?? 0) + (retired ?? 0) === 0;
+}
+
+/** How many were changed in nothing that a diff shows: only in a price that was converted anew. */
+function unshown(run: RunRecord, diff: Diff): number {
+  if (diff.of === 'rates' || run.changedAt === null) return 0;
+  const shown =
+    diff.of === 'clusters'
+      ? diff.totals.changed
+      : diff.totals.withdrawn +
+        diff.totals.reshaped +
+        diff.totals.repriced +
+        diff.totals.excluded +
+        diff.totals.published;
+  return Math.max(0, (run.changed ?? 0) - shown);
+}
+
+export function runText(run: RunRecord, diff: Diff, width: number): string {
+  const { id, sourceId, outcome, startedAt, finishedAt, slot, namings } = run;
+  const took =
+    finishedAt === null ? '' : `, took ${(Date.parse(finishedAt) - Date.parse(startedAt)) / 1000} s`;
+  const asked = slot === null ? '' : `, for the slot ${slot}`;
+  const head = [
+    `run ${id} of ${sourceId}: ${outcome}, began ${startedAt}${took}${asked}`,
+    ...(run.seen === null ? [] : [countsOf(run)]),
+    ...notesOf(run),
+    ...namings.map(namingOf),
+  ];
+  const lines = diffLines(run, diff, width);
+  return head.map((line) => wrapped(line, width)).join('') + (lines === '' ? '' : `\n${lines}`);
+}
+
+function countsOf({ seen, added, changed, retired, rejected, withdrawn }: RunRecord): string {
+  const taken = withdrawn ? `, ${withdrawn} withdrawn` : '';
+  return `${count(seen ?? 0, 'row')}, ${added} new, ${changed} changed, ${retired} retired, ${rejected} rejected${taken}`;
+}
+
+function namingOf({ region, before, after }: Naming): string {
+  const what = region === null ? 'provider' : `region ${region}`;
+  return before === null ? `new ${what}: ${after}` : `${what} has another name: ${before} → ${after}`;
+}
+
+function diffLines(run: RunRecord, diff: Diff, width: number): string {
+  if (!isKept(run)) {
+    return wrapped(
+      'what it changed is not kept (any more); CHANGES_KEPT says for how many days it is',
+      width,
+    );
+  }
+  if (diff.of === 'rates') return '';
+  const rest = unshown(run, diff);
+  const more =
+    rest === 0
+      ? ''
+      : wrapped(`  and ${rest} changed only in what another exchange rate makes of a price`, width);
+  return (diff.of === 'machines' ? machineLines(diff, width) : clusterLines(diff, width)) + more;
+}
