@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import type { Store } from '../db/connect.ts';
-import type { Decider } from '../db/queries/accepted-prices.ts';
 import type { BatchDecision } from '../db/queries/held.ts';
 import { type KnownProvider, providerNamed } from '../db/queries/providers.ts';
 import { type BeginOptions, finishRun, type Run, registerSource } from '../db/queries/runs.ts';
@@ -11,6 +10,7 @@ import { storedValidators } from '../db/queries/validators.ts';
 import { heldItems } from '../db/reads/held.ts';
 import { StatementTimeout, statementTimeout } from '../db/statement-timeout.ts';
 import type { ReportedCluster } from '../domain/cluster.ts';
+import type { Decider } from '../domain/operator.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../sources/http/http.ts';
 import {

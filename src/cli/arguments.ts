@@ -1,7 +1,7 @@
 /** What the arguments of several commands mean. */
 import { hostname, userInfo } from 'node:os';
 import type { Configured } from '../config/settings.ts';
-import type { Decider } from '../db/queries/accepted-prices.ts';
+import type { Decider } from '../domain/operator.ts';
 import { UsageFailure } from './failure.ts';
 
 /** A row's id as people give it. @throws UsageFailure that says where such a number is shown */
@@ -66,8 +66,11 @@ export interface DeciderOptions {
 
 /** Who decides and why, for the record. @throws UsageFailure for a text that cannot be shown on one line */
 export function decider({ settings }: Configured, { by, reason }: DeciderOptions): Decider {
+  const address = `${userName()}@${hostname()}`;
   return {
-    by: oneLine('--by', by) ?? settings.FLEETBOOK_OPERATOR ?? `${userName()}@${hostname()}`,
+    by: oneLine('--by', by) ?? settings.FLEETBOOK_OPERATOR ?? address,
+    how: 'cli',
+    address,
     reason: oneLine('--reason', reason),
   };
 }

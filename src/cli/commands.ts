@@ -11,7 +11,9 @@ interface Json {
 interface OfOrganization extends Json {
   readonly org: string;
 }
-interface Deciding extends DeciderOptions, Json {
+interface Changing extends DeciderOptions, Json {}
+type ChangingOf = Changing & OfOrganization;
+interface Deciding extends Changing {
   readonly yes?: boolean;
 }
 
@@ -19,7 +21,10 @@ const JSON_OPTION = ['--json', 'as JSON'] as const;
 const JSON_ROWS = ['--json', 'as JSON, every row unless --limit is given'] as const;
 const LIMIT = (what: string) => ['--limit <count>', `${what} to show; 20 unless given`] as const;
 const ALL_ROWS = ['--all', 'every row'] as const;
-const BY = ['--by <name>', 'who decides; FLEETBOOK_OPERATOR, or user@host, unless given'] as const;
+const BY = [
+  '--by <name>',
+  'who does it, for the record; FLEETBOOK_OPERATOR, or user@host, unless given',
+] as const;
 const REASON = ['--reason <text>', 'why, for the record'] as const;
 const ORG = ['--org <slug>', 'the organization'] as const;
 const SOURCE = ['<source>', 'id of the source'] as const;
@@ -47,6 +52,7 @@ export function addCommands(program: Command, given: Environment): void {
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
+  addAudit(program.command('audit'), env);
   program
     .command('completion')
     .description('print a script by which a shell completes commands and options')
@@ -55,6 +61,18 @@ export function addCommands(program: Command, given: Environment): void {
 }
 
 type Env = () => Environment;
+
+function addAudit(audit: Command, env: Env): void {
+  audit
+    .description('show who changed what, when, from where and why; the newest first')
+    .option('--since <when>', 'e.g. 7d, 24h or 2027-01-31')
+    .option(...LIMIT('actions'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .action(async (options: PageOptions & { since?: string }) =>
+      (await import('./audit.ts')).auditCommand(env(), options),
+    );
+}
 
 /** Adds a command that ends, and whose result can be had as JSON. */
 function add(parent: Command, name: string, description: string): Command {
@@ -176,9 +194,11 @@ function addSources(program: Command, env: Env): void {
     .command('retire')
     .argument('<source>', 'id of a source that is not configured any more')
     .option('--yes', 'do not ask')
+    .option(...REASON)
+    .option(...BY)
     .option('--json', 'as JSON; without --yes what would go')
     .description('show what a source has published, and take it out of publication; its history stays')
-    .action(async (id: string, options: Json & { yes?: boolean }) =>
+    .action(async (id: string, options: Deciding) =>
       (await import('./source.ts')).retireSourceCommand(env(), id, options),
     );
 }
@@ -269,12 +289,19 @@ function addAlerts(alert: Command, env: Env): void {
     .action(async (id: string, options: Json) => (await load()).alertTest(env(), id, options));
 }
 
+/** Adds a command whose change is written to the audit log. */
+function addChange(parent: Command, name: string, description: string): Command {
+  return add(parent, name, description)
+    .option(...REASON)
+    .option(...BY);
+}
+
 function addOrganizations(org: Command, env: Env): void {
   const load = () => import('./org.ts');
-  add(org, 'create', 'make an organization')
+  addChange(org, 'create', 'make an organization')
     .argument('<slug>', 'lower-case letters, digits and dashes')
     .option('--name <name>', 'shown to people; the slug unless given')
-    .action(async (slug: string, options: Json & { name?: string }) =>
+    .action(async (slug: string, options: Changing & { name?: string }) =>
       (await load()).createOrg(env(), slug, options),
     );
   add(org, 'list', 'show every organization, with its clusters and good tokens')
@@ -282,18 +309,16 @@ function addOrganizations(org: Command, env: Env): void {
     .action(async (options: Json & { all?: boolean }) =>
       (await import('./org-list.ts')).listOrgs(env(), options),
     );
-  add(org, 'rename', 'give an organization another name')
+  addChange(org, 'rename', 'give an organization another name')
     .argument('<slug>', 'the organization; its slug stays')
     .requiredOption('--name <name>', 'shown to people')
-    .action(async (slug: string, options: Json & { name: string }) =>
+    .action(async (slug: string, options: Changing & { name: string }) =>
       (await load()).renameOrg(env(), slug, options),
     );
-  add(org, 'delete', 'delete an organization with its clusters, and revoke its tokens')
+  addChange(org, 'delete', 'delete an organization with its clusters, and revoke its tokens')
     .argument('<slug>', 'the organization')
     .option('--yes', 'do not ask for the slug once more')
-    .action(async (slug: string, options: Json & { yes?: boolean }) =>
-      (await load()).deleteOrg(env(), slug, options),
-    );
+    .action(async (slug: string, options: Deciding) => (await load()).deleteOrg(env(), slug, options));
 }
 
 function addUsers(user: Command, env: Env): void {
@@ -301,18 +326,18 @@ function addUsers(user: Command, env: Env): void {
   add(user, 'list', 'show who made an organization’s clusters')
     .requiredOption(...ORG)
     .action(async (options: OfOrganization) => (await import('./user-list.ts')).listOrgUsers(env(), options));
-  add(user, 'rename', 'show a person under another name; one that is there makes one person of two')
+  addChange(user, 'rename', 'show a person under another name; one that is there makes one person of two')
     .argument('<id>', 'the number that `user list` shows')
     .requiredOption(...ORG)
     .requiredOption('--first-name <name>', 'may be empty')
     .requiredOption('--last-name <name>', 'may be empty')
-    .action(async (id: string, options: OfOrganization & { firstName: string; lastName: string }) =>
+    .action(async (id: string, options: ChangingOf & { firstName: string; lastName: string }) =>
       (await load()).renameOrgUser(env(), id, options),
     );
-  add(user, 'delete', 'show a person’s clusters without a name')
+  addChange(user, 'delete', 'show a person’s clusters without a name')
     .argument('<id>', 'the number that `user list` shows')
     .requiredOption(...ORG)
-    .action(async (id: string, options: OfOrganization) => (await load()).deleteOrgUser(env(), id, options));
+    .action(async (id: string, options: ChangingOf) => (await load()).deleteOrgUser(env(), id, options));
 }
 
 function addTokens(token: Command, env: Env): void {
@@ -323,20 +348,20 @@ function addTokens(token: Command, env: Env): void {
     .action(async (options: Partial<OfOrganization>) =>
       (await import('./token-list.ts')).listTokensCommand(env(), options),
     );
-  add(token, 'create', 'make a token and print it, once')
+  addChange(token, 'create', 'make a token and print it, once')
     .requiredOption('--org <slug>', 'the organization that it belongs to')
     .option('--scope <scope...>', 'machines:read, clusters:read; both unless given')
     .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
-    .action(async (options: OfOrganization & { scope?: string[]; expires?: string }) =>
+    .action(async (options: ChangingOf & { scope?: string[]; expires?: string }) =>
       (await load()).createTokenCommand(env(), options),
     );
-  add(token, 'revoke', 'revoke a token; readers refuse it within a second')
+  addChange(token, 'revoke', 'revoke a token; readers refuse it within a second')
     .argument(...ID)
-    .action(async (id: string, options: Json) => (await load()).revokeTokenCommand(env(), id, options));
-  add(token, 'rotate', 'make a token in the place of another one, and print it, once')
+    .action(async (id: string, options: Changing) => (await load()).revokeTokenCommand(env(), id, options));
+  addChange(token, 'rotate', 'make a token in the place of another one, and print it, once')
     .argument(...ID)
     .option('--grace <span>', 'for which the old token stays good, e.g. 1h; none unless given')
-    .action(async (id: string, options: Json & { grace?: string }) =>
+    .action(async (id: string, options: Changing & { grace?: string }) =>
       (await load()).rotateTokenCommand(env(), id, options),
     );
 }

@@ -45,7 +45,8 @@ export async function holdDecide(
   }
   if (decision === 'reject') {
     if (!(await decide(db, batch.id, 'rejected', by))) throw await overtaken(sql, source);
-    if (options.json) return printJson({ source, batch: batch.id, decision: 'rejected', ...by });
+    if (options.json)
+      return printJson({ source, batch: batch.id, decision: 'rejected', by: by.by, reason: by.reason });
     print(
       `${source}: batch ${batch.id} is rejected; readers keep the last good catalogue. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
     );
@@ -57,7 +58,15 @@ export async function holdDecide(
   const published = await publishNow(worker);
   if (options.json) {
     const { counts } = result;
-    return printJson({ source, batch: batch.id, decision: 'approved', ...by, counts, published });
+    return printJson({
+      source,
+      batch: batch.id,
+      decision: 'approved',
+      by: by.by,
+      reason: by.reason,
+      counts,
+      published,
+    });
   }
   print(
     `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
@@ -90,7 +99,8 @@ export async function holdUndo(
   }
   if (batch.status === 'rejected') {
     if (!(await undoRejection(db, batch.id, by))) throw await overtaken(sql, source);
-    if (options.json) return printJson({ source, batch: batch.id, undone: 'rejected', ...by });
+    if (options.json)
+      return printJson({ source, batch: batch.id, undone: 'rejected', by: by.by, reason: by.reason });
     print(`${source}: batch ${batch.id} waits again: fleetbook hold show ${source}`);
     return;
   }
@@ -99,7 +109,15 @@ export async function holdUndo(
   const { counts } = result;
   const published = await publishNow(worker);
   if (options.json)
-    return printJson({ source, batch: batch.id, undone: 'approved', ...by, counts, published });
+    return printJson({
+      source,
+      batch: batch.id,
+      undone: 'approved',
+      by: by.by,
+      reason: by.reason,
+      counts,
+      published,
+    });
   print(
     `${source}: readers have again what there was before batch ${batch.id}: ${counts.added} came back, ${counts.changed} changed back, ${counts.retired} retired. The next run asks again if the source says the same`,
   );

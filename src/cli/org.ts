@@ -1,5 +1,6 @@
 import type { Environment } from '../config/config.ts';
-import { createOrganization, deleteOrganization, renameOrganization } from '../db/queries/organizations.ts';
+import { administration } from '../db/queries/administration.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization, noOrganization } from './org-list.ts';
@@ -12,16 +13,17 @@ const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export async function createOrg(
   env: Environment,
   slug: string,
-  options: { name?: string; json?: boolean },
+  options: DeciderOptions & { name?: string; json?: boolean },
 ): Promise<void> {
   if (!SLUG.test(slug)) {
     throw new UsageFailure(
       `"${slug}" is no slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
     );
   }
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
-  const made = await createOrganization(worker.store.db, slug, readName(options.name ?? slug));
+  const changes = administration(worker.store.db, decider(config, options));
+  const made = await changes.createOrganization(slug, readName(options.name ?? slug));
   if (!made)
     throw new CommandFailure(
       `the slug "${slug}" is taken, perhaps by an organization that was deleted; choose another`,
@@ -36,12 +38,13 @@ export async function createOrg(
 export async function renameOrg(
   env: Environment,
   slug: string,
-  options: { name: string; json?: boolean },
+  options: DeciderOptions & { name: string; json?: boolean },
 ): Promise<void> {
   const name = readName(options.name);
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
-  const renamed = await renameOrganization(worker.store.db, slug, name);
+  const changes = administration(worker.store.db, decider(config, options));
+  const renamed = await changes.renameOrganization(slug, name);
   if (!renamed) throw noOrganization(slug);
   if (options.json) return printJson(renamed);
   print(`organization ${slug} is called ${renamed.name} now; its slug stays`);
@@ -50,15 +53,16 @@ export async function renameOrg(
 export async function deleteOrg(
   env: Environment,
   slug: string,
-  options: { yes?: boolean; json?: boolean },
+  options: DeciderOptions & { yes?: boolean; json?: boolean },
 ): Promise<void> {
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
+  const changes = administration(worker.store.db, decider(config, options));
   if (!options.yes) {
     await existingOrganization(worker.store.sql, slug);
     await confirmSlug(slug, process.stdin, process.stderr);
   }
-  const deleted = await deleteOrganization(worker.store.db, slug);
+  const deleted = await changes.deleteOrganization(slug);
   if (!deleted) throw noOrganization(slug);
   const published = await publishNow(worker);
   if (options.json) return printJson({ ...deleted, published });

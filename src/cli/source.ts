@@ -1,12 +1,13 @@
 import type { Environment } from '../config/config.ts';
 import { previewRetirement, type Retirement, retireSource } from '../db/queries/retire.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { print, printJson, printText } from './print.ts';
 import { ago, alignedTable, count } from './table.ts';
 import { confirm, type Terminal } from './terminal.ts';
 
-export interface RetireOptions {
+export interface RetireOptions extends DeciderOptions {
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -20,6 +21,7 @@ export async function retireSourceCommand(
   const { config, worker } = openWorker(env);
   await using _ = worker;
   const { db, sql } = worker.store;
+  const by = decider(config, options);
   const preview = await previewRetirement(db, id);
   if (!preview) {
     const known = await sql<{ id: string }[]>`select id from sources order by id collate "C"`;
@@ -42,7 +44,7 @@ export async function retireSourceCommand(
     else printText(previewText(preview, new Date()));
     await confirmRetirement(id, process.stdin, process.stderr);
   }
-  const gone = await retireSource(worker.store, id, new Date().toISOString());
+  const gone = await retireSource(worker.store, id, new Date().toISOString(), by);
   if (!gone) throw new CommandFailure(`there is no source "${id}" any more`);
   const published = await publishNow(worker);
   if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });

@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
-import { createToken, revokeToken, rotateToken } from '../db/queries/tokens.ts';
+import { administration } from '../db/queries/administration.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
-import { readId, readSpan } from './arguments.ts';
+import { type DeciderOptions, decider, readId, readSpan } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization } from './org-list.ts';
@@ -9,15 +9,15 @@ import { print, printAside, printJson } from './print.ts';
 
 export async function createTokenCommand(
   env: Environment,
-  options: { org: string; scope?: string[]; expires?: string; json?: boolean },
+  options: DeciderOptions & { org: string; scope?: string[]; expires?: string; json?: boolean },
 ): Promise<void> {
   const scopes = readScopes(options.scope);
   const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
+  const by = decider(config, options);
   const organization = await existingOrganization(worker.store.sql, options.org);
-  const { id, token } = await createToken(worker.store.db, {
-    organizationId: organization.id,
+  const { id, token } = await administration(worker.store.db, by).createToken(organization, {
     scopes,
     expiresAt,
   });
@@ -37,12 +37,13 @@ const expiry = (until: string | null) => (until === null ? 'without an expiry' :
 export async function revokeTokenCommand(
   env: Environment,
   text: string,
-  options: { json?: boolean },
+  options: DeciderOptions & { json?: boolean },
 ): Promise<void> {
   const id = readTokenId(text);
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
-  const outcome = await revokeToken(worker.store.db, id);
+  const by = decider(config, options);
+  const outcome = await administration(worker.store.db, by).revokeToken(id);
   if (outcome === undefined) throw new CommandFailure(unknownToken(id));
   const published = await publishNow(worker);
   if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
@@ -53,13 +54,14 @@ export async function revokeTokenCommand(
 export async function rotateTokenCommand(
   env: Environment,
   text: string,
-  options: { grace?: string; json?: boolean },
+  options: DeciderOptions & { grace?: string; json?: boolean },
 ): Promise<void> {
   const id = readTokenId(text);
   const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
-  const rotated = await rotateToken(worker.store.db, id, graceMs);
+  const by = decider(config, options);
+  const rotated = await administration(worker.store.db, by).rotateToken(id, graceMs);
   if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
   if (typeof rotated === 'string') {
     throw new CommandFailure(

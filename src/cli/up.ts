@@ -17,9 +17,10 @@ import { programScript } from '../config/package.ts';
 import { SETTINGS } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { migrate } from '../db/migrate.ts';
+import { type Administration, administration } from '../db/queries/administration.ts';
 import { type Content, claimContent } from '../db/queries/content.ts';
-import { createOrganization, firstOrganization } from '../db/queries/organizations.ts';
-import { createToken, tokenWorks } from '../db/queries/tokens.ts';
+import { firstOrganization } from '../db/queries/organizations.ts';
+import { tokenWorks } from '../db/queries/tokens.ts';
 import { dirtyDocuments } from '../db/queries/versions.ts';
 import type { Organization } from '../db/reads/organizations.ts';
 import { exampleRegion, sourceStatus } from '../db/reads/status.ts';
@@ -32,6 +33,7 @@ import { mergeMetrics } from '../ops/collect.ts';
 import { startChild } from '../processes/child-process.ts';
 import { freePort } from '../processes/port.ts';
 import { Supervisor } from '../processes/supervisor.ts';
+import { decider } from './arguments.ts';
 import { CommandFailure } from './failure.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
@@ -44,6 +46,8 @@ import { stopSignal } from './terminal.ts';
 const FIRST_SYNC_WITHIN_MS = 120_000;
 /** What was stored may take so long to be published before `ready` is said without it. */
 const PUBLISHED_WITHIN_MS = 10_000;
+/** Why `up` makes an organization and its token, for the audit log. */
+const FIRST_START = 'made by `fleetbook up`';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
 /**
@@ -86,7 +90,12 @@ async function start(
   await migrate(servers.databaseUrl);
   const store = closing.use(openStore({ url: servers.databaseUrl, role: 'worker', connections: 2 }));
   await claimContent(store.db, content);
-  const { organization, token } = await organizationAndToken(store, home, content);
+  const { organization, token } = await organizationAndToken(
+    administration(store.db, decider(config, { reason: FIRST_START })),
+    store,
+    home,
+    content,
+  );
 
   const processes = closing.use(new Supervisor({ log: logger }));
   const opsToken = config.settings.OPS_TOKEN ?? home.opsToken();
@@ -165,18 +174,19 @@ async function startSample(processes: Supervisor, env: Environment): Promise<Rec
 
 /** The organization to begin with and its token: the one that an earlier start kept, as long as it works. */
 async function organizationAndToken(
+  changes: Administration,
   store: Store,
   home: Home,
   content: Content,
 ): Promise<{ organization: Organization; token: string }> {
   const wanted = content === 'sample' ? SAMPLE_ORGANIZATION : DEFAULT_ORGANIZATION;
   const organization =
-    (await firstOrganization(store.db)) ?? (await createOrganization(store.db, wanted.slug, wanted.name));
+    (await firstOrganization(store.db)) ?? (await changes.createOrganization(wanted.slug, wanted.name));
   if (!organization)
     throw new CommandFailure(`the organization ${wanted.slug} could not be made; see fleetbook org create`);
   const kept = home.readToken();
   if (kept && (await tokenWorks(store.db, kept, organization.id))) return { organization, token: kept };
-  const { token } = await createToken(store.db, { organizationId: organization.id, scopes: SCOPES });
+  const { token } = await changes.createToken(organization, { scopes: SCOPES });
   home.writeToken(token);
   return { organization, token };
 }

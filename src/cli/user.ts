@@ -1,12 +1,12 @@
 import type { Environment } from '../config/config.ts';
-import { deleteUser, renameUser, type UserName } from '../db/queries/users.ts';
-import { readId } from './arguments.ts';
+import { administration, type UserName } from '../db/queries/administration.ts';
+import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization } from './org-list.ts';
 import { print, printJson } from './print.ts';
 
-interface OfOrganization {
+interface OfOrganization extends DeciderOptions {
   /** The organization's slug. */
   readonly org: string;
   readonly json?: boolean;
@@ -27,10 +27,11 @@ export async function renameOrgUser(
   if (/\p{Cc}/u.test(name.firstName + name.lastName)) {
     throw new UsageFailure('--first-name and --last-name must be names that can be shown, each on one line');
   }
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
+  const changes = administration(worker.store.db, decider(config, options));
   const organization = await existingOrganization(worker.store.sql, options.org);
-  const renamed = await renameUser(worker.store.db, organization.id, id, name);
+  const renamed = await changes.renameUser(organization, id, name);
   if (!renamed) throw new CommandFailure(noUser(id, organization.slug));
   const published = await publishNow(worker);
   if (options.json) return printJson({ ...renamed, ...name, published });
@@ -41,10 +42,11 @@ export async function renameOrgUser(
 
 export async function deleteOrgUser(env: Environment, text: string, options: OfOrganization): Promise<void> {
   const id = readUserId(text);
-  const { worker } = openWorker(env);
+  const { config, worker } = openWorker(env);
   await using _ = worker;
+  const changes = administration(worker.store.db, decider(config, options));
   const organization = await existingOrganization(worker.store.sql, options.org);
-  const deleted = await deleteUser(worker.store.db, organization.id, id);
+  const deleted = await changes.deleteUser(organization, id);
   if (!deleted) throw new CommandFailure(noUser(id, organization.slug));
   const published = await publishNow(worker);
   if (options.json) return printJson({ id, was: deleted.was, clusters: deleted.clusters, published });

@@ -7,5 +7,6 @@ export * from './schema/catalogue.ts';
 export * from './schema/changes.ts';
 export * from './schema/clusters.ts';
 export * from './schema/lineage.ts';
+export * from './schema/operators.ts';
 export * from './schema/organizations.ts';
 export * from './schema/sources.ts';

@@ -2,8 +2,9 @@
  * Set-based statements by the schema's own tables and columns, so that a renamed column is a type error. Drizzle's query
  * builder has an `update … from`, but neither an insert of some columns from a select nor a `create table as`.
  */
-import { type Column, getTableColumns, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
+import { type Column, getTableColumns, is, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { getTableConfig, type PgTable, PgTransaction } from 'drizzle-orm/pg-core';
+import type { Database } from './database.ts';
 
 /** What a column gets: an expression, a column of another table, or a value that becomes a parameter. */
 type Expression = SQLWrapper | string | number | boolean | null;
@@ -80,4 +81,9 @@ export type RowOf<Shape> = { [Key in keyof Shape]: Shape[Key] };
 /** Rows that a source has brought and that are not retired. */
 export function notRetired(rows: Record<'sourceId' | 'retiredAt', Column>, sourceId: string): SQL {
   return sql`${rows.sourceId} = ${sourceId} and ${rows.retiredAt} is null`;
+}
+
+/** Carries out steps in one transaction: the one that is under way, where there is one. */
+export function inTransaction<T>(db: Database, steps: (tx: Database) => Promise<T>): Promise<T> {
+  return is(db, PgTransaction) ? steps(db) : db.transaction(steps);
 }

@@ -7,7 +7,7 @@ import { OPERATOR, offer, offers, region, rejected } from '../sync/scene.ts';
 import { type HeldScene, LINODE, openHeldScene } from './held-scene.ts';
 
 const PLANE = { source: 'clusters' };
-const BOB = { by: 'bob@desk', reason: 'a mistake' };
+const BOB = { ...OPERATOR, by: 'bob@desk', reason: 'a mistake' };
 
 let scene: HeldScene;
 beforeAll(async () => {

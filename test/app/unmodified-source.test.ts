@@ -8,6 +8,7 @@ import { beginRun } from '../../src/db/queries/runs.ts';
 import { pendingBatches } from '../../src/db/reads/held.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { OPERATOR } from '../sync/scene.ts';
 
 /** A database and an upstream that plays every source; a run is made under the environment as it is then. */
 async function scene() {
@@ -64,7 +65,7 @@ async function scene() {
         worker.store,
         named(id),
         batch?.id ?? expect.unreachable('none held'),
-        { by: 'ada@desk', reason: undefined },
+        { ...OPERATOR, reason: undefined },
       );
     },
     kept: async () =>

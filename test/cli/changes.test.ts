@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { retireSource } from '../../src/db/queries/retire.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { cluster } from '../sync/cluster-rows.ts';
-import { LAX, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
+import { LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
 let env: Record<string, string>;
@@ -175,7 +175,7 @@ describe('fleetbook changes', () => {
   });
 
   it('has what was retired without a run, and says since when all is kept', async () => {
-    await retireSource(scene.store, 'second', new Date().toISOString());
+    await retireSource(scene.store, 'second', new Date().toISOString(), OPERATOR);
     const { stdout } = await operator('changes', '--since', '1h');
     expect(stdout).toMatch(/: 0 price moves, 0 arrivals, 1 departure, 0 other\n/);
     expect(stdout).toMatch(/- retired +\d+ s +Second +other @ fsn1/);

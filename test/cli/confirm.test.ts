@@ -32,9 +32,11 @@ describe('who decides', () => {
 
   it('is who the command names, else FLEETBOOK_OPERATOR, else the user of the machine', () => {
     const set = config({ FLEETBOOK_OPERATOR: 'on-call' });
-    expect(decider(set, { by: ' ada ', reason: 'cleanup' })).toEqual({ by: 'ada', reason: 'cleanup' });
-    expect(decider(set, {})).toEqual({ by: 'on-call', reason: undefined });
+    expect(decider(set, { by: ' ada ', reason: 'cleanup' })).toMatchObject({ by: 'ada', reason: 'cleanup' });
+    expect(decider(set, {})).toMatchObject({ by: 'on-call', reason: undefined });
     expect(decider(config({}), {}).by).toMatch(/^[^@]+@[^@]+$/);
+    // Whatever name is given, the process's own user is on record as well.
+    expect(decider(set, { by: 'ada' })).toMatchObject({ how: 'cli', address: decider(config({}), {}).by });
     expect(() => decider(set, { reason: 'two\nlines' })).toThrow(/--reason must be some text on one line/);
   });
 });

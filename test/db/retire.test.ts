@@ -5,7 +5,7 @@ import { finishRun, registerSource } from '../../src/db/queries/runs.ts';
 import { pendingBatches } from '../../src/db/reads/held.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { cluster } from '../sync/cluster-rows.ts';
-import { offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
+import { OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -15,7 +15,7 @@ beforeAll(async () => {
 beforeEach(() => scene.reset());
 
 const NOW = '2026-02-01T00:00:00Z';
-const retire = (id: string) => retireSource(scene.store, id, NOW);
+const retire = (id: string) => retireSource(scene.store, id, NOW, OPERATOR);
 const versions = async () => {
   const rows = await scene.sql<{ id: string; version: string }[]>`
     select code as id, version from regions

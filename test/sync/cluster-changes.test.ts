@@ -9,7 +9,7 @@ import { type ClusterChange, type ClusterState, clusterChanges } from '../../src
 import { sourceRuns } from '../../src/db/reads/runs.ts';
 import { CLUSTER_FIELDS } from '../../src/domain/changes.ts';
 import { cluster, disk } from './cluster-rows.ts';
-import { LAX, openScene, type Scene } from './scene.ts';
+import { LAX, OPERATOR, openScene, type Scene } from './scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -128,7 +128,7 @@ describe('the diff of a run of a control plane', () => {
   it('has beside it what operators retire without a run', async () => {
     await scene.clusters([cluster('x', ofOne), cluster('y', ofTwo)]);
     await deleteOrganization(scene.store.db, 'one');
-    await retireSource(scene.store, 'plane', new Date().toISOString());
+    await retireSource(scene.store, 'plane', new Date().toISOString(), OPERATOR);
     const { rows } = await changesOf({ since: '2026-02-01T00:00:00Z' });
     expect(rows.map(({ change, runId, organization, key }) => [change, runId, organization, key])).toEqual([
       ['retired', null, 'two', 'y'],

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
 import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import { offer, offers, openScene, region, type Scene } from './scene.ts';
+import { OPERATOR, offer, offers, openScene, region, type Scene } from './scene.ts';
 
 describe('a few rows that are wrong by themselves', () => {
   let scene: Scene;
@@ -126,7 +126,7 @@ describe('a few rows that are wrong by themselves', () => {
     await scene.catalogue(whole);
     await scene.catalogue(repriced({ m1: '0.6' }));
     const { db } = scene.store;
-    const decision = { by: 'ada@desk', reason: 'a new tariff' };
+    const decision = { ...OPERATOR, reason: 'a new tariff' };
     expect(await acceptPrice(db, 'acme', 'm1@a', '0.7', decision)).toMatchObject({ outcome: 'other' });
     expect(await acceptPrice(db, 'acme', 'm9@a', '0.6', decision)).toEqual({ outcome: 'none' });
     expect(await acceptPrice(db, 'acme', 'm1@a', '0.60', decision)).toMatchObject({ outcome: 'accepted' });

@@ -14,7 +14,17 @@ import {
 import { runRecord, sourceRuns } from '../../src/db/reads/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { cluster } from './cluster-rows.ts';
-import { LAX, offer, offers, openScene, type RunSettings, region, rejected, type Scene } from './scene.ts';
+import {
+  LAX,
+  OPERATOR,
+  offer,
+  offers,
+  openScene,
+  type RunSettings,
+  region,
+  rejected,
+  type Scene,
+} from './scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -300,7 +310,7 @@ it('whatever is synced, approved and retired, the diffs of all runs lead from ea
       for (const [index, one] of steps.entries()) {
         if ('retired' in one) {
           const now = new Date(scene.now().getTime() + (index + 1) * 1000).toISOString();
-          await retireSource(scene.store, one.retired, now);
+          await retireSource(scene.store, one.retired, now, OPERATOR);
           const { rows } = await changesOf({ since: now });
           expect(rows.filter(({ runId }) => runId !== null)).toEqual([]);
           state = applied(state, rows);

@@ -1,11 +1,11 @@
 import postgres from 'postgres';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
-import type { Decider } from '../../src/db/queries/accepted-prices.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { finishRun, type Run, registerSource } from '../../src/db/queries/runs.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
+import type { Decider } from '../../src/domain/operator.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
 import { syncCatalogue } from '../../src/sync/catalogue/catalogue.ts';
@@ -16,7 +16,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 
 export const ACME = { id: 77, name: 'Acme' } as const;
 
-export const OPERATOR: Decider = { by: 'ada@desk', reason: 'it is right' };
+export const OPERATOR: Decider = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'it is right' };
 
 export interface RunSettings {
   /** The source; `acme` for catalogues and `plane` for clusters unless given. */

@@ -1,15 +1,11 @@
 /** Prices beyond the guard's factor that an operator accepts, one machine at a time. */
 import { sql } from 'drizzle-orm';
+import type { Decider } from '../../domain/operator.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import type { Database } from '../connect.ts';
 import { acceptedPrices, quarantinedRows } from '../schema.ts';
 import { insertInto } from '../statements.ts';
-
-export interface Decider {
-  /** Who decides, e.g. `ada@desk`. */
-  readonly by: string;
-  readonly reason: string | undefined;
-}
+import { auditRow } from './audit.ts';
 
 export type Acceptance =
   /** The next run that reads this price stores it. */
@@ -25,7 +21,7 @@ export async function acceptPrice(
   sourceId: string,
   rowKey: string,
   amount: string,
-  { by, reason }: Decider,
+  decider: Decider,
 ): Promise<Acceptance> {
   const q = quarantinedRows;
   const [row] = await db.execute<{ price: SourcePrice; same: boolean }>(sql`
@@ -40,11 +36,19 @@ export async function acceptPrice(
         amount: sql`(price ->> 'amount')::numeric`,
         per: sql`price ->> 'per'`,
         currency: sql`price ->> 'currency'`,
-        acceptedBy: by,
-        reason: reason ?? null,
+        acceptedBy: decider.by,
+        reason: decider.reason ?? null,
       })}
       from quarantined where same
       on conflict do nothing
+      returning 1
+    ), audited as (
+      ${auditRow(decider, {
+        action: 'price.accept',
+        subject: { kind: 'source', id: sourceId },
+        details: sql`jsonb_build_object('machine', ${rowKey}::text, 'price', price)`,
+      })}
+      from quarantined where exists (select from accepted)
     )
     select price, same from quarantined`);
   if (row === undefined) return { outcome: 'none' };

@@ -1,10 +1,11 @@
 /** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
-import { and, type Column, eq, inArray, max, not, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { Decider } from '../../domain/operator.ts';
 import type { RejectedKey } from '../../domain/rejected.ts';
 import type { Database, SessionDatabase } from '../connect.ts';
 import { heldBatches, heldItems } from '../schema.ts';
 import { array, insertInto, nameOf } from '../statements.ts';
-import type { Decider } from './accepted-prices.ts';
+import { auditRow } from './audit.ts';
 import type { Run } from './runs.ts';
 import { stagedClusters } from './staged-clusters.ts';
 import { stagedOffers } from './staged-offers.ts';
@@ -186,54 +187,72 @@ export async function heldReadAt(db: SessionDatabase, batchId: number): Promise<
   return batch.readAt;
 }
 
-/** Records an operator's decision. False when the batch does not wait for one (any more). */
+/** Records an operator's decision, here and in the audit log. False when the batch does not wait for one (any more). */
 export async function decide(
   db: Database,
   batchId: number,
   status: 'approved' | 'rejected',
-  { by, reason }: Decider,
+  decider: Decider,
 ): Promise<boolean> {
-  const decided = db.$with('decided').as(
-    db
-      .update(heldBatches)
-      .set({
-        status,
-        decidedAt: sql`now()`,
-        decidedBy: by,
-        reason: reason ?? null,
-        // A rejected batch stays as it is, so that the rejection can be taken back.
-        reversible: status === 'rejected' ? true : heldBatches.reversible,
-        undoneAt: null,
-        undoneBy: null,
-        undoneReason: null,
-      })
-      .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'pending')))
-      .returning({ id: heldBatches.id, reversible: heldBatches.reversible }),
-  );
-  const final = db.select({ id: decided.id }).from(decided).where(not(decided.reversible));
+  const decided = db
+    .update(heldBatches)
+    .set({
+      status,
+      decidedAt: sql`now()`,
+      decidedBy: decider.by,
+      reason: decider.reason ?? null,
+      // A rejected batch stays as it is, so that the rejection can be taken back.
+      reversible: status === 'rejected' ? true : heldBatches.reversible,
+      undoneAt: null,
+      undoneBy: null,
+      undoneReason: null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'pending')))
+    .returning(DECIDED);
   const dropped = db
-    .$with('dropped')
-    .as(
-      db.delete(heldItems).where(inArray(heldItems.batchId, final)).returning({ batchId: heldItems.batchId }),
-    );
-  return (await db.with(decided, dropped).select({ id: decided.id }).from(decided)).length > 0;
+    .delete(heldItems)
+    .where(inArray(heldItems.batchId, sql`(select id from decided where not reversible)`))
+    .returning({ batchId: heldItems.batchId });
+  const action = status === 'approved' ? 'hold.approve' : 'hold.reject';
+  const found = await db.execute(sql`
+    with decided as ${decided}, dropped as ${dropped}, audited as (${decisionRow(action, batchId, decider)} from decided)
+    select id from decided`);
+  return found.length > 0;
+}
+
+const DECIDED = {
+  id: heldBatches.id,
+  sourceId: heldBatches.sourceId,
+  reversible: heldBatches.reversible,
+  broken: heldBatches.broken,
+};
+
+/** A decision's row of the audit log, of what `DECIDED` names. */
+function decisionRow(action: string, batchId: number, decider: Decider): SQL {
+  const guards = sql`(select coalesce(jsonb_agg(distinct g ->> 'guard'), '[]') from jsonb_array_elements(broken) g)`;
+  return auditRow(decider, {
+    action,
+    subject: { kind: 'batch', id: batchId },
+    details: sql`jsonb_build_object('source', source_id, 'guards', ${guards})`,
+  });
 }
 
 /** Makes a rejected batch wait again. False when the rejection cannot be taken back (any more). */
-export async function undoRejection(
-  db: Database,
-  batchId: number,
-  { by, reason }: Decider,
-): Promise<boolean> {
-  const undone = await db
+export async function undoRejection(db: Database, batchId: number, decider: Decider): Promise<boolean> {
+  const undone = db
     .update(heldBatches)
     .set({
       status: 'pending',
       reversible: false,
       undoneAt: sql`now()`,
-      undoneBy: by,
-      undoneReason: reason ?? null,
+      undoneBy: decider.by,
+      undoneReason: decider.reason ?? null,
     })
-    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'rejected'), heldBatches.reversible));
-  return undone.count > 0;
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'rejected'), heldBatches.reversible))
+    .returning(DECIDED);
+  const row = decisionRow('hold.undo-rejection', batchId, decider);
+  return (
+    (await db.execute(sql`with undone as ${undone}, audited as (${row} from undone) select id from undone`))
+      .length > 0
+  );
 }

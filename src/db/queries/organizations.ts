@@ -2,7 +2,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Database } from '../connect.ts';
 import type { Organization } from '../reads/organizations.ts';
 import { clusters, organizations, tokens } from '../schema.ts';
-import { increment } from '../statements.ts';
+import { increment, inTransaction } from '../statements.ts';
 import { recordRetired } from './cluster-changes.ts';
 
 const columns = { id: organizations.id, slug: organizations.slug, name: organizations.name };
@@ -59,7 +59,7 @@ export async function deleteOrganization(
   db: Database,
   slug: string,
 ): Promise<DeletedOrganization | undefined> {
-  return db.transaction(async (tx) => {
+  return inTransaction(db, async (tx) => {
     // A sync under way could bring its clusters back: it ends first, and the next one finds no organization.
     await tx.execute(sql`lock table ${clusters} in share row exclusive mode`);
     const [organization] = await tx

@@ -1,6 +1,7 @@
 /** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
 import { and, count, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import { alias, unionAll } from 'drizzle-orm/pg-core';
+import type { Decider } from '../../domain/operator.ts';
 import type { Database, SessionDatabase, Store } from '../connect.ts';
 import {
   clusters,
@@ -18,6 +19,7 @@ import {
   syncRuns,
 } from '../schema.ts';
 import { countIf, increment, nameOf, notRetired } from '../statements.ts';
+import { audit } from './audit.ts';
 import { recordRetired } from './cluster-changes.ts';
 import { supersedeHeld } from './held.ts';
 import { lockOrganizations } from './lock-organizations.ts';
@@ -106,6 +108,7 @@ export async function retireSource(
   store: Store,
   sourceId: string,
   now: string,
+  decider: Decider,
 ): Promise<Retirement | undefined> {
   // Ending the session is the rollback.
   await using session = store.session();
@@ -136,6 +139,14 @@ export async function retireSource(
     await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
   }
   if (gone && gone.rates > 0) await db.delete(exchangeRates);
+  if (gone) {
+    const { kind, places, rates } = gone;
+    await audit(db, decider, {
+      action: 'source.retire',
+      subject: { kind: 'source', id: sourceId },
+      details: { kind, published: places.reduce((sum, { published }) => sum + published, 0), rates },
+    });
+  }
   await db.execute(sql`commit`);
   return gone;
 }

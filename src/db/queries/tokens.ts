@@ -2,7 +2,7 @@ import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import { hashToken, newToken, type Scope } from '../../domain/token.ts';
 import type { Database } from '../connect.ts';
 import { organizations, tokens } from '../schema.ts';
-import { increment } from '../statements.ts';
+import { increment, inTransaction } from '../statements.ts';
 
 export interface CreatedToken {
   readonly id: number;
@@ -80,7 +80,7 @@ export async function rotateToken(
   graceMs: number,
 ): Promise<RotatedToken | 'unknown' | 'revoked' | 'expired'> {
   const token = newToken();
-  return db.transaction(async (tx) => {
+  return inTransaction(db, async (tx) => {
     const [old] = await tx
       .select({
         organizationId: tokens.organizationId,

@@ -18,6 +18,7 @@ import {
   users,
 } from '../schema.ts';
 import { insertInto, nameOf } from '../statements.ts';
+import { audit } from './audit.ts';
 import { type BatchDecision, offerItem, statedPrice } from './held.ts';
 
 const c = alias(clusters, 'c');
@@ -130,7 +131,7 @@ export async function recordUndo(db: SessionDatabase, { batchId, decider }: Batc
     .set({ verifiedAt: heldBatches.verifiedBefore })
     .from(heldBatches)
     .where(and(eq(heldBatches.id, batchId), eq(sources.id, heldBatches.sourceId)));
-  await db
+  const [undone] = await db
     .update(heldBatches)
     .set({
       status: 'undone',
@@ -139,6 +140,12 @@ export async function recordUndo(db: SessionDatabase, { batchId, decider }: Batc
       undoneBy: decider.by,
       undoneReason: decider.reason ?? null,
     })
-    .where(eq(heldBatches.id, batchId));
+    .where(eq(heldBatches.id, batchId))
+    .returning({ source: heldBatches.sourceId });
+  await audit(db, decider, {
+    action: 'hold.undo-approval',
+    subject: { kind: 'batch', id: batchId },
+    details: { source: undone?.source },
+  });
   await db.delete(heldItems).where(eq(heldItems.batchId, batchId));
 }

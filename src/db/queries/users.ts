@@ -2,7 +2,7 @@
 import { and, eq, isNull, ne, or, sql } from 'drizzle-orm';
 import type { Database } from '../connect.ts';
 import { clusters, organizations, users } from '../schema.ts';
-import { increment, insertInto } from '../statements.ts';
+import { increment, insertInto, inTransaction } from '../statements.ts';
 
 export interface UserName {
   readonly firstName: string;
@@ -31,7 +31,7 @@ export async function renameUser(
   name: UserName,
 ): Promise<ReplacedUser | undefined> {
   const { firstName, lastName } = name;
-  return db.transaction(async (tx) => {
+  return inTransaction(db, async (tx) => {
     // A sync under way may be naming this very person; it ends first.
     await tx.execute(sql`lock table ${clusters} in share row exclusive mode`);
     const [was] = await tx

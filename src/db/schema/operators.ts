@@ -1,0 +1,55 @@
+/** Who runs Fleetbook, and what they did. */
+import { sql } from 'drizzle-orm';
+import { bigint, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { ROLES, WAYS } from '../../domain/operator.ts';
+import { instant } from './columns.ts';
+
+const oneOf = (values: readonly string[]) =>
+  sql.join(
+    values.map((value) => sql.raw(`'${value}'`)),
+    sql`, `,
+  );
+
+/** Accounts of the operators' pages. They are disabled and never deleted, so that a name in the audit log stays theirs. */
+export const operators = pgTable(
+  'operators',
+  {
+    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    name: text('name').notNull().unique(),
+    role: text('role', { enum: ROLES }).notNull(),
+    /** scrypt with its parameters, see domain/password.ts. */
+    passwordHash: text('password_hash').notNull(),
+    createdAt: instant('created_at').notNull().defaultNow(),
+    disabledAt: instant('disabled_at'),
+    /** Part of every session; a session of an earlier epoch is over. */
+    sessionEpoch: integer('session_epoch').notNull().default(1),
+  },
+  (t) => [check('operators_have_a_role', sql`${t.role} in (${oneOf(ROLES)})`)],
+);
+
+/** Every action that changed something, written by the transaction that did it. Rows are only ever added. */
+export const auditLog = pgTable(
+  'audit_log',
+  {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    at: instant('at').notNull().defaultNow(),
+    /** An operator's name, or what a command was given; no reference, since commands need no account. */
+    by: text('by').notNull(),
+    how: text('how', { enum: WAYS }).notNull(),
+    /** The remote address, or `user@host` of a command's process. */
+    address: text('address'),
+    /** What was done, e.g. `hold.approve`. */
+    action: text('action').notNull(),
+    subjectKind: text('subject_kind').notNull(),
+    /** A number or a name, as the command that changes it takes it. */
+    subjectId: text('subject_id').notNull(),
+    reason: text('reason'),
+    /** What the action changed, without any secret. */
+    details: jsonb('details').notNull().default({}),
+  },
+  (t) => [
+    index('audit_log_by_time').on(t.at),
+    index('audit_log_by_subject').on(t.subjectKind, t.subjectId, t.id),
+    check('audit_log_says_how', sql`${t.how} in (${oneOf(WAYS)})`),
+  ],
+);

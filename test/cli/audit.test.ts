@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSince } from '../../src/cli/arguments.ts';
+import { auditTable } from '../../src/cli/audit.ts';
+import { openCommandScene } from '../support/command-scene.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+
+describe('audit', { timeout: 60_000 }, () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    ({ env } = closing.use(await openCommandScene()));
+  });
+  afterAll(() => closing.disposeAsync());
+
+  it('shows what commands changed, by whom, from where and why', async () => {
+    expect((await fleetbook(['audit'], env)).stdout).toBe('nothing was changed yet\n');
+    await fleetbook(['org', 'create', 'acme', '--by', 'ada', '--reason', 'a new client'], env);
+    const { id } = JSON.parse((await fleetbook(['token', 'create', '--org', 'acme', '--json'], env)).stdout);
+    await fleetbook(['token', 'revoke', String(id), '--by', 'bob'], env);
+    const { stdout } = await fleetbook(['audit', '--limit', '2'], env);
+    const lines = stdout.split('\n');
+    expect(lines[0]).toMatch(/^AT +BY +FROM +ACTION +SUBJECT +REASON +DETAILS$/);
+    expect(lines[1]).toMatch(/^\d{4}-\d\d-\d\d [\d:]{8} +bob +cli \S+@\S+ +token\.revoke +token 1 +-$/);
+    expect(lines[2]).toMatch(
+      / \S+@\S+ +cli +token\.create +token 1 +- +scopes=\["machines:read","clusters:read"\] /,
+    );
+    expect(lines[3]).toBe('  … 1 more; see --all, or --limit <count>');
+    const told = JSON.parse((await fleetbook(['audit', '--since', '1h', '--json'], env)).stdout);
+    expect(told.total).toBe(3);
+    expect(told.rows.at(-1)).toMatchObject({
+      by: 'ada',
+      how: 'cli',
+      address: expect.stringMatching(/^\S+@\S+$/),
+      action: 'organization.create',
+      subject: { kind: 'organization', id: 'acme' },
+      reason: 'a new client',
+      details: { name: 'acme' },
+    });
+  });
+
+  it('says what a wrong time should be', async () => {
+    expect(await fleetbook(['audit', '--since', 'lately'], env)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        'fleetbook: --since "lately" is no time; use e.g. 30m, 24h, 7d, 2027-01-31 or 2027-01-31T12:00:00Z\n',
+    });
+    expect((await fleetbook(['audit', '--since', '2999-01-01'], env)).stderr).toContain('lies ahead');
+  });
+});
+
+it('a time is a span before now or a date', () => {
+  const now = new Date('2026-06-15T12:00:00Z');
+  const since = (text: string) => readSince(text, now).toISOString();
+  expect([since('7d'), since('24h'), since('30m'), since('2026-01-31')]).toEqual([
+    '2026-06-08T12:00:00.000Z',
+    '2026-06-14T12:00:00.000Z',
+    '2026-06-15T11:30:00.000Z',
+    '2026-01-31T00:00:00.000Z',
+  ]);
+});
+
+it('a table passes nothing on that would steer a terminal', () => {
+  const record = {
+    id: 1,
+    at: '2026-01-01T00:00:00Z',
+    by: 'eve\u001b[2J',
+    how: 'console',
+    address: '192.0.2.7',
+    action: 'hold.reject',
+    subject: { kind: 'batch', id: '1' },
+    reason: 'two\nlines \u202eevil',
+    details: { source: 'a\u0007b', none: null },
+  } as const;
+  const text = auditTable([record]);
+  expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
+  expect(text.split('\n')).toHaveLength(3);
+  expect(text).toContain('console 192.0.2.7  hold.reject  batch 1');
+});
