@@ -52,6 +52,7 @@ export function addCommands(program: Command, given: Environment): void {
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
+  addOperators(program.command('operator').description('accounts of the operators’ pages'), env);
   addAudit(program.command('audit'), env);
   program
     .command('completion')
@@ -61,6 +62,38 @@ export function addCommands(program: Command, given: Environment): void {
 }
 
 type Env = () => Environment;
+
+function addOperators(operator: Command, env: Env): void {
+  const load = () => import('./operator.ts');
+  const NAME = ['<name>', 'the operator'] as const;
+  add(operator, 'list', 'show who can sign in, with role and last visit').action(async (options: Json) =>
+    (await import('./operator-list.ts')).listOperatorsCommand(env(), options),
+  );
+  addChange(operator, 'create', 'make an account; its password is asked for, or read from standard input')
+    .argument('<name>', 'lower-case letters, digits, dots, dashes, underscores or @')
+    .requiredOption('--role <role>', 'viewer reads, operator decides and runs, admin manages')
+    .action(async (name: string, options: Changing & { role: string }) =>
+      (await load()).createOperatorCommand(env(), name, options),
+    );
+  addChange(operator, 'set-role', 'give an operator another role, at once')
+    .argument(...NAME)
+    .argument('<role>', 'viewer, operator or admin')
+    .action(async (name: string, role: string, options: Changing) =>
+      (await load()).setRoleCommand(env(), name, role, options),
+    );
+  addChange(operator, 'set-password', 'give an operator another password; sessions end')
+    .argument(...NAME)
+    .action(async (name: string, options: Changing) =>
+      (await load()).setPasswordCommand(env(), name, options),
+    );
+  for (const change of ['disable', 'enable'] as const) {
+    addChange(operator, change, `${change} an account; its name stays taken, its sessions end`)
+      .argument(...NAME)
+      .action(async (name: string, options: Changing) =>
+        (await load()).setDisabledCommand(env(), name, change === 'disable', options),
+      );
+  }
+}
 
 function addAudit(audit: Command, env: Env): void {
   audit

@@ -2,6 +2,7 @@
 
 /** Each may do what those before it may. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
 
 /** By which way an action came: a command, an operator's session in the console, or OPS_TOKEN. */
 export const WAYS = ['cli', 'console', 'token'] as const;
@@ -21,3 +22,6 @@ export interface Decider extends Actor {
   /** For the record; one line. */
   readonly reason: string | undefined;
 }
+
+/** Names of operators: what is typed at sign-in, and stands in the audit log. */
+export const OPERATOR_NAME = /^[a-z0-9](?:[a-z0-9._@-]{0,62}[a-z0-9])?$/;

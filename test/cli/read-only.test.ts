@@ -42,6 +42,7 @@ it.each([
   [['token', 'list', '--org', 'a']],
   [['audit', '--since', '7d']],
   [['audit', '--json']],
+  [['operator', 'list']],
 ])('%j', async (args) => {
   const env = { DATABASE_URL: db.url, HETZNER_URL: 'http://127.0.0.1:1', HETZNER_TOKEN: 'x' };
   const { result, modules } = await loadedModules((more) => fleetbook(args, { ...env, ...more }));

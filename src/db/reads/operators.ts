@@ -1,0 +1,26 @@
+/** Accounts of the operators' pages. See queries/operators.ts. */
+import type { Role } from '../../domain/operator.ts';
+import type { Sql } from '../client.ts';
+
+/** Instants as RFC 3339, to the second. */
+export interface OperatorSummary {
+  readonly name: string;
+  readonly role: Role;
+  readonly createdAt: string;
+  /** Null for one that can sign in. */
+  readonly disabledAt: string | null;
+  /** When this operator last signed in or changed something in the console. */
+  readonly lastSeenAt: string | null;
+}
+
+/** Every account, by name. */
+export async function listOperators(sql: Sql): Promise<OperatorSummary[]> {
+  const instant = (column: string) =>
+    sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+  return sql<OperatorSummary[]>`
+    select o.name, o.role, ${instant('o.created_at')} as "createdAt", ${instant('o.disabled_at')} as "disabledAt",
+      ${instant('seen.last_at')} as "lastSeenAt"
+    from operators o
+    left join (select by, max(at) as last_at from audit_log where how = 'console' group by by) seen on seen.by = o.name
+    order by o.name collate "C"`;
+}
