@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Disposer } from '../app/disposer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
+import type { Store } from '../db/connect.ts';
 import { exportMetrics } from '../ops/collect.ts';
 import { answerParent } from '../processes/ipc.ts';
 
@@ -22,7 +23,10 @@ export const ownMetrics = (registry: Registry): OfferedMetrics => ({
   exported: () => exportMetrics(registry),
 });
 
-/** Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions. */
+/**
+ * Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions.
+ * @param store in the worker's role; lets operators sign in by name, and OPS_TOKEN alone opens without it
+ */
 export async function offerOps(
   config: Configured,
   env: Environment,
@@ -30,15 +34,17 @@ export async function offerOps(
   queues: readonly Queue[],
   closing: Disposer,
   logger: Logger,
+  store?: Store,
 ): Promise<void> {
   if (env[OPS_BY_PARENT] === '1') {
     answerParent('metrics', () => offered.exported());
     return;
   }
   const token = config.settings.OPS_TOKEN;
-  const url = await listenOps(config, token, () => offered.metrics(), queues, closing);
+  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, store);
   // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
-  if (token === undefined) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
+  const isOpen = token !== undefined || (store && config.settings.OPS_SESSION_KEY !== undefined);
+  if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
   else logger.info({ url }, 'operators’ pages');
 }
 
@@ -48,10 +54,17 @@ export async function listenOps(
   metrics: () => Promise<string>,
   queues: readonly Queue[],
   closing: Disposer,
+  store?: Store,
 ): Promise<string> {
   // Loaded late: what is served must not wait for it.
   const { buildOps } = await import('../ops/server.ts');
-  const ops = await buildOps({ token, metrics, queues });
+  const accounts = store && {
+    store,
+    sessionKey: settings.OPS_SESSION_KEY,
+    idle: settings.OPS_SESSION_IDLE,
+    lifetime: settings.OPS_SESSION_LIFETIME,
+  };
+  const ops = await buildOps({ token, metrics, queues, accounts, trustProxy: settings.TRUST_PROXY });
   closing.defer(() => ops.close());
   return ops.listen({ host: settings.OPS_HOST, port: settings.OPS_PORT });
 }

@@ -124,7 +124,14 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
-  const opsUrl = await listenOps(config, opsToken, metrics, openQueues(queueRedis, logger).all, closing);
+  const opsUrl = await listenOps(
+    config,
+    opsToken,
+    metrics,
+    openQueues(queueRedis, logger).all,
+    closing,
+    store,
+  );
 
   await firstSyncs(running, store);
   await published(store);

@@ -20,13 +20,13 @@ export async function work(env: Environment): Promise<void> {
   const config = readConfig(env);
   const logger = openLogger(config.settings, 'work');
   await using closing = new Disposer();
-  const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
+  const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 2 }));
   await claimContent(store.db, config.settings.FLEETBOOK_CONTENT);
   await registerSources(store, config, logger);
   const metrics = workerMetrics(store.sql, config.sources);
   const worker = closing.use(await startWorker(config, logger, metrics));
   addQueueGauges(metrics.registry, worker.queues.all);
-  await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger);
+  await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, store);
   reportReady();
   logger.info({ why: await stop }, 'worker stops');
 }

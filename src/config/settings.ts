@@ -66,6 +66,12 @@ function share(value: string): number {
 
 const text = (value: string): string => value;
 
+function sessionKey(value: string): string {
+  if (value.length < 32)
+    throw new BadSetting('must have at least 32 characters, e.g. what `openssl rand -base64 32` prints');
+  return value;
+}
+
 function currency(value: string): string {
   if (!/^[A-Z]{3}$/.test(value)) throw new BadSetting('must be a three-letter ISO 4217 code such as USD');
   return value;
@@ -127,7 +133,7 @@ export const SETTINGS = {
   OPS_PORT: setting('port of the operators’ pages: queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
     setting(
-      'bearer token, or password of HTTP Basic, for the operators’ pages; unset: they stay closed. `up` makes one and keeps it',
+      'bearer token, or password of HTTP Basic, for the operators’ pages: for machines, and for the first start; its role is admin. Unset, and OPS_SESSION_KEY as well: they stay closed. `up` makes one and keeps it',
       text,
     ),
   ),
@@ -141,6 +147,22 @@ export const SETTINGS = {
     'standard: JSON, as standardwebhooks.com says; slack: a text, also for Mattermost',
     oneOf('standard', 'slack'),
     'standard',
+  ),
+  OPS_SESSION_KEY: secret(
+    setting(
+      'signs the sessions of operators, the same for all processes; unset: OPS_TOKEN does. Another one ends all sessions',
+      sessionKey,
+    ),
+  ),
+  OPS_SESSION_IDLE: setting(
+    'seconds without a request after which an operator has to sign in again',
+    integer(60, 604_800, 'seconds'),
+    '3600',
+  ),
+  OPS_SESSION_LIFETIME: setting(
+    'seconds after which an operator has to sign in again, however busy',
+    integer(60, 2_592_000, 'seconds'),
+    '43200',
   ),
   LOG_LEVEL: setting(
     'how much is logged',

@@ -4,6 +4,11 @@
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** Whether a role includes another one: an admin may do whatever an operator may. */
+export function includesRole(has: Role, needed: Role): boolean {
+  return ROLES.indexOf(has) >= ROLES.indexOf(needed);
+}
+
 /** By which way an action came: a command, an operator's session in the console, or OPS_TOKEN. */
 export const WAYS = ['cli', 'console', 'token'] as const;
 export type Way = (typeof WAYS)[number];

@@ -29,6 +29,13 @@ export function isOwnSite(headers: IncomingHttpHeaders): boolean {
   return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host;
 }
 
+/** True for a request of which a browser says that one of this site's own pages makes it. */
+export function isProvenOwnSite(headers: IncomingHttpHeaders): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  return headers.origin !== undefined && isOwnSite(headers);
+}
+
 function credential(authorization: string | undefined): string {
   const [, scheme = '', value = ''] = /^(\S+) +(.*)$/.exec(authorization ?? '') ?? [];
   switch (scheme.toLowerCase()) {

@@ -1,15 +1,21 @@
-/** The operators' listener: queues and metrics, closed to everybody without the token. */
+/** The operators' listener: queues and metrics, for whoever is signed in or has the token. */
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import { accessCheck, CHALLENGES, isOwnSite } from './access.ts';
 import type { ShownQueues } from './board.ts';
+import { addGuard, type OperatorAccounts } from './guard.ts';
+import { escaped, PAGE_STYLE } from './login-page.ts';
+import type { SignedIn } from './roles.ts';
 
 export interface OpsDependencies {
-  /** Bearer token, or password of HTTP Basic with any user. Undefined: all but the health check stays closed. */
+  /** Bearer token, or password of HTTP Basic with any user; its role is admin. */
   readonly token: string | undefined;
   /** Prometheus' text format, version 0.0.4. */
   metrics(): Promise<string>;
   /** The queues to show; a function is asked again at every look. None where there is no queue: nothing links to them. */
   readonly queues: ShownQueues;
+  /** Lets operators sign in. Without it, and without a token, all but the health check stays closed. */
+  readonly accounts?: OperatorAccounts | undefined;
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
+  readonly trustProxy?: readonly string[] | undefined;
 }
 
 const HEALTH = '/healthz';
@@ -20,61 +26,43 @@ const BOARD = '/queues';
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  // Not no-referrer: a form would hide its origin then, which older browsers prove nothing else by.
+  'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
 };
 
-const CLOSED =
-  'The operators\u2019 pages are closed, since OPS_TOKEN is not set. Set it, e.g. to what `openssl rand -base64 18` prints, and start again.\n';
-
 const QUEUES = `
   <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed`;
-const page = (hasQueues: boolean): string => `<!doctype html>
+const SIGN_OUT = `
+<form method="post" action="/logout"><button>Sign out</button></form>`;
+const page = (hasQueues: boolean, signedIn: SignedIn | undefined): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Fleetbook operations</title>
-<style>
-  :root { color-scheme: light dark }
-  body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
-</style>
+<style>${PAGE_STYLE}</style>
 <h1>Fleetbook operations</h1>
+<p>Signed in: ${escaped(signedIn?.name ?? '')}, ${signedIn?.role}</p>
 <ul>${hasQueues ? QUEUES : ''}
   <li><a href="/metrics">Metrics</a>, for Prometheus
-</ul>
+</ul>${signedIn?.bySession ? SIGN_OUT : ''}
 </html>
 `;
 
 /** Builds the listener; nothing listens yet. */
 export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> {
-  const isAllowed = deps.token === undefined ? undefined : accessCheck(deps.token);
   const app = Fastify({
     logger: false,
+    ...(deps.trustProxy && { trustProxy: [...deps.trustProxy] }),
     // The board asks again every few seconds: its connections would otherwise hold up the end.
     forceCloseConnections: true,
     requestTimeout: 20_000,
     http: { headersTimeout: 10_000 },
   });
 
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', async (_, reply) => {
     reply.headers(HEADERS);
-    if (request.routeOptions.url === HEALTH) return undefined;
-    if (isAllowed === undefined) {
-      // No challenge: there is no password that would do.
-      return reply.code(403).type('text/plain; charset=utf-8').send(CLOSED);
-    }
-    if (!isAllowed(request.headers.authorization)) {
-      return reply
-        .code(401)
-        .header('www-authenticate', CHALLENGES)
-        .type('text/plain; charset=utf-8')
-        .send('OPS_TOKEN is asked for: as bearer token, or as the password of any user.\n');
-    }
-    if (request.method !== 'GET' && request.method !== 'HEAD' && !isOwnSite(request.headers)) {
-      return reply.code(403).type('text/plain; charset=utf-8').send('Another site may not act here.\n');
-    }
-    return undefined;
   });
   app.setErrorHandler((error: FastifyError, _, reply) => {
     const status = error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
@@ -84,9 +72,13 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
   );
 
-  app.get(HEALTH, async () => ({ status: 'ok' }));
+  await addGuard(app, deps.token, deps.accounts);
+
+  app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
-  app.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(hasQueues)));
+  app.get('/', async (request, reply) =>
+    reply.type('text/html; charset=utf-8').send(page(hasQueues, request.signedIn)),
+  );
   app.get('/metrics', async (_, reply) =>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics()),
   );

@@ -4,6 +4,8 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Disposer } from '../../src/app/disposer.ts';
 import { offerOps, ownMetrics } from '../../src/cli/ops.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { addOperators, PASSWORD } from '../ops/accounts-scene.ts';
+import { openScene } from '../sync/scene.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -37,4 +39,39 @@ it.each([
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
   expect(logged).toMatch(said);
   expect(logged + printed).not.toMatch(/the-very-token|[\w-]{24}/);
+});
+
+it('lets operators sign in where it is given the database, also without OPS_TOKEN', async () => {
+  await using scene = await openScene();
+  await addOperators(scene, { ada: 'viewer' });
+  await using closing = new Disposer();
+  const settings = readSettings({ OPS_SESSION_KEY: 'k'.repeat(32), OPS_PORT: '0' });
+  let logged = '';
+  const logger = pino(
+    {},
+    {
+      write(line: string) {
+        logged += line;
+      },
+    },
+  );
+  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, scene.store);
+  const { url, msg } = JSON.parse(logged) as { url: string; msg: string };
+  expect(msg).toBe('operators’ pages');
+  const entered = await fetch(`${url}/api/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'ada', password: PASSWORD }),
+  });
+  expect(await entered.json()).toMatchObject({ name: 'ada', role: 'viewer' });
+  const [cookie = ''] = entered.headers.getSetCookie();
+  const headers = { cookie: cookie.slice(0, cookie.indexOf(';')) };
+  expect((await fetch(`${url}/metrics`, { headers })).status).toBe(200);
+  expect((await fetch(`${url}/metrics`)).status).toBe(401);
+});
+
+it('a key for sessions that is too short stops the start, and is not shown', () => {
+  expect(() => readSettings({ OPS_SESSION_KEY: 'short-secret' })).toThrow(
+    /^OPS_SESSION_KEY must have at least 32 characters, e\.g\. what `openssl rand -base64 32` prints$/,
+  );
 });

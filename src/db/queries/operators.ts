@@ -59,6 +59,15 @@ export async function setOperatorDisabled(
   return change(db, decider, entry(action, name), isOther, { disabledAt, ...SESSIONS_END });
 }
 
+/** Ends all sessions of an account, e.g. because a computer was lost. */
+export async function endOperatorSessions(
+  db: Database,
+  decider: Decider,
+  name: string,
+): Promise<OperatorChange> {
+  return change(db, decider, entry('operator.end-sessions', name), undefined, SESSIONS_END);
+}
+
 const SESSIONS_END = { sessionEpoch: increment(operators.sessionEpoch) };
 
 const entry = (action: string, name: string, details?: Record<string, unknown>): AuditEntry => ({

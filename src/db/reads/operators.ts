@@ -24,3 +24,27 @@ export async function listOperators(sql: Sql): Promise<OperatorSummary[]> {
     left join (select by, max(at) as last_at from audit_log where how = 'console' group by by) seen on seen.by = o.name
     order by o.name collate "C"`;
 }
+
+/** What sign-in and sessions ask of an account. */
+export interface Account {
+  readonly id: number;
+  readonly name: string;
+  readonly role: Role;
+  readonly passwordHash: string;
+  readonly isDisabled: boolean;
+  /** A session of an earlier epoch is over. */
+  readonly sessionEpoch: number;
+}
+
+export async function accountNamed(sql: Sql, name: string): Promise<Account | undefined> {
+  return (await sql<Account[]>`${accounts(sql)} where name = ${name}`)[0];
+}
+
+export async function accountById(sql: Sql, id: number): Promise<Account | undefined> {
+  return (await sql<Account[]>`${accounts(sql)} where id = ${id}`)[0];
+}
+
+const accounts = (sql: Sql) => sql`
+  select id, name, role, password_hash as "passwordHash", disabled_at is not null as "isDisabled",
+    session_epoch as "sessionEpoch"
+  from operators`;

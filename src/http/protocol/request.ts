@@ -1,7 +1,6 @@
 /** What is read of a request before and beside its route: id, address, host and target. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isIPv6 } from 'node:net';
 import proxyAddr from '@fastify/proxy-addr';
 
 /** Safe in a header, in JSON and as a URI reference without any escaping. */
@@ -33,30 +32,7 @@ export function clientAddress(trustProxy: readonly string[]): AddressOf {
   return (request) => proxyAddr(request, isTrusted);
 }
 
-/** 16-bit groups of an IPv6 address that a network has; the others its subscriber may choose at will. */
-const NETWORK_GROUPS = 4;
-
-/**
- * The address by which callers are told apart: of IPv6 the /64, since every customer has at least that many, and of
- * an IPv4 address that was mapped into IPv6 the IPv4 one. Any other text is given back as it is.
- */
-export function addressKey(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [bare = ''] = address.toLowerCase().split('%');
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(bare);
-  if (mapped?.[1]) return mapped[1];
-  const [before = '', after] = bare.split('::');
-  const head = before === '' ? [] : before.split(':');
-  const tail = after === undefined || after === '' ? [] : after.split(':');
-  // An IPv4 address at the end stands for two groups.
-  const count = head.length + tail.length + (bare.includes('.') ? 1 : 0);
-  const groups = [...head, ...Array.from({ length: 8 - count }, () => '0'), ...tail];
-  return groups
-    .slice(0, NETWORK_GROUPS)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')
-    .concat('::/64');
-}
+export { addressKey } from '../../domain/address.ts';
 
 /** HTTP/1.1 asks for exactly one Host header field. */
 export function hasBadHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMessage): boolean {

@@ -1,0 +1,50 @@
+/** The page by which operators sign in. It works without script. */
+
+export interface LoginPage {
+  /** Where to go afterwards: a path of this site. */
+  readonly next: string;
+  /** What went wrong before. */
+  readonly problem?: string;
+  readonly hasToken: boolean;
+}
+
+export const PAGE_STYLE = `
+  :root { color-scheme: light dark }
+  body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
+  label { display: block; margin-top: 1rem }
+  input { display: block; box-sizing: border-box; width: 100%; max-width: 22rem; padding: .4rem; font: inherit }
+  button { margin-top: 1rem; padding: .4rem 1.2rem; font: inherit }
+  [role=alert] { border-left: .25rem solid #c33; padding-left: .75rem }
+`;
+
+export function loginPage({ next, problem, hasToken }: LoginPage): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Sign in · Fleetbook operations</title>
+<style>${PAGE_STYLE}</style>
+<main>
+<h1>Fleetbook operations</h1>
+${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}<form method="post" action="/login">
+  <input type="hidden" name="next" value="${escaped(next)}">
+  <label>Name <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="64" autofocus></label>
+  <label>Password <input name="password" type="password" autocomplete="current-password" maxlength="1024" required></label>
+  <button>Sign in</button>
+</form>
+${hasToken ? '<p>Without an account yet: leave the name empty and give <code>OPS_TOKEN</code> as the password.</p>\n' : ''}</main>
+</html>
+`;
+}
+
+/** A path of this site, `/` for anything else. */
+export function ownPath(text: string | undefined): string {
+  if (text === undefined || !/^\/(?![/\\])/.test(text) || /[\p{Cc}\\]/u.test(text)) return '/';
+  const url = URL.parse(text, 'http://here');
+  return url?.host === 'here' && url.pathname !== '/login' ? `${url.pathname}${url.search}` : '/';
+}
+
+/** Text inside an element or a quoted attribute. */
+export function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}

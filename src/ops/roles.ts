@@ -1,0 +1,68 @@
+/** Who asks, and what they may do: for every route of the operators' pages. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Decider, includesRole, type Role } from '../domain/operator.ts';
+
+/** Who is signed in, by a session or by OPS_TOKEN. */
+export interface SignedIn {
+  /** As the audit log names them; `OPS_TOKEN` for whoever has that. */
+  readonly name: string;
+  readonly role: Role;
+  readonly how: 'console' | 'token';
+  /** True where a browser sends what proves it on its own accord: changing requests have to prove their origin. */
+  readonly bySession: boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Undefined only on public routes. */
+    signedIn: SignedIn | undefined;
+  }
+  interface FastifyContextConfig {
+    /** Who may ask: everybody, or who has at least this role. Unless given viewers may read, and operators change. */
+    readonly access?: 'public' | Role;
+  }
+}
+
+/** What a request's route asks for. */
+export function neededRole({ method, routeOptions }: FastifyRequest): 'public' | Role {
+  const { access } = routeOptions.config ?? {};
+  return access ?? (isChanging(method) ? 'operator' : 'viewer');
+}
+
+export const isChanging = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(method);
+
+/**
+ * A hook (`onRequest`, `preHandler`) that answers 403 unless whoever asks has at least this role:
+ * `app.post('/api/organizations', { onRequest: requireRole('admin') }, …)`.
+ */
+export function requireRole(role: Role) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+    const { signedIn } = request;
+    if (signedIn !== undefined && includesRole(signedIn.role, role)) return undefined;
+    return refuse(request, reply, 403, `This needs the role ${role}; ${roleOf(signedIn)}.`);
+  };
+}
+
+const roleOf = (signedIn: SignedIn | undefined) =>
+  signedIn === undefined ? 'nobody is signed in' : `${signedIn.name} has the role ${signedIn.role}`;
+
+/** Who acts by a request, for the audit log. @param reason what the person gave, on one line @throws Error on a public route */
+export function deciderOf({ signedIn, ip }: FastifyRequest, reason?: string): Decider {
+  if (signedIn === undefined) throw new Error('nobody is signed in on a public route');
+  return { by: signedIn.name, how: signedIn.how, address: ip, reason };
+}
+
+/** Answers with an error: `{"error": "…"}` below `/api/`, else plain text. */
+export function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  why: string,
+): FastifyReply {
+  reply.code(status);
+  return isApi(request)
+    ? reply.send({ error: why })
+    : reply.type('text/plain; charset=utf-8').send(`${why}\n`);
+}
+
+export const isApi = ({ url }: FastifyRequest): boolean => /^\/api(?:[/?]|$)/.test(url);

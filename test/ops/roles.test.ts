@@ -1,0 +1,167 @@
+/** Who may do what, and that no other site does it in their name. */
+import { Queue } from 'bullmq';
+import type { FastifyInstance } from 'fastify';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decide } from '../../src/db/queries/held.ts';
+import { auditRecords } from '../../src/db/reads/audit.ts';
+import { deciderOf, requireRole } from '../../src/ops/roles.ts';
+import { type HeldScene, LINODE, openHeldScene } from '../app/held-scene.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { offers, region } from '../sync/scene.ts';
+import { addOperators, Browser, openPages, TOKEN } from './accounts-scene.ts';
+
+const closing = new AsyncDisposableStack();
+let scene: HeldScene;
+let app: FastifyInstance;
+let queue: Queue;
+let batch: number;
+const browsers = new Map<string, Browser>();
+const as = (name: string) => browsers.get(name) ?? expect.unreachable(name);
+
+beforeAll(async () => {
+  scene = closing.use(await openHeldScene());
+  const redis = closing.use(await startTestRedis());
+  const connection = new Redis(redis.url, { maxRetriesPerRequest: null });
+  closing.defer(() => connection.disconnect());
+  queue = new Queue('sync', { connection, prefix: '{test}' });
+  closing.defer(() => queue.close());
+  const clock = { now: Date.UTC(2026, 0, 1) };
+  app = await openPages(scene, clock, { queues: [queue] });
+  closing.defer(() => app.close());
+  // As the console's routes do.
+  app.post<{ Body: { reason: string } }>('/api/hold/reject', async (request) => ({
+    done: await decide(scene.store.db, batch, 'rejected', deciderOf(request, request.body.reason)),
+  }));
+  app.post('/api/organizations', { onRequest: requireRole('admin') }, async () => ({ done: true }));
+  app.get('/api/secrets', { onRequest: requireRole('admin') }, async () => ({ secret: true }));
+  await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
+  await scene.catalogue([region('a'), ...offers('a', 2)], LINODE);
+  batch = (await scene.onlyPending()).id;
+  await addOperators(scene, { vera: 'viewer', oscar: 'operator', ada: 'admin' });
+  for (const name of ['vera', 'oscar', 'ada']) {
+    browsers.set(name, new Browser(app));
+    expect((await as(name).signIn(name)).statusCode).toBe(200);
+  }
+});
+afterAll(() => closing.disposeAsync());
+
+const status = async (asking: Promise<{ statusCode: number }>) => (await asking).statusCode;
+const REJECT = ['POST', '/api/hold/reject'] as const;
+const body = { payload: { reason: 'too many gone' } };
+const pending = async () => (await scene.sql`select status from held_batches where id = ${batch}`)[0]?.status;
+
+describe('a role', () => {
+  it.each([
+    ['GET', '/metrics', 'vera', 200],
+    ['GET', '/queues/api/queues', 'vera', 200],
+    ['GET', '/api/secrets', 'vera', 403],
+    ['GET', '/api/secrets', 'oscar', 403],
+    ['GET', '/api/secrets', 'ada', 200],
+    ['POST', '/api/organizations', 'vera', 403],
+    ['POST', '/api/organizations', 'oscar', 403],
+    ['POST', '/api/organizations', 'ada', 200],
+    ['PUT', '/queues/api/queues/sync/pause', 'vera', 403],
+    ['POST', '/nothing', 'vera', 403],
+    ['POST', '/nothing', 'ada', 404],
+  ] as const)('%s %s by %s: %i', async (method, url, name, expected) => {
+    expect(await status(as(name).ask(method, url))).toBe(expected);
+  });
+
+  it('of a viewer reads and cannot decide: nothing is changed and nothing is on record', async () => {
+    const before = await scene.everything();
+    const refused = await as('vera').ask(...REJECT, body);
+    expect([refused.statusCode, refused.json()]).toEqual([
+      403,
+      { error: 'This needs the role operator; vera has the role viewer.' },
+    ]);
+    expect(await queue.isPaused()).toBe(false);
+    expect(await scene.everything()).toEqual(before);
+  });
+
+  it('of an operator works the board', async () => {
+    expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
+    expect(await queue.isPaused()).toBe(true);
+    await queue.resume();
+  });
+
+  it('of the token is admin', async () => {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    expect(await status(app.inject({ method: 'POST', url: '/api/organizations', headers }))).toBe(200);
+  });
+});
+
+describe('in the name of somebody who is signed in', () => {
+  const cookies = () => Object.fromEntries(as('oscar').cookies);
+  const attempt = (headers: Record<string, string>) =>
+    status(app.inject({ method: 'POST', url: '/api/hold/reject', cookies: cookies(), headers, ...body }));
+
+  it.each([
+    ['another site', { 'sec-fetch-site': 'cross-site' }],
+    ['a neighbour site', { 'sec-fetch-site': 'same-site' }],
+    ['an address that was typed or followed', { 'sec-fetch-site': 'none' }],
+    ['another origin, by an old browser', { origin: 'https://evil.example' }],
+    ['an origin that is hidden', { origin: 'null' }],
+    ['a browser that says nothing of it', {}],
+    ['a token that is none', { 'x-csrf-token': 'x'.repeat(43) }],
+  ])('%s changes nothing', async (_, headers: Record<string, string>) => {
+    expect(await attempt(headers)).toBe(403);
+    expect(await pending()).toBe('pending');
+  });
+
+  it('another site changes nothing by a token that it got to know', async () => {
+    const { csrfToken } = (await as('oscar').ask('GET', '/api/session')).json();
+    expect(await attempt({ 'x-csrf-token': csrfToken, 'sec-fetch-site': 'cross-site' })).toBe(403);
+    const others = (await as('ada').ask('GET', '/api/session')).json().csrfToken;
+    expect(await attempt({ 'x-csrf-token': others })).toBe(403);
+    expect(await pending()).toBe('pending');
+  });
+
+  it('another site neither signs in nor out', async () => {
+    for (const [method, url] of [
+      ['POST', '/login'],
+      ['POST', '/logout'],
+      ['POST', '/api/session'],
+      ['DELETE', '/api/session'],
+    ] as const) {
+      const headers = { 'sec-fetch-site': 'cross-site' };
+      expect([url, await status(app.inject({ method, url, cookies: cookies(), headers }))]).toEqual([
+        url,
+        403,
+      ]);
+    }
+  });
+
+  it('no page is shown within another', async () => {
+    for (const url of ['/login', '/', '/api/session']) {
+      const { headers } = await as('oscar').ask('GET', url);
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+      expect(headers['cache-control']).toBe('no-store');
+    }
+  });
+
+  it('a program acts by the token that belongs to its session; who, from where and why is on record', async () => {
+    const { csrfToken } = (await as('oscar').ask('GET', '/api/session')).json();
+    expect(await attempt({ 'x-csrf-token': csrfToken })).toBe(200);
+    expect(await pending()).toBe('rejected');
+    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    expect(rows).toMatchObject([
+      {
+        by: 'oscar',
+        how: 'console',
+        address: '127.0.0.1',
+        action: 'hold.reject',
+        subject: { kind: 'batch', id: String(batch) },
+        reason: 'too many gone',
+        details: { source: 'linode' },
+      },
+    ]);
+  });
+
+  it.each([
+    ['its own page', { 'sec-fetch-site': 'same-origin' }],
+    ['its own page, by an old browser', { origin: 'http://localhost:80' }],
+  ])('%s acts', async (_, headers: Record<string, string>) => {
+    expect(await attempt(headers)).toBe(200);
+  });
+});
