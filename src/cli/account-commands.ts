@@ -1,0 +1,131 @@
+/** Commands about organizations, people, tokens and operators. */
+import type { Command } from 'commander';
+import type { PageOptions } from './arguments.ts';
+import {
+  ALL_ROWS,
+  add,
+  addChange,
+  type Changing,
+  type ChangingOf,
+  type Deciding,
+  type Env,
+  JSON_ROWS,
+  type Json,
+  LIMIT,
+  type OfOrganization,
+  ORG,
+} from './command-parts.ts';
+
+export function addOperators(operator: Command, env: Env): void {
+  const load = () => import('./operator.ts');
+  const NAME = ['<name>', 'the operator'] as const;
+  add(operator, 'list', 'show who can sign in, with role and last visit').action(async (options: Json) =>
+    (await import('./operator-list.ts')).listOperatorsCommand(env(), options),
+  );
+  addChange(operator, 'create', 'make an account; its password is asked for, or read from standard input')
+    .argument('<name>', 'lower-case letters, digits, dots, dashes, underscores or @')
+    .requiredOption('--role <role>', 'viewer reads, operator decides and runs, admin manages')
+    .action(async (name: string, options: Changing & { role: string }) =>
+      (await load()).createOperatorCommand(env(), name, options),
+    );
+  addChange(operator, 'set-role', 'give an operator another role, at once')
+    .argument(...NAME)
+    .argument('<role>', 'viewer, operator or admin')
+    .action(async (name: string, role: string, options: Changing) =>
+      (await load()).setRoleCommand(env(), name, role, options),
+    );
+  addChange(operator, 'set-password', 'give an operator another password; sessions end')
+    .argument(...NAME)
+    .action(async (name: string, options: Changing) =>
+      (await load()).setPasswordCommand(env(), name, options),
+    );
+  for (const change of ['disable', 'enable'] as const) {
+    addChange(operator, change, `${change} an account; its name stays taken, its sessions end`)
+      .argument(...NAME)
+      .action(async (name: string, options: Changing) =>
+        (await load()).setDisabledCommand(env(), name, change === 'disable', options),
+      );
+  }
+}
+
+export function addAudit(audit: Command, env: Env): void {
+  audit
+    .description('show who changed what, when, from where and why; the newest first')
+    .option('--since <when>', 'e.g. 7d, 24h or 2027-01-31')
+    .option(...LIMIT('actions'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .action(async (options: PageOptions & { since?: string }) =>
+      (await import('./audit.ts')).auditCommand(env(), options),
+    );
+}
+
+export function addOrganizations(org: Command, env: Env): void {
+  const load = () => import('./org.ts');
+  addChange(org, 'create', 'make an organization')
+    .argument('<slug>', 'lower-case letters, digits and dashes')
+    .option('--name <name>', 'shown to people; the slug unless given')
+    .action(async (slug: string, options: Changing & { name?: string }) =>
+      (await load()).createOrg(env(), slug, options),
+    );
+  add(org, 'list', 'show every organization, with its clusters and good tokens')
+    .option('--all', 'also those that were deleted')
+    .action(async (options: Json & { all?: boolean }) =>
+      (await import('./org-list.ts')).listOrgs(env(), options),
+    );
+  addChange(org, 'rename', 'give an organization another name')
+    .argument('<slug>', 'the organization; its slug stays')
+    .requiredOption('--name <name>', 'shown to people')
+    .action(async (slug: string, options: Changing & { name: string }) =>
+      (await load()).renameOrg(env(), slug, options),
+    );
+  addChange(org, 'delete', 'delete an organization with its clusters, and revoke its tokens')
+    .argument('<slug>', 'the organization')
+    .option('--yes', 'do not ask for the slug once more')
+    .action(async (slug: string, options: Deciding) => (await load()).deleteOrg(env(), slug, options));
+}
+
+export function addUsers(user: Command, env: Env): void {
+  const load = () => import('./user.ts');
+  add(user, 'list', 'show who made an organization’s clusters')
+    .requiredOption(...ORG)
+    .action(async (options: OfOrganization) => (await import('./user-list.ts')).listOrgUsers(env(), options));
+  addChange(user, 'rename', 'show a person under another name; one that is there makes one person of two')
+    .argument('<id>', 'the number that `user list` shows')
+    .requiredOption(...ORG)
+    .requiredOption('--first-name <name>', 'may be empty')
+    .requiredOption('--last-name <name>', 'may be empty')
+    .action(async (id: string, options: ChangingOf & { firstName: string; lastName: string }) =>
+      (await load()).renameOrgUser(env(), id, options),
+    );
+  addChange(user, 'delete', 'show a person’s clusters without a name')
+    .argument('<id>', 'the number that `user list` shows')
+    .requiredOption(...ORG)
+    .action(async (id: string, options: ChangingOf) => (await load()).deleteOrgUser(env(), id, options));
+}
+
+export function addTokens(token: Command, env: Env): void {
+  const load = () => import('./token.ts');
+  const ID = ['<id>', 'the number that `token list` shows and `token create` printed'] as const;
+  add(token, 'list', 'show tokens: whose, what for, until when, last used')
+    .option('--org <slug>', 'of this organization alone')
+    .action(async (options: Partial<OfOrganization>) =>
+      (await import('./token-list.ts')).listTokensCommand(env(), options),
+    );
+  addChange(token, 'create', 'make a token and print it, once')
+    .requiredOption('--org <slug>', 'the organization that it belongs to')
+    .option('--scope <scope...>', 'machines:read, clusters:read; both unless given')
+    .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
+    .action(async (options: ChangingOf & { scope?: string[]; expires?: string }) =>
+      (await load()).createTokenCommand(env(), options),
+    );
+  addChange(token, 'revoke', 'revoke a token; readers refuse it within a second')
+    .argument(...ID)
+    .action(async (id: string, options: Changing) => (await load()).revokeTokenCommand(env(), id, options));
+  addChange(token, 'rotate', 'make a token in the place of another one, and print it, once')
+    .argument(...ID)
+    .option('--grace <span>', 'for which the old token stays good, e.g. 1h; none unless given')
+    .action(async (id: string, options: Changing & { grace?: string }) =>
+      (await load()).rotateTokenCommand(env(), id, options),
+    );
+}

@@ -1,0 +1,180 @@
+/** Commands about sources, what they brought, what is held and what operators are told of. */
+import type { Command } from 'commander';
+import { type PageOptions, readId } from './arguments.ts';
+import {
+  ALL_ROWS,
+  add,
+  BY,
+  type Deciding,
+  type Env,
+  JSON_OPTION,
+  JSON_ROWS,
+  type Json,
+  LIMIT,
+  pages,
+  REASON,
+  rows,
+  SOURCE,
+} from './command-parts.ts';
+
+export function addSources(program: Command, env: Env): void {
+  add(program, 'sync', 'sync one source now, and publish what changed')
+    .argument('<source>', 'id of a configured source, e.g. hetzner')
+    .action(async (id: string, options: Json) => (await import('./sync.ts')).syncCommand(env(), id, options));
+  add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches')
+    .option('--watch', 'draw it again every two seconds, until q')
+    .action(async (options: Json & { watch?: boolean }) =>
+      (await import('./status.ts')).statusCommand(env(), options),
+    );
+  const load = () => import('./rejected.ts');
+  rows(program.command('rejected'))
+    .description('show the rows of a source that cannot be used, and why')
+    .action(async (id: string, page: PageOptions) => (await load()).rejectedCommand(env(), id, page));
+  rows(program.command('excluded'))
+    .description('show the machines of a source that are not published, and why')
+    .action(async (id: string, page: PageOptions) => (await load()).excludedCommand(env(), id, page));
+  const runs = () => import('./runs.ts');
+  rows(program.command('runs'))
+    .description('show the runs of a source, the newest first')
+    .action(async (id: string, page: PageOptions) => (await runs()).runsCommand(env(), id, page));
+  pages(
+    program.command('run').argument('<run>', 'number of the run, which `runs` shows'),
+    'rows of each kind',
+  )
+    .description('show what one run has changed, before and after')
+    .action(async (id: string, page: PageOptions) => (await runs()).runCommand(env(), id, page));
+  pages(program.command('changes'), 'rows of each kind')
+    .description('show what has changed since a time: prices, arrivals, departures')
+    .requiredOption('--since <when>', 'e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z')
+    .option('--provider <provider>', 'of this provider alone, by name or id')
+    .action(async (options: PageOptions & { since: string; provider?: string }) =>
+      (await import('./changes.ts')).changesCommand(env(), options),
+    );
+  add(program, 'accept', 'accept one price that is quarantined because it changed by too large a factor')
+    .argument(...SOURCE)
+    .argument('<machine>', 'the row that `rejected` shows, e.g. cx22@fsn1')
+    .argument('<amount>', 'the price that `rejected` shows')
+    .option(...REASON)
+    .option(...BY)
+    .action(async (id: string, machine: string, amount: string, options: Deciding) =>
+      (await import('./accept.ts')).acceptCommand(env(), id, machine, amount, options),
+    );
+  add(program, 'prices', 'draw what a machine has cost')
+    .argument('<machine>', 'id of a machine')
+    .action(async (id: string, options: Json) =>
+      (await import('./prices.ts')).pricesCommand(env(), id, options),
+    );
+  const source = program.command('source').description('sources: what they are, and whether they are read');
+  const loadList = () => import('./source-list.ts');
+  add(source, 'list', 'show every source: adapter, state, schedule in words, next slot').action(
+    async (options: Json) => (await loadList()).sourceListCommand(env(), options),
+  );
+  source
+    .command('show')
+    .argument(...SOURCE)
+    .option(...LIMIT('regions'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .description('show one source: next slots, freshness of each region, where each setting comes from')
+    .action(async (id: string, page: PageOptions) => (await loadList()).sourceShowCommand(env(), id, page));
+  const loadSwitch = () => import('./source-switch.ts');
+  add(source, 'disable', 'let no schedule, watch or command read a source; what it has published stays')
+    .argument(...SOURCE)
+    .option(...REASON)
+    .option(...BY)
+    .action(async (id: string, options: Deciding) =>
+      (await loadSwitch()).disableSourceCommand(env(), id, options),
+    );
+  add(source, 'enable', 'let a disabled source be read again; a slot that it has missed is made up for')
+    .argument(...SOURCE)
+    .option(...BY)
+    .action(async (id: string, options: Deciding) =>
+      (await loadSwitch()).enableSourceCommand(env(), id, options),
+    );
+  source
+    .command('retire')
+    .argument('<source>', 'id of a source that is not configured any more')
+    .option('--yes', 'do not ask')
+    .option(...REASON)
+    .option(...BY)
+    .option('--json', 'as JSON; without --yes what would go')
+    .description('show what a source has published, and take it out of publication; its history stays')
+    .action(async (id: string, options: Deciding) =>
+      (await import('./source.ts')).retireSourceCommand(env(), id, options),
+    );
+}
+
+export function addHold(hold: Command, env: Env): void {
+  const load = () => import('./hold.ts');
+  const loadDecisions = () => import('./hold-decide.ts');
+  add(hold, 'list', 'show what is held and why')
+    .option('--all', 'also what was decided: when, by whom and why')
+    .action(async (options: Json & { all?: boolean }) => (await load()).holdList(env(), options));
+  hold
+    .command('show')
+    .argument(...SOURCE)
+    .argument('[batch]', 'number of the batch; the one that waits unless given')
+    .option(...LIMIT('rows of each kind of change'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .description('show what the held batch would change')
+    .action(async (id: string, batch: string | undefined, page: PageOptions) =>
+      (await load()).holdShow(env(), id, batch, page),
+    );
+  for (const decision of ['approve', 'reject'] as const) {
+    deciding(hold.command(decision), '[batch]', 'number of the batch; required')
+      .description(decision === 'approve' ? 'store the held batch' : 'drop the held batch')
+      .action(async (id: string, batch: string | undefined, options: Deciding) =>
+        (await loadDecisions()).holdDecide(env(), id, batch, decision, options),
+      );
+  }
+  deciding(hold.command('undo'), '<batch>', 'number of the batch')
+    .description('take a decision back, until the next run of the source')
+    .action(async (id: string, batch: string, options: Deciding) =>
+      (await loadDecisions()).holdUndo(env(), id, batch, options),
+    );
+}
+
+function deciding(command: Command, batch: string, describe: string): Command {
+  return command
+    .argument(...SOURCE)
+    .argument(batch, describe)
+    .option(...REASON)
+    .option(...BY)
+    .option('--yes', 'do not ask on a terminal')
+    .option(...JSON_OPTION);
+}
+
+export function addAlerts(alert: Command, env: Env): void {
+  const load = () => import('./alert.ts');
+  const loadList = () => import('./alert-list.ts');
+  alert
+    .command('list')
+    .description('show the alerts that are open')
+    .option('--closed', 'also those that are resolved')
+    .option(...LIMIT('alerts'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .action(async (options: PageOptions & { closed?: boolean }) =>
+      (await loadList()).alertList(env(), options),
+    );
+  alert
+    .command('deliveries')
+    .description('show what was sent to webhooks')
+    .option(...LIMIT('messages'))
+    .option(...ALL_ROWS)
+    .option(...JSON_ROWS)
+    .action(async (options: PageOptions) => (await loadList()).alertDeliveries(env(), options));
+  add(alert, 'resend', 'send a message once more')
+    .argument('<delivery>', 'the number that `alert deliveries` shows')
+    .action(async (id: string, options: Json) =>
+      (await load()).alertResend(
+        env(),
+        readId(id, 'delivery', '`fleetbook alert deliveries` shows'),
+        options,
+      ),
+    );
+  add(alert, 'test', 'send a message without an alert to a webhook, at once')
+    .argument('<webhook>', 'its id; default is that of ALERT_WEBHOOK_URL')
+    .action(async (id: string, options: Json) => (await load()).alertTest(env(), id, options));
+}
