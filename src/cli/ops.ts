@@ -6,6 +6,7 @@ import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Store } from '../db/connect.ts';
 import { exportMetrics } from '../ops/collect.ts';
+import type { ConsoleDependencies } from '../ops/console/routes.ts';
 import { answerParent } from '../processes/ipc.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
@@ -17,6 +18,13 @@ export interface OfferedMetrics {
   exported(): Promise<unknown>;
 }
 
+/** What is there for people, beside metrics and queues. */
+export interface OfPeople {
+  /** In the worker's role: lets operators sign in by name. */
+  readonly store: Store;
+  readonly console?: () => ConsoleDependencies;
+}
+
 /** Of this process alone. */
 export const ownMetrics = (registry: Registry): OfferedMetrics => ({
   metrics: () => registry.metrics(),
@@ -25,7 +33,7 @@ export const ownMetrics = (registry: Registry): OfferedMetrics => ({
 
 /**
  * Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions.
- * @param store in the worker's role; lets operators sign in by name, and OPS_TOKEN alone opens without it
+ * @param people without it OPS_TOKEN alone opens, and there is no console
  */
 export async function offerOps(
   config: Configured,
@@ -34,16 +42,16 @@ export async function offerOps(
   queues: readonly Queue[],
   closing: Disposer,
   logger: Logger,
-  store?: Store,
+  people?: OfPeople,
 ): Promise<void> {
   if (env[OPS_BY_PARENT] === '1') {
     answerParent('metrics', () => offered.exported());
     return;
   }
   const token = config.settings.OPS_TOKEN;
-  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, store);
+  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, people);
   // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
-  const isOpen = token !== undefined || (store && config.settings.OPS_SESSION_KEY !== undefined);
+  const isOpen = token !== undefined || (people && config.settings.OPS_SESSION_KEY !== undefined);
   if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
   else logger.info({ url }, 'operators’ pages');
 }
@@ -54,17 +62,25 @@ export async function listenOps(
   metrics: () => Promise<string>,
   queues: readonly Queue[],
   closing: Disposer,
-  store?: Store,
+  people?: OfPeople,
 ): Promise<string> {
   // Loaded late: what is served must not wait for it.
   const { buildOps } = await import('../ops/server.ts');
-  const accounts = store && {
-    store,
+  const accounts = people && {
+    store: people.store,
     sessionKey: settings.OPS_SESSION_KEY,
     idle: settings.OPS_SESSION_IDLE,
     lifetime: settings.OPS_SESSION_LIFETIME,
   };
-  const ops = await buildOps({ token, metrics, queues, accounts, trustProxy: settings.TRUST_PROXY });
+  const console = people?.console?.();
+  const ops = await buildOps({
+    token,
+    metrics,
+    queues,
+    accounts,
+    console,
+    trustProxy: settings.TRUST_PROXY,
+  });
   closing.defer(() => ops.close());
   return ops.listen({ host: settings.OPS_HOST, port: settings.OPS_PORT });
 }

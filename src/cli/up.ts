@@ -34,6 +34,7 @@ import { startChild } from '../processes/child-process.ts';
 import { freePort } from '../processes/port.ts';
 import { Supervisor } from '../processes/supervisor.ts';
 import { decider } from './arguments.ts';
+import { openConsole } from './console.ts';
 import { CommandFailure } from './failure.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
@@ -124,14 +125,11 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
-  const opsUrl = await listenOps(
-    config,
-    opsToken,
-    metrics,
-    openQueues(queueRedis, logger).all,
-    closing,
+  const queues = openQueues(queueRedis, logger);
+  const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, {
     store,
-  );
+    console: () => openConsole(running, closing),
+  });
 
   await firstSyncs(running, store);
   await published(store);

@@ -11,6 +11,7 @@ import { sourceStatus } from '../db/reads/status.ts';
 import { workerMetrics } from '../ops/metrics.ts';
 import { addQueueGauges } from '../ops/queue-gauges.ts';
 import { reportReady } from '../processes/ipc.ts';
+import { openConsole } from './console.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { disabledNote, notConfigured } from './status.ts';
 import { stopSignal } from './terminal.ts';
@@ -26,7 +27,10 @@ export async function work(env: Environment): Promise<void> {
   const metrics = workerMetrics(store.sql, config.sources);
   const worker = closing.use(await startWorker(config, logger, metrics));
   addQueueGauges(metrics.registry, worker.queues.all);
-  await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, store);
+  await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
+    store,
+    console: () => openConsole(config, closing),
+  });
   reportReady();
   logger.info({ why: await stop }, 'worker stops');
 }

@@ -130,7 +130,7 @@ export const SETTINGS = {
     '1',
   ),
   OPS_HOST: setting('address of the operators’ pages', text, '127.0.0.1'),
-  OPS_PORT: setting('port of the operators’ pages: queues and /metrics', port, '3001'),
+  OPS_PORT: setting('port of the operators’ pages: console, queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
     setting(
       'bearer token, or password of HTTP Basic, for the operators’ pages: for machines, and for the first start; its role is admin. Unset, and OPS_SESSION_KEY as well: they stay closed. `up` makes one and keeps it',

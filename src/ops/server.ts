@@ -1,6 +1,7 @@
 /** The operators' listener: queues and metrics, for whoever is signed in or has the token. */
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { ShownQueues } from './board.ts';
+import type { ConsoleDependencies } from './console/routes.ts';
 import { addGuard, type OperatorAccounts } from './guard.ts';
 import { escaped, PAGE_STYLE } from './login-page.ts';
 import type { SignedIn } from './roles.ts';
@@ -16,6 +17,8 @@ export interface OpsDependencies {
   readonly accounts?: OperatorAccounts | undefined;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
   readonly trustProxy?: readonly string[] | undefined;
+  /** What the console shows and does; a process without it has a page of links in its place. */
+  readonly console?: ConsoleDependencies | undefined;
 }
 
 const HEALTH = '/healthz';
@@ -76,9 +79,13 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
-  app.get('/', async (request, reply) =>
-    reply.type('text/html; charset=utf-8').send(page(hasQueues, request.signedIn)),
-  );
+  if (deps.console) {
+    const { addConsole } = await import('./console/routes.ts');
+    await addConsole(app, deps.console, deps.queues);
+  } else
+    app.get('/', async (request, reply) =>
+      reply.type('text/html; charset=utf-8').send(page(hasQueues, request.signedIn)),
+    );
   app.get('/metrics', async (_, reply) =>
     reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics()),
   );

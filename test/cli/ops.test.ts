@@ -55,7 +55,7 @@ it('lets operators sign in where it is given the database, also without OPS_TOKE
       },
     },
   );
-  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, scene.store);
+  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, { store: scene.store });
   const { url, msg } = JSON.parse(logged) as { url: string; msg: string };
   expect(msg).toBe('operators’ pages');
   const entered = await fetch(`${url}/api/session`, {

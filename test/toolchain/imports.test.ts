@@ -59,6 +59,8 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'app-is-composed-of-what-runs': { in: 'src/app', import: '../dev/thing.ts' },
   'src-never-imports-workers': { in: 'src/dev', import: '../../workers/thing.ts' },
   'workers-do-not-serve': { in: 'workers/processors', import: '../../src/http/thing.ts' },
+  'console-sees-what-its-routes-answer': { in: 'src/console', import: '../db/thing.ts' },
+  'console-is-built-not-imported': { in: 'src/ops', import: '../console/thing.ts' },
   'nobody-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
   'no-loose-files': { in: 'src/cli', import: '../loose.ts' },
 };
@@ -72,6 +74,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/snapshot/a.ts': '../db/thing.ts',
   'src/http/routes/a.ts': '../../snapshot/thing.ts',
   'src/ops/a.ts': '../db/thing.ts',
+  'src/console/a.ts': 'dev-only',
+  'src/console/b.ts': '../domain/thing.ts',
   'src/domain/a.ts': 'node:crypto',
   'src/db/b.ts': 'in-production',
   'src/db/c.ts': '../config/package.ts',
@@ -89,6 +93,7 @@ const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1
 const THINGS = [
   ...[
     'app',
+    'console',
     'db',
     'dev',
     'domain',

@@ -1,0 +1,38 @@
+/** Puts the console together: what it reads with, and what the configuration says of the sources. */
+import type { Disposer } from '../app/disposer.ts';
+import type { Config } from '../config/config.ts';
+import { inPackage } from '../config/package.ts';
+import { databaseUrl } from '../config/settings.ts';
+import { openSqlStore } from '../db/open.ts';
+import { nextSlot } from '../domain/slots.ts';
+import type { ConsoleSource } from '../ops/console/overview.ts';
+import type { ConsoleDependencies } from '../ops/console/routes.ts';
+
+/** Whoever looks at a page does not wait for longer. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+/** What it opens, `closing` closes. */
+export function openConsole(config: Config, closing: Disposer): ConsoleDependencies {
+  const reads = closing.use(
+    openSqlStore({
+      url: databaseUrl(config),
+      role: 'worker',
+      connections: 4,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      applicationName: 'fleetbook console',
+    }),
+  );
+  return {
+    sql: reads.sql,
+    sources: config.sources.map((source) => consoleSource(source)),
+    folder: inPackage('dist', 'console'),
+  };
+}
+
+export function consoleSource({
+  id,
+  kind,
+  schedule,
+  maxAge,
+}: Pick<Config['sources'][number], 'id' | 'kind' | 'schedule' | 'maxAge'>): ConsoleSource {
+  return { id, kind, schedule, objectiveSeconds: maxAge, nextSlot: (now) => nextSlot(schedule, now) };
+}

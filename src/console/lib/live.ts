@@ -1,0 +1,73 @@
+/** Hears from the server that something has happened, by server-sent events. */
+import { useEffect, useState } from 'preact/hooks';
+
+export type LiveState = 'connecting' | 'live' | 'lost';
+
+const CHANGED = 'fleetbook:changed';
+const STATE = 'fleetbook:live';
+/** Pages ask again at most so often, in milliseconds. */
+const ASK_EVERY_MS = 1000;
+
+let state: LiveState = 'connecting';
+let source: EventSource | undefined;
+let pending: number | undefined;
+let mark: string | undefined;
+
+function become(next: LiveState): void {
+  if (state === next) return;
+  state = next;
+  dispatchEvent(new Event(STATE));
+}
+
+function connect(): void {
+  source = new EventSource('/api/events');
+  source.addEventListener('open', () => become('live'));
+  source.addEventListener('error', () => become('lost'));
+  source.addEventListener('change', (event) => {
+    const next = String((event as MessageEvent<string>).data);
+    // Also the first one: it may be younger than what the page has asked for.
+    if (mark !== next) changed();
+    mark = next;
+  });
+}
+
+/** Has every open view ask again soon. */
+function changed(): void {
+  if (pending !== undefined) return;
+  pending = window.setTimeout(() => {
+    pending = undefined;
+    dispatchEvent(new Event(CHANGED));
+  }, ASK_EVERY_MS / 4);
+}
+
+/** A number that grows whenever there may be something new to ask for. */
+export function useChanges(): number {
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    const onChange = () => setCount((before) => before + 1);
+    addEventListener(CHANGED, onChange);
+    return () => removeEventListener(CHANGED, onChange);
+  }, []);
+  return count;
+}
+
+export function useLiveState(): LiveState {
+  const [shown, setShown] = useState(state);
+  useEffect(() => {
+    if (source === undefined) connect();
+    const onState = () => setShown(state);
+    addEventListener(STATE, onState);
+    return () => removeEventListener(STATE, onState);
+  }, []);
+  return shown;
+}
+
+/** The time, moving on every so many milliseconds, so that ages grow while nothing happens. */
+export function useNow(everyMs = 10_000): Date {
+  const [now, setNow] = useState(() => new Date());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(new Date()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}

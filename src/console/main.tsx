@@ -1,0 +1,81 @@
+import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { type LiveState, useLiveState } from './lib/live.ts';
+import { followLinks, navigate, type Place, usePlace } from './lib/router.ts';
+import { Title } from './parts/basics.tsx';
+import './styles/base.css';
+import './styles/parts.css';
+import './styles/tables.css';
+import './styles/narrow.css';
+import { OverviewView } from './views/overview.tsx';
+
+const LINKS = [['/', 'Overview', 'o']] as const;
+
+const LIVE: Readonly<Record<LiveState, string>> = {
+  connecting: 'connecting …',
+  live: 'live',
+  lost: 'connection lost; trying again',
+};
+
+function App() {
+  const place = usePlace();
+  const live = useLiveState();
+  useEffect(() => keys(), []);
+  return (
+    <>
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <header class="bar">
+        <strong>Fleetbook</strong>
+        <nav aria-label="Console">
+          {LINKS.map(([path, text]) => (
+            <a key={path} href={path} aria-current={isIn(place.path, path) ? 'page' : undefined}>
+              {text}
+            </a>
+          ))}
+          <a href="/queues">Queues</a>
+          <a href="/metrics">Metrics</a>
+        </nav>
+        <span class={`live ${live}`} role="status">
+          {LIVE[live]}
+        </span>
+      </header>
+      <main id="main" tabIndex={-1}>
+        <View place={place} />
+      </main>
+    </>
+  );
+}
+
+const isIn = (path: string, link: string) => (link === '/' ? path === '/' : path.startsWith(link));
+
+function View({ place }: { place: Place }) {
+  if (place.path === '/') return <OverviewView place={place} />;
+  return <Title text="There is no such page" />;
+}
+
+/** `/` goes to the search field; `g` and a letter to a page. */
+function keys(): () => void {
+  let isGoing = false;
+  const onKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target instanceof Element && event.target.matches('input, select, textarea')) return;
+    if (event.key === '/') {
+      const field = document.querySelector<HTMLInputElement>('[data-search]');
+      if (field === null) return;
+      event.preventDefault();
+      field.focus();
+      return;
+    }
+    const link = isGoing ? LINKS.find(([, , letter]) => letter === event.key) : undefined;
+    isGoing = event.key === 'g';
+    if (link) navigate(link[0]);
+  };
+  addEventListener('keydown', onKey);
+  return () => removeEventListener('keydown', onKey);
+}
+
+followLinks();
+const root = document.getElementById('app');
+if (root) render(<App />, root);

@@ -1,0 +1,90 @@
+/** The console's files, as they were built: read once, and compressed once. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+interface Asset {
+  readonly type: string;
+  readonly plain: Buffer;
+  readonly gzip: Buffer;
+  readonly br: Buffer;
+}
+
+/** Nothing is fetched from elsewhere, nothing inline runs, and no other page may show this one in a frame. */
+const CONSOLE_POLICY = [
+  "default-src 'self'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Fleetbook console</title>
+<h1>The console is not built</h1>
+<p>This is a checkout without it. Run <code>npm run build:console</code> and load this page again.
+<p>Queues and metrics are there without it: <a href="/queues">Queues</a>, <a href="/metrics">Metrics</a>.
+</html>
+`;
+
+/**
+ * Serves the console's page under each of `paths`, which its own code tells apart, and its files under `/assets`.
+ * @param folder where the build has put them; looked at again until they are there
+ */
+export function addAssets(app: FastifyInstance, folder: string, paths: readonly string[]): void {
+  let built: ReadonlyMap<string, Asset> | undefined;
+  const assets = () => {
+    built ??= existsSync(join(folder, 'index.html')) ? readAssets(folder) : undefined;
+    return built;
+  };
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('content-security-policy', CONSOLE_POLICY);
+    const index = assets()?.get('index.html');
+    if (index) return send(request, reply, index);
+    return reply.code(503).type('text/html; charset=utf-8').send(NOT_BUILT);
+  };
+  for (const path of paths) app.get(path, page);
+  app.get('/assets/:name', async (request, reply) => {
+    const { name } = request.params as { name: string };
+    const asset = assets()?.get(`assets/${name}`);
+    if (!asset) return reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n');
+    // Its name holds a hash of what is in it.
+    reply.header('cache-control', 'private, max-age=31536000, immutable');
+    return send(request, reply, asset);
+  });
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { type, plain, gzip, br }: Asset): FastifyReply {
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  reply.type(type).header('vary', 'accept-encoding');
+  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(br);
+  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(gzip);
+  return reply.send(plain);
+}
+
+function readAssets(folder: string): Map<string, Asset> {
+  const found = new Map<string, Asset>();
+  for (const entry of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    const type = TYPES[extname(entry)];
+    if (type === undefined) continue;
+    const plain = readFileSync(join(folder, entry));
+    const name = entry.replaceAll('\\', '/');
+    found.set(name, { type, plain, gzip: gzipSync(plain), br: brotliCompressSync(plain) });
+  }
+  return found;
+}

@@ -1,0 +1,159 @@
+/** What the overview says: every source with its state, and first what needs a person. */
+import type { BatchRecord } from '../../db/reads/held.ts';
+import type { SourceStrip } from '../../db/reads/run-strip.ts';
+import type { SourceStatus } from '../../db/reads/status.ts';
+import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
+
+/** What the configuration says of a source. */
+export interface ConsoleSource {
+  readonly id: string;
+  readonly kind: SourceStatus['kind'];
+  /** Five cron fields, UTC. */
+  readonly schedule: string;
+  /** How old its data may be, in seconds. */
+  readonly objectiveSeconds: number;
+  /** The first slot after `now`, RFC 3339. */
+  nextSlot(now: Date): string;
+}
+
+export interface Stored {
+  readonly status: readonly SourceStatus[];
+  readonly strips: readonly SourceStrip[];
+  readonly pending: readonly BatchRecord[];
+}
+
+interface Judged {
+  readonly problems: readonly Problem[];
+  readonly sources: readonly ShownSource[];
+}
+
+/**
+ * Judges every source that is configured or stored. One without a problem is `ok`, and only then: a source that was
+ * never read, that brings nothing or that is older than it may be is never that.
+ */
+export function judgeSources(configured: readonly ConsoleSource[], stored: Stored, now: Date): Judged {
+  const status = new Map(stored.status.map((each) => [each.id, each]));
+  const strips = new Map(stored.strips.map((each) => [each.id, each]));
+  const unknown = configured.filter(({ id }) => !status.has(id)).map(neverRan);
+  const found = [...stored.status, ...unknown].map((each) => {
+    const config = configured.find(({ id }) => id === each.id);
+    const batch = stored.pending.find(({ sourceId }) => sourceId === each.id);
+    const problems = problemsOf(each, config, batch, now);
+    const strip = strips.get(each.id);
+    const { regions, ...rest } = each;
+    const shown: ShownSource = {
+      ...rest,
+      ...freshness(each.verifiedAt, config, now),
+      configured: config !== undefined,
+      schedule: config?.schedule ?? null,
+      nextSlot: config?.nextSlot(now) ?? null,
+      state: stateOf(each, problems),
+      regionCount: regions.length,
+      unreadRegions: regions.filter(({ unreadSince }) => unreadSince !== null).length,
+      runs: strip?.runs ?? [],
+      changedAt: strip?.changedAt ?? null,
+    };
+    return { shown, problems };
+  });
+  const urgency = ({ kind }: Problem) => PROBLEMS.indexOf(kind);
+  const bySource = (one: string, other: string) => (one < other ? -1 : 1);
+  return {
+    problems: found
+      .flatMap(({ problems }) => problems)
+      .sort((one, other) => urgency(one) - urgency(other) || bySource(one.source, other.source)),
+    sources: found.map(({ shown }) => shown).sort((one, other) => bySource(one.id, other.id)),
+  };
+}
+
+/** The age of what was read at an instant, and how old it may be. */
+function freshness(verifiedAt: string | null, config: ConsoleSource | undefined, now: Date) {
+  return {
+    ageSeconds:
+      verifiedAt === null ? null : Math.max(0, Math.round((now.getTime() - Date.parse(verifiedAt)) / 1000)),
+    objectiveSeconds: config?.objectiveSeconds ?? null,
+  };
+}
+
+function neverRan({ id, kind }: ConsoleSource): SourceStatus {
+  const never = { lastRun: null, lastEnded: null, verifiedAt: null, retiredAt: null, disabled: null };
+  return {
+    id,
+    kind,
+    ...never,
+    registeredAt: '',
+    regions: [],
+    known: 0,
+    published: 0,
+    quarantined: 0,
+    held: 0,
+  };
+}
+
+function stateOf({ lastRun, retiredAt }: SourceStatus, problems: readonly Problem[]): ShownSource['state'] {
+  const [first] = problems;
+  if (first === undefined) return retiredAt === null ? 'ok' : 'retired';
+  return first.kind === 'never-read' && lastRun?.outcome === 'running' ? 'running' : first.kind;
+}
+
+const WHAT = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
+
+function problemsOf(
+  status: SourceStatus,
+  config: ConsoleSource | undefined,
+  batch: BatchRecord | undefined,
+  now: Date,
+): Problem[] {
+  const { id: source, lastEnded, verifiedAt, regions, published, kind } = status;
+  if (config === undefined) return notConfigured(status);
+  const problems: Problem[] = [];
+  if (batch) {
+    const text = batch.broken.map(({ detail }) => detail).join('; ');
+    problems.push({ kind: 'held', source, text, since: batch.heldSince, batch: batch.id });
+  }
+  if (lastEnded !== null && (lastEnded.outcome === 'failed' || lastEnded.outcome === 'interrupted')) {
+    const text = lastEnded.error ?? `the last run ended as ${lastEnded.outcome}`;
+    problems.push({ kind: 'failing', source, text, since: lastEnded.finishedAt ?? lastEnded.startedAt });
+  }
+  const { ageSeconds, objectiveSeconds } = freshness(verifiedAt, config, now);
+  if (ageSeconds === null) {
+    const text = 'no run has read it well yet; readers see nothing of it';
+    problems.push({ kind: 'never-read', source, text, since: status.registeredAt || null });
+  } else if (objectiveSeconds !== null && ageSeconds > objectiveSeconds) {
+    const text = `its data may be ${span(objectiveSeconds)} old and is ${span(ageSeconds)} old`;
+    problems.push({ kind: 'stale', source, text, since: verifiedAt });
+  }
+  const unread = regions.filter(({ unreadSince }) => unreadSince !== null);
+  if (unread.length > 0) problems.push(unreadProblem(source, unread, regions.length));
+  if (ageSeconds !== null && published === 0) {
+    const text = `it was read, and readers see no ${WHAT[kind]} of it`;
+    problems.push({ kind: 'empty', source, text, since: verifiedAt });
+  }
+  return problems;
+}
+
+function unreadProblem(source: string, unread: SourceStatus['regions'], total: number): Problem {
+  const [first] = unread;
+  const codes = unread.slice(0, 3).map(({ code }) => code);
+  const more = unread.length > codes.length ? ', …' : '';
+  const since = unread.reduce<string | null>(
+    (oldest, { unreadSince }) => (oldest === null || (unreadSince ?? '') < oldest ? unreadSince : oldest),
+    null,
+  );
+  const text = `${unread.length} of ${total} regions could not be read (${codes.join(', ')}${more}): ${first?.reason}`;
+  return { kind: 'unread-regions', source, text, since };
+}
+
+/** A source that is stored and not configured keeps its data published, and nobody reads it any more. */
+function notConfigured({ id, kind, published, retiredAt, verifiedAt }: SourceStatus): Problem[] {
+  if (retiredAt !== null || published === 0) return [];
+  const text = `it is not configured here, and its ${published} ${WHAT[kind]} are still published; configure it again, or run: fleetbook source retire ${id}`;
+  return [{ kind: 'not-configured', source: id, text, since: verifiedAt }];
+}
+
+/** `45 s`, `12 min`, `3 h` or `4 d`. */
+function span(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}

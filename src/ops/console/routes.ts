@@ -1,0 +1,97 @@
+/** The console: its page, what the page asks for, and what it may do. */
+import type { FastifyError, FastifyInstance } from 'fastify';
+import type { Sql } from '../../db/client.ts';
+import { activityMark } from '../../db/reads/activity.ts';
+import { pendingBatches } from '../../db/reads/held.ts';
+import { sourceStrips } from '../../db/reads/run-strip.ts';
+import { sourceStatus } from '../../db/reads/status.ts';
+import type { ShownQueues } from '../board.ts';
+import type { Overview, QueueDepth } from './api.ts';
+import { addAssets } from './assets.ts';
+import { changeFeed } from './events.ts';
+import { type ConsoleSource, judgeSources } from './overview.ts';
+import { shared } from './shared.ts';
+
+export interface ConsoleDependencies {
+  /** Acts as the worker, which sees every organization; with a statement timeout of its own. */
+  readonly sql: Sql;
+  /** Those that are configured. */
+  readonly sources: readonly ConsoleSource[];
+  /** Where the built page is. */
+  readonly folder: string;
+  readonly now?: () => Date;
+  /** Milliseconds between two looks for something new, while a page is open. */
+  readonly lookEveryMs?: number;
+}
+
+/** The page's own paths: it tells them apart itself. */
+const PAGES = ['/', '/sources/:id', '/held', '/held/:batch', '/machines', '/machines/:id'];
+
+/** Runs of each source that the overview shows. */
+const STRIP = 24;
+/** For so long an overview is given again to whoever asks; an action shows at once. */
+const OVERVIEW_MS = 500;
+/** How long the queues' Redis may take to say how much waits. */
+const QUEUES_WITHIN_MS = 1000;
+
+/** Adds the console. Who may ask is checked before. */
+export async function addConsole(
+  app: FastifyInstance,
+  deps: ConsoleDependencies,
+  queues: ShownQueues,
+): Promise<void> {
+  const { sql, sources } = deps;
+  const now = deps.now ?? (() => new Date());
+  addAssets(app, deps.folder, PAGES);
+  await app.register(
+    (api, _, done) => {
+      api.setErrorHandler((error: FastifyError, _, reply) => {
+        const status = error.statusCode ?? 500;
+        const text = status < 500 ? error.message : 'this did not work; the log of the process may say why';
+        return reply.code(status).send({ error: text });
+      });
+      api.setNotFoundHandler((request, reply) =>
+        reply.code(404).send({ error: `there is no ${request.url.split('?')[0]}` }),
+      );
+      const feed = changeFeed(
+        () => activityMark(sql),
+        () => overview.forget(),
+        deps.lookEveryMs,
+      );
+      // Before the server waits for its connections to end, which these would not do by themselves.
+      api.addHook('preClose', async () => feed[Symbol.dispose]());
+      api.get('/events', (request, reply) => feed.open(request, reply));
+
+      const overview = shared(async (): Promise<Overview> => {
+        const [status, strips, pending, depths] = await Promise.all([
+          sourceStatus(sql),
+          sourceStrips(sql, STRIP),
+          pendingBatches(sql),
+          queueDepths(queues),
+        ]);
+        const at = now();
+        return {
+          now: at.toISOString(),
+          ...judgeSources(sources, { status, strips, pending }, at),
+          queues: depths,
+        };
+      }, OVERVIEW_MS);
+      api.get('/overview', overview);
+      done();
+    },
+    { prefix: '/api' },
+  );
+}
+
+async function queueDepths(queues: ShownQueues): Promise<QueueDepth[] | null> {
+  const shown = typeof queues === 'function' ? queues() : queues;
+  const depths = Promise.all(
+    shown.map(async (queue) => {
+      const { waiting = 0, active = 0, delayed = 0, failed = 0 } = await queue.getJobCounts();
+      return { name: queue.name, waiting, active, delayed, failed };
+    }),
+  ).catch(() => null);
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = setTimeout(resolve, QUEUES_WITHIN_MS, null);
+  return Promise.race([depths, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,74 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  seriousFindings,
+  type WatchedPage,
+} from '../../support/browser.ts';
+import { needs } from '../../support/needs.ts';
+import { type ConsoleScene, openConsoleScene, TOKEN } from './scene.ts';
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
+
+describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  let scene: ConsoleScene;
+  let browser: Browser;
+  let origin: string;
+
+  beforeAll(async () => {
+    scene = closing.use(await openConsoleScene());
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const open = (options = {}): Promise<WatchedPage> => openPage(browser, origin, TOKEN, options);
+
+  it('shows a run as soon as it has ended, without being loaded again', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/');
+    const row = page.getByRole('row', { name: 'hetzner' });
+    await row.getByText('never read').first().waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
+    await scene.sync(1);
+    await row.getByText('fresh').waitFor();
+    await row.getByRole('img', { name: 'last 1 runs: 1 changed' }).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['on a phone', PHONE],
+  ] as const)('can be read by everybody, %s', async (_, options) => {
+    const { page, complaints } = await open(options);
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Sources' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('keeps what was searched in the address', async () => {
+    const { page } = await open();
+    await page.goto('/?state=trouble');
+    await page.getByText('Queues').first().waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('hetz');
+    await page.waitForURL('**/?state=trouble&q=hetz');
+    await page.getByLabel('State').selectOption('');
+    await page.waitForURL('**/?q=hetz');
+    await page.reload();
+    await page.getByRole('row', { name: 'hetzner' }).waitFor();
+    expect(await page.getByLabel('Search').inputValue()).toBe('hetz');
+    await page.context().close();
+  });
+});

@@ -1,0 +1,70 @@
+/** The system's Chromium, driven by playwright-core, which brings none of its own. */
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const PROGRAM = PLACES.find((path) => existsSync(path));
+
+export const CHROMIUM = 'Chromium (/usr/bin/chromium)';
+export const hasChromium = PROGRAM !== undefined;
+
+export async function launchBrowser(): Promise<Browser> {
+  if (PROGRAM === undefined) throw new Error(`there is no ${CHROMIUM}`);
+  // As root, which tests may be, Chromium has no sandbox.
+  return chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox'] });
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** What the page has complained about so far: errors and warnings of its console, requests to elsewhere. */
+  readonly complaints: readonly string[];
+}
+
+/** A page in a context of its own, signed in, that notes what goes wrong in it. */
+export async function openPage(
+  browser: Browser,
+  origin: string,
+  password: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({
+    baseURL: origin,
+    httpCredentials: { username: 'ada', password },
+    viewport: { width: 1280, height: 860 },
+    ...options,
+  });
+  context.setDefaultTimeout(10_000);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`)) complaints.push(`asks ${request.url()}`);
+  });
+  return { page, complaints };
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds that is serious or critical: rule, and the first element. */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  // By the debugger, since the page's policy lets no script in that is not its own.
+  const session = await page.context().newCDPSession(page);
+  const { result } = await session.send('Runtime.evaluate', {
+    expression: `${AXE}; axe.run().then(({ violations }) => JSON.stringify(violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => id + ': ' + nodes[0].html)))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await session.detach();
+  return JSON.parse(String(result.value)) as string[];
+}
+
+/** Whether the page is wider than what shows it, so that it has to be moved sideways. */
+export async function overflows(page: Page): Promise<boolean> {
+  return page.evaluate('document.documentElement.scrollWidth > innerWidth');
+}
