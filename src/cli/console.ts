@@ -1,4 +1,5 @@
 /** Puts the console together: what it reads with, and what the configuration says of the sources. */
+import type { Logger } from 'pino';
 import type { Disposer } from '../app/disposer.ts';
 import type { Config } from '../config/config.ts';
 import { inPackage } from '../config/package.ts';
@@ -7,11 +8,12 @@ import { openSqlStore } from '../db/open.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
+import { heldActions } from './console-actions.ts';
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 /** What it opens, `closing` closes. */
-export function openConsole(config: Config, closing: Disposer): ConsoleDependencies {
+export function openConsole(config: Config, closing: Disposer, logger: Logger): ConsoleDependencies {
   const reads = closing.use(
     openSqlStore({
       url: databaseUrl(config),
@@ -25,6 +27,7 @@ export function openConsole(config: Config, closing: Disposer): ConsoleDependenc
     sql: reads.sql,
     sources: config.sources.map((source) => consoleSource(source)),
     folder: inPackage('dist', 'console'),
+    held: heldActions(config, closing, logger),
   };
 }
 

@@ -128,7 +128,7 @@ async function start(
   const queues = openQueues(queueRedis, logger);
   const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, {
     store,
-    console: () => openConsole(running, closing),
+    console: () => openConsole(running, closing, logger),
   });
 
   await firstSyncs(running, store);

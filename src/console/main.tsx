@@ -7,9 +7,14 @@ import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';
 import './styles/narrow.css';
+import { BatchView } from './views/batch.tsx';
+import { HeldView } from './views/held.tsx';
 import { OverviewView } from './views/overview.tsx';
 
-const LINKS = [['/', 'Overview', 'o']] as const;
+const LINKS = [
+  ['/', 'Overview', 'o'],
+  ['/held', 'Held', 'h'],
+] as const;
 
 const LIVE: Readonly<Record<LiveState, string>> = {
   connecting: 'connecting …',
@@ -52,6 +57,9 @@ const isIn = (path: string, link: string) => (link === '/' ? path === '/' : path
 
 function View({ place }: { place: Place }) {
   if (place.path === '/') return <OverviewView place={place} />;
+  if (place.path === '/held') return <HeldView />;
+  const [, batch] = /^\/held\/([^/]+)$/.exec(place.path) ?? [];
+  if (batch !== undefined) return <BatchView key={batch} place={place} id={decodeURIComponent(batch)} />;
   return <Title text="There is no such page" />;
 }
 

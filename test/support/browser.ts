@@ -21,21 +21,25 @@ export interface WatchedPage {
   readonly complaints: readonly string[];
 }
 
-/** A page in a context of its own, signed in, that notes what goes wrong in it. */
+/** A page in a context of its own that notes what goes wrong in it; an operator has signed in. */
 export async function openPage(
   browser: Browser,
   origin: string,
-  password: string,
+  operator: { readonly name: string; readonly password: string },
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({
     baseURL: origin,
-    httpCredentials: { username: 'ada', password },
     viewport: { width: 1280, height: 860 },
     ...options,
   });
   context.setDefaultTimeout(10_000);
   const page = await context.newPage();
+  await page.goto('/login');
+  await page.getByLabel('Name').fill(operator.name);
+  await page.getByLabel('Password').fill(operator.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL('**/');
   const complaints: string[] = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());

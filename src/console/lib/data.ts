@@ -43,3 +43,12 @@ async function ask<T>(address: string, init: RequestInit = {}): Promise<T> {
   );
   throw new Error(failure ?? `the server answered ${response.status}`);
 }
+
+/** Has something done. @throws Error with what the route says is wrong */
+export async function act<T>(address: string, body: object): Promise<T> {
+  return ask<T>(address, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}

@@ -25,3 +25,8 @@ export function ahead(instant: string, now: Date): string {
 
 /** `2026-01-31 12:05 UTC` */
 export const utc = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
+/** A price per minute, as the price per hour that people know. */
+export function hourly(perMinute: number): string {
+  return String(Number((perMinute * 60).toPrecision(4)));
+}

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ShownSource } from '../../ops/console/api.ts';
-import { ago, ahead, utc } from '../lib/format.ts';
+import { ago, ahead, span, utc } from '../lib/format.ts';
 import { useNow } from '../lib/live.ts';
 
 /** How urgent something is; the colour that it has, beside words that say it. */
@@ -34,6 +34,16 @@ export function Ago({ at }: { at: string | null }) {
   ) : (
     <time dateTime={at} title={utc(at)}>
       {ago(at, now)}
+    </time>
+  );
+}
+
+/** How long something has lasted. */
+export function Lasting({ since }: { since: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={since} title={`since ${utc(since)}`}>
+      {span(Math.max(0, (now.getTime() - Date.parse(since)) / 1000))}
     </time>
   );
 }

@@ -3,7 +3,7 @@ import type { Overview, Problem, QueueDepth, ShownSource } from '../../ops/conso
 import { useData } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
-import { Ago, Ahead, Badge, Choice, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
+import { Ahead, Badge, Choice, Lasting, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
 
@@ -63,7 +63,7 @@ function ProblemItem({ kind, source, text, since, batch }: Problem) {
         {since !== null && (
           <span class="muted">
             {' '}
-            since <Ago at={since} />
+            for <Lasting since={since} />
           </span>
         )}
       </div>

@@ -1,7 +1,14 @@
 /** What the console's routes answer: types alone, which the browser's code shares. Instants are RFC 3339, UTC. */
+import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../db/queries/catalogue-diff.ts';
+import type { ClusterDiff } from '../../db/queries/cluster-diff.ts';
+import type { ClusterPreview, ClusterPreviewRow } from '../../db/queries/cluster-preview.ts';
+import type { RunCounts } from '../../db/queries/runs.ts';
+import type { BatchRecord } from '../../db/reads/held.ts';
 import type { StripRun } from '../../db/reads/run-strip.ts';
 import type { SourceStatus } from '../../db/reads/status.ts';
+import type { ReasonGroup } from '../../domain/rejected.ts';
 
+export type { BatchRecord } from '../../db/reads/held.ts';
 export type { StripRun } from '../../db/reads/run-strip.ts';
 
 /** The kinds of problems that need a person, the most urgent first. */
@@ -68,8 +75,52 @@ export interface Overview {
   readonly queues: readonly QueueDepth[] | null;
 }
 
+/** What a held batch would change, as `hold show --json` has it. */
+export type HeldPreview = {
+  /** Rows that cannot be used. */
+  readonly reasons: readonly ReasonGroup[];
+} & (
+  | ({ readonly kind: 'catalogue'; readonly diff: CatalogueDiff } & CataloguePreview)
+  | ({ readonly kind: 'clusters'; readonly diff: ClusterDiff } & ClusterPreview)
+);
+
+/** A row of a batch: a machine, or a cluster with the fields that differ. */
+export type HeldRow = PreviewRow | ClusterPreviewRow;
+
+/** A batch with a page of what it would change; without `changes` when it does not wait (any more). */
+export interface ShownBatch extends BatchRecord {
+  readonly changes: HeldChanges | null;
+}
+
+export interface HeldChanges {
+  readonly kind: 'catalogue' | 'clusters';
+  readonly diff: CatalogueDiff | ClusterDiff;
+  readonly reasons: readonly ReasonGroup[];
+  /** Rows by kind of change, of the whole batch. */
+  readonly totals: Readonly<Record<string, number>>;
+  /** Machines that change and that readers do not see; 0 for clusters. */
+  readonly unseen: number;
+  /** Rows that fit what is searched; of these `rows` are one page, the worst first. */
+  readonly total: number;
+  readonly rows: readonly HeldRow[];
+  /** Of some kind of change there are more rows than can be searched here: those that change least are left out. */
+  readonly isCut: boolean;
+}
+
+/** What came of a decision. */
+export interface Decided {
+  readonly batch: number;
+  readonly decision: 'approved' | 'rejected' | 'undone';
+  /** Of an approval, or of one that was taken back. */
+  readonly counts: RunCounts | null;
+  /** False when the cache is away: it gets it later. Null where nothing was to be published. */
+  readonly published: boolean | null;
+}
+
 /** What a route answers that could not do what it was asked for. */
 export interface Failure {
   /** What is wrong and what would do. */
   readonly error: string;
+  /** The parameter or field that is wrong. */
+  readonly field?: string;
 }

@@ -9,7 +9,9 @@ import type { ShownQueues } from '../board.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { changeFeed } from './events.ts';
+import { addHeld, type HeldActions } from './held.ts';
 import { type ConsoleSource, judgeSources } from './overview.ts';
+import { BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
 
 export interface ConsoleDependencies {
@@ -19,6 +21,7 @@ export interface ConsoleDependencies {
   readonly sources: readonly ConsoleSource[];
   /** Where the built page is. */
   readonly folder: string;
+  readonly held: HeldActions;
   readonly now?: () => Date;
   /** Milliseconds between two looks for something new, while a page is open. */
   readonly lookEveryMs?: number;
@@ -48,7 +51,8 @@ export async function addConsole(
       api.setErrorHandler((error: FastifyError, _, reply) => {
         const status = error.statusCode ?? 500;
         const text = status < 500 ? error.message : 'this did not work; the log of the process may say why';
-        return reply.code(status).send({ error: text });
+        const field = error instanceof BadRequest ? { field: error.field } : {};
+        return reply.code(status).send({ error: text, ...field });
       });
       api.setNotFoundHandler((request, reply) =>
         reply.code(404).send({ error: `there is no ${request.url.split('?')[0]}` }),
@@ -77,6 +81,8 @@ export async function addConsole(
         };
       }, OVERVIEW_MS);
       api.get('/overview', overview);
+      const changed = () => feed.look();
+      addHeld(api, { sql, actions: deps.held, changed });
       done();
     },
     { prefix: '/api' },

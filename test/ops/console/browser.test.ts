@@ -10,7 +10,8 @@ import {
   type WatchedPage,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { type ConsoleScene, openConsoleScene, TOKEN } from './scene.ts';
+import { PASSWORD } from '../accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
 
@@ -28,7 +29,8 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const open = (options = {}): Promise<WatchedPage> => openPage(browser, origin, TOKEN, options);
+  const open = (options = {}): Promise<WatchedPage> =>
+    openPage(browser, origin, { name: 'ada', password: PASSWORD }, options);
 
   it('shows a run as soon as it has ended, without being loaded again', async () => {
     const { page, complaints } = await open();
@@ -53,6 +55,32 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('heading', { name: 'Sources' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('leads from the overview to a held batch, which is read, approved with a reason, and gone', async () => {
+    await scene.sync(100);
+    const { page, complaints } = await open();
+    await page.goto('/');
+    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByText('known rows have another price').waitFor();
+    const machine = page.getByRole('row', { name: 'cx31' }).first();
+    const cells = (await machine.locator('th, td').allTextContents()).map((text) => text.trim());
+    expect(cells).toEqual(['price', 'cx31', 'fsn1', '0.03/h', '3/h', '× 100']);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel('Search').fill('nbg1');
+    await page.getByText('1–5 of 5 changes').waitFor();
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText('Say why, for the record.').waitFor();
+    await page.getByLabel(/^Reason/).fill('the provider announced it');
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText('is stored: 0 new, 12 changed, 0 retired').waitFor();
+    const decision = page.getByRole('definition').filter({ hasText: 'the provider announced it' });
+    expect(await decision.textContent()).toMatch(/^ada, \d+ s ago: “the provider announced it”$/);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('No batch is held').or(page.getByText('exchange-rates').first()).waitFor();
+    expect(await page.getByText('Look at batch').count()).toBe(0);
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -13,6 +13,7 @@ import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { NO_RETRIES } from '../../support/request-retries.ts';
+import { addOperators } from '../accounts-scene.ts';
 
 export const TOKEN = 'the-operators-token';
 export const HEADERS = { authorization: `Bearer ${TOKEN}` };
@@ -76,12 +77,14 @@ export async function openConsoleScene(more: Record<string, string> = {}): Promi
   };
   const config = readConfig(env);
   const worker = opening.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
+  await addOperators(worker, { ada: 'operator', vera: 'viewer' });
   const closing = opening.use(new Disposer());
   const app = await buildOps({
     token: TOKEN,
+    accounts: { store: worker.store, idle: 3600, lifetime: 43_200 },
     metrics: async () => '',
     queues: [],
-    console: { ...openConsole(config, closing), lookEveryMs: 20 },
+    console: { ...openConsole(config, closing, silent), lookEveryMs: 20 },
   });
   opening.defer(() => app.close());
   const runHetzner = async (url: string) => {

@@ -1,0 +1,42 @@
+/** What the console may do: the functions behind `fleetbook hold`. */
+import type { Logger } from 'pino';
+import type { Disposer } from '../app/disposer.ts';
+import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
+import { composeWorker, type Worker } from '../app/worker.ts';
+import type { Config, SourceConfig } from '../config/config.ts';
+import { decide, undoRejection } from '../db/queries/held.ts';
+import type { BatchRecord } from '../db/reads/held.ts';
+import type { HeldActions } from '../ops/console/held.ts';
+import { Conflict } from '../ops/console/parameters.ts';
+import type { SyncResult } from '../sync/result.ts';
+import { publishNow } from './open-worker.ts';
+
+/** Connects when somebody first looks at a batch; `closing` closes it. */
+export function heldActions(config: Config, closing: Disposer, logger: Logger): HeldActions {
+  let opened: Worker | undefined;
+  const worker = () => {
+    opened ??= closing.use(composeWorker(config, logger, { decidesCurrency: false }));
+    return opened;
+  };
+  const sourceOf = ({ id, sourceId }: BatchRecord): SourceConfig => {
+    const source = config.sources.find((each) => each.id === sourceId);
+    if (source) return source;
+    throw new Conflict(
+      `batch ${id} is of ${sourceId}, which is not configured here; how it is to be read, its settings say`,
+    );
+  };
+  const stored = async ({ outcome, counts }: SyncResult) =>
+    outcome === 'superseded' ? undefined : { counts, published: await publishNow(worker()) };
+  return {
+    preview: (batch, limit) => previewHeld(config, worker().store, sourceOf(batch), batch.id, limit),
+    reject: (batch, decider) => decide(worker().store.db, batch.id, 'rejected', decider),
+    approve: async (batch, decider) =>
+      stored(await approveHeld(config, worker().store, sourceOf(batch), batch.id, decider)),
+    async undo(batch, decider) {
+      const { store } = worker();
+      if (batch.status === 'rejected')
+        return (await undoRejection(store.db, batch.id, decider)) ? { counts: null } : undefined;
+      return stored(await undoApproval(config, store, sourceOf(batch), batch.id, decider));
+    },
+  };
+}
