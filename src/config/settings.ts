@@ -187,7 +187,7 @@ export const SETTINGS = {
     'live',
   ),
   FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
-  FLEETBOOK_OPERATOR: setting('who decides on held batches, for the record; unset: user@host', text),
+  FLEETBOOK_OPERATOR: setting('who acts by commands, for the audit log; unset: user@host', text),
   STALE_LIMIT: setting(
     'seconds for which memory answers when nothing else does',
     integer(0, 604_800, 'seconds'),

@@ -3,13 +3,22 @@ import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isChanging } from './roles.ts';
 
 /** A function is asked again at every look. */
 export type ShownQueues = readonly Queue[] | (() => readonly Queue[]);
 
-/** Adds the page that shows queues, below `path`. */
-export async function addBoard(app: FastifyInstance, path: string, queues: ShownQueues): Promise<void> {
+/**
+ * Adds the page that shows queues, below `path`.
+ * @param beforeChange called before a request that changes a queue or a job; the change is not made when it fails
+ */
+export async function addBoard(
+  app: FastifyInstance,
+  path: string,
+  queues: ShownQueues,
+  beforeChange?: (request: FastifyRequest) => Promise<void>,
+): Promise<void> {
   const current = typeof queues === 'function' ? queues : () => queues;
   const adapters = new WeakMap<Queue, BullMQAdapter>();
   const adapterOf = (queue: Queue): BullMQAdapter => {
@@ -33,6 +42,11 @@ export async function addBoard(app: FastifyInstance, path: string, queues: Shown
           ? withoutForeignLinks(payload)
           : payload,
       );
+      if (beforeChange) {
+        scope.addHook('preHandler', async (request) => {
+          if (isChanging(request.method)) await beforeChange(request);
+        });
+      }
       if (typeof queues === 'function') {
         scope.addHook('onRequest', (_request, _reply, next) => {
           board.replaceQueues(current().map(adapterOf));

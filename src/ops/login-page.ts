@@ -8,6 +8,9 @@ export interface LoginPage {
   readonly hasToken: boolean;
 }
 
+/** Browsers would ask for /favicon.ico, and say that it is refused. */
+export const NO_ICON = '<link rel="icon" href="data:,">';
+
 export const PAGE_STYLE = `
   :root { color-scheme: light dark }
   body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
@@ -23,6 +26,7 @@ export function loginPage({ next, problem, hasToken }: LoginPage): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Sign in · Fleetbook operations</title>
+${NO_ICON}
 <style>${PAGE_STYLE}</style>
 <main>
 <h1>Fleetbook operations</h1>

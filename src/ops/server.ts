@@ -1,10 +1,11 @@
 /** The operators' listener: queues and metrics, for whoever is signed in or has the token. */
-import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { Database } from '../db/connect.ts';
 import type { ShownQueues } from './board.ts';
 import type { ConsoleDependencies } from './console/routes.ts';
 import { addGuard, type OperatorAccounts } from './guard.ts';
-import { escaped, PAGE_STYLE } from './login-page.ts';
-import type { SignedIn } from './roles.ts';
+import { escaped, NO_ICON, PAGE_STYLE } from './login-page.ts';
+import { deciderOf, type SignedIn } from './roles.ts';
 
 export interface OpsDependencies {
   /** Bearer token, or password of HTTP Basic with any user; its role is admin. */
@@ -29,7 +30,7 @@ const BOARD = '/queues';
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
   // Not no-referrer: a form would hide its origin then, which older browsers prove nothing else by.
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
@@ -44,6 +45,7 @@ const page = (hasQueues: boolean, signedIn: SignedIn | undefined): string => `<!
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Fleetbook operations</title>
+${NO_ICON}
 <style>${PAGE_STYLE}</style>
 <h1>Fleetbook operations</h1>
 <p>Signed in: ${escaped(signedIn?.name ?? '')}, ${signedIn?.role}</p>
@@ -92,7 +94,24 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   if (hasQueues) {
     // Large, and of no use to a reader.
     const { addBoard } = await import('./board.ts');
-    await addBoard(app, BOARD, deps.queues);
+    const { accounts } = deps;
+    const record = accounts && ((request: FastifyRequest) => recordQueueChange(accounts.store.db, request));
+    await addBoard(app, BOARD, deps.queues, record);
   }
   return app;
+}
+
+/**
+ * Queues are in Redis, out of reach of a transaction: the row is written before the change is made, so that none is made
+ * without it.
+ */
+async function recordQueueChange(db: Database, request: FastifyRequest): Promise<void> {
+  const { audit } = await import('../db/queries/audit.ts');
+  const { queueName } = request.params as { queueName?: string };
+  const [path] = request.url.split('?');
+  await audit(db, deciderOf(request), {
+    action: 'queue.change',
+    subject: { kind: 'queue', id: queueName ?? '-' },
+    details: { method: request.method, path },
+  });
 }

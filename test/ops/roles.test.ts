@@ -79,10 +79,29 @@ describe('a role', () => {
     expect(await scene.everything()).toEqual(before);
   });
 
-  it('of an operator works the board', async () => {
+  it('of an operator works the board, and what it does there is on record', async () => {
     expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
     expect(await queue.isPaused()).toBe(true);
     await queue.resume();
+    const { rows } = await auditRecords(scene.store.sql, { limit: 1 });
+    expect(rows).toMatchObject([
+      {
+        by: 'oscar',
+        action: 'queue.change',
+        subject: { kind: 'queue', id: 'sync' },
+        details: { method: 'PUT', path: '/queues/api/queues/sync/pause' },
+      },
+    ]);
+  });
+
+  it('changes nothing of a queue that cannot be put on record', async () => {
+    await scene.sql`alter table audit_log rename to away`;
+    try {
+      expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(500);
+      expect(await queue.isPaused()).toBe(false);
+    } finally {
+      await scene.sql`alter table away rename to audit_log`;
+    }
   });
 
   it('of the token is admin', async () => {

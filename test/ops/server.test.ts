@@ -184,6 +184,8 @@ describe('the board', () => {
         [...body.matchAll(/(?:src|href|action)="((?:https?:)?\/\/[^"]*)"/g)].map(([, to]) => to),
       ).toEqual([]);
       expect(headers['content-security-policy']).toMatch(/^default-src 'self';/);
+      // The board's page names its base.
+      expect(headers['content-security-policy']).toContain("base-uri 'self'");
     }
   });
 
