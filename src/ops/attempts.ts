@@ -49,7 +49,17 @@ export class Attempts {
   /** The name's failures are forgotten; the address has one fewer, since it may be trying other names. */
   succeeded(name: string, address: string): void {
     this.#counts.delete(`name ${name}`);
-    const count = this.#count(`address ${addressKey(address)}`);
+    this.#takeBack(`address ${addressKey(address)}`);
+  }
+
+  /** A try that came to no answer does not count. */
+  unanswered(name: string, address: string): void {
+    this.#takeBack(`name ${name}`);
+    this.#takeBack(`address ${addressKey(address)}`);
+  }
+
+  #takeBack(key: string): void {
+    const count = this.#count(key);
     count.failures = Math.max(0, count.failures - 1);
   }
 

@@ -2,6 +2,7 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Store } from '../db/connect.ts';
+import { isLostConnection } from '../db/errors.ts';
 import { includesRole } from '../domain/operator.ts';
 import type { passwordMatches } from '../domain/password.ts';
 import { accessCheck, CHALLENGES, isOwnSite, isProvenOwnSite } from './access.ts';
@@ -24,6 +25,9 @@ export interface OperatorAccounts extends SessionLimits {
 
 const CLOSED =
   'The operators\u2019 pages are closed, since OPS_TOKEN is not set. Set it, e.g. to what `openssl rand -base64 18` prints, and start again.';
+
+const AWAY =
+  'PostgreSQL does not answer, so that no session can be checked. OPS_TOKEN as bearer token opens all the same.';
 
 const OPEN_TO_TOKEN: Omit<SignedIn, 'bySession'> = { name: 'OPS_TOKEN', role: 'admin', how: 'token' };
 
@@ -53,7 +57,12 @@ export async function addGuard(
     if (needed !== 'public') {
       // No challenge: there is no password that would do.
       if (isToken === undefined && sessions === undefined) return refuse(request, reply, 403, CLOSED);
-      request.signedIn = await whoAsks(request, reply);
+      try {
+        request.signedIn = await whoAsks(request, reply);
+      } catch (error) {
+        if (isLostConnection(error)) return refuse(request, reply, 503, AWAY);
+        throw error;
+      }
       if (request.signedIn === undefined) return askToSignIn(request, reply, sessions !== undefined);
     }
     if (isChanging(request.method) && !mayAct(request, sessions))

@@ -1,6 +1,7 @@
 /** Signing in and out: a page with a form, and the same for programs at /api/session. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Database } from '../db/connect.ts';
+import { isLostConnection } from '../db/errors.ts';
 import { audit } from '../db/queries/audit.ts';
 import { endOperatorSessions } from '../db/queries/operators.ts';
 import type { Decider } from '../domain/operator.ts';
@@ -25,6 +26,11 @@ export interface SessionRoutes {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+interface Refusal {
+  readonly status: 401 | 429 | 503;
+  readonly problem: string;
+}
+
 export function addSessionRoutes(
   app: FastifyInstance,
   { sessions, db, signIn, hasToken }: SessionRoutes,
@@ -36,10 +42,12 @@ export function addSessionRoutes(
   );
 
   /** @returns who is signed in now, or the answer that says why nobody is */
-  const enter = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<SignedIn | { readonly status: 401 | 429; readonly problem: string }> => {
+  const enter = (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | Refusal> =>
+    tryToEnter(request, reply).catch((error: unknown) => {
+      if (!isLostConnection(error)) throw error;
+      return { status: 503, problem: 'PostgreSQL does not answer; try again in a moment.' };
+    });
+  const tryToEnter = async (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | Refusal> => {
     const fields = fieldsOf(request.body);
     const [name, password] = [textOf(fields.name), textOf(fields.password)];
     const found = await signIn({ name, password, address: request.ip });

@@ -51,6 +51,9 @@ export function openSignIn({ sql, isToken, attempts, matches = passwordMatches }
       if (account === undefined || account.isDisabled || !isRight) return { outcome: 'refused' };
       attempts.succeeded(name, address);
       return { outcome: 'account', account };
+    } catch (error) {
+      attempts.unanswered(name, address);
+      throw error;
     } finally {
       running -= 1;
     }

@@ -1,9 +1,12 @@
 /** Signing in, and how sessions end. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connect.ts';
 import { setOperatorDisabled, setOperatorPassword, setOperatorRole } from '../../src/db/queries/operators.ts';
 import { auditRecords } from '../../src/db/reads/audit.ts';
 import { NOBODYS_HASH } from '../../src/domain/password.ts';
 import { ownPath } from '../../src/ops/login-page.ts';
+import { faultProxy } from '../support/fault-proxy.ts';
+import { until } from '../support/until.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 import { addOperators, Browser, type Clock, openPages, PASSWORD, TOKEN } from './accounts-scene.ts';
 
@@ -237,6 +240,36 @@ describe('a session', () => {
     await change();
     expect([await one.status(), await other.status()]).toEqual([401, 401]);
     expect((await one.signIn('ada')).statusCode).toBe(401);
+  });
+
+  it('ends for a disabled account whatever its epoch says', async () => {
+    await using app = await openPages(scene, clock);
+    const browser = new Browser(app);
+    await browser.signIn('ada');
+    await scene.sql`update operators set disabled_at = now()`;
+    expect(await browser.status()).toBe(401);
+  });
+
+  it('waits for PostgreSQL when that is away, and is good again after it; the token opens meanwhile', async () => {
+    await using server = await faultProxy(scene.db.url);
+    await using store = openStore({ url: server.url, role: 'worker', connections: 1 });
+    await using app = await openPages({ store }, clock);
+    const browser = new Browser(app);
+    expect((await browser.signIn('ada')).statusCode).toBe(200);
+    await server.refuse();
+    const away = await browser.ask('GET', '/api/session');
+    expect([away.statusCode, away.json().error]).toEqual([
+      503,
+      expect.stringMatching(/^PostgreSQL does not answer/),
+    ]);
+    // More often than somebody may fail: these do not count.
+    for (let n = 0; n < 11; n++) expect((await new Browser(app).signIn('ada')).statusCode).toBe(503);
+    expect(
+      (await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${TOKEN}` } })).statusCode,
+    ).toBe(200);
+    await server.heal();
+    await until(async () => (await browser.status()) === 200);
+    expect((await new Browser(app).signIn('ada')).statusCode).toBe(200);
   });
 
   it('stays over when the account is enabled again', async () => {
