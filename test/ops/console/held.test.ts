@@ -65,7 +65,7 @@ describe('a held batch in the console', () => {
     const { id } = await newest();
     const answer = await scene.app.inject({
       url: `/api/held/${id}${query}`,
-      headers: { authorization: `Bearer ${TOKEN}` },
+      headers: HEADERS,
     });
     expect([answer.statusCode, answer.json()]).toEqual([400, { error, field }]);
   });
