@@ -1,13 +1,17 @@
-/** What the console may do: the functions behind `fleetbook hold`. */
+/** What the console may do: the functions behind `fleetbook hold`, and runs that are asked for. */
+import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { SyncJob } from '../../workers/queues.ts';
 import type { Disposer } from '../app/disposer.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { decide, undoRejection } from '../db/queries/held.ts';
 import type { BatchRecord } from '../db/reads/held.ts';
+import { latestSlot } from '../domain/slots.ts';
 import type { HeldActions } from '../ops/console/held.ts';
 import { Conflict } from '../ops/console/parameters.ts';
+import type { RunActions } from '../ops/console/sources.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { publishNow } from './open-worker.ts';
 
@@ -37,6 +41,23 @@ export function heldActions(config: Config, closing: Disposer, logger: Logger): 
       if (batch.status === 'rejected')
         return (await undoRejection(store.db, batch.id, decider)) ? { counts: null } : undefined;
       return stored(await undoApproval(config, store, sourceOf(batch), batch.id, decider));
+    },
+  };
+}
+/** A run that was asked for is a job as any other, so that a worker with room for it carries it out. */
+export function runActions(config: Config, sync: Queue<SyncJob>): RunActions {
+  return {
+    async run(sourceId) {
+      const source = config.sources.find(({ id }) => id === sourceId);
+      if (!source) return false;
+      const slot = latestSlot(source.schedule, new Date());
+      // Asked for twice while it waits, it runs once.
+      await sync.add(
+        'sync',
+        { sourceId, slot, isAdditional: true },
+        { deduplication: { id: `asked-${sourceId}` } },
+      );
+      return true;
     },
   };
 }

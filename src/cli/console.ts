@@ -1,5 +1,7 @@
 /** Puts the console together: what it reads with, and what the configuration says of the sources. */
+import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { SyncJob } from '../../workers/queues.ts';
 import type { Disposer } from '../app/disposer.ts';
 import type { Config } from '../config/config.ts';
 import { inPackage } from '../config/package.ts';
@@ -8,12 +10,17 @@ import { openSqlStore } from '../db/open.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
-import { heldActions } from './console-actions.ts';
+import { heldActions, runActions } from './console-actions.ts';
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 /** What it opens, `closing` closes. */
-export function openConsole(config: Config, closing: Disposer, logger: Logger): ConsoleDependencies {
+export function openConsole(
+  config: Config,
+  sync: Queue<SyncJob>,
+  closing: Disposer,
+  logger: Logger,
+): ConsoleDependencies {
   const reads = closing.use(
     openSqlStore({
       url: databaseUrl(config),
@@ -28,6 +35,7 @@ export function openConsole(config: Config, closing: Disposer, logger: Logger): 
     sources: config.sources.map((source) => consoleSource(source)),
     folder: inPackage('dist', 'console'),
     held: heldActions(config, closing, logger),
+    runs: runActions(config, sync),
   };
 }
 

@@ -29,7 +29,7 @@ export async function work(env: Environment): Promise<void> {
   addQueueGauges(metrics.registry, worker.queues.all);
   await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
     store,
-    console: () => openConsole(config, closing, logger),
+    console: () => openConsole(config, worker.queues.sync, closing, logger),
   });
   reportReady();
   logger.info({ why: await stop }, 'worker stops');

@@ -10,6 +10,7 @@ import './styles/narrow.css';
 import { BatchView } from './views/batch.tsx';
 import { HeldView } from './views/held.tsx';
 import { OverviewView } from './views/overview.tsx';
+import { SourceView } from './views/source.tsx';
 
 const LINKS = [
   ['/', 'Overview', 'o'],
@@ -58,6 +59,8 @@ const isIn = (path: string, link: string) => (link === '/' ? path === '/' : path
 function View({ place }: { place: Place }) {
   if (place.path === '/') return <OverviewView place={place} />;
   if (place.path === '/held') return <HeldView />;
+  const [, source] = /^\/sources\/([^/]+)$/.exec(place.path) ?? [];
+  if (source !== undefined) return <SourceView key={source} place={place} id={decodeURIComponent(source)} />;
   const [, batch] = /^\/held\/([^/]+)$/.exec(place.path) ?? [];
   if (batch !== undefined) return <BatchView key={batch} place={place} id={decodeURIComponent(batch)} />;
   return <Title text="There is no such page" />;

@@ -3,9 +3,10 @@ import type { Overview, Problem, QueueDepth, ShownSource } from '../../ops/conso
 import { useData } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
-import { Ahead, Badge, Choice, Lasting, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
+import { Ahead, Badge, Choice, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
+import { ProblemItem } from './problem.tsx';
 
 export function OverviewView({ place }: { place: Place }) {
   const { data, error } = useData<Overview>('/api/overview');
@@ -51,29 +52,6 @@ function NeedsAPerson({ problems }: { problems: readonly Problem[] }) {
         </ul>
       )}
     </section>
-  );
-}
-
-function ProblemItem({ kind, source, text, since, batch }: Problem) {
-  const { label, tone } = STATES[kind];
-  return (
-    <li class={tone}>
-      <div class="what">
-        <Badge tone={tone}>{label}</Badge> <a href={`/sources/${encodeURIComponent(source)}`}>{source}</a>
-        {since !== null && (
-          <span class="muted">
-            {' '}
-            for <Lasting since={since} />
-          </span>
-        )}
-      </div>
-      <p>{text}</p>
-      {batch !== undefined && (
-        <a class="button" href={`/held/${batch}`}>
-          Look at batch {batch}
-        </a>
-      )}
-    </li>
   );
 }
 

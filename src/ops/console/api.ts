@@ -3,12 +3,16 @@ import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../db/queri
 import type { ClusterDiff } from '../../db/queries/cluster-diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../../db/queries/cluster-preview.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
+import type { ExcludedMachines } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
+import type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 import type { StripRun } from '../../db/reads/run-strip.ts';
-import type { SourceStatus } from '../../db/reads/status.ts';
+import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
+import type { TimelineEntry } from '../../db/reads/timeline.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 
 export type { BatchRecord } from '../../db/reads/held.ts';
+export type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 export type { StripRun } from '../../db/reads/run-strip.ts';
 
 /** The kinds of problems that need a person, the most urgent first. */
@@ -73,6 +77,43 @@ export interface Overview {
   readonly sources: readonly ShownSource[];
   /** Null while the queues' Redis does not answer; empty where this process has no queue. */
   readonly queues: readonly QueueDepth[] | null;
+}
+
+export type { TimelineEntry, TimelineRun } from '../../db/reads/timeline.ts';
+
+export interface ShownRegion extends RegionStatus, Freshness {}
+
+export interface SourceAnswer {
+  readonly source: ShownSource;
+  readonly problems: readonly Problem[];
+  /** Of a catalogue, by code. */
+  readonly regions: readonly ShownRegion[];
+  /** The next ones; none of a source that is not configured. */
+  readonly nextSlots: readonly string[];
+  /** Whether it can be run from here. */
+  readonly canRun: boolean;
+}
+
+export interface TimelineAnswer {
+  /** The newest first. */
+  readonly entries: readonly TimelineEntry[];
+  readonly hasOlder: boolean;
+}
+
+/** As `fleetbook rejected --json`, a page of it. */
+export interface RejectedAnswer {
+  readonly source: string;
+  /** Rows that fit what is searched. */
+  readonly total: number;
+  /** Of all rows. */
+  readonly reasons: readonly ReasonGroup[];
+  readonly rows: readonly QuarantinedRow[];
+}
+
+/** As `fleetbook excluded --json`, a page of it. */
+export interface ExcludedAnswer extends Pick<ExcludedMachines, 'total' | 'rows'> {
+  readonly source: string;
+  readonly reasons: readonly (ExcludedMachines['reasons'][number] & { readonly meaning: string })[];
 }
 
 /** What a held batch would change, as `hold show --json` has it. */

@@ -66,7 +66,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
 }
 
 /** The age of what was read at an instant, and how old it may be. */
-function freshness(verifiedAt: string | null, config: ConsoleSource | undefined, now: Date) {
+export function freshness(verifiedAt: string | null, config: ConsoleSource | undefined, now: Date) {
   return {
     ageSeconds:
       verifiedAt === null ? null : Math.max(0, Math.round((now.getTime() - Date.parse(verifiedAt)) / 1000)),

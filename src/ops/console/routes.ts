@@ -10,9 +10,10 @@ import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { changeFeed } from './events.ts';
 import { addHeld, type HeldActions } from './held.ts';
-import { type ConsoleSource, judgeSources } from './overview.ts';
+import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
 import { BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
+import { addSources, type RunActions } from './sources.ts';
 
 export interface ConsoleDependencies {
   /** Acts as the worker, which sees every organization; with a statement timeout of its own. */
@@ -22,6 +23,8 @@ export interface ConsoleDependencies {
   /** Where the built page is. */
   readonly folder: string;
   readonly held: HeldActions;
+  /** Undefined where this process has no queue. */
+  readonly runs?: RunActions | undefined;
   readonly now?: () => Date;
   /** Milliseconds between two looks for something new, while a page is open. */
   readonly lookEveryMs?: number;
@@ -32,8 +35,8 @@ const PAGES = ['/', '/sources/:id', '/held', '/held/:batch', '/machines', '/mach
 
 /** Runs of each source that the overview shows. */
 const STRIP = 24;
-/** For so long an overview is given again to whoever asks; an action shows at once. */
-const OVERVIEW_MS = 500;
+/** For so long what was read is given again to whoever asks, unless something happens. */
+const STORED_MS = 500;
 /** How long the queues' Redis may take to say how much waits. */
 const QUEUES_WITHIN_MS = 1000;
 
@@ -59,28 +62,27 @@ export async function addConsole(
       );
       const feed = changeFeed(
         () => activityMark(sql),
-        () => overview.forget(),
+        () => stored.forget(),
         deps.lookEveryMs,
       );
       // Before the server waits for its connections to end, which these would not do by themselves.
       api.addHook('preClose', async () => feed[Symbol.dispose]());
       api.get('/events', (request, reply) => feed.open(request, reply));
 
-      const overview = shared(async (): Promise<Overview> => {
-        const [status, strips, pending, depths] = await Promise.all([
+      const stored = shared(async (): Promise<Stored> => {
+        const [status, strips, pending] = await Promise.all([
           sourceStatus(sql),
           sourceStrips(sql, STRIP),
           pendingBatches(sql),
-          queueDepths(queues),
         ]);
+        return { status, strips, pending };
+      }, STORED_MS);
+      api.get('/overview', async (): Promise<Overview> => {
+        const [facts, depths] = await Promise.all([stored(), queueDepths(queues)]);
         const at = now();
-        return {
-          now: at.toISOString(),
-          ...judgeSources(sources, { status, strips, pending }, at),
-          queues: depths,
-        };
-      }, OVERVIEW_MS);
-      api.get('/overview', overview);
+        return { now: at.toISOString(), ...judgeSources(sources, facts, at), queues: depths };
+      });
+      addSources(api, { sql, sources, stored, runs: deps.runs, now });
       const changed = () => feed.look();
       addHeld(api, { sql, actions: deps.held, changed });
       done();

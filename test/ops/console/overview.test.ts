@@ -19,7 +19,9 @@ describe('the console’s overview', () => {
     expect(hetzner).toMatchObject({ state: 'never-read', configured: true, schedule: '0 * * * *', runs: [] });
     expect(sources.filter(({ state }) => state === 'ok')).toEqual([]);
     expect(problems.map(({ kind }) => kind)).toContain('never-read');
-    expect(queues).toEqual([]);
+    expect(queues).toEqual(
+      ['sync', 'sweep'].map((name) => ({ name, waiting: 0, active: 0, delayed: 0, failed: 0 })),
+    );
   });
 
   it('shows what a run brought, and its strip', async () => {

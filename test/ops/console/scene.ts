@@ -7,8 +7,10 @@ import { Disposer } from '../../../src/app/disposer.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { openConsole } from '../../../src/cli/console.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
+import { openRedis } from '../../../src/db/redis.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import type { SyncResult } from '../../../src/sync/result.ts';
+import { openQueues, type Queues } from '../../../workers/queues.ts';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { startTestRedis } from '../../support/redis.ts';
@@ -22,6 +24,7 @@ export interface ConsoleScene extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly worker: Worker;
   readonly config: Config;
+  readonly queues: Queues;
   /** One run of `hetzner`, with six types or as many as are named, every price multiplied. */
   sync(factor: number, types?: number): Promise<SyncResult>;
   /** A run of `hetzner` whose upstream is away. */
@@ -79,12 +82,16 @@ export async function openConsoleScene(more: Record<string, string> = {}): Promi
   const worker = opening.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
   await addOperators(worker, { ada: 'operator', vera: 'viewer' });
   const closing = opening.use(new Disposer());
+  const producer = openRedis(redis.url, 'producer', () => {});
+  opening.defer(() => producer.disconnect());
+  const queues = openQueues(producer, silent);
+  opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const app = await buildOps({
     token: TOKEN,
     accounts: { store: worker.store, idle: 3600, lifetime: 43_200 },
     metrics: async () => '',
-    queues: [],
-    console: { ...openConsole(config, closing, silent), lookEveryMs: 20 },
+    queues: queues.all,
+    console: { ...openConsole(config, queues.sync, closing, silent), lookEveryMs: 20 },
   });
   opening.defer(() => app.close());
   const runHetzner = async (url: string) => {
@@ -97,6 +104,7 @@ export async function openConsoleScene(more: Record<string, string> = {}): Promi
     app,
     worker,
     config,
+    queues,
     async sync(factor, types = 6) {
       await using upstream = await hetzner(types, factor);
       return await runHetzner(upstream.url);

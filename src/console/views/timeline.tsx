@@ -1,0 +1,106 @@
+/** What has happened to a source, the newest first: runs, holds and decisions on one line of time. */
+import type { TimelineAnswer, TimelineEntry, TimelineRun } from '../../ops/console/api.ts';
+import { useData } from '../lib/data.ts';
+import { count, span } from '../lib/format.ts';
+import { addressWith, type Place } from '../lib/router.ts';
+import { Ago, Badge, type Tone, Trouble } from '../parts/basics.tsx';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  changed: 'good',
+  unchanged: 'good',
+  held: 'warn',
+  failed: 'bad',
+  interrupted: 'bad',
+  superseded: 'note',
+  running: 'note',
+};
+
+export function Timeline({ path, place }: { path: string; place: Place }) {
+  const query = new URLSearchParams({ limit: '50' });
+  const before = place.query.get('before');
+  if (before !== null) query.set('before', before);
+  const { data, error, isOld } = useData<TimelineAnswer>(`${path}/timeline?${query}`);
+  const last = data?.entries.at(-1);
+  return (
+    <section aria-label="Timeline">
+      <Trouble text={error} />
+      {data?.entries.length === 0 && <p class="calm">Nothing has happened yet.</p>}
+      {data && (
+        <ol class={`timeline ${isOld ? 'old' : ''}`}>
+          {data.entries.map((entry) => (
+            <li key={`${entry.kind} ${entry.at}`}>
+              <span class="when">
+                <Ago at={`${entry.at.slice(0, 19)}Z`} />
+              </span>
+              <Entry {...entry} />
+            </li>
+          ))}
+        </ol>
+      )}
+      <nav class="pager" aria-label="Pages of the timeline">
+        {before !== null && (
+          <a class="button" href={addressWith(place, { before: '' })}>
+            Newest
+          </a>
+        )}
+        {data?.hasOlder && last && (
+          <a class="button" href={addressWith(place, { before: last.at })}>
+            Older
+          </a>
+        )}
+      </nav>
+    </section>
+  );
+}
+
+function Entry(entry: TimelineEntry) {
+  if (entry.kind === 'run') return <Run {...entry.run} />;
+  const { kind, batch } = entry;
+  const link = <a href={`/held/${batch.id}`}>batch {batch.id}</a>;
+  if (kind === 'held') {
+    const left =
+      batch.status === 'pending' ? ', and waits' : batch.status === 'superseded' ? ', and was replaced' : '';
+    return (
+      <div>
+        <Badge tone="warn">held</Badge> {link} was held{left}
+        <p class="muted">{batch.broken.join('; ')}</p>
+      </div>
+    );
+  }
+  const what =
+    kind === 'undone'
+      ? 'taken back'
+      : batch.status === 'undone'
+        ? 'approved'
+        : batch.status === 'pending'
+          ? 'rejected'
+          : batch.status;
+  return (
+    <div>
+      <Badge tone={what === 'approved' ? 'good' : 'note'}>{what}</Badge> {link} by{' '}
+      {batch.by ?? 'nobody known'}
+      {batch.reason !== null && <p class="muted">“{batch.reason}”</p>}
+    </div>
+  );
+}
+
+function Run({ id, slot, startedAt, finishedAt, outcome, error, ...counts }: TimelineRun) {
+  const took = finishedAt === null ? undefined : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1000;
+  const { seen, added, changed, retired, rejected, withdrawn } = counts;
+  const told = [
+    [added, 'new'],
+    [changed, 'changed'],
+    [retired, 'retired'],
+    [withdrawn, 'withdrawn'],
+    [rejected, 'rejected'],
+  ].flatMap(([n, what]) => (typeof n === 'number' && n > 0 ? [`${count(n)} ${what}`] : []));
+  return (
+    <div>
+      <Badge tone={TONES[outcome] ?? 'note'}>{outcome}</Badge> run {id},{' '}
+      {slot === null ? 'by hand' : 'by schedule'}
+      {seen !== null && `: ${count(seen)} rows${told.length > 0 ? `, ${told.join(', ')}` : ''}`}
+      {took !== undefined && <span class="muted">, {took < 1 ? 'less than 1 s' : span(took)}</span>}
+      {error !== null && <p class="error">{error}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,75 @@
+/** What has happened to a source: its runs, the batches that were held, and the decisions about them. */
+import type { Sql } from '../client.ts';
+import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
+import type { RunStatus } from './status.ts';
+
+export interface TimelineRun extends RunStatus {
+  readonly id: number;
+  /** The slot of its schedule, RFC 3339; null for a run by hand, or for a decision that was carried out. */
+  readonly slot: string | null;
+}
+
+export interface TimelineBatch {
+  readonly id: number;
+  readonly status: 'pending' | 'approved' | 'rejected' | 'superseded' | 'undone';
+  /** What each guard that was broken says. */
+  readonly broken: readonly string[];
+  /** Of a decision, or of one that was taken back. */
+  readonly by: string | null;
+  readonly reason: string | null;
+}
+
+/** One thing that happened at an instant, RFC 3339 with microseconds. */
+export type TimelineEntry = { readonly at: string } & (
+  | { readonly kind: 'run'; readonly run: TimelineRun }
+  /** `held`: the batch was held. `decided`: it was approved or rejected. `undone`: that was taken back. */
+  | { readonly kind: 'held' | 'decided' | 'undone'; readonly batch: TimelineBatch }
+);
+
+export interface TimelinePage {
+  /** Only what happened before this instant, as an entry states it; undefined for the newest. */
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+/** The newest first. What happened at the same instant is in the order in which it follows from each other. */
+export async function sourceTimeline(
+  sql: Sql,
+  sourceId: string,
+  { before, limit }: TimelinePage,
+): Promise<TimelineEntry[]> {
+  const isInterrupted = sql`r.outcome = 'running' and not ${sql.unsafe(IS_UNDER_WAY)}`;
+  const instant = (column: string, decimals = '') =>
+    sql`to_char(${sql.unsafe(column)} at time zone 'UTC', ${`YYYY-MM-DD"T"HH24:MI:SS${decimals}"Z"`})`;
+  const until = before ?? null;
+  const batch = (by: string, reason: string) => sql`json_build_object(
+    'id', b.id, 'status', b.status, 'by', ${sql.unsafe(by)}, 'reason', ${sql.unsafe(reason)},
+    'broken', (select coalesce(json_agg(g ->> 'detail'), '[]') from jsonb_array_elements(b.broken) g))`;
+  const ofBatch = (kind: string, rank: number, column: string, by: string, reason: string) => sql`
+    select ${kind} as kind, b.${sql(column)} as happened, ${rank}::int as rank, null::json as run,
+      ${batch(by, reason)} as batch
+    from held_batches b
+    where b.source_id = ${sourceId} and b.${sql(column)} is not null
+      and b.${sql(column)} < coalesce(${until}::timestamptz, 'infinity')`;
+  const rows = await sql<
+    { kind: TimelineEntry['kind']; at: string; run: TimelineRun; batch: TimelineBatch }[]
+  >`
+    select kind, ${instant('happened', '.US')} as at, run, batch from (
+      (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
+          'id', r.id, 'slot', ${instant('r.slot')}, 'startedAt', ${instant('r.started_at')},
+          'finishedAt', ${instant('r.finished_at')},
+          'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
+          'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
+          'withdrawn', r.withdrawn,
+          'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end) as run, null::json as batch
+        from sync_runs r
+        where r.source_id = ${sourceId} and r.started_at < coalesce(${until}::timestamptz, 'infinity')
+        order by r.id desc limit ${limit})
+      union all (${ofBatch('held', 1, 'created_at', 'null', 'null')})
+      union all (${ofBatch('decided', 2, 'decided_at', 'b.decided_by', 'b.reason')} and b.status <> 'superseded')
+      union all (${ofBatch('undone', 3, 'undone_at', 'b.undone_by', 'b.undone_reason')})
+    ) entries order by happened desc, rank desc limit ${limit}`;
+  return rows.map(({ kind, at, run, batch: held }) =>
+    kind === 'run' ? { kind, at, run } : { kind, at, batch: held },
+  );
+}
