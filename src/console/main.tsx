@@ -9,12 +9,15 @@ import './styles/tables.css';
 import './styles/narrow.css';
 import { BatchView } from './views/batch.tsx';
 import { HeldView } from './views/held.tsx';
+import { MachineView } from './views/machine.tsx';
+import { MachinesView } from './views/machines.tsx';
 import { OverviewView } from './views/overview.tsx';
 import { SourceView } from './views/source.tsx';
 
 const LINKS = [
   ['/', 'Overview', 'o'],
   ['/held', 'Held', 'h'],
+  ['/machines', 'Machines', 'm'],
 ] as const;
 
 const LIVE: Readonly<Record<LiveState, string>> = {
@@ -63,6 +66,9 @@ function View({ place }: { place: Place }) {
   if (source !== undefined) return <SourceView key={source} place={place} id={decodeURIComponent(source)} />;
   const [, batch] = /^\/held\/([^/]+)$/.exec(place.path) ?? [];
   if (batch !== undefined) return <BatchView key={batch} place={place} id={decodeURIComponent(batch)} />;
+  if (place.path === '/machines') return <MachinesView place={place} />;
+  const [, machine] = /^\/machines\/([^/]+)$/.exec(place.path) ?? [];
+  if (machine !== undefined) return <MachineView key={machine} id={decodeURIComponent(machine)} />;
   return <Title text="There is no such page" />;
 }
 

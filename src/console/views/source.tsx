@@ -108,7 +108,12 @@ function Facts({ source, nextSlots }: SourceAnswer) {
           <>
             <Ahead at={source.nextSlot} />{' '}
             <span class="muted">
-              ({nextSlots.map((slot) => utc(slot)).join(', ')}; schedule {source.schedule})
+              (then{' '}
+              {nextSlots
+                .slice(1, 4)
+                .map((slot) => utc(slot))
+                .join(', ')}
+              ; schedule {source.schedule})
             </span>
           </>
         )}

@@ -78,6 +78,10 @@ export const machines = pgTable(
   (t) => [
     unique('machines_natural_key').on(t.regionId, t.name),
     index('machines_by_source').on(t.sourceId, t.addedBy),
+    // The cheapest of each shape: what an operator sorts by price, by cpu or by memory. See reads/machines.ts.
+    index('machines_by_shape')
+      .on(t.cpu, t.ramUnit, t.ram, t.price, t.id)
+      .where(sql`${t.retiredAt} is null and ${t.excludedReason} is null`),
     check(
       'published_machines_are_whole_and_priced',
       sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and coalesce(${t.price}, 0) > 0)`,

@@ -5,6 +5,8 @@ import type { ClusterPreview, ClusterPreviewRow } from '../../db/queries/cluster
 import type { RunCounts } from '../../db/queries/runs.ts';
 import type { ExcludedMachines } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
+import type { CataloguePlace, FoundMachines } from '../../db/reads/machines.ts';
+import type { PriceHistory } from '../../db/reads/prices.ts';
 import type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 import type { StripRun } from '../../db/reads/run-strip.ts';
 import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
@@ -12,6 +14,7 @@ import type { TimelineEntry } from '../../db/reads/timeline.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 
 export type { BatchRecord } from '../../db/reads/held.ts';
+export type { FoundMachine, MachineSort } from '../../db/reads/machines.ts';
 export type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 export type { StripRun } from '../../db/reads/run-strip.ts';
 
@@ -146,6 +149,20 @@ export interface HeldChanges {
   readonly rows: readonly HeldRow[];
   /** Of some kind of change there are more rows than can be searched here: those that change least are left out. */
   readonly isCut: boolean;
+}
+
+export interface MachinesAnswer extends FoundMachines {
+  /** Of every price; null before the first run. */
+  readonly currency: string | null;
+}
+
+export interface PlacesAnswer {
+  readonly providers: readonly CataloguePlace[];
+}
+
+/** As `fleetbook prices --json`. */
+export interface MachineAnswer extends PriceHistory {
+  readonly currency: string | null;
 }
 
 /** What came of a decision. */

@@ -32,7 +32,7 @@ export function textOf(query: Parameters, name: string): string | undefined {
 }
 
 /** @throws BadRequest for what is no number from `from` to `to` */
-function numberOf(query: Parameters, name: string, from: number, to: number): number | undefined {
+export function numberOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const text = textOf(query, name);
   if (text === undefined) return undefined;
   const value = /^\d{1,10}(?:\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
@@ -41,7 +41,7 @@ function numberOf(query: Parameters, name: string, from: number, to: number): nu
 }
 
 /** The same for a whole number. */
-function integerOf(query: Parameters, name: string, from: number, to: number): number | undefined {
+export function integerOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const value = numberOf(query, name, from, to);
   if (value === undefined || Number.isInteger(value)) return value;
   throw new BadRequest(name, `must be a whole number; it is "${value}"`);

@@ -10,6 +10,7 @@ import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { changeFeed } from './events.ts';
 import { addHeld, type HeldActions } from './held.ts';
+import { addMachines } from './machines.ts';
 import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
 import { BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
@@ -83,6 +84,7 @@ export async function addConsole(
         return { now: at.toISOString(), ...judgeSources(sources, facts, at), queues: depths };
       });
       addSources(api, { sql, sources, stored, runs: deps.runs, now });
+      addMachines(api, sql);
       const changed = () => feed.look();
       addHeld(api, { sql, actions: deps.held, changed });
       done();

@@ -85,6 +85,22 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('finds a machine by what it costs, and draws what it has cost', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/machines?min_cpu=3');
+    await page.getByRole('link', { name: 'per GB' }).click();
+    await page.waitForURL('**/machines?min_cpu=3&sort=price_per_gb');
+    await page.getByRole('row', { name: 'cx21' }).first().waitFor();
+    expect(await page.getByRole('row', { name: 'cx11' }).count()).toBe(0);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'cx21' }).first().click();
+    await page.locator('.chart canvas').waitFor();
+    await page.getByRole('cell', { name: /^0\.02 EUR\/hour$/ }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('keeps what was searched in the address', async () => {
     const { page } = await open();
     await page.goto('/?state=trouble');

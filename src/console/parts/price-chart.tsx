@@ -1,0 +1,80 @@
+/** A price over time, as steps: it holds until the next one. The table below the chart says the same in words. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import type { MachineAnswer } from '../../ops/console/api.ts';
+
+const HEIGHT = 240;
+
+interface PriceChartProps {
+  readonly prices: MachineAnswer['prices'];
+  readonly currency: string;
+}
+
+export function PriceChart({ prices, currency }: PriceChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    const chart = draw(element, prices, currency);
+    const sized = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
+    sized.observe(element);
+    return () => {
+      sized.disconnect();
+      chart.destroy();
+    };
+  }, [prices, currency]);
+  // As high as the chart before it is drawn, so that nothing below it moves.
+  return (
+    <div class="chart card" ref={place} role="img" aria-label="The prices of the table below, over time" />
+  );
+}
+
+function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: string): uPlot {
+  const times: number[] = [];
+  const values: (number | null)[] = [];
+  for (const { from, to, price, withdrawn } of prices.toReversed()) {
+    times.push(Date.parse(from) / 1000);
+    values.push(withdrawn === null && price !== null ? price * 60 : null);
+    if (to === null) {
+      // Up to now, and with one price only at least a line.
+      times.push(Math.max(Date.now() / 1000, Date.parse(from) / 1000 + 60));
+      values.push(values.at(-1) ?? null);
+    }
+  }
+  const colours = getComputedStyle(document.documentElement);
+  const text = resolved('--muted', colours);
+  const grid = { stroke: resolved('--line', colours), width: 1 };
+  const axis = { stroke: text, grid, ticks: grid, font: '12px system-ui' };
+  const steps = uPlot.paths.stepped?.({ align: 1 });
+  return new uPlot(
+    {
+      width: element.clientWidth,
+      height: HEIGHT,
+      legend: { show: false },
+      scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.15 : 1] } },
+      axes: [axis, { ...axis, size: 64 }],
+      series: [
+        {},
+        {
+          label: `${currency} per hour`,
+          stroke: resolved('--link', colours),
+          width: 2,
+          ...(steps && { paths: steps }),
+        },
+      ],
+    },
+    [times, values],
+    element,
+  );
+}
+
+/** A canvas knows no variables of CSS, and no light-dark(). */
+function resolved(name: string, colours: CSSStyleDeclaration): string {
+  const probe = document.createElement('span');
+  probe.style.color = colours.getPropertyValue(name);
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
