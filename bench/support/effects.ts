@@ -15,8 +15,17 @@ export interface Effects {
 }
 
 const TABLES = {
-  catalogue: ['providers', 'regions', 'machines', 'machine_prices'],
-  clusters: ['providers', 'regions', 'machines', 'users', 'disk_types', 'clusters', 'disks'],
+  catalogue: ['providers', 'regions', 'machines', 'machine_prices', 'machine_changes'],
+  clusters: [
+    'providers',
+    'regions',
+    'machines',
+    'users',
+    'disk_types',
+    'clusters',
+    'disks',
+    'cluster_changes',
+  ],
 } as const;
 
 /** Counts from now on; the function returned says what was added since. */

@@ -168,6 +168,8 @@ describe('the diff of a run', () => {
     });
     expect(await scene.rows('machine_changes', 'machines')).toEqual(before);
     expect(await runRecord(scene.store.sql, 4711)).toBeUndefined();
+    const older = await sourceRuns(scene.store.sql, 'acme', { limit: 1, before: (await lastRun()).id });
+    expect(older).toMatchObject({ total: 3, rows: [{ outcome: 'unchanged' }] });
   });
 
   it('has no machine that only another exchange rate prices', async () => {

@@ -131,35 +131,44 @@ type Fragment = ReturnType<Sql>;
 
 /** Rows `c` of machines `m` that were stored before. */
 function recordedIn(sql: Sql, scope: ChangeScope) {
-  const isIn =
-    'runId' in scope
-      ? // The time finds them: there is an index on it.
-        sql`c.run_id = ${scope.runId} and c.changed_at = (select changed_at from sync_runs where id = ${scope.runId})`
-      : sql`c.changed_at >= ${scope.since}`;
   return sql`(
-    select * from machine_changes c where ${isIn}
+    select * from machine_changes c where ${isInScope(sql, scope)}
   ) c join machines m on m.id = c.machine_id ${placed(sql, scope)}`;
 }
 
 /** New machines `m` of runs `n`. Whose they are now does not matter: another source may have taken them over. */
 function addedIn(sql: Sql, scope: ChangeScope) {
-  const isIn =
-    'runId' in scope
-      ? sql`n.id = ${scope.runId} and n.changed_at is not null`
-      : sql`n.changed_at >= ${scope.since} and n.added > 0`;
   return sql`(
-    select id, source_id, changed_at from sync_runs n where ${isIn}
+    select id, source_id, changed_at from sync_runs n where ${isRunInScope(sql, scope)}
   ) n cross join sources s join machines m on m.source_id = s.id and m.added_by = n.id ${placed(sql, scope)}`;
 }
 
 /** The region `r` and the provider `p` of machines `m`. */
 function placed(sql: Sql, scope: ChangeScope) {
-  const { provider } = { provider: undefined, ...scope };
-  const isOf =
-    provider === undefined
-      ? sql`true`
-      : sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
-  return sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id and ${isOf}`;
+  return sql`join regions r on r.id = m.region_id
+    join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}`;
+}
+
+/** Whether a provider `p` is asked for. */
+export function isOfProvider(sql: Sql, scope: ChangeScope) {
+  if ('runId' in scope || scope.provider === undefined) return sql`true`;
+  const { provider } = scope;
+  return sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
+}
+
+/** Whether a row `c` of a table of changes is asked for. */
+export function isInScope(sql: Sql, scope: ChangeScope) {
+  if (!('runId' in scope)) return sql`c.changed_at >= ${scope.since}`;
+  // The time finds the rows of a run: there is an index on it.
+  const { runId } = scope;
+  return sql`c.run_id = ${runId} and c.changed_at = (select changed_at from sync_runs where id = ${runId})`;
+}
+
+/** Whether what a run `n` has added is asked for. */
+export function isRunInScope(sql: Sql, scope: ChangeScope) {
+  return 'runId' in scope
+    ? sql`n.id = ${scope.runId} and n.changed_at is not null`
+    : sql`n.changed_at >= ${scope.since} and n.added > 0`;
 }
 
 /** RFC 3339. */

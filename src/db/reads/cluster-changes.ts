@@ -2,7 +2,14 @@
 import { CLUSTER_CHANGES, type ClusterChangeKind, type ClusterField } from '../../domain/changes.ts';
 import type { Sql } from '../client.ts';
 import { CLUSTER_STATE, JOIN_OF_STATE } from '../cluster-state.ts';
-import { type ChangePage, type ChangeScope, instant } from './changes.ts';
+import {
+  type ChangePage,
+  type ChangeScope,
+  instant,
+  isInScope,
+  isOfProvider,
+  isRunInScope,
+} from './changes.ts';
 
 export type ClusterState = Readonly<Partial<Record<ClusterField, string | null>>>;
 
@@ -75,25 +82,15 @@ export async function clusterChanges(
 
 /** Changes `x` of clusters `c` of organizations `o`. A new cluster is told by its own row: `before` and `after` are null. */
 function changesIn(sql: Sql, scope: ChangeScope) {
-  const { provider } = { provider: undefined, ...scope };
-  const isOf =
-    provider === undefined
-      ? sql`true`
-      : sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
-  const isRun = 'runId' in scope ? sql`n.id = ${scope.runId}` : sql`n.changed_at >= ${scope.since}`;
-  const isChange =
-    'runId' in scope
-      ? sql`e.run_id = ${scope.runId} and e.changed_at = (select changed_at from sync_runs where id = ${scope.runId})`
-      : sql`e.changed_at >= ${scope.since}`;
   return sql`(
-    select e.change, e.run_id, e.changed_at, e.source_id, e.cluster_id, e.before, e.after
-    from cluster_changes e where ${isChange}
+    select c.change, c.run_id, c.changed_at, c.source_id, c.cluster_id, c.before, c.after
+    from cluster_changes c where ${isInScope(sql, scope)}
     union all
     select 'added', n.id, n.changed_at, n.source_id, a.id, null, null
     from sync_runs n join clusters a on a.added_by = n.id
-    where ${isRun} and n.changed_at is not null and n.added > 0
+    where ${isRunInScope(sql, scope)}
   ) x join clusters c on c.id = x.cluster_id join organizations o on o.id = c.organization_id
-  join regions r on r.id = c.region_id join providers p on p.id = r.provider_id and ${isOf}`;
+  join regions r on r.id = c.region_id join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}`;
 }
 
 /** The names of the creators by id, as they are shown now. */
