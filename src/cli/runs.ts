@@ -11,7 +11,7 @@ import { CommandFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
 import { knownSource } from './rejected.ts';
-import { age, alignedTable, count, moreLine, wrapped } from './table.ts';
+import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './table.ts';
 
 /** The runs of a source, the newest first: how each ended and how much it changed. */
 export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
@@ -129,6 +129,16 @@ function namingOf({ region, before, after }: Naming): string {
   return before === null ? `new ${what}: ${after}` : `${what} has another name: ${before} → ${after}`;
 }
 
+/** Units of each currency for one euro, before and after. */
+function rateLines({ rates }: RunRecord): string {
+  const rows = rates.map(({ currency, before, after }) =>
+    before === null
+      ? [`+ ${currency}`, `${after} for 1 EUR`]
+      : [`~ ${currency}`, `${before} → ${after} for 1 EUR`],
+  );
+  return alignedLines(rows).join('');
+}
+
 function diffLines(run: RunRecord, diff: Diff, width: number): string {
   if (!isKept(run)) {
     return wrapped(
@@ -136,7 +146,7 @@ function diffLines(run: RunRecord, diff: Diff, width: number): string {
       width,
     );
   }
-  if (diff.of === 'rates') return '';
+  if (diff.of === 'rates') return rateLines(run);
   const rest = unshown(run, diff);
   const more =
     rest === 0

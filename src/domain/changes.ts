@@ -36,6 +36,14 @@ export interface Naming {
   readonly after: string;
 }
 
+/** An exchange rate that a run has stored: units of the currency for one euro, exact. */
+export interface RateChange {
+  readonly currency: string;
+  /** Null for a currency that had none. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
 /** What is kept of a cluster, in the order in which it is shown. */
 export const CLUSTER_FIELDS = [
   'name',

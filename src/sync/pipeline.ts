@@ -20,7 +20,7 @@ import {
   recordEffect,
 } from '../db/queries/runs.ts';
 import { recordUndo, restoreBefore } from '../db/queries/undo.ts';
-import type { Naming } from '../domain/changes.ts';
+import type { Naming, RateChange } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
@@ -71,6 +71,8 @@ export interface Written {
   readonly unread: readonly RejectedKey[];
   /** The names that it changed. */
   readonly namings?: readonly Naming[];
+  /** The exchange rates that it changed. */
+  readonly rates?: readonly RateChange[];
 }
 
 /** What one kind of source does in its own way. All but `stage` is done within the pipeline's transaction. */
@@ -208,8 +210,8 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const isUndo = decision?.kind === 'undo';
   if (decision?.kind === 'approve') await kind.saveBefore(db, decision);
   const written = await kind.write(db, safe, { runId: run.id, now, readAt: isUndo ? undefined : readAt });
-  const { changed, namings = [] } = written;
-  await recordEffect(db, run, { changedAt: changed ? now : undefined, namings, decision });
+  const { changed, namings = [], rates = [] } = written;
+  await recordEffect(db, run, { changedAt: changed ? now : undefined, namings, rates, decision });
   if (isUndo) await restoreBefore(db, decision, run.sourceId);
   else await writeQuarantine(db, run.sourceId, [...rejected, ...written.unread]);
   // What is held has to be read again: its payload says more than what is stored.

@@ -56,8 +56,10 @@ function ratesKind(reading: Promise<RatesReading>): BatchKind<StagedRates, Compa
     hold: async () => undefined,
     async saveBefore() {},
     async write(db, { rates }) {
-      const counts = 'unmodified' in rates ? { added: 0, changed: 0 } : await writeRates(db, rates);
-      return { changed: counts.added + counts.changed > 0, counts, unread: [] };
+      const written =
+        'unmodified' in rates ? { added: 0, changed: 0, rates: [] } : await writeRates(db, rates);
+      const { added, changed } = written;
+      return { changed: added + changed > 0, counts: { added, changed }, unread: [], rates: written.rates };
     },
   };
 }

@@ -1,6 +1,8 @@
 /** Commands that say what runs have changed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { retireSource } from '../../src/db/queries/retire.ts';
+import { registerSource } from '../../src/db/queries/runs.ts';
+import { syncRates } from '../../src/sync/rates.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { LAX, OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
@@ -124,6 +126,22 @@ describe('fleetbook run', () => {
     const { stdout } = await operator('run', last);
     expect(stdout).toContain('what it changed is not kept (any more)');
     expect(JSON.parse((await operator('run', last, '--json')).stdout)).toMatchObject({ isKept: false });
+  });
+
+  it('shows exchange rates, and none that only another day says again', async () => {
+    const read = async (asOf: string, perEuro: Record<string, string>) => {
+      await registerSource(scene.store.db, { id: 'bank', kind: 'rates', adapter: 'ecb' });
+      const { run } = await scene.store.liveRuns.begin('bank', undefined);
+      const rates = Promise.resolve({ asOf, perEuro });
+      await syncRates({ store: scene.store, run, rates, now: scene.now });
+      return await operator('run', String(run.id));
+    };
+    expect((await read('2026-01-01', { USD: '1.10', CHF: '0.9' })).stdout).toMatch(
+      /0 rejected\n\n\+ CHF {2}0\.9 for 1 EUR\n\+ USD {2}1\.10 for 1 EUR\n$/,
+    );
+    expect((await read('2026-01-02', { USD: '1.12', CHF: '0.9' })).stdout).toMatch(
+      /2 changed, .*\n\n~ USD {2}1\.10 → 1\.12 for 1 EUR\n$/,
+    );
   });
 
   it('refuses what is no run', async () => {

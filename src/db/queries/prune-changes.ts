@@ -8,7 +8,7 @@ import { nameOf } from '../statements.ts';
  * @param days how long changes are kept
  */
 export async function pruneChanges(db: Database, days: number): Promise<void> {
-  const { changedAt, namings } = syncRuns;
+  const { changedAt, namings, rates } = syncRuns;
   const { changesSince } = lineage;
   await db.execute(sql`
     with old as (
@@ -18,7 +18,7 @@ export async function pruneChanges(db: Database, days: number): Promise<void> {
     ), of_clusters as (
       delete from ${clusterChanges} using old where ${clusterChanges.changedAt} < old.until returning 1
     ), of_runs as (
-      update ${syncRuns} set ${nameOf(changedAt)} = null, ${nameOf(namings)} = null from old
+      update ${syncRuns} set ${nameOf(changedAt)} = null, ${nameOf(namings)} = null, ${nameOf(rates)} = null from old
       where ${changedAt} < old.until returning 1
     )
     update ${lineage} set ${nameOf(changesSince)} = greatest(${changesSince}, old.until) from old

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import type { Naming } from '../../domain/changes.ts';
+import type { Naming, RateChange } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Database } from '../database.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
@@ -136,6 +136,7 @@ export interface RunEffect {
   /** When its changes took effect, RFC 3339; undefined for one that changed nothing. */
   readonly changedAt: string | undefined;
   readonly namings: readonly Naming[];
+  readonly rates: readonly RateChange[];
   /** What it carried out. */
   readonly decision: { readonly kind: 'approve' | 'undo'; readonly batchId: number } | undefined;
 }
@@ -144,7 +145,7 @@ export interface RunEffect {
 export async function recordEffect(
   db: Database,
   run: Run,
-  { changedAt, namings, decision }: RunEffect,
+  { changedAt, namings, rates, decision }: RunEffect,
 ): Promise<void> {
   if (changedAt === undefined && decision === undefined) return;
   await db
@@ -152,6 +153,7 @@ export async function recordEffect(
     .set({
       changedAt: changedAt ?? null,
       namings: namings.length > 0 ? namings : null,
+      rates: rates.length > 0 ? rates : null,
       decidedBatch: decision?.batchId ?? null,
       decision: decision?.kind ?? null,
     })

@@ -1,5 +1,5 @@
 /** The runs of a source, for operators. What a run changed is in changes.ts. */
-import type { Naming } from '../../domain/changes.ts';
+import type { Naming, RateChange } from '../../domain/changes.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
 
@@ -26,6 +26,8 @@ export interface RunRecord {
   readonly changedAt: string | null;
   /** Names that it changed. */
   readonly namings: readonly Naming[];
+  /** Exchange rates that it changed, by currency. */
+  readonly rates: readonly RateChange[];
   /** The batch that it held. */
   readonly heldBatch: number | null;
   /** What it carried out of an operator's decision. */
@@ -79,6 +81,7 @@ function records(sql: Sql) {
       r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
       case when ${isInterrupted} then ${INTERRUPTED} else r.error end as error,
       ${instant('changed_at')} as "changedAt", coalesce(r.namings, '[]') as namings,
+      coalesce(r.rates, '[]') as rates,
       (select h.id from held_batches h where h.run_id = r.id) as "heldBatch",
       case when r.decision is null then null else json_build_object(
         'kind', r.decision, 'batch', r.decided_batch,

@@ -103,6 +103,8 @@ export const syncRuns = pgTable(
     changedAt: instant('changed_at'),
     /** Names of regions and of the provider that it changed: `[{region, before, after}]`. */
     namings: jsonb('namings'),
+    /** Exchange rates that it changed: `[{currency, before, after}]`. */
+    rates: jsonb('rates'),
     /** The batch whose approval it carried out or took back. No foreign key: batches go before their runs. */
     decidedBatch: integer('decided_batch'),
     decision: text('decision', { enum: ['approve', 'undo'] }),
