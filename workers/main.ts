@@ -10,6 +10,7 @@ import { pruneChanges } from '../src/db/queries/prune-changes.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/queries/slots.ts';
 import { pruneRuns } from '../src/db/queries/watch-runs.ts';
 import { readLineage } from '../src/db/reads/lineage.ts';
+import { EVERY_MINUTE } from '../src/db/reads/workers.ts';
 import { redisReady } from '../src/db/redis.ts';
 import { withTimeout } from '../src/processes/timeout.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
@@ -39,7 +40,7 @@ const DIRTY_CHECK_MS = 2000;
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
 const LET_GO_WITHIN_MS = 3000;
-const SWEEP_SCHEDULE = { name: 'publish-sweep', cron: '* * * * *' };
+const SWEEP_SCHEDULE = { name: EVERY_MINUTE, cron: '* * * * *' };
 
 export interface WorkerOptions {
   /** Counts runs. */

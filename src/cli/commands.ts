@@ -68,6 +68,11 @@ function addMaintenance(program: Command, env: Env): void {
   );
   add(
     program,
+    'doctor',
+    'look at configuration, servers, ports and sources, and say what to mend; exit code 1 when something is',
+  ).action(async (options: Json) => (await import('./doctor.ts')).doctorCommand(env(), options));
+  add(
+    program,
     'restored',
     'after a backup was restored: publish everything anew, and run every source again',
   ).action(async (options: Json) => (await import('./restored.ts')).restoredCommand(env(), options));

@@ -27,7 +27,7 @@ export async function listen(app: FastifyInstance, { HOST, PORT }: Address, shar
 export const canSharePort = process.platform === 'linux';
 
 /** What a listener's address is called in the settings. */
-interface Listener {
+export interface Listener {
   readonly host: 'HOST' | 'OPS_HOST';
   readonly port: 'PORT' | 'OPS_PORT';
 }
@@ -44,7 +44,8 @@ export async function checkPortsAreFree(settings: Settings, listeners: readonly 
   }
 }
 
-function listenFailure(error: unknown, port: number, named: Listener): unknown {
+/** What an operator is told of it; any other error as it is. */
+export function listenFailure(error: unknown, port: number, named: Listener): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {
     const other = port < 65_000 ? port + 10 : port - 10;

@@ -2,9 +2,9 @@ import type { AlertRules } from '../alerts/rules.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { readAlertRules } from './alerts.ts';
-import { namedSources } from './named-sources.ts';
+import { type NamedSource, namedSources } from './named-sources.ts';
 import { openSources } from './open-sources.ts';
-import { BadSetting, readSettings, type Settings } from './settings.ts';
+import { BadSetting, inspectSettings, type Settings } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
 import { readSourcesFile } from './sources-file.ts';
 
@@ -22,15 +22,29 @@ export interface Config {
  * @throws BadSetting that names everything that is wrong, one line each, and what would do.
  */
 export function readConfig(env: Environment): Config {
-  const settings = readSettings(env);
+  const { settings, sources, alerts, problems } = inspectConfig(env);
+  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
+  return Object.freeze({ settings, sources, alerts });
+}
+
+/** A configuration as far as it can be read. */
+export interface InspectedConfig extends Config {
+  /** All sources that are named, also those that cannot be opened. */
+  readonly named: readonly NamedSource[];
+  /** Everything that is wrong, a line each, with what would do; no secret. */
+  readonly problems: readonly string[];
+}
+
+/** Reads what `readConfig` reads, and fails for nothing. What is wrong has its default or is left out. */
+export function inspectConfig(env: Environment): InspectedConfig {
   const problems: string[] = [];
+  const settings = inspectSettings(env, problems);
   const path = settings.FLEETBOOK_CONFIG;
   const file = path === undefined ? undefined : readSourcesFile(path, problems);
   const named = namedSources(env, settings, file, problems);
   const sources = openSources(named, settings, env, problems);
   const alerts = readAlertRules(env, settings, file?.alerts, problems);
-  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
-  return Object.freeze({ settings, sources, alerts });
+  return { settings, named, sources, alerts, problems };
 }
 
 /** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */

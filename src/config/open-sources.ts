@@ -7,6 +7,7 @@ import { catalogueAdapters, clusterAdapters } from '../sources/registry.ts';
 import { environmentKey, optionsInEnvironment, readOptions } from '../sources/schema/options.ts';
 import type { AnyCatalogueAdapter, ClusterAdapter } from '../sources/source.ts';
 import { isHttpUrl } from './http-url.ts';
+import { maskedAddress } from './masked.ts';
 import { isDefault, type NamedSource, variablesOf } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { Environment, SourceBase, SourceConfig } from './source-config.ts';
@@ -76,7 +77,9 @@ function open(
   const orPath = 'readsFiles' in adapter && adapter.readsFiles;
   if (!isHttpUrl(url ?? '') && !(orPath && url)) {
     const must = entry ? 'url must start with' : `${key('url')} must be a URL that starts with`;
-    tell(`${must} http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(url ?? '')}`);
+    tell(
+      `${must} http:// or https://${orPath ? ', or a path' : ''}; it is ${JSON.stringify(maskedAddress(url ?? ''))}`,
+    );
   }
 
   if (entry?.options !== undefined && schema === undefined)

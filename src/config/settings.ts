@@ -272,8 +272,18 @@ export type Settings = {
  * @throws BadSetting with one line for each: the variable's name, its value (never a secret one) and what would do.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
-  const result: Record<string, unknown> = {};
   const problems: string[] = [];
+  const settings = inspectSettings(env, problems);
+  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
+  return settings;
+}
+
+/** Reads every setting. One that is wrong has its default, and a line in `problems`, so that all else can be looked at. */
+export function inspectSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): Settings {
+  const result: Record<string, unknown> = {};
   for (const [name, definition] of Object.entries<Setting<unknown>>(SETTINGS)) {
     const given = env[name];
     const value = given === undefined || given === '' ? definition.fallback : given;
@@ -281,10 +291,10 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
       result[name] = value === undefined ? undefined : definition.read(value);
     } catch (error) {
       if (!(error instanceof BadSetting)) throw error;
+      result[name] = definition.fallback === undefined ? undefined : definition.read(definition.fallback);
       problems.push(`${name} ${error.message}${definition.secret ? '' : `; it is ${JSON.stringify(given)}`}`);
     }
   }
-  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return Object.freeze(result) as Settings;
 }
 

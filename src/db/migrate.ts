@@ -31,6 +31,27 @@ export async function migrate(url: string): Promise<Migrated> {
   }
 }
 
+/** How a database stands to this release, without changing anything. */
+export interface MigrationState {
+  /** Names of the migrations that are to be applied, in their order. */
+  readonly pending: readonly string[];
+  readonly isLater: Migrated['isLater'];
+}
+
+export async function migrationState(url: string): Promise<MigrationState> {
+  const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 5 });
+  try {
+    const last = await lastApplied(client);
+    const known = knownMigrations();
+    return {
+      pending: known.filter(({ when }) => when > last).map(({ tag }) => tag),
+      isLater: last > (known.at(-1)?.when ?? 0),
+    };
+  } finally {
+    await client.end({ timeout: 5 });
+  }
+}
+
 /** Drizzle knows a migration by the time at which it was made, in milliseconds; 0 before the first one. */
 async function lastApplied(client: postgres.Sql): Promise<number> {
   const [exists] = await client`select to_regclass('drizzle.__drizzle_migrations') is not null as is`;

@@ -1,0 +1,18 @@
+import type { InspectedConfig } from '../../config/config.ts';
+import { count } from '../table.ts';
+import { type Finding, ok, problem } from './finding.ts';
+
+const CHECK = 'configuration';
+
+/** Everything that is wrong with settings and sources, each on its own. */
+export function checkConfiguration({ settings, named, problems }: InspectedConfig): Finding[] {
+  if (problems.length === 0) {
+    const file =
+      settings.FLEETBOOK_CONFIG === undefined ? '' : `, with the file ${settings.FLEETBOOK_CONFIG}`;
+    return [ok(CHECK, `${count(named.length, 'source')} configured${file}`)];
+  }
+  // Each names its setting and what would do.
+  return problems.map((line) =>
+    problem(CHECK, line, 'correct it in the environment, or in the file that is named'),
+  );
+}

@@ -1,0 +1,115 @@
+import { type Configured, readerDatabase } from '../../app/connections.ts';
+import { databaseUrl } from '../../config/settings.ts';
+import { migrationState } from '../../db/migrate.ts';
+import { openSqlStore } from '../../db/open.ts';
+import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
+import { messageOf } from '../../domain/driver-error.ts';
+import { count } from '../table.ts';
+import { type Finding, ok, problem, problemOf } from './finding.ts';
+
+/** The schema has indexes that take nulls for the same, which PostgreSQL has since 15. */
+const OLDEST = 150_000;
+/** Seconds by which clocks may differ: what is fresh, and until when a token is good, is said by both. */
+const CLOCK_DIFFERENCE_S = 5;
+
+/** The server, its version and its clock, the two roles, and whether the schema is that of this release. */
+export async function checkDatabase(config: Configured, now: () => Date): Promise<Finding[]> {
+  const server = { setting: 'DATABASE_URL', url: databaseUrl(config) };
+  const found = await checkServer(server, now);
+  // What cannot be reached has neither roles nor a schema to look at.
+  if (found.some(({ check, verdict }) => check === 'database' && verdict === 'problem')) return found;
+  return [...found, await checkMigrations(server), ...(await checkRoles(server, readerDatabase(config)))];
+}
+
+async function checkServer(server: ServerSetting, now: () => Date): Promise<Finding[]> {
+  const check = 'database';
+  const where = describeDatabase(server.url);
+  await using store = openSqlStore({ url: server.url, role: 'owner', connections: 1 });
+  try {
+    const [facts] = await store.sql<{ version: string; number: number; isReadOnly: boolean }[]>`
+      select split_part(current_setting('server_version'), ' ', 1) as version,
+        current_setting('server_version_num')::int as number,
+        pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly"`;
+    if (!facts) return [problem(check, `${where} answers nothing`, 'look at the log of PostgreSQL')];
+    const old = versionProblem(facts.version, facts.number);
+    if (old) return [old];
+    if (facts.isReadOnly) {
+      const mend = `name the primary server in ${server.setting}`;
+      return [problem(check, `${where} takes no writes: it is a standby, or set to read only`, mend)];
+    }
+    const before = now().getTime();
+    const [clock] = await store.sql<{ at: number }[]>`
+      select extract(epoch from clock_timestamp())::float8 * 1000 as at`;
+    const after = now().getTime();
+    return [
+      ok(check, `PostgreSQL ${facts.version}, ${where}`),
+      checkClock((clock?.at ?? before) - (before + after) / 2, after - before),
+    ];
+  } catch (error) {
+    const why = postgresProblem(error, server);
+    return [why === undefined ? failed(check, where, error) : problemOf(check, why)];
+  }
+}
+
+/** @param number as PostgreSQL has it, e.g. 180004 */
+export function versionProblem(version: string, number: number): Finding | undefined {
+  if (number >= OLDEST) return undefined;
+  return problem('database', `it is PostgreSQL ${version}`, 'bring it to PostgreSQL 15 or newer');
+}
+
+/** @param aheadMs by which the server's clock is ahead @param tookMs that it took to ask, which makes that uncertain */
+function checkClock(aheadMs: number, tookMs: number): Finding {
+  const seconds = Math.max(0, Math.abs(aheadMs) - tookMs / 2) / 1000;
+  if (seconds <= CLOCK_DIFFERENCE_S) return ok('clock', 'PostgreSQL and this machine agree on the time');
+  return problem(
+    'clock',
+    `the clock of PostgreSQL is ${Math.round(seconds)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of this machine`,
+    'set both by NTP; ages and expiries are wrong until then',
+  );
+}
+
+async function checkMigrations({ url, setting }: ServerSetting): Promise<Finding> {
+  const check = 'migrations';
+  try {
+    const { pending, isLater } = await migrationState(url);
+    if (isLater) {
+      return problem(check, 'a later release has migrated this database', 'run that release here as well');
+    }
+    if (pending.length === 0) return ok(check, 'the database is that of this release');
+    const names = pending.length > 3 ? `${pending.slice(0, 3).join(', ')}, …` : pending.join(', ');
+    return problem(
+      check,
+      `${count(pending.length, 'migration')} to apply: ${names}`,
+      'run `fleetbook migrate`',
+    );
+  } catch (error) {
+    const why = postgresProblem(error, { url, setting });
+    return why === undefined ? failed(check, 'the list of migrations', error) : problemOf(check, why);
+  }
+}
+
+/** Whether workers and readers get their roles, and row-level security holds these. */
+async function checkRoles(writes: ServerSetting, reads: ServerSetting): Promise<Finding[]> {
+  return [await checkRole(writes, 'worker'), await checkRole(reads, 'reader')];
+}
+
+async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Promise<Finding> {
+  const check = `role of ${role}s`;
+  const name = `fleetbook_${role}`;
+  await using store = openSqlStore({ url: server.url, role, connections: 1 });
+  try {
+    const [acts] = await store.sql<{ unbound: boolean }[]>`
+      select rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`;
+    if (acts?.unbound) {
+      const mend = `as a superuser: ALTER ROLE ${name} NOSUPERUSER NOBYPASSRLS`;
+      return problem(check, `${name} passes row-level security: it is a superuser, or has BYPASSRLS`, mend);
+    }
+    return ok(check, `${name}, by ${server.setting}`);
+  } catch (error) {
+    const why = postgresProblem(error, server);
+    return why === undefined ? failed(check, name, error) : problemOf(check, why);
+  }
+}
+
+const failed = (check: string, what: string, error: unknown): Finding =>
+  problem(check, `${what} could not be looked at: ${messageOf(error)}`, 'look at the log of PostgreSQL');

@@ -1,0 +1,74 @@
+import type { Configured, Settings } from '../../config/settings.ts';
+import { probePort } from '../../processes/port.ts';
+import { API, type Listener, listenFailure, OPS } from '../listen.ts';
+import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
+
+const ANSWER_WITHIN_MS = 2000;
+
+/** Whether the API and the operators' pages can listen, or listen already. */
+export async function checkPorts({ settings }: Configured): Promise<Finding[]> {
+  const { PORT, OPS_PORT, HOST, OPS_HOST } = settings;
+  if (PORT !== 0 && PORT === OPS_PORT && HOST === OPS_HOST) {
+    return [problem('ports', `PORT and OPS_PORT are both ${PORT}`, 'give OPS_PORT another one')];
+  }
+  const found = await Promise.all([
+    checkPort('port of the API', settings, API),
+    checkPort('port of the operators’ pages', settings, OPS),
+  ]);
+  if (await areOpsClosed(settings)) {
+    const mend = 'set OPS_TOKEN, e.g. to what `openssl rand -base64 18` prints, and start again';
+    found.push(warning('operators’ pages', 'they are closed: OPS_TOKEN is not set', mend));
+  }
+  return found;
+}
+
+async function checkPort(check: string, settings: Settings, listener: Listener): Promise<Finding> {
+  const host = settings[listener.host];
+  const port = settings[listener.port];
+  const where = `${host}:${port}`;
+  if (port === 0) return ok(check, 'any that is free');
+  try {
+    await probePort(host, port);
+    return ok(check, `${where} is free`);
+  } catch (error) {
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    if (isTaken && (await isFleetbook(settings, listener))) return ok(check, `Fleetbook answers at ${where}`);
+    const told = listenFailure(error, port, listener);
+    return problemOf(check, told instanceof Error ? told.message : String(told));
+  }
+}
+
+/** Both listeners say so to anybody. */
+async function isFleetbook(settings: Settings, listener: Listener): Promise<boolean> {
+  const answer = await ask(settings, listener, '/healthz');
+  return answer?.body === '{"status":"ok"}';
+}
+
+/** As the process that shows them says; where none does, as these settings say. */
+async function areOpsClosed(settings: Settings): Promise<boolean> {
+  const isShown = settings.OPS_PORT !== 0 && (await isFleetbook(settings, OPS));
+  if (!isShown) return settings.OPS_TOKEN === undefined;
+  // A token would be asked for with 401.
+  return (await ask(settings, OPS, '/metrics'))?.status === 403;
+}
+
+/** Undefined where nobody answers HTTP. */
+async function ask(
+  settings: Settings,
+  listener: Listener,
+  path: string,
+): Promise<{ status: number; body: string } | undefined> {
+  const host = settings[listener.host];
+  const visited = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const address = visited.includes(':') ? `[${visited}]` : visited;
+  try {
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const answer = await fetch(`http://${address}:${settings[listener.port]}${path}`, {
+      signal,
+      redirect: 'error',
+    });
+    return { status: answer.status, body: await answer.text() };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,100 @@
+import { type Configured, cacheRedis, queueRedis } from '../../app/connections.ts';
+import { openRedis, redisReady } from '../../db/redis.ts';
+import type { ServerSetting } from '../../db/server-problem.ts';
+import { messageOf } from '../../domain/driver-error.ts';
+import { type Finding, isAtLeast, ok, problem, problemOf, warning } from './finding.ts';
+
+/** BullMQ asks for it. */
+const OLDEST = [6, 2] as const;
+const READY_WITHIN_MS = 3000;
+/** Share of its memory from which on a server that evicts nothing is about to refuse writes. */
+const NEARLY_FULL = 0.9;
+
+type Use = 'queues' | 'cache';
+
+/** Both Redis servers, or the one that is both. */
+export async function checkRedis(config: Configured): Promise<Finding[]> {
+  const queues = queueRedis(config);
+  const cache = cacheRedis(config);
+  if (queues.url === cache.url) return checkServer('Redis', queues, ['queues', 'cache']);
+  const found = await Promise.all([
+    checkServer('queues’ Redis', queues, ['queues']),
+    checkServer('cache’s Redis', cache, ['cache']),
+  ]);
+  return found.flat();
+}
+
+async function checkServer(check: string, server: ServerSetting, uses: readonly Use[]): Promise<Finding[]> {
+  const redis = openRedis(server.url, 'producer', () => {}, server.setting);
+  try {
+    await redisReady(redis, READY_WITHIN_MS);
+    return redisFindings(check, server.setting, infoOf(await redis.info()), uses);
+  } catch (error) {
+    return [problemOf(check, messageOf(error))];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+type Info = Readonly<Record<string, string>>;
+
+/** `INFO`, by field. */
+function infoOf(text: string): Info {
+  return Object.fromEntries(
+    text.split(/\r?\n/).flatMap((line) => {
+      const at = line.indexOf(':');
+      return line.startsWith('#') || at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1)]];
+    }),
+  );
+}
+
+/** What is to be said of a server that answers. @param setting that names it */
+export function redisFindings(check: string, setting: string, info: Info, uses: readonly Use[]): Finding[] {
+  const { redis_version: version = '0', valkey_version: valkey, maxmemory_policy: policy } = info;
+  const found: Finding[] = [];
+  if (valkey === undefined && !isAtLeast(version, OLDEST))
+    found.push(problem(check, `it is Redis ${version}`, `bring it to ${OLDEST.join('.')} or newer`));
+  if (info.role === 'slave')
+    found.push(problem(check, 'it is a replica, which takes no writes', `name its primary in ${setting}`));
+  if (uses.includes('queues') && policy !== undefined && policy !== 'noeviction') {
+    found.push(
+      problem(
+        check,
+        `its maxmemory-policy is ${policy}: it may lose jobs`,
+        'set maxmemory-policy to noeviction, or give the queues another server in QUEUE_REDIS_URL',
+      ),
+    );
+  }
+  const most = Number(info.maxmemory ?? 0);
+  const used = Number(info.used_memory ?? 0);
+  if (most > 0 && policy === 'noeviction' && used > NEARLY_FULL * most) {
+    const share = `${Math.round((100 * used) / most)} %`;
+    found.push(
+      warning(
+        check,
+        `${share} of its memory is used, and it evicts nothing: writes will fail`,
+        'raise its maxmemory',
+      ),
+    );
+  }
+  if (info.rdb_last_bgsave_status === 'err' || info.aof_last_write_status === 'err') {
+    found.push(
+      problem(
+        check,
+        'it could not write to its disk, and refuses writes for that',
+        'see its log and free its disk; or turn persistence off, Fleetbook needs none: CONFIG SET save ""',
+      ),
+    );
+  }
+  if (found.some(({ verdict }) => verdict === 'problem')) return found;
+  const name = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`;
+  const evicts = policy === undefined ? '' : `, ${policy}`;
+  return [ok(check, `${name} for ${uses.join(' and ')}${evicts}; ${persistenceOf(info)}`), ...found];
+}
+
+/** For the record: whatever Redis loses comes back from PostgreSQL. */
+function persistenceOf({ aof_enabled: log, rdb_last_save_time: saved }: Info): string {
+  if (log === '1') return 'it keeps an append-only file';
+  if (log === undefined && saved === undefined) return 'it does not say what it keeps on disk';
+  return 'it keeps no append-only file, and needs none';
+}

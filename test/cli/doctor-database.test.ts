@@ -1,0 +1,142 @@
+/** What `doctor` finds of real databases in which something is wrong. */
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { versionProblem } from '../../src/cli/doctor/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { createDatabase, run } from '../support/postgres.ts';
+import { changed, db, found, look, opened, PROBLEM, SECRET, useServers } from './doctor-scene.ts';
+
+useServers();
+
+describe('the database', () => {
+  it.each([
+    [
+      'whose password is wrong',
+      (url: URL) => (url.password = SECRET),
+      /refuses the password/,
+      /correct it in DATABASE_URL/,
+    ],
+    [
+      'that is not there',
+      (url: URL) => (url.port = '1'),
+      /refuses connections/,
+      /start it, or correct host and port/,
+    ],
+    [
+      'whose name is wrong',
+      (url: URL) => (url.pathname = '/nothing'),
+      /no such database/,
+      /create it, or correct its name/,
+    ],
+  ])('%s is a problem, and nothing else is looked for in it', async (_, change, what, mend) => {
+    const findings = await look({ DATABASE_URL: changed(db.url, change) });
+    const told = (check: string) => findings.filter((finding) => finding.check === check);
+    expect(told('database')).toEqual([
+      {
+        check: 'database',
+        ...PROBLEM,
+        found: expect.stringMatching(what),
+        mend: expect.stringMatching(mend),
+      },
+    ]);
+    expect(told('migrations')).toEqual([]);
+    expect(told('sources')).toMatchObject([{ verdict: 'warning' }]);
+  });
+
+  it('that was never migrated is to be migrated, and so is one that lacks the last migration', async () => {
+    await using empty = await createDatabase({ migrated: false });
+    expect(await found('migrations', { DATABASE_URL: empty.url })).toMatchObject([
+      {
+        ...PROBLEM,
+        found: expect.stringMatching(/^\d+ migrations to apply: 0000_initial, /),
+        mend: 'run `fleetbook migrate`',
+      },
+    ]);
+    await migrate(empty.url);
+    expect(await found('migrations', { DATABASE_URL: empty.url })).toMatchObject([{ verdict: 'ok' }]);
+    const last = 'select max(created_at) from drizzle.__drizzle_migrations';
+    await run(empty.url, `delete from drizzle.__drizzle_migrations where created_at = (${last})`);
+    expect(await found('migrations', { DATABASE_URL: empty.url })).toMatchObject([
+      { ...PROBLEM, found: expect.stringMatching(/^1 migration to apply: /) },
+    ]);
+    await run(
+      empty.url,
+      `insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)`,
+    );
+    expect(await found('migrations', { DATABASE_URL: empty.url })).toMatchObject([
+      { ...PROBLEM, found: 'a later release has migrated this database' },
+    ]);
+  });
+
+  it('that takes no writes is a problem', async () => {
+    await using own = await createDatabase();
+    await run(own.url, `alter database ${own.name} set default_transaction_read_only = on`);
+    expect(await found('database', { DATABASE_URL: own.url })).toMatchObject([
+      {
+        ...PROBLEM,
+        found: expect.stringContaining('takes no writes'),
+        mend: expect.stringContaining('primary'),
+      },
+    ]);
+  });
+
+  it('whose clock differs is a problem, in either direction', async () => {
+    const off = (ms: number) => () => new Date(Date.now() + ms);
+    expect(await found('clock')).toMatchObject([{ verdict: 'ok' }]);
+    expect(await found('clock', {}, off(3_600_000))).toMatchObject([
+      {
+        ...PROBLEM,
+        found: expect.stringMatching(/is 3600 s behind that of this machine$/),
+        mend: expect.stringContaining('NTP'),
+      },
+    ]);
+    expect(await found('clock', {}, off(-60_000))).toMatchObject([
+      { ...PROBLEM, found: expect.stringMatching(/is (?:60|59) s ahead of/) },
+    ]);
+  });
+
+  it('whose user may not act as worker or reader is a problem', async () => {
+    await run(db.url, `create role doctor_stranger login password '${SECRET}'`);
+    opened.defer(() => run(db.url, 'drop role doctor_stranger'));
+    const stranger = changed(db.url, (url) => {
+      url.username = 'doctor_stranger';
+      url.password = SECRET;
+    });
+    expect(await found('role of readers', { READER_DATABASE_URL: stranger })).toMatchObject([
+      {
+        ...PROBLEM,
+        found: expect.stringContaining('does not let its user act as another role'),
+        mend: 'grant fleetbook_worker and fleetbook_reader to the user of READER_DATABASE_URL',
+      },
+    ]);
+    expect(await found('role of workers', { READER_DATABASE_URL: stranger })).toMatchObject([
+      { verdict: 'ok' },
+    ]);
+    expect(await found('role of workers', { DATABASE_URL: stranger })).toMatchObject([PROBLEM]);
+  });
+
+  it('whose readers pass row-level security is a problem', { timeout: 60_000 }, async () => {
+    // Roles belong to a server: this one is of the test's own.
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-doctor-'));
+    await using server = await startEmbeddedPostgres({
+      dataDir: join(folder.path, 'postgres'),
+      durable: false,
+    });
+    await migrate(server.url);
+    await run(server.url, 'alter role fleetbook_reader bypassrls');
+    expect(await found('role of readers', { DATABASE_URL: server.url })).toMatchObject([
+      { ...PROBLEM, mend: 'as a superuser: ALTER ROLE fleetbook_reader NOSUPERUSER NOBYPASSRLS' },
+    ]);
+  });
+
+  it('that is too old is a problem', () => {
+    expect(versionProblem('14.12', 140_012)).toMatchObject({
+      ...PROBLEM,
+      mend: 'bring it to PostgreSQL 15 or newer',
+    });
+    expect(versionProblem('15.1', 150_001)).toBeUndefined();
+  });
+});

@@ -1,0 +1,50 @@
+/** Servers of which `doctor` finds nothing bad, and what it finds when one of its settings is another. */
+import { afterAll, beforeAll, expect } from 'vitest';
+import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { examine } from '../../src/cli/doctor.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+
+/** What no finding may tell, in whole or in part. */
+export const SECRET = 'hunter2-of-the-test';
+export const PROBLEM = { verdict: 'problem' };
+
+export const opened = new AsyncDisposableStack();
+export let db: TestDatabase;
+export let redis: TestRedis;
+export let env: Record<string, string>;
+
+/** A database and a Redis for the tests of the file. */
+export function useServers(): void {
+  beforeAll(async () => {
+    db = opened.use(await createDatabase());
+    redis = opened.use(await startTestRedis());
+    env = { DATABASE_URL: db.url, REDIS_URL: redis.url, PORT: '0', OPS_PORT: '0', OPS_TOKEN: SECRET };
+  });
+  afterAll(() => opened.disposeAsync());
+}
+
+export const changed = (url: string, change: (parsed: URL) => void): string => {
+  const parsed = new URL(url);
+  change(parsed);
+  return parsed.href;
+};
+
+/** Every finding, none of which tells a secret. */
+export async function look(more: Record<string, string> = {}, now?: () => Date): Promise<Finding[]> {
+  const findings = await examine({ ...env, ...more }, now);
+  const told = JSON.stringify(findings);
+  expect(told).not.toContain('hunter2');
+  for (const { password } of [new URL(db.url), new URL(redis.url)])
+    if (password.length > 8) expect(told).not.toContain(password);
+  return findings;
+}
+
+/** What is found of one thing. */
+export async function found(
+  check: string,
+  more: Record<string, string> = {},
+  now?: () => Date,
+): Promise<Finding[]> {
+  return (await look(more, now)).filter((finding) => finding.check === check);
+}

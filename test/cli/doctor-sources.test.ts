@@ -1,0 +1,161 @@
+/** What `doctor` finds of ports and of sources. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connect.ts';
+import { disableSource } from '../../src/db/queries/disabled.ts';
+import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/queries/runs.ts';
+import { claimSlot } from '../../src/db/queries/slots.ts';
+import { buildOps } from '../../src/ops/server.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { found, PROBLEM, useServers } from './doctor-scene.ts';
+
+useServers();
+
+describe('a port', () => {
+  it('that another program has is a problem, and one at which Fleetbook answers is not', async () => {
+    await using closing = new AsyncDisposableStack();
+    const other = createServer((_, response) => response.end('something else'));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    closing.defer(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const ops = await buildOps({ token: undefined, metrics: async () => '', queues: [] });
+    closing.defer(() => ops.close());
+    await ops.listen({ host: '127.0.0.1', port: 0 });
+    const { port: own } = ops.server.address() as AddressInfo;
+    const ports = { PORT: String(port), OPS_PORT: String(own) };
+    expect(await found('port of the API', ports)).toMatchObject([
+      {
+        ...PROBLEM,
+        found: `port ${port} is taken by another program`,
+        mend: expect.stringMatching(/^stop it, or choose another, e\.g\. PORT=\d+$/),
+      },
+    ]);
+    expect(await found('port of the operators’ pages', ports)).toMatchObject([
+      { verdict: 'ok', found: `Fleetbook answers at 127.0.0.1:${own}` },
+    ]);
+  });
+
+  it('at which Fleetbook shows operators’ pages says itself whether they are closed', async () => {
+    for (const token of [undefined, 'x']) {
+      const ops = await buildOps({ token, metrics: async () => '', queues: [] });
+      await ops.listen({ host: '127.0.0.1', port: 0 });
+      const { port } = ops.server.address() as AddressInfo;
+      const told = await found('operators’ pages', { OPS_PORT: String(port), OPS_TOKEN: '' });
+      await ops.close();
+      expect(told.map(({ verdict }) => verdict)).toEqual(token === undefined ? ['warning'] : []);
+    }
+  });
+
+  it('that is free is so, two listeners need two, and an address has to be of this machine', async () => {
+    const port = String(await freePort());
+    expect(await found('port of the API', { PORT: port })).toMatchObject([
+      { verdict: 'ok', found: `127.0.0.1:${port} is free` },
+    ]);
+    expect(await found('ports', { PORT: port, OPS_PORT: port })).toMatchObject([PROBLEM]);
+    expect(await found('port of the API', { PORT: port, HOST: '192.0.2.1' })).toMatchObject([
+      { ...PROBLEM, found: 'HOST is no address of this machine' },
+    ]);
+  });
+
+  it('of the operators is of little use without a token', async () => {
+    expect(await found('operators’ pages', { OPS_TOKEN: '' })).toMatchObject([
+      { verdict: 'warning', mend: expect.stringContaining('set OPS_TOKEN') },
+    ]);
+  });
+});
+
+describe('a source', () => {
+  it('is told of by what is worst: never run, never read, stale, disabled, not configured', async () => {
+    await using own = await createDatabase();
+    await using store = openStore({ url: own.url, role: 'worker', connections: 1 });
+    const register = (id: string) => registerSource(store.db, { id, kind: 'catalogue', adapter: 'hetzner' });
+    const sources = {
+      DATABASE_URL: own.url,
+      CATALOGUE_RATES: 'EUR:1.1',
+      HETZNER_URL: 'https://api.hetzner.cloud',
+      LINODE_URL: 'http://127.0.0.1:1',
+      VULTR_URL: 'http://127.0.0.1:1',
+    };
+    const of = async (id: string) => (await found(`source ${id}`, sources))[0] ?? expect.unreachable();
+    expect(await of('hetzner')).toEqual({
+      check: 'source hetzner',
+      verdict: 'warning',
+      found: 'it never ran, and it has no credentials',
+      mend: 'fleetbook sync hetzner, or start a worker',
+    });
+    expect(await found('workers', sources)).toMatchObject([
+      { verdict: 'warning', found: 'none has run yet' },
+    ]);
+
+    await register('hetzner');
+    const failing = await beginRun(store.db, 'hetzner', undefined);
+    await finishRun(store.db, failing, 'failed', undefined, new Date().toISOString(), 'it answered 401');
+    expect(await of('hetzner')).toMatchObject({
+      ...PROBLEM,
+      found:
+        'it was never read well, and it has no credentials; its last run ended as failed: it answered 401',
+      mend: 'give it credentials; see fleetbook source show hetzner',
+    });
+
+    await register('linode');
+    const good = await beginRun(store.db, 'linode', undefined);
+    await finishRun(store.db, good, 'changed', NO_COUNTS, new Date(Date.now() - 4 * 3_600_000).toISOString());
+    expect(await of('linode')).toMatchObject({
+      ...PROBLEM,
+      found: 'last read well 4 h ago, which is more than 3 intervals of its schedule',
+      mend: 'start a worker, or fleetbook sync linode',
+    });
+    await store.sql`update sources set verified_at = now() - interval '2 hours' where id = 'linode'`;
+    expect(await of('linode')).toMatchObject({ verdict: 'ok', found: 'last read well 2 h ago' });
+
+    await store.sql`
+      insert into quarantined_rows (source_id, row_key, reason, code, region_code)
+      values ('linode', 'r1', 'answers 500', 'unread_region', 'r1')`;
+    expect(await of('linode')).toMatchObject({
+      ...PROBLEM,
+      found: '1 region not read for long, r1 first: answers 500',
+    });
+    await store.sql`delete from quarantined_rows`;
+
+    const failed = await beginRun(store.db, 'linode', undefined);
+    await finishRun(store.db, failed, 'failed', undefined, new Date().toISOString(), 'it answered 503');
+    expect(await of('linode')).toMatchObject({
+      verdict: 'warning',
+      found: 'its last run failed: it answered 503',
+    });
+
+    await store.sql`
+      insert into held_batches (source_id, run_id, broken) values ('linode', ${failed.id}, '[]')`;
+    expect(await of('linode')).toMatchObject({ verdict: 'warning', mend: 'fleetbook hold show linode' });
+
+    await disableSource(store.db, 'linode', { by: 'ada@desk', reason: undefined });
+    expect(await of('linode')).toMatchObject({
+      verdict: 'warning',
+      found: expect.stringMatching(/^disabled \d+ s ago by ada@desk$/),
+    });
+
+    await register('gone');
+    await store.sql`
+      with p as (insert into providers (id, name) values (77, 'Acme') returning id),
+      r as (insert into regions (provider_id, code, name) select id, 'a', 'A' from p returning id)
+      insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id)
+      select id, 'm', 2, 4, 'Binary', 0.001, 'gone' from r`;
+    expect(await of('gone')).toMatchObject({
+      verdict: 'warning',
+      mend: 'configure it again, or fleetbook source retire gone',
+    });
+
+    await claimSlot(store.db, { schedule: 'publish-sweep', slot: '2026-03-01T10:00:00Z' });
+    expect(await found('workers', sources)).toMatchObject([{ verdict: 'ok' }]);
+    await store.sql`update schedule_slots set claimed_at = now() - interval '10 minutes'`;
+    expect(await found('workers', sources)).toMatchObject([
+      {
+        ...PROBLEM,
+        found: 'none runs: the last sign of one is 10 min old',
+        mend: expect.stringContaining('fleetbook work'),
+      },
+    ]);
+  });
+});
