@@ -4,7 +4,13 @@ import { inLogContext } from '../../src/app/log-context.ts';
 import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { anyNeverRan } from '../../src/db/queries/runs.ts';
-import { isLatestSlotOpen, isSlotCovered, type Slot, setSlotDue } from '../../src/db/queries/slots.ts';
+import {
+  isLatestSlotOpen,
+  isSlotCovered,
+  releaseSlot,
+  type Slot,
+  setSlotDue,
+} from '../../src/db/queries/slots.ts';
 import { SourceDisabled } from '../../src/domain/disabled.ts';
 import { messageOf } from '../../src/domain/driver-error.ts';
 import { groupReasons } from '../../src/domain/rejected.ts';
@@ -88,7 +94,7 @@ function jobProcessor(dependencies: SyncDependencies) {
       if (error instanceof DelayedError) throw error;
       if (error instanceof SourceDisabled) {
         logger.info({ sourceId, slot }, `passed over: ${error.message}`);
-        await keepDue(dependencies, ownSlot, undefined);
+        await giveBack(worker, job, ownSlot);
         return undefined;
       }
       if (signal?.aborted) {
@@ -165,6 +171,15 @@ async function failedAttempt(dependencies: SyncDependencies, failed: Failed): Pr
   return at === undefined
     ? new UnrecoverableError(told)
     : new AttemptFailed(error, at.getTime() - now.getTime());
+}
+
+/**
+ * The slot of a disabled source is free again, and its job leaves no trace whose id would stop another one: once the
+ * source is enabled, the slot is made up for like one that passed meanwhile.
+ */
+async function giveBack(worker: Worker, job: Job<SyncJob>, slot: Slot | undefined): Promise<void> {
+  job.opts.removeOnComplete = true;
+  if (slot !== undefined) await releaseSlot(worker.store.db, slot);
 }
 
 /** What Postgres knows of the next attempt is for a queue that loses its jobs; without it the job goes on all the same. */

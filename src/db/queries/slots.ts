@@ -35,6 +35,11 @@ export async function slotEnqueued(db: Database, slot: Slot): Promise<void> {
   await db.update(slots).set({ enqueuedAt: sql`now()` }).where(is(slot));
 }
 
+/** Gives a slot back as if nobody had claimed it: it was not run, since its source is disabled. */
+export async function releaseSlot(db: Database, slot: Slot): Promise<void> {
+  await db.delete(slots).where(is(slot));
+}
+
 /**
  * When the slot's job is tried again.
  * @param due undefined once the slot is done with: it was read, or is given up
