@@ -1,4 +1,4 @@
-import { UnrecoverableError, Worker } from 'bullmq';
+import { type Telemetry, UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
@@ -53,6 +53,8 @@ export interface WorkerOptions {
   readonly closeWithinMs?: number;
   /** As `composeWorker` takes them. */
   readonly requestRetries?: RetryPolicy;
+  /** Hears of syncs, from the slot to the end. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export interface WorkerProcess extends AsyncDisposable {
@@ -66,7 +68,14 @@ export interface WorkerProcess extends AsyncDisposable {
 export async function startWorker(
   config: Config,
   logger: Logger,
-  { observe, published, comparison, closeWithinMs = CLOSE_WITHIN_MS, requestRetries }: WorkerOptions = {},
+  {
+    observe,
+    published,
+    comparison,
+    closeWithinMs = CLOSE_WITHIN_MS,
+    requestRetries,
+    telemetry,
+  }: WorkerOptions = {},
 ): Promise<WorkerProcess> {
   const closing = new Disposer();
   try {
@@ -89,7 +98,7 @@ export async function startWorker(
         `the queues' Redis has maxmemory-policy ${policy} and would lose jobs; set it to noeviction, or give another server in QUEUE_REDIS_URL`,
       );
     }
-    const queues = openQueues(producer, logger);
+    const queues = openQueues(producer, logger, telemetry);
     closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
     // A queue whose first look at Redis fails stays broken for good: the start fails instead.
     await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
@@ -114,7 +123,12 @@ export async function startWorker(
           }),
         ),
         // One provider's outage must not keep another one waiting: there is room for every source.
-        { ...consume, concurrency: Math.max(4, config.sources.length), settings: { backoffStrategy } },
+        {
+          ...consume,
+          ...(telemetry && { telemetry }),
+          concurrency: Math.max(4, config.sources.length),
+          settings: { backoffStrategy },
+        },
       ),
       new Worker(
         SWEEP_QUEUE,

@@ -1,4 +1,4 @@
-import { type Processor, Queue } from 'bullmq';
+import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { driverError, messageOf } from '../src/domain/driver-error.ts';
@@ -65,8 +65,8 @@ export interface Queues {
   readonly all: readonly Queue[];
 }
 
-/** Opens the queues for adding jobs. `producer` fails at once while Redis is away; a slot that was not enqueued is found again. */
-export function openQueues(producer: Redis, logger: Logger): Queues {
+/** Opens the queues for adding jobs. `producer` fails at once while Redis is away; a slot that was not enqueued is found again. `telemetry` hears of syncs. */
+export function openQueues(producer: Redis, logger: Logger, telemetry?: Telemetry): Queues {
   const options = {
     connection: producer,
     prefix: QUEUE_PREFIX,
@@ -78,6 +78,7 @@ export function openQueues(producer: Redis, logger: Logger): Queues {
   // When and whether there is another attempt, each failed one says: see AttemptFailed.
   const repeated = {
     ...options,
+    ...(telemetry && { telemetry }),
     defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
   };
   const sync = new Queue<SyncJob>(SYNC_QUEUE, repeated);

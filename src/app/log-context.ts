@@ -21,7 +21,17 @@ export function addLogFields(fields: Readonly<LogFields>): void {
   if (current) Object.assign(current, fields);
 }
 
+const sources = new Set<() => LogFields>();
+
+/** Adds fields that somebody else knows of each line, e.g. the trace that it belongs to. @returns what takes them out again */
+export function addLogSource(source: () => LogFields): () => void {
+  sources.add(source);
+  return () => void sources.delete(source);
+}
+
 /** The fields of the piece of work under way: pino's `mixin`. A line's own fields come before them. */
 export function logFields(): LogFields {
-  return { ...storage.getStore() };
+  const fields = { ...storage.getStore() };
+  for (const source of sources) Object.assign(fields, source());
+  return fields;
 }

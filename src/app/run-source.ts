@@ -9,6 +9,7 @@ import { type BeginOptions, finishRun, type Run, registerSource } from '../db/qu
 import { storedValidators } from '../db/queries/validators.ts';
 import { heldItems } from '../db/reads/held.ts';
 import { StatementTimeout, statementTimeout } from '../db/statement-timeout.ts';
+import { traced } from '../db/traced.ts';
 import type { ReportedCluster } from '../domain/cluster.ts';
 import type { Decider } from '../domain/operator.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
@@ -231,7 +232,25 @@ export async function previewHeld(
   });
 }
 
+/** One run in the trace, or a trace of its own. */
 async function recorded(
+  config: Config,
+  store: Store,
+  source: SourceConfig,
+  options: Pick<RunOptions, 'slot' | 'signal'> & BeginOptions,
+  work: (run: Run) => Promise<SyncResult>,
+): Promise<SyncResult> {
+  return traced('run', { 'fleetbook.source': source.id }, async (note) => {
+    const result = await recordedRun(config, store, source, options, (run) => {
+      note({ 'fleetbook.run': run.id });
+      return work(run);
+    });
+    note({ 'fleetbook.outcome': result.outcome });
+    return result;
+  });
+}
+
+async function recordedRun(
   config: Config,
   store: Store,
   source: SourceConfig,

@@ -4,6 +4,7 @@ import { Disposer } from '../app/disposer.ts';
 import { inLogContext } from '../app/log-context.ts';
 import { openLogger } from '../app/logger.ts';
 import { apiOptions, composeReader } from '../app/reader.ts';
+import { openTracing } from '../app/tracing/open.ts';
 import type { Environment } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import type { Configured } from '../config/settings.ts';
@@ -30,7 +31,7 @@ export async function serve(env: Environment, options: { processes?: string } = 
   if (options.processes !== undefined) checkProcesses(options.processes);
   // Sources are the workers' business; to know every adapter takes longer than all else here.
   const config = { settings: readSettings(given) };
-  if (isSharing()) await serveAsOneOfSeveral(config, stop);
+  if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
     const { serveByProcesses } = await import('./serve-processes.ts');
     await serveByProcesses(config, given, stop, openLogger(config.settings, 'serve'));
@@ -44,7 +45,7 @@ async function serveAlone(config: Configured, env: Environment, stop: Promise<st
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   await using closing = new Disposer();
-  const { app, metrics, readiness } = openApi(config, closing, logger);
+  const { app, metrics, readiness } = await openTracedApi(config, env, closing, logger);
   const port = await listenAndAnswer(app, settings, readiness);
   const { offerOps, ownMetrics } = await import('./ops.ts');
   await offerOps(config, env, ownMetrics((await metrics()).registry), [], closing, logger);
@@ -69,11 +70,15 @@ async function listenAndAnswer(
 }
 
 /** The operators' pages are the primary's, and so is telling why it does not work. */
-async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): Promise<void> {
+async function serveAsOneOfSeveral(
+  config: Configured,
+  env: Environment,
+  stop: Promise<string>,
+): Promise<void> {
   const logger = openLogger(config.settings, 'serve');
   try {
     await using closing = new Disposer();
-    const { app, metrics } = openApi(config, closing, logger);
+    const { app, metrics } = await openTracedApi(config, env, closing, logger);
     answerParent('metrics', async () => {
       const { exportMetrics } = await import('../ops/collect.ts');
       const { registry } = await metrics();
@@ -87,6 +92,14 @@ async function serveAsOneOfSeveral(config: Configured, stop: Promise<string>): P
     await reportFailure(error.message);
     process.exitCode = 1;
   }
+}
+
+async function openTracedApi(config: Configured, env: Environment, closing: Disposer, logger: Logger) {
+  const tracing = await openTracing(env, 'serve');
+  if (tracing) closing.use(tracing);
+  const api = openApi(config, closing, logger);
+  tracing?.traceRequests(api.app);
+  return api;
 }
 
 function openApi(config: Configured, closing: Disposer, logger: Logger) {

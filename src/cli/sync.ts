@@ -1,3 +1,4 @@
+import { openTracing } from '../app/tracing/open.ts';
 import type { Environment } from '../config/config.ts';
 import { claimContent } from '../db/queries/content.ts';
 import { lastSeen } from '../db/reads/status.ts';
@@ -14,6 +15,7 @@ export async function syncCommand(
   sourceId: string,
   options: { json?: boolean } = {},
 ): Promise<void> {
+  await using _tracing = await openTracing(env, 'sync');
   const { config, worker } = openWorker(env);
   await using _ = worker;
   const source = config.sources.find(({ id }) => id === sourceId);

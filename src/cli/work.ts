@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { startWorker } from '../../workers/main.ts';
 import { Disposer } from '../app/disposer.ts';
 import { openLogger } from '../app/logger.ts';
+import { openTracing } from '../app/tracing/open.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
 import { databaseUrl } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
@@ -21,11 +22,15 @@ export async function work(env: Environment): Promise<void> {
   const config = readConfig(env);
   const logger = openLogger(config.settings, 'work');
   await using closing = new Disposer();
+  const tracing = await openTracing(env, 'work');
+  if (tracing) closing.use(tracing);
   const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 2 }));
   await claimContent(store.db, config.settings.FLEETBOOK_CONTENT);
   await registerSources(store, config, logger);
   const metrics = workerMetrics(store.sql, config.sources);
-  const worker = closing.use(await startWorker(config, logger, metrics));
+  const worker = closing.use(
+    await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
+  );
   addQueueGauges(metrics.registry, worker.queues.all);
   await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
     store,

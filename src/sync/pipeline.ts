@@ -20,6 +20,7 @@ import {
   recordEffect,
 } from '../db/queries/runs.ts';
 import { recordUndo, restoreBefore } from '../db/queries/undo.ts';
+import { traced } from '../db/traced.ts';
 import type { Naming, RateChange } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
 import type { ValidatorItem } from '../sources/source.ts';
@@ -119,7 +120,11 @@ export async function syncBatch<S extends Staged, C extends Compared>(
   const { db } = session;
   const { run, decision } = sync;
   const began = sync.now().toISOString();
-  const staged = await kind.stage(db);
+  const staged = await traced('sync read', {}, async (note) => {
+    const read = await kind.stage(db);
+    note({ 'fleetbook.rows': read.seen });
+    return read;
+  });
   const times = { now: sync.now().toISOString(), readAt: earlier(began, staged.dataTime) };
 
   await db.execute(sql`begin`);
@@ -131,7 +136,7 @@ export async function syncBatch<S extends Staged, C extends Compared>(
   const result = isUnmodified(staged.validators)
     ? await keepUnmodified(db, run, await kind.countStored(db), times.readAt)
     : await storeOrHold(db, kind, sync, staged, times);
-  await db.execute(sql`commit`);
+  await traced('sync commit', {}, () => db.execute(sql`commit`));
   return result;
 }
 
@@ -193,7 +198,7 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   // An approval makes the batch's data no younger.
   const readAt = decision === undefined ? ownTime : await heldReadAt(db, decision.batchId);
   await kind.lock(db);
-  const compared = await kind.compare(db, staged);
+  const compared = await traced('sync compare', {}, () => kind.compare(db, staged));
   const { broken, rejected, withdrawn, regionCount: regions } = compared;
   const { seen, rejected: rejectedCount } = compared.counts;
   const finish = async (outcome: 'changed' | 'unchanged' | 'held', stored: Partial<RunCounts>) => {
@@ -205,11 +210,13 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   };
 
   const isHeld = broken.length > 0 && !approved;
-  const safe = isHeld ? await kind.hold(db, run, compared, readAt) : compared;
+  const safe = isHeld ? await traced('sync hold', {}, () => kind.hold(db, run, compared, readAt)) : compared;
   if (safe === undefined) return finish('held', {});
   const isUndo = decision?.kind === 'undo';
   if (decision?.kind === 'approve') await kind.saveBefore(db, decision);
-  const written = await kind.write(db, safe, { runId: run.id, now, readAt: isUndo ? undefined : readAt });
+  const written = await traced('sync write', {}, () =>
+    kind.write(db, safe, { runId: run.id, now, readAt: isUndo ? undefined : readAt }),
+  );
   const { changed, namings = [], rates = [] } = written;
   await recordEffect(db, run, { changedAt: changed ? now : undefined, namings, rates, decision });
   if (isUndo) await restoreBefore(db, decision, run.sourceId);

@@ -10,6 +10,7 @@ import {
   type VersionedDocument,
 } from '../../db/queries/versions.ts';
 import { readLineage } from '../../db/reads/lineage.ts';
+import { traced } from '../../db/traced.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from '../document/format.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { loadContent, loadFreshness } from '../document/load.ts';
@@ -125,7 +126,11 @@ export class Publisher {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
     try {
-      const result = await round();
+      const result = await traced('publish', {}, async (note) => {
+        const done = await round();
+        note({ 'fleetbook.documents': done.published });
+        return done;
+      });
       this.#observe('published', result.published, seconds());
       return result;
     } catch (error) {
