@@ -17,7 +17,7 @@ export function PriceChart({ prices, currency }: PriceChartProps) {
     const element = place.current;
     if (element === null) return undefined;
     const chart = draw(element, prices, currency);
-    const sized = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const sized = new ResizeObserver(() => chart.setSize({ width: widthIn(element), height: HEIGHT }));
     sized.observe(element);
     return () => {
       sized.disconnect();
@@ -28,6 +28,12 @@ export function PriceChart({ prices, currency }: PriceChartProps) {
   return (
     <div class="chart card" ref={place} role="img" aria-label="The prices of the table below, over time" />
   );
+}
+
+/** Pixels between the paddings of the element. */
+function widthIn(element: HTMLElement): number {
+  const { paddingLeft, paddingRight } = getComputedStyle(element);
+  return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
 }
 
 function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: string): uPlot {
@@ -49,7 +55,10 @@ function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: s
   const steps = uPlot.paths.stepped?.({ align: 1 });
   return new uPlot(
     {
-      width: element.clientWidth,
+      width: widthIn(element),
+      // The last label of an axis needs room, and the table below is in UTC as well.
+      padding: [null, 32, null, null],
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
       height: HEIGHT,
       legend: { show: false },
       scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.15 : 1] } },

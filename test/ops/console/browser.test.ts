@@ -104,7 +104,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   it('keeps what was searched in the address', async () => {
     const { page } = await open();
     await page.goto('/?state=trouble');
-    await page.getByText('Queues').first().waitFor();
+    await page.getByLabel('Search').waitFor();
     await page.keyboard.press('/');
     await page.keyboard.type('hetz');
     await page.waitForURL('**/?state=trouble&q=hetz');
