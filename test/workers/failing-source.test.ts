@@ -31,13 +31,14 @@ describe('a source that fails', () => {
         const found = await jobOf(worker, 'hetzner');
         return found.attemptsMade === failures && (await found.isDelayed()) && found;
       });
-      expect(Math.abs(Number(await dueIn('hetzner')) - job.delay)).toBeLessThan(2_000);
+      expect(Math.abs(Number(await dueIn('hetzner')) - job.delay)).toBeLessThan(10_000);
       pauses.push(job.delay / 1000);
       if (failures === 7) upstream.moods.hetzner = 'well';
       await job.promote();
     }
     for (const [index, pause] of pauses.entries()) {
-      expect(pause).toBeGreaterThanOrEqual(7.5 * 2 ** index);
+      // By chance up to half less than computed, which is at most 15 minutes.
+      expect(pause).toBeGreaterThanOrEqual(Math.min(15 * 2 ** index, 900) / 2);
       expect(pause).toBeLessThanOrEqual(15 * 2 ** index + 1);
     }
     await until(() => succeeded('hetzner'), { timeoutMs: 10_000 });
