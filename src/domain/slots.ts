@@ -20,13 +20,4 @@ export function nextSlots(expression: string, now: Date, count: number): string[
     .map((slot) => slotText(slot.toDate()));
 }
 
-/** Slots that are looked at for the longest time between two: a schedule with more of them a day is even. */
-const LOOKED_AT = 32;
-
-/** Milliseconds between two slots of a schedule, the longest of those that follow: night and weekend count. */
-export function longestIntervalMs(expression: string, now: Date): number {
-  const slots = [latestSlot(expression, now), ...nextSlots(expression, now, LOOKED_AT)].map(Date.parse);
-  return Math.max(...slots.slice(1).map((slot, index) => slot - (slots[index] ?? slot)));
-}
-
 const slotText = (date: Date): string => `${date.toISOString().slice(0, 19)}Z`;

@@ -130,7 +130,12 @@ describe('a source', () => {
       insert into held_batches (source_id, run_id, broken) values ('linode', ${failed.id}, '[]')`;
     expect(await of('linode')).toMatchObject({ verdict: 'warning', mend: 'fleetbook hold show linode' });
 
-    await disableSource(store.db, 'linode', { by: 'ada@desk', reason: undefined });
+    await disableSource(store.db, 'linode', {
+      by: 'ada@desk',
+      how: 'cli',
+      address: 'ada@desk',
+      reason: undefined,
+    });
     expect(await of('linode')).toMatchObject({
       verdict: 'warning',
       found: expect.stringMatching(/^disabled \d+ s ago by ada@desk$/),

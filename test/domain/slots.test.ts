@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { latestSlot, longestIntervalMs, nextSlot, nextSlots } from '../../src/domain/slots.ts';
+import { latestSlot, nextSlot, nextSlots } from '../../src/domain/slots.ts';
 import { jobId } from '../../workers/queues.ts';
 
 describe('the slots of a schedule', () => {
@@ -33,16 +33,6 @@ describe('the slots of a schedule', () => {
       '2026-03-02T05:40:00Z',
       '2026-03-02T15:40:00Z',
     ]);
-  });
-
-  it.each([
-    ['17 * * * *', 1],
-    ['*/15 * * * *', 0.25],
-    ['40 5,15,17 * * *', 12],
-    ['0 8-18 * * 1-5', 62],
-    ['0 0 1 1 *', 366 * 24],
-  ])('%s: %d hours are the longest between two', (cron, hours) => {
-    expect(longestIntervalMs(cron, new Date('2026-03-04T10:00:00Z'))).toBe(hours * 3_600_000);
   });
 
   it('are the same for every worker from one slot to the next, and never in the future', () => {

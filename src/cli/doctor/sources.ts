@@ -6,13 +6,10 @@ import { type SourceStatus, sourceStatus } from '../../db/reads/status.ts';
 import { lastWorkerSign } from '../../db/reads/workers.ts';
 import { postgresProblem } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
-import { longestIntervalMs } from '../../domain/slots.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
 import { age, ago, count } from '../table.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
-/** Of a schedule: a source that was not read well for so many is stale. */
-const INTERVALS = 3;
 /** A worker claims a slot each minute. */
 const WORKER_SILENT_MS = 180_000;
 
@@ -56,7 +53,7 @@ function lacksCredentials({ sources }: InspectedConfig, id: string): boolean {
 
 /** What is to be said of a source that is configured; the worst of it first, and nothing besides. */
 function sourceFinding(
-  { id, schedule }: Pick<NamedSource, 'id' | 'schedule'>,
+  { id, maxAge }: Pick<NamedSource, 'id' | 'maxAge'>,
   status: SourceStatus | undefined,
   lacksCredentials: boolean,
   now: Date,
@@ -84,14 +81,13 @@ function sourceFinding(
       mend,
     );
   }
-  const limit = INTERVALS * longestIntervalMs(schedule, now);
-  const isStale = (instant: string) => now.getTime() - Date.parse(instant) > limit;
+  const isStale = (instant: string) => now.getTime() - Date.parse(instant) > maxAge * 1000;
   if (status.held > 0) {
     const found = 'a batch is held for a decision, and readers keep what was before';
     return (isStale(status.verifiedAt) ? problem : warning)(check, found, `fleetbook hold show ${id}`);
   }
   if (isStale(status.verifiedAt)) {
-    const found = `last read well ${ago(status.verifiedAt, now)}, which is more than ${INTERVALS} intervals of its schedule${without}${error}`;
+    const found = `last read well ${ago(status.verifiedAt, now)}, and its data may be ${maxAge} s old${without}${error}`;
     return problem(
       check,
       found,
