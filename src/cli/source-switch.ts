@@ -62,13 +62,20 @@ export async function enableSourceCommand(
   await using _ = store;
   const by = decider({ settings }, options);
   const before = await disablingOf(store.db, id);
-  const changed = await enableSource(store.db, id);
+  const changed = await enableSource(store.db, id, by);
   const source = sources.find((each) => each.id === id);
   if (!changed && !source && !(await isStored(store.sql, id)))
     throw await unknownSource(store.sql, sources, id);
   const next = source ? nextSlot(source.schedule, new Date()) : null;
   if (options.json) {
-    return printJson({ source: id, changed, disabledBefore: before ?? null, ...by, nextSlot: next });
+    return printJson({
+      source: id,
+      changed,
+      disabledBefore: before ?? null,
+      by: by.by,
+      reason: by.reason,
+      nextSlot: next,
+    });
   }
   if (!changed) print(`${id}: is not disabled`);
   else if (next === null)

@@ -29,7 +29,12 @@ beforeAll(async () => {
   await registerSource(store.db, { id: 'linode', kind: 'catalogue', adapter: 'linode' });
   await store.sql`update sources set retired_at = now() where id = 'retired'`;
   await store.sql`update sources set verified_at = now() - interval '2 hours' where id = 'hetzner'`;
-  await disableSource(store.db, 'linode', { by: 'ada@desk', reason: 'prices are wrong' });
+  await disableSource(store.db, 'linode', {
+    by: 'ada@desk',
+    how: 'cli',
+    address: 'ada@desk',
+    reason: 'prices are wrong',
+  });
   // 25 regions: one was never read, one is not read any more.
   await store.sql`
     with p as (insert into providers (id, name) values (77, 'Acme') returning id),
@@ -64,7 +69,12 @@ describe('source list', () => {
       nextSlots: Array.from({ length: 3 }, () => expect.stringMatching(/:17:00Z$/)),
     });
     expect(linode).toMatchObject({
-      disabled: { by: 'ada@desk', reason: 'prices are wrong' },
+      disabled: {
+        by: 'ada@desk',
+        how: 'cli',
+        address: 'ada@desk',
+        reason: 'prices are wrong',
+      },
       nextSlots: [],
       scheduleInWords: 'every hour at minute 37 UTC',
     });

@@ -5,6 +5,7 @@ import { openStore } from '../../src/db/connect.ts';
 import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
 import { type Administration, administration } from '../../src/db/queries/administration.ts';
 import { audit } from '../../src/db/queries/audit.ts';
+import { disableSource, enableSource } from '../../src/db/queries/disabled.ts';
 import { decide, undoRejection } from '../../src/db/queries/held.ts';
 import { retireSource } from '../../src/db/queries/retire.ts';
 import { auditRecords } from '../../src/db/reads/audit.ts';
@@ -189,6 +190,22 @@ describe('decisions', () => {
     expect(await accept(price.amount)).toMatchObject({ outcome: 'accepted' });
     expect(await said()).toEqual(['ada price.accept source linode']);
     expect((await log())[0]?.details).toEqual({ machine: row_key, price });
+  });
+
+  it('to disable a source and to enable it again are on record, and are not taken without that', async () => {
+    await scene.catalogue(whole, LINODE);
+    const { db } = scene.store;
+    const before = await scene.everything();
+    await expect(disableSource(db, 'linode', REFUSED)).rejects.toThrow();
+    expect(await scene.everything()).toEqual(before);
+    await disableSource(db, 'linode', ADA);
+    await expect(enableSource(db, 'linode', REFUSED)).rejects.toThrow();
+    expect(await enableSource(db, 'linode', ADA)).toBe(true);
+    expect(await enableSource(db, 'linode', ADA)).toBe(false);
+    expect((await said()).toSorted()).toEqual([
+      'ada source.disable source linode',
+      'ada source.enable source linode',
+    ]);
   });
 
   it('to retire a source are on record with what went, and are not taken without that', async () => {

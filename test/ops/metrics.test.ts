@@ -65,7 +65,7 @@ describe('the metrics of a worker', () => {
     await store.sql`update sources set verified_at = now() - interval '1 hour' where id = 'hetzner'`;
     await store.sql`update sources set registered_at = now() - interval '2 hours' where id = 'never'`;
     await store.sql`update sources set retired_at = now() where id = 'retired'`;
-    await disableSource(store.db, 'never', { by: 'ada', reason: undefined });
+    await disableSource(store.db, 'never', { by: 'ada', how: 'cli', address: 'ada', reason: undefined });
     await store.sql`
       insert into quarantined_rows (source_id, row_key, reason, code)
       values ('hetzner', 'a', 'ram is missing', 'invalid'), ('hetzner', 'b', 'cpu is missing', 'invalid'),

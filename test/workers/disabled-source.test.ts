@@ -25,7 +25,7 @@ import {
 
 useServers();
 
-const ADA = { by: 'ada@desk', reason: 'prices are wrong' };
+const ADA = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'prices are wrong' } as const;
 const disable = (id: string) => disableSource(store.db, id, ADA);
 const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
 const runsOf = async (id: string) => (await runs()).filter(({ source }) => source === id).length;
@@ -49,7 +49,7 @@ describe('a source that is disabled', () => {
     const [claimed] = await store.sql`select from schedule_slots where schedule = 'hetzner'`;
     expect(claimed).toBeUndefined();
 
-    expect(await enableSource(store.db, 'hetzner')).toBe(true);
+    expect(await enableSource(store.db, 'hetzner', ADA)).toBe(true);
     await worker[Symbol.asyncDispose]();
     // A start claims what a running worker claims at its next full minute.
     const next = await start();
@@ -94,7 +94,7 @@ describe('a source that is disabled', () => {
     expect(await statusOf('hetzner')).toMatchObject({ lastRun: { outcome: 'failed' } });
 
     // Enabled again, its slot is run: a start claims what a running worker claims at its next full minute.
-    await enableSource(store.db, 'hetzner');
+    await enableSource(store.db, 'hetzner', ADA);
     await worker[Symbol.asyncDispose]();
     await start();
     await until(() => succeeded('hetzner'), { timeoutMs: 15_000 });
@@ -132,17 +132,20 @@ describe('a source that is disabled', () => {
     await disable('s');
     expect(await slotsToEnqueue(store.db, 1000)).toEqual([]);
     expect(await claimSlot(store.db, { ...slot, slot: '2026-03-01T11:00:00Z' })).toBe(false);
-    await enableSource(store.db, 's');
+    await enableSource(store.db, 's', ADA);
     expect(await slotsToEnqueue(store.db, 1000)).toEqual([slot]);
   });
 
   it('tells who disabled it first, and is enabled once', async () => {
     await registerSource(store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
     await disable('s');
-    const again = await disableSource(store.db, 's', { by: 'bob', reason: undefined });
+    const again = await disableSource(store.db, 's', { ...ADA, by: 'bob', reason: undefined });
     expect(again).toMatchObject({ outcome: 'already', disabling: ADA });
     expect(await disable('nobody')).toEqual({ outcome: 'unknown' });
-    expect([await enableSource(store.db, 's'), await enableSource(store.db, 's')]).toEqual([true, false]);
+    expect([await enableSource(store.db, 's', ADA), await enableSource(store.db, 's', ADA)]).toEqual([
+      true,
+      false,
+    ]);
   });
 });
 
@@ -162,7 +165,7 @@ describe('a watched source that is disabled', () => {
     await until(() => lines.some(({ msg }) => msg.startsWith('no longer watched')));
     expect([await stored(), await runsOf('plane'), plane.asked.watch]).toEqual([3, ran, asked]);
 
-    await enableSource(store.db, 'plane');
+    await enableSource(store.db, 'plane', ADA);
     const since = performance.now();
     await until(async () => (await stored()) === 5 && plane.watching.now === 1, { timeoutMs: 10_000 });
     expect(performance.now() - since).toBeLessThan(8000);

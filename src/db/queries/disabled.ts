@@ -1,9 +1,11 @@
 /** Sources that an operator has disabled: no schedule, no watch and no command runs them, and their data stays published. */
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Disabling } from '../../domain/disabled.ts';
+import type { Decider } from '../../domain/operator.ts';
 import type { Database } from '../database.ts';
 import { sources, syncRuns } from '../schema.ts';
 import { increment } from '../statements.ts';
+import { audit } from './audit.ts';
 
 const DISABLING = {
   at: sql<string>`to_char(${sources.disabledAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
@@ -19,18 +21,14 @@ export type Disabled =
   | { readonly outcome: 'unknown' };
 
 /** Disables a source that is stored. A run of it that is under way stores nothing from now on. */
-export async function disableSource(
-  db: Database,
-  sourceId: string,
-  { by, reason }: { readonly by: string; readonly reason: string | undefined },
-): Promise<Disabled> {
+export async function disableSource(db: Database, sourceId: string, decider: Decider): Promise<Disabled> {
   return db.transaction(async (tx) => {
     const [disabling] = await tx
       .update(sources)
       .set({
         disabledAt: sql`now()`,
-        disabledBy: by,
-        disabledReason: reason ?? null,
+        disabledBy: decider.by,
+        disabledReason: decider.reason ?? null,
         fence: increment(sources.fence),
       })
       .where(and(eq(sources.id, sourceId), isNull(sources.disabledAt)))
@@ -43,6 +41,7 @@ export async function disableSource(
       .update(syncRuns)
       .set({ outcome: 'superseded', finishedAt: sql`clock_timestamp()` })
       .where(and(eq(syncRuns.sourceId, sourceId), eq(syncRuns.outcome, 'running')));
+    await audit(tx, decider, { action: 'source.disable', subject: { kind: 'source', id: sourceId } });
     return { outcome: 'disabled', disabling };
   });
 }
@@ -51,12 +50,16 @@ export async function disableSource(
  * Lets a source run again: the latest slot that passed meanwhile at once, and then as before.
  * @returns false when it is not disabled, or not known
  */
-export async function enableSource(db: Database, sourceId: string): Promise<boolean> {
-  const enabled = await db
-    .update(sources)
-    .set({ disabledAt: null, disabledBy: null, disabledReason: null })
-    .where(and(eq(sources.id, sourceId), isNotNull(sources.disabledAt)));
-  return enabled.count > 0;
+export async function enableSource(db: Database, sourceId: string, decider: Decider): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const enabled = await tx
+      .update(sources)
+      .set({ disabledAt: null, disabledBy: null, disabledReason: null })
+      .where(and(eq(sources.id, sourceId), isNotNull(sources.disabledAt)));
+    if (enabled.count === 0) return false;
+    await audit(tx, decider, { action: 'source.enable', subject: { kind: 'source', id: sourceId } });
+    return true;
+  });
 }
 
 /** Since when a source is disabled, by whom and why; undefined for one that is not, or that is not known. */

@@ -17,7 +17,7 @@ import { startTestRedis } from '../../support/redis.ts';
 import { NO_RETRIES } from '../../support/request-retries.ts';
 import { addOperators } from '../accounts-scene.ts';
 
-export const TOKEN = 'the-operators-token';
+const TOKEN = 'the-operators-token';
 export const HEADERS = { authorization: `Bearer ${TOKEN}` };
 
 export interface ConsoleScene extends AsyncDisposable {
