@@ -77,17 +77,22 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
       (select ${runStatus(sql)} from sync_runs r
         where r.source_id = s.id and r.outcome not in ('running', 'superseded') order by r.id desc limit 1) as "lastEnded",
       case s.kind
-        when 'catalogue' then (select count(*)::int from machines m where m.source_id = s.id and m.retired_at is null)
         when 'rates' then (select count(*)::int from exchange_rates)
-        else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as known,
+        else coalesce(counted.known, 0) end as known,
       case s.kind
-        when 'catalogue' then (select count(*)::int from machines m
-          where m.source_id = s.id and m.retired_at is null and m.excluded_reason is null)
         when 'rates' then (select count(*)::int from exchange_rates)
-        else (select count(*)::int from clusters c where c.source_id = s.id and c.retired_at is null) end as published,
+        else coalesce(counted.published, 0) end as published,
       (select count(*)::int from quarantined_rows q where q.source_id = s.id) as quarantined,
       (select count(*)::int from held_batches h where h.source_id = s.id and h.status = 'pending') as held
-    from sources s order by s.id collate "C"`;
+    from sources s
+    -- In one pass for all sources: looking for the rows of each took seconds where there are a million.
+    left join (
+      select source_id, count(*)::int as known, count(*) filter (where excluded_reason is null)::int as published
+      from machines where retired_at is null group by source_id
+      union all
+      select source_id, count(*)::int, count(*)::int from clusters where retired_at is null group by source_id
+    ) counted on counted.source_id = s.id
+    order by s.id collate "C"`;
 }
 
 /** A run `r`. One that is recorded as running, and that no process runs, was interrupted. */
