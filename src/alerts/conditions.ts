@@ -35,6 +35,7 @@ export async function findConditions(
     publicationBacklog(sql),
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
+  const unread = new Set(statuses.filter((status) => !isRead(status)).map(({ id }) => id));
   const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items }) => ({
     kind: 'batch_held',
     subject: sourceId,
@@ -43,10 +44,10 @@ export async function findConditions(
   }));
   for (const status of statuses) {
     const maxAge = maxAges.get(status.id);
-    if (maxAge !== undefined && status.retiredAt === null) found.push(...staleness(status, maxAge, now));
+    if (maxAge !== undefined && isRead(status)) found.push(...staleness(status, maxAge, now));
   }
   for (const { sourceId, count, error } of failures) {
-    if (count >= rules.failuresInRow && maxAges.has(sourceId))
+    if (count >= rules.failuresInRow && maxAges.has(sourceId) && !unread.has(sourceId))
       found.push({
         kind: 'source_failing',
         subject: sourceId,
@@ -63,6 +64,9 @@ export async function findConditions(
     });
   return found;
 }
+
+/** False for a source that an operator has taken out or disabled: that it ages is what somebody wanted. */
+const isRead = ({ retiredAt, disabled }: SourceStatus): boolean => retiredAt === null && disabled === null;
 
 /** A source that is stale as a whole is told of once, and not once more for each of its regions. */
 function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {

@@ -7,6 +7,7 @@ import { evaluateAlerts } from '../../src/alerts/evaluate.ts';
 import type { AlertMessage } from '../../src/alerts/message.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../src/alerts/rules.ts';
 import { dueWebhooks, sendAgain } from '../../src/db/queries/alerts.ts';
+import { disableSource } from '../../src/db/queries/disabled.ts';
 import { decide } from '../../src/db/queries/held.ts';
 import { finishRun } from '../../src/db/queries/runs.ts';
 import { alertRecords, deliveryRecords } from '../../src/db/reads/alerts.ts';
@@ -69,6 +70,12 @@ describe('an alert', () => {
     expect(messages()[1]?.data.alerts[0]).toMatchObject({ resolved_at: expect.stringMatching(/Z$/) });
     expect(await alertRecords(scene.sql, { isOpenOnly: true, limit: undefined })).toEqual([]);
     expect(await alertRecords(scene.sql, { isOpenOnly: false, limit: undefined })).toHaveLength(1);
+  });
+
+  it('is none about a source that an operator has disabled', async () => {
+    await scene.catalogue(items(3));
+    await disableSource(scene.store.db, 'acme', OPERATOR);
+    expect(await evaluate(later(9))).toEqual({ opened: [], repeated: [], resolved: [] });
   });
 
   it('is told again while it is open, at most every so many hours', async () => {

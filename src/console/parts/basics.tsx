@@ -19,6 +19,7 @@ export const STATES: Readonly<Record<ShownSource['state'], { readonly label: str
     'not-configured': { label: 'not configured', tone: 'warn' },
     running: { label: 'first run', tone: 'note' },
     retired: { label: 'retired', tone: 'note' },
+    disabled: { label: 'disabled', tone: 'note' },
     ok: { label: 'fresh', tone: 'good' },
   };
 

@@ -156,7 +156,7 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
   );
 }
 
-const isTrouble = ({ state }: ShownSource) => !['ok', 'running', 'retired'].includes(state);
+const isTrouble = ({ state }: ShownSource) => !['ok', 'running', 'retired', 'disabled'].includes(state);
 
 function SourceRow(source: ShownSource) {
   const { label, tone } = STATES[source.state];

@@ -55,7 +55,7 @@ export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   readonly schedule: string | null;
   readonly nextSlot: string | null;
   /** The most urgent problem, `running` for a first run under way, `retired`, or `ok`. */
-  readonly state: ProblemKind | 'running' | 'retired' | 'ok';
+  readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'ok';
   readonly regionCount: number;
   readonly unreadRegions: number;
   /** Oldest first. */

@@ -46,7 +46,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
       ...freshness(each.verifiedAt, config, now),
       configured: config !== undefined,
       schedule: config?.schedule ?? null,
-      nextSlot: config?.nextSlot(now) ?? null,
+      nextSlot: each.disabled ? null : (config?.nextSlot(now) ?? null),
       state: stateOf(each, problems),
       regionCount: regions.length,
       unreadRegions: regions.filter(({ unreadSince }) => unreadSince !== null).length,
@@ -89,8 +89,12 @@ function neverRan({ id, kind }: ConsoleSource): SourceStatus {
   };
 }
 
-function stateOf({ lastRun, retiredAt }: SourceStatus, problems: readonly Problem[]): ShownSource['state'] {
+function stateOf(
+  { lastRun, retiredAt, disabled }: SourceStatus,
+  problems: readonly Problem[],
+): ShownSource['state'] {
   const [first] = problems;
+  if (first === undefined && disabled !== null) return 'disabled';
   if (first === undefined) return retiredAt === null ? 'ok' : 'retired';
   return first.kind === 'never-read' && lastRun?.outcome === 'running' ? 'running' : first.kind;
 }
@@ -110,6 +114,8 @@ function problemsOf(
     const text = batch.broken.map(({ detail }) => detail).join('; ');
     problems.push({ kind: 'held', source, text, since: batch.heldSince, batch: batch.id });
   }
+  // That nobody reads it is what somebody wanted.
+  if (status.disabled !== null) return problems;
   if (lastEnded !== null && (lastEnded.outcome === 'failed' || lastEnded.outcome === 'interrupted')) {
     const text = lastEnded.error ?? `the last run ended as ${lastEnded.outcome}`;
     problems.push({ kind: 'failing', source, text, since: lastEnded.finishedAt ?? lastEnded.startedAt });

@@ -130,6 +130,12 @@ describe('what the overview says of a source', () => {
     expect(retired).toMatchObject({ problems: [], sources: [{ state: 'retired', objectiveSeconds: null }] });
   });
 
+  it('does not call a disabled source fresh, nor what nobody reads a trouble', () => {
+    const disabled = { at: '2026-05-01T00:00:00Z', by: 'ada', reason: null };
+    const found = judged([linode({ disabled, verifiedAt: '2026-05-01T00:00:00Z' })]);
+    expect(found).toMatchObject({ problems: [], sources: [{ state: 'disabled', nextSlot: null }] });
+  });
+
   it('names a configured source that the database does not know yet', () => {
     expect(judged([]).problems).toMatchObject([{ kind: 'never-read', source: 'linode', since: null }]);
   });
