@@ -78,10 +78,9 @@ export function openQueues(producer: Redis, logger: Logger, telemetry?: Telemetr
   // When and whether there is another attempt, each failed one says: see AttemptFailed.
   const repeated = {
     ...options,
-    ...(telemetry && { telemetry }),
     defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
   };
-  const sync = new Queue<SyncJob>(SYNC_QUEUE, repeated);
+  const sync = new Queue<SyncJob>(SYNC_QUEUE, { ...repeated, ...(telemetry && { telemetry }) });
   const alerts = new Queue<AlertJob>(ALERTS_QUEUE, repeated);
   const sweep = new Queue(SWEEP_QUEUE, options);
   const all = [sync, sweep, alerts];

@@ -1,8 +1,10 @@
 /** What is wrong now, by what the database knows. */
+
 import type { Sql } from '../db/client.ts';
 import { failuresInRow, movedPrices, publicationBacklog } from '../db/reads/alerts.ts';
 import { pendingBatches } from '../db/reads/held.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import { span } from '../domain/span.ts';
 import type { AlertKind, AlertRules } from './rules.ts';
 
 /** Something that is wrong for as long as it is found again. */
@@ -78,7 +80,7 @@ function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[]
       {
         kind: 'source_stale',
         subject: id,
-        summary: `${id} ${age}; its data may be ${maxAge} s old`,
+        summary: `${id} ${age}; its data may be ${span(maxAge)} old`,
         details: { verifiedAt, maxAge, error: status.lastEnded?.error ?? null },
       },
     ];

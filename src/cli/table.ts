@@ -1,3 +1,5 @@
+import { span } from '../domain/span.ts';
+
 /** Rows under their heads, in aligned columns, each line with its end. */
 export function alignedTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return alignedLines([head, ...rows]).join('');
@@ -34,11 +36,7 @@ export function ago(instant: string | null | undefined, now: Date): string {
 /** As `ago`, where the column's head says that it is in the past. */
 export function age(instant: string | null | undefined, now: Date): string {
   if (!instant) return '-';
-  const seconds = Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
+  return span(Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000)));
 }
 
 /** At most so many characters, with `…` for those left out of the middle: ids differ at their ends. */

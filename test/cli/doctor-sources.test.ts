@@ -104,7 +104,7 @@ describe('a source', () => {
     await finishRun(store.db, good, 'changed', NO_COUNTS, new Date(Date.now() - 4 * 3_600_000).toISOString());
     expect(await of('linode')).toMatchObject({
       ...PROBLEM,
-      found: 'last read well 4 h ago, which is more than 3 intervals of its schedule',
+      found: 'last read well 4 h ago, and its data may be 3 h old',
       mend: 'start a worker, or fleetbook sync linode',
     });
     await store.sql`update sources set verified_at = now() - interval '2 hours' where id = 'linode'`;

@@ -69,12 +69,7 @@ describe('source list', () => {
       nextSlots: Array.from({ length: 3 }, () => expect.stringMatching(/:17:00Z$/)),
     });
     expect(linode).toMatchObject({
-      disabled: {
-        by: 'ada@desk',
-        how: 'cli',
-        address: 'ada@desk',
-        reason: 'prices are wrong',
-      },
+      disabled: { by: 'ada@desk', reason: 'prices are wrong' },
       nextSlots: [],
       scheduleInWords: 'every hour at minute 37 UTC',
     });

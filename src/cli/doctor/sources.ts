@@ -6,6 +6,7 @@ import { type SourceStatus, sourceStatus } from '../../db/reads/status.ts';
 import { lastWorkerSign } from '../../db/reads/workers.ts';
 import { postgresProblem } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
+import { span } from '../../domain/span.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
 import { age, ago, count } from '../table.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
@@ -87,7 +88,7 @@ function sourceFinding(
     return (isStale(status.verifiedAt) ? problem : warning)(check, found, `fleetbook hold show ${id}`);
   }
   if (isStale(status.verifiedAt)) {
-    const found = `last read well ${ago(status.verifiedAt, now)}, and its data may be ${maxAge} s old${without}${error}`;
+    const found = `last read well ${ago(status.verifiedAt, now)}, and its data may be ${span(maxAge)} old${without}${error}`;
     return problem(
       check,
       found,

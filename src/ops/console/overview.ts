@@ -2,6 +2,7 @@
 import type { BatchRecord } from '../../db/reads/held.ts';
 import type { SourceStrip } from '../../db/reads/run-strip.ts';
 import type { SourceStatus } from '../../db/reads/status.ts';
+import { span } from '../../domain/span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
 /** What the configuration says of a source. */
@@ -154,12 +155,4 @@ function notConfigured({ id, kind, published, retiredAt, verifiedAt }: SourceSta
   if (retiredAt !== null || published === 0) return [];
   const text = `it is not configured here, and its ${published} ${WHAT[kind]} are still published; configure it again, or run: fleetbook source retire ${id}`;
   return [{ kind: 'not-configured', source: id, text, since: verifiedAt }];
-}
-
-/** `45 s`, `12 min`, `3 h` or `4 d`. */
-function span(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
 }
