@@ -1,17 +1,12 @@
 /** How amounts and times are written for people. */
+import { span } from '../../domain/span.ts';
+
+export { span };
 
 export const count = (n: number): string => n.toLocaleString('en');
 
 /** `1 machine`, `2 machines`. */
 export const counted = (n: number, what: string): string => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
-
-/** `45 s`, `12 min`, `3 h` or `4 d`. */
-export function span(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86_400)} d`;
-}
 
 export function ago(instant: string, now: Date): string {
   return `${span(Math.max(0, (now.getTime() - Date.parse(instant)) / 1000))} ago`;
