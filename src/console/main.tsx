@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { type LiveState, useLiveState } from './lib/live.ts';
 import { followLinks, navigate, type Place, usePlace } from './lib/router.ts';
 import { Title } from './parts/basics.tsx';
+import { Operator } from './parts/operator.tsx';
 import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';
@@ -49,6 +50,7 @@ function App() {
         <span class={`live ${live}`} role="status">
           {LIVE[live]}
         </span>
+        <Operator />
       </header>
       <main id="main" tabIndex={-1}>
         <View place={place} />

@@ -29,8 +29,21 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const open = (options = {}): Promise<WatchedPage> =>
-    openPage(browser, origin, { name: 'ada', password: PASSWORD }, options);
+  const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
+    openPage(browser, origin, { name, password: PASSWORD }, options);
+
+  /** Reads the batch that waits, tries to approve it, and signs out. */
+  async function cannotApprove(viewer: string): Promise<void> {
+    const { page } = await open({}, viewer);
+    await page.getByText(`${viewer}, viewer`).waitFor();
+    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByLabel(/^Reason/).fill('I may not');
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText(`This needs the role operator; ${viewer} has the role viewer.`).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL('**/login*');
+    await page.context().close();
+  }
 
   it('shows a run as soon as it has ended, without being loaded again', async () => {
     const { page, complaints } = await open();
@@ -61,6 +74,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
 
   it('leads from the overview to a held batch, which is read, approved with a reason, and gone', async () => {
     await scene.sync(100);
+    await cannotApprove('vera');
     const { page, complaints } = await open();
     await page.goto('/');
     await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
