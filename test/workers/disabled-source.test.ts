@@ -5,6 +5,7 @@ import { disableSource, enableSource } from '../../src/db/queries/disabled.ts';
 import { registerSource } from '../../src/db/queries/runs.ts';
 import { claimSlot, slotsToEnqueue } from '../../src/db/queries/slots.ts';
 import { sourceStatus } from '../../src/db/reads/status.ts';
+import type { Decider } from '../../src/domain/operator.ts';
 import { startWorker } from '../../workers/main.ts';
 import { clusters, planeSource, startPlane } from '../support/plane.ts';
 import { until } from '../support/until.ts';
@@ -25,7 +26,8 @@ import {
 
 useServers();
 
-const ADA = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'prices are wrong' } as const;
+const BY_ADA = { by: 'ada@desk', reason: 'prices are wrong' };
+const ADA: Decider = { ...BY_ADA, how: 'cli', address: 'ada@desk' };
 const disable = (id: string) => disableSource(store.db, id, ADA);
 const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
 const runsOf = async (id: string) => (await runs()).filter(({ source }) => source === id).length;
@@ -40,7 +42,7 @@ function listening() {
 describe('a source that is disabled', () => {
   it('is not run by its schedule, its data stays, and the slot that passed is made up for when it is enabled', async () => {
     await registerSource(store.db, { id: 'hetzner', kind: 'catalogue', adapter: 'hetzner' });
-    expect(await disable('hetzner')).toMatchObject({ outcome: 'disabled', disabling: ADA });
+    expect(await disable('hetzner')).toMatchObject({ outcome: 'disabled', disabling: BY_ADA });
     const worker = await start();
     // Clusters wait for the first run of catalogues, and not for one that is disabled.
     await until(() => succeeded('clusters'), { timeoutMs: 15_000 });
@@ -61,7 +63,7 @@ describe('a source that is disabled', () => {
     expect(after).toMatchObject({
       published: before?.published,
       verifiedAt: before?.verifiedAt,
-      disabled: { ...ADA, at: expect.stringMatching(/Z$/) },
+      disabled: { ...BY_ADA, at: expect.stringMatching(/Z$/) },
     });
     expect(before?.published).toBeGreaterThan(0);
   });
@@ -140,7 +142,7 @@ describe('a source that is disabled', () => {
     await registerSource(store.db, { id: 's', kind: 'catalogue', adapter: 'x' });
     await disable('s');
     const again = await disableSource(store.db, 's', { ...ADA, by: 'bob', reason: undefined });
-    expect(again).toMatchObject({ outcome: 'already', disabling: ADA });
+    expect(again).toMatchObject({ outcome: 'already', disabling: BY_ADA });
     expect(await disable('nobody')).toEqual({ outcome: 'unknown' });
     expect([await enableSource(store.db, 's', ADA), await enableSource(store.db, 's', ADA)]).toEqual([
       true,
