@@ -1,3 +1,4 @@
+import { harmlessLines } from '../domain/harmless.ts';
 import { span } from '../domain/span.ts';
 
 /** Rows under their heads, in aligned columns, each line with its end. */
@@ -7,7 +8,7 @@ export function alignedTable(head: readonly string[], rows: readonly (readonly s
 
 /** The same without heads, a line each. A cell is one line, whatever an upstream has put into it. */
 export function alignedLines(given: readonly (readonly string[])[]): string[] {
-  const rows = given.map((row) => row.map((cell) => cell.replaceAll(/[\r\n\t]+/g, ' ')));
+  const rows = given.map((row) => row.map((cell) => harmlessLines(cell.replaceAll(/[\r\n\t]+/g, ' '))));
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
