@@ -79,7 +79,9 @@ async function stateOf(scene: Scene, { provider }: Place): Promise<State> {
   for (const { id, code } of regions) {
     const content = await loadContent(scene.sql, { kind: 'region', regionId: id });
     if (content === undefined) throw new Error(`region ${code} has no document`);
-    lists[code] = { version: content.version, list: content.body.toString() };
+    const { version, body, sources } = content;
+    // Whose freshness the list has is told with it, also while it is empty.
+    lists[code] = { version, list: `${body} of ${sources}` };
   }
   const everything = await scene.sql`
     select r.code, m.name, m.cpu, m.price, m.source_amount, m.excluded_reason, m.missed_runs, m.retired_at is null as live
