@@ -1,8 +1,9 @@
 /** What is wrong now, by what the database knows. */
 
 import type { Sql } from '../db/client.ts';
-import { failuresInRow, movedPrices, publicationBacklog } from '../db/reads/alerts.ts';
+import { movedPrices } from '../db/reads/alerts.ts';
 import { pendingBatches } from '../db/reads/held.ts';
+import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { span } from '../domain/span.ts';
 import type { AlertKind, AlertRules } from './rules.ts';
@@ -30,14 +31,14 @@ export async function findConditions(
   rules: AlertRules,
   now: Date,
 ): Promise<Condition[]> {
-  const [statuses, held, failures, backlog] = await Promise.all([
+  const [statuses, held, troubles, dirty] = await Promise.all([
     sourceStatus(sql),
     pendingBatches(sql),
-    failuresInRow(sql),
-    publicationBacklog(sql),
+    sourceTroubles(sql),
+    dirtyDocumentCounts(sql),
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
-  const unread = new Set(statuses.filter((status) => !isRead(status)).map(({ id }) => id));
+  const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
   const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items }) => ({
     kind: 'batch_held',
     subject: sourceId,
@@ -46,17 +47,12 @@ export async function findConditions(
   }));
   for (const status of statuses) {
     const maxAge = maxAges.get(status.id);
-    if (maxAge !== undefined && isRead(status)) found.push(...staleness(status, maxAge, now));
+    if (maxAge === undefined || !isRead(status)) continue;
+    found.push(...staleness(status, maxAge, now));
+    const failures = failedRuns.get(status.id) ?? 0;
+    if (failures >= rules.failuresInRow) found.push(failing(status, failures));
   }
-  for (const { sourceId, count, error } of failures) {
-    if (count >= rules.failuresInRow && maxAges.has(sourceId) && !unread.has(sourceId))
-      found.push({
-        kind: 'source_failing',
-        subject: sourceId,
-        summary: `${sourceId} has failed ${count} times in a row: ${error ?? 'it was interrupted'}`,
-        details: { failures: count, error },
-      });
-  }
+  const backlog = Object.values(dirty).reduce((sum, count) => sum + count, 0);
   if (backlog > rules.backlog)
     found.push({
       kind: 'publication_behind',
@@ -69,6 +65,16 @@ export async function findConditions(
 
 /** False for a source that an operator has taken out or disabled: that it ages is what somebody wanted. */
 const isRead = ({ retiredAt, disabled }: SourceStatus): boolean => retiredAt === null && disabled === null;
+
+function failing({ id, lastEnded }: SourceStatus, failures: number): Condition {
+  const error = lastEnded?.error ?? null;
+  return {
+    kind: 'source_failing',
+    subject: id,
+    summary: `${id} has failed ${failures} times in a row: ${error ?? 'it was interrupted'}`,
+    details: { failures, error },
+  };
+}
 
 /** A source that is stale as a whole is told of once, and not once more for each of its regions. */
 function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {

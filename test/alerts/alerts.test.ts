@@ -13,7 +13,7 @@ import { finishRun } from '../../src/db/queries/runs.ts';
 import { alertRecords, deliveryRecords } from '../../src/db/reads/alerts.ts';
 import { pendingBatches } from '../../src/db/reads/held.ts';
 import { freePort } from '../../src/processes/port.ts';
-import { LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } from '../sync/scene.ts';
+import { ACME, LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } from '../sync/scene.ts';
 import { type Receiver, receiver } from './receiver.ts';
 
 const HOUR = 3_600_000;
@@ -150,6 +150,15 @@ describe('an alert', () => {
     });
     expect(await evaluate()).toEqual({ opened: [], repeated: [], resolved: [] });
     expect(await evaluate(scene.now(), { priceRatio: 3 })).toMatchObject({ opened: [] });
+  });
+
+  it('counts no region that only an organization’s cluster has named, which is never published', async () => {
+    await scene.catalogue(items(3));
+    const id = await scene.organization('org');
+    await scene.sql`insert into regions (provider_id, code, name, organization_id)
+      select ${ACME.id}, 'own-' || i, 'Own', ${id} from generate_series(1, 50) i`;
+    await evaluate(scene.now(), { backlog: 20 });
+    expect(await scene.sql`select from alerts`).toHaveLength(0);
   });
 
   it('of a backlog opens when that has lasted for five minutes, and is forgotten when it has not', async () => {

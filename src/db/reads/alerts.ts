@@ -1,38 +1,6 @@
 /** What alerts are made of, and what became of them. */
 import type { Sql } from '../client.ts';
 
-export interface FailuresInRow {
-  readonly sourceId: string;
-  readonly count: number;
-  /** Of the newest of them. */
-  readonly error: string | null;
-}
-
-/** For each source whose last ended run failed: how many in a row did. */
-export async function failuresInRow(sql: Sql): Promise<FailuresInRow[]> {
-  return sql<FailuresInRow[]>`
-    select s.id as "sourceId", f.count, f.error
-    from sources s
-    cross join lateral (
-      select count(*)::int as count, (array_agg(r.error order by r.id desc))[1] as error
-      from sync_runs r
-      where r.source_id = s.id and r.outcome = 'failed' and r.id > coalesce((
-        select max(g.id) from sync_runs g
-        where g.source_id = s.id and g.outcome in ('changed', 'unchanged', 'held')), 0)
-    ) f
-    where f.count > 0 order by s.id`;
-}
-
-/** How many documents the cache lacks. */
-export async function publicationBacklog(sql: Sql): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select ((select count(*) from regions where published_version < version)
-      + (select count(*) from organizations where published_version < clusters_version)
-      + (select count(*) from tokens where published_version < version)
-      + (select count(*) from lineage where providers_published_version < providers_version))::int as count`;
-  return row?.count ?? 0;
-}
-
 export interface MovedPrices {
   readonly sourceId: string;
   readonly runId: number;
