@@ -12,7 +12,7 @@ import { pruneRuns } from '../src/db/queries/watch-runs.ts';
 import { readLineage } from '../src/db/reads/lineage.ts';
 import { EVERY_MINUTE } from '../src/db/reads/workers.ts';
 import { redisReady } from '../src/db/redis.ts';
-import { withTimeout } from '../src/processes/timeout.ts';
+import { withTimeout } from '../src/domain/timeout.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { ALERTS_SCHEDULE, alertProcessor } from './alerts.ts';

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { ClustersConfig } from '../src/app/run-source.ts';
 import type { Leases } from '../src/db/queries/leases.ts';
-import { withTimeout } from '../src/processes/timeout.ts';
+import { withTimeout } from '../src/domain/timeout.ts';
 
 /** How soon another worker takes over, and how often a lease is confirmed. */
 const CLAIM_EVERY_MS = 2000;

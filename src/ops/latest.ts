@@ -1,6 +1,7 @@
 /** What a scrape tells of other servers: asked once for all metrics that need it, and never waited for too long. */
 import type { Registry } from 'prom-client';
 import { Gauge } from 'prom-client';
+import { withTimeout } from '../domain/timeout.ts';
 
 /** Milliseconds that a scrape waits for a server. */
 export const WAIT_MS = 1500;
@@ -19,24 +20,17 @@ export interface Latest<T> {
 export function latest<T>(read: () => Promise<T>, initial: T, waitMs = WAIT_MS): Latest<T> {
   let last = initial;
   let isAnswered = false;
-  let reading: Promise<boolean> | undefined;
+  let reading: Promise<void> | undefined;
 
   async function get(): Promise<T> {
     reading ??= read()
-      .then(
-        (value) => {
-          last = value;
-          return true;
-        },
-        () => false,
-      )
+      .then((value) => {
+        last = value;
+      })
       .finally(() => {
         reading = undefined;
       });
-    const { promise: late, resolve } = Promise.withResolvers<false>();
-    const timer = setTimeout(() => resolve(false), waitMs);
-    isAnswered = await Promise.race([reading, late]);
-    clearTimeout(timer);
+    isAnswered = await withTimeout(waitMs, reading).catch(() => false);
     return last;
   }
 

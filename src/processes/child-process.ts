@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import cluster from 'node:cluster';
+import { withTimeout } from '../domain/timeout.ts';
 import { type Asked, messageOf, type ReadyDetails } from './ipc.ts';
 import type { Exit, Life } from './supervisor.ts';
-import { withTimeout } from './timeout.ts';
 
 /** One of our own programs, to be run by the Node that runs this. */
 export interface ProcessCommand {

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { basename } from 'node:path';
+import { withTimeout } from '../domain/timeout.ts';
 import { onPath } from './on-path.ts';
 import type { Exit, Life } from './supervisor.ts';
-import { withTimeout } from './timeout.ts';
 
 /** A server of somebody else's making (Postgres, Redis) that runs as our child. */
 export interface ServerProcess {

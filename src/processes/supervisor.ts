@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { withTimeout } from '../domain/timeout.ts';
 import type { Asked, ReadyDetails } from './ipc.ts';
-import { withTimeout } from './timeout.ts';
 
 /** How a process ended: one of the two is null. */
 export interface Exit {

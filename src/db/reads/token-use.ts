@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { withTimeout } from '../../domain/timeout.ts';
 import type { Sql } from '../client.ts';
 import { codeOf } from '../errors.ts';
 
@@ -78,12 +79,7 @@ export class TokenUse implements AsyncDisposable {
   /** Writes what is left, if that can be had within a few seconds. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
-    let deadline: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      deadline = setTimeout(resolve, LAST_WRITE_MS);
-    });
-    await Promise.race([this.#last(), late]);
-    clearTimeout(deadline);
+    await withTimeout(LAST_WRITE_MS, this.#last());
   }
 
   async #last(): Promise<void> {

@@ -5,6 +5,7 @@ import { activityMark } from '../../db/reads/activity.ts';
 import { pendingBatches } from '../../db/reads/held.ts';
 import { sourceStrips } from '../../db/reads/run-strip.ts';
 import { sourceStatus } from '../../db/reads/status.ts';
+import { withTimeout } from '../../domain/timeout.ts';
 import type { ShownQueues } from '../board.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
@@ -95,13 +96,15 @@ export async function addConsole(
 
 async function queueDepths(queues: ShownQueues): Promise<QueueDepth[] | null> {
   const shown = typeof queues === 'function' ? queues() : queues;
-  const depths = Promise.all(
+  let depths: QueueDepth[] | null = null;
+  const asked = Promise.all(
     shown.map(async (queue) => {
       const { waiting = 0, active = 0, delayed = 0, failed = 0 } = await queue.getJobCounts();
       return { name: queue.name, waiting, active, delayed, failed };
     }),
-  ).catch(() => null);
-  const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(resolve, QUEUES_WITHIN_MS, null);
-  return Promise.race([depths, late]).finally(() => clearTimeout(timer));
+  ).then((found) => {
+    depths = found;
+  });
+  await withTimeout(QUEUES_WITHIN_MS, asked).catch(() => false);
+  return depths;
 }
