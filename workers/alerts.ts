@@ -5,7 +5,7 @@ import { deliver } from '../src/alerts/deliver.ts';
 import { evaluateAlerts } from '../src/alerts/evaluate.ts';
 import type { Config } from '../src/config/config.ts';
 import type { ClientDatabase } from '../src/db/database.ts';
-import { dueWebhooks, pruneAlerts } from '../src/db/queries/alerts.ts';
+import { dueWebhooks } from '../src/db/queries/alerts.ts';
 import { type AlertJob, AttemptFailed } from './queues.ts';
 
 export const ALERTS_SCHEDULE = { name: 'alerts', cron: '* * * * *' };
@@ -30,7 +30,6 @@ export function alertProcessor({ config, db, queue, logger }: AlertDependencies)
         logger.warn({ kind, subject }, `alert: ${summary}`);
       for (const { kind, subject, summary } of changes?.resolved ?? [])
         logger.info({ kind, subject }, `alert resolved: ${summary}`);
-      await pruneAlerts(db);
       await enqueueDeliveries(db, queue);
       return;
     }

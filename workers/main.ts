@@ -6,6 +6,7 @@ import { Disposer } from '../src/app/disposer.ts';
 import { composeWorker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
+import { pruneAlerts } from '../src/db/queries/alerts.ts';
 import { pruneChanges } from '../src/db/queries/prune-changes.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/queries/slots.ts';
 import { pruneRuns } from '../src/db/queries/watch-runs.ts';
@@ -136,6 +137,7 @@ export async function startWorker(
           await pruneSlots(worker.store.db);
           await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneRuns(worker.store.db);
+          await pruneAlerts(worker.store.db);
           return worker.publisher.sweep();
         }),
         consume,
