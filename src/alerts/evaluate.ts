@@ -18,12 +18,14 @@ export async function evaluateAlerts(
   now: Date,
 ): Promise<AlertChanges | undefined> {
   const sql = db.$client;
-  const [lasting, events] = await Promise.all([
-    findConditions(sql, sources, rules, now),
-    findMoves(sql, rules),
-  ]);
-  const found = { lasting: lasting.map(keyed), events: events.map(keyed) };
-  return reconcileAlerts(db, found, rules.repeatHours, (changes) =>
+  const find = async () => {
+    const [lasting, events] = await Promise.all([
+      findConditions(sql, sources, rules, now),
+      findMoves(sql, rules),
+    ]);
+    return { lasting: lasting.map(keyed), events: events.map(keyed) };
+  };
+  return reconcileAlerts(db, find, rules.repeatHours, (changes) =>
     messagesFor(rules.webhooks, changes, now, newMessageId),
   );
 }

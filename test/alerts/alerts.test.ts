@@ -140,7 +140,9 @@ describe('an alert', () => {
       await sql`update machine_prices new set valid_from = now() where valid_to is null
         and exists (select from machine_prices old where old.machine_id = new.machine_id and old.valid_to is not null)`;
     });
-    const found = await evaluate();
+    const all = await Promise.all(Array.from({ length: 6 }, () => evaluate()));
+    const [found, ...others] = all.filter((changes) => changes?.opened.length !== 0 && changes !== undefined);
+    expect(others).toEqual([]);
     expect(found?.opened).toMatchObject([{ kind: 'prices_moved', subject: 'acme#2', details: { count: 2 } }]);
     expect(found?.opened[0]?.details).toMatchObject({
       first: [

@@ -31,12 +31,13 @@ export interface Found {
 
 /**
  * Brings the open alerts in line with what was found, in one transaction with the messages that tell of it.
+ * @param find is asked when no other worker can tell of anything any more
  * @param repeatHours after which an alert that is still open counts as repeated
  * @returns undefined when another worker does the same right now
  */
 export async function reconcileAlerts(
   db: Database,
-  found: Found,
+  find: () => Promise<Found>,
   repeatHours: number,
   messagesOf: (changes: AlertChanges) => readonly NewDelivery[],
 ): Promise<AlertChanges | undefined> {
@@ -45,6 +46,8 @@ export async function reconcileAlerts(
       sql`select pg_try_advisory_xact_lock(${EVALUATION_LOCK}) as got`,
     );
     if (!lock?.got) return undefined;
+    // Not before: what another worker has just told of would be told once more.
+    const found = await find();
     const keys = found.lasting.map(({ key }) => key);
     const isOver = and(isNull(alerts.resolvedAt), keys.length > 0 ? notInArray(alerts.key, keys) : undefined);
     await tx.delete(alerts).where(and(isOver, isNull(alerts.toldAt)));
