@@ -158,7 +158,7 @@ async function pages() {
     now: Date.now,
     memoryLimit: 1e9,
   });
-  const lineage = new CacheKeys('bench');
+  const lineage = new CacheKeys('bench', 1);
   for (let i = 0; i < COUNT; i++) await kept.get(i * 256 + 1, lineage);
   return { kept, held: COUNT * 256 * 4 };
 }

@@ -1,5 +1,5 @@
 /** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
-import type { Redis } from 'ioredis';
+
 import type { Logger } from 'pino';
 import type { ClientDatabase } from '../src/db/connect.ts';
 import {
@@ -10,7 +10,9 @@ import {
 } from '../src/db/queries/version-sample.ts';
 import { dirtyDocuments } from '../src/db/queries/versions.ts';
 import { readLineage } from '../src/db/reads/lineage.ts';
+import type { RedisClient } from '../src/db/redis.ts';
 import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
+import { lanesOf } from '../src/snapshot/document/lanes.ts';
 import {
   type Comparison,
   compareDocument,
@@ -33,7 +35,7 @@ export interface ComparerOptions {
   /** Acts as the worker. */
   readonly db: ClientDatabase;
   /** Has been through `withFence`. */
-  readonly cache: Redis;
+  readonly cache: RedisClient;
   readonly publisher: Pick<Publisher, 'publishDirty' | 'restored'>;
   readonly logger: Logger;
   /** Documents that a round takes by chance. */
@@ -90,7 +92,7 @@ export class Comparer {
   async #compareAll(chosen: readonly SampledDocument[]): Promise<void> {
     const { db, observe } = this.#options;
     const followed = await this.#of([...this.#lagging.values()].map(({ name }) => name));
-    const keys = new CacheKeys(await readLineage(db.$client));
+    const keys = new CacheKeys(await readLineage(db.$client), lanesOf(this.#options.cache));
     const byId = new Map([...chosen, ...followed].map((each) => [documentId(each.name), each]));
     // What is not there any more, e.g. a deleted organization, lags no longer.
     for (const id of this.#lagging.keys()) if (!byId.has(id)) this.#lagging.delete(id);

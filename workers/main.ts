@@ -1,5 +1,4 @@
 import { type Telemetry, UnrecoverableError, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
 import { Disposer } from '../src/app/disposer.ts';
@@ -12,7 +11,8 @@ import { pruneSlots, slotsWaitUntil } from '../src/db/queries/slots.ts';
 import { pruneRuns } from '../src/db/queries/watch-runs.ts';
 import { readLineage } from '../src/db/reads/lineage.ts';
 import { EVERY_MINUTE } from '../src/db/reads/workers.ts';
-import { redisReady } from '../src/db/redis.ts';
+import { type RedisClient, redisReady } from '../src/db/redis.ts';
+import { redisMisfit } from '../src/db/redis-misfit.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
@@ -92,13 +92,8 @@ export async function startWorker(
     const producer = openLoggedRedis(server, 'producer', logger);
     closing.defer(() => producer.disconnect());
     await redisReady(producer, 10_000);
-    // INFO and not CONFIG, which hosted servers keep to themselves.
-    const [, policy] = /^maxmemory_policy:(\S+)/m.exec(await producer.info('memory')) ?? [];
-    if (policy !== undefined && policy !== 'noeviction') {
-      throw new BadSetting(
-        `the queues' Redis has maxmemory-policy ${policy} and would lose jobs; set it to noeviction, or give another server in QUEUE_REDIS_URL`,
-      );
-    }
+    const misfit = await redisMisfit(producer, server.setting, false);
+    if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
     const queues = openQueues(producer, logger, telemetry);
     closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
     // A queue whose first look at Redis fails stays broken for good: the start fails instead.
@@ -265,14 +260,15 @@ function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logg
  * BullMQ copies the connection that it is given, and while Redis is away it never lets go of the copy, which connects
  * again and again. So copies are kept here, and ended here.
  */
-function keepCopies(connection: Redis): readonly Redis[] {
-  const copies: Redis[] = [];
-  const duplicate = connection.duplicate.bind(connection);
-  connection.duplicate = (override) => {
-    const copy = duplicate(override);
+function keepCopies(connection: RedisClient): readonly RedisClient[] {
+  const copies: RedisClient[] = [];
+  const duplicate = connection.duplicate.bind(connection) as (...options: unknown[]) => RedisClient;
+  const kept = (...options: unknown[]) => {
+    const copy = duplicate(...options);
     copies.push(copy);
     return copy;
   };
+  connection.duplicate = kept as typeof connection.duplicate;
   return copies;
 }
 

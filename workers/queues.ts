@@ -1,6 +1,6 @@
 import { type Processor, Queue, type Telemetry } from 'bullmq';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { RedisClient } from '../src/db/redis.ts';
 import { driverError, messageOf } from '../src/domain/driver-error.ts';
 
 /** What a job of the `sync` queue is told. */
@@ -66,7 +66,7 @@ export interface Queues {
 }
 
 /** Opens the queues for adding jobs. `producer` fails at once while Redis is away; a slot that was not enqueued is found again. `telemetry` hears of syncs. */
-export function openQueues(producer: Redis, logger: Logger, telemetry?: Telemetry): Queues {
+export function openQueues(producer: RedisClient, logger: Logger, telemetry?: Telemetry): Queues {
   const options = {
     connection: producer,
     prefix: QUEUE_PREFIX,

@@ -2,7 +2,8 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts';
-import { openRedis, type RedisUse } from '../db/redis.ts';
+import { openRedis, type RedisClient, type RedisUse } from '../db/redis.ts';
+import { redisMisfit } from '../db/redis-misfit.ts';
 import { redisProblem, type ServerSetting } from '../db/server-problem.ts';
 
 export { type Configured, databaseUrl } from '../config/settings.ts';
@@ -32,7 +33,9 @@ function redisOf(config: Configured, name: 'CACHE_REDIS_URL' | 'QUEUE_REDIS_URL'
 }
 
 /** Opens a connection that tells of trouble once, not at every attempt. */
-export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): Redis {
+export function openLoggedRedis(server: ServerSetting, use: 'subscriber', logger: Logger): Redis;
+export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): RedisClient;
+export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Logger): RedisClient {
   let told = false;
   const onError = (error: Error) => {
     const { code } = error as NodeJS.ErrnoException;
@@ -44,6 +47,13 @@ export function openLoggedRedis(server: ServerSetting, use: RedisUse, logger: Lo
   redis.on('ready', () => {
     if (told) logger.info({ use }, 'Redis is back');
     told = false;
+    if (use === 'reader' || use === 'publisher') void tellMisfit(redis, server.setting, logger);
   });
   return redis;
+}
+
+/** The cache may be wrong as long as it likes, since everything is in PostgreSQL; somebody should know. */
+async function tellMisfit(redis: RedisClient, setting: string, logger: Logger): Promise<void> {
+  const misfit = await redisMisfit(redis, setting, true).catch(() => undefined);
+  if (misfit) logger.error({ setting }, `the cache cannot be used: ${misfit.what}; ${misfit.remedy}`);
 }

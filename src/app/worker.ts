@@ -1,11 +1,12 @@
 /** Composes what `work` and the commands write with. */
-import type { Redis } from 'ioredis';
+
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import type { CurrencyChange } from '../db/queries/currency.ts';
 import { seedProviders } from '../db/queries/providers.ts';
 import { storedCurrency } from '../db/reads/currency.ts';
+import type { RedisClient } from '../db/redis.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import { type LineageObserver, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';
 import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '../sources/http/retries.ts';
@@ -21,7 +22,7 @@ export interface Worker extends AsyncDisposable {
   readonly store: Store;
   readonly publisher: Publisher;
   /** The connection to the cache, e.g. to publish when it is ready again. */
-  readonly cache: Redis;
+  readonly cache: RedisClient;
   /** Converts all prices to the configured currency, once. Every run does so before it begins. */
   adoptCurrency(): Promise<void>;
   runSource(source: SourceConfig, options?: Omit<RunOptions, 'retries'>): Promise<SyncResult>;

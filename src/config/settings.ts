@@ -1,5 +1,7 @@
 /** The settings that the environment can give: name, meaning, default, and how a value is read. */
 import { availableParallelism } from 'node:os';
+import { messageOf } from '../domain/driver-error.ts';
+import { redisAddress } from '../domain/redis-address.ts';
 
 /** A value that does not do; `remedy` says what would. */
 export class BadSetting extends Error {}
@@ -102,7 +104,15 @@ function cidrs(value: string): readonly string[] {
 }
 
 const postgresUrl = url('postgres', 'postgresql');
-const redisUrl = url('redis', 'rediss');
+
+function redisUrl(value: string): string {
+  try {
+    redisAddress(value);
+  } catch (error) {
+    throw new BadSetting(messageOf(error));
+  }
+  return value;
+}
 
 /** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`, `<ID>_MAX_AGE`). The README's table is made from it. */
 export const SETTINGS = {
@@ -116,7 +126,10 @@ export const SETTINGS = {
     setting('PostgreSQL for `serve`, when the API has a user of its own', postgresUrl),
   ),
   REDIS_URL: secret(
-    setting('Redis for queues and cache alike. `up` without it: a private process', redisUrl),
+    setting(
+      'Redis for queues and cache alike; also `redis+cluster://` and `redis+sentinel://`, see docs/redis.md. `up` without it: a private process',
+      redisUrl,
+    ),
   ),
   QUEUE_REDIS_URL: secret(
     setting('Redis for the queues; must not evict (`maxmemory-policy noeviction`)', redisUrl),

@@ -1,5 +1,10 @@
-import { Redis, type RedisOptions } from 'ioredis';
-import { redisProblem, type ServerSetting } from './server-problem.ts';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { type RedisAddress, type RedisHost, redisAddress } from '../domain/redis-address.ts';
+import { nextHost } from './next-host.ts';
+import { hostOf, redisProblem, type ServerSetting } from './server-problem.ts';
+
+/** One server, also the master behind Sentinels, or a Redis Cluster. */
+export type RedisClient = Redis | Cluster;
 
 /**
  * What a connection is for decides how it fails:
@@ -38,6 +43,8 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
     maxRetriesPerRequest: null,
   },
   publisher: {
+    // A sweep asks for the head of every document.
+    enableAutoPipelining: true,
     enableOfflineQueue: false,
     commandTimeout: 10_000,
     socketTimeout: 15_000,
@@ -54,11 +61,29 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
 };
 
+type Options = (typeof OPTIONS)[RedisUse];
+
+/**
+ * How long a cluster's client follows its nodes about. A reader does not: what is on its way to another node is a miss,
+ * and the next look at the cluster is near.
+ */
+const REDIRECTIONS: Record<RedisUse, { readonly maxRedirections: number; readonly retryDelayMs: number }> = {
+  reader: { maxRedirections: 4, retryDelayMs: 0 },
+  // Not a client of the cluster, but of one of its nodes.
+  subscriber: { maxRedirections: 0, retryDelayMs: 0 },
+  publisher: { maxRedirections: 16, retryDelayMs: 100 },
+  producer: { maxRedirections: 16, retryDelayMs: 100 },
+  worker: { maxRedirections: 100, retryDelayMs: 200 },
+};
+/** Milliseconds between two looks at which node has which slots. A refusal by a node makes another look at once. */
+const LOOK_AT_CLUSTER_MS = 2000;
+const SENTINEL_ANSWERS_WITHIN_MS = 1000;
+
 /** What is known of a connection besides: where its URL comes from, and what it failed with last. */
 interface Origin extends ServerSetting {
   failure: Error | undefined;
 }
-const origins = new WeakMap<Redis, Origin>();
+const origins = new WeakMap<RedisClient, Origin>();
 
 /**
  * Opens a connection in the background. `onError` hears of every failure; ioredis reconnects by itself.
@@ -66,22 +91,96 @@ const origins = new WeakMap<Redis, Origin>();
  */
 export function openRedis(
   url: string,
+  use: 'subscriber',
+  onError: (error: Error) => void,
+  setting?: string,
+): Redis;
+export function openRedis(
+  url: string,
+  use: RedisUse,
+  onError: (error: Error) => void,
+  setting?: string,
+): RedisClient;
+export function openRedis(
+  url: string,
   use: RedisUse,
   onError: (error: Error) => void,
   setting = 'REDIS_URL',
-): Redis {
-  const redis = new Redis(url, { ...OPTIONS[use], retryStrategy: reconnect });
+): RedisClient {
+  const redis = clientOf(redisAddress(url), use);
   const origin: Origin = { setting, url, failure: undefined };
   origins.set(redis, origin);
-  redis.on('error', (error) => {
-    origin.failure = error;
-    onError(error);
+  redis.on('error', (error: Error) => {
+    // What a cluster fails with says nothing; what the last of its nodes failed with does.
+    const { lastNodeError = error } = error as { lastNodeError?: Error };
+    origin.failure = lastNodeError;
+    onError(lastNodeError);
   });
   return redis;
 }
 
+function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
+  const options: Options = OPTIONS[use];
+  if (address.kind === 'server') return new Redis(address.url, { ...options, retryStrategy: reconnect });
+  const { hosts, username, password, tls } = address;
+  const entry = {
+    ...options,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls && { tls: {} }),
+  };
+  if (address.kind === 'sentinel') {
+    return new Redis({
+      ...entry,
+      retryStrategy: reconnect,
+      sentinels: [...hosts],
+      name: address.master,
+      // A master that hangs keeps its connections: only the Sentinels know that it is one no more.
+      failoverDetector: true,
+      sentinelRetryStrategy: reconnect,
+      sentinelCommandTimeout: SENTINEL_ANSWERS_WITHIN_MS,
+      ...(address.sentinelUsername !== undefined && { sentinelUsername: address.sentinelUsername }),
+      ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
+      ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+    });
+  }
+  // What is published anywhere in a cluster reaches every node: one connection to any of them hears all of it.
+  if (use === 'subscriber')
+    return new Redis({ ...entry, retryStrategy: reconnect, Connector: nextHost(hosts, tls) });
+  return clusterOf(hosts, use, options, entry);
+}
+
+function clusterOf(
+  hosts: readonly RedisHost[],
+  use: RedisUse,
+  { enableOfflineQueue = true, enableAutoPipelining = false }: Options,
+  redisOptions: Omit<Options, 'enableOfflineQueue'>,
+): Cluster {
+  const { maxRedirections, retryDelayMs } = REDIRECTIONS[use];
+  return new Cluster([...hosts], {
+    redisOptions,
+    enableOfflineQueue,
+    enableAutoPipelining,
+    maxRedirections,
+    retryDelayOnFailover: retryDelayMs,
+    retryDelayOnClusterDown: retryDelayMs,
+    clusterRetryStrategy: reconnect,
+    clusterNodeRetryStrategy: reconnect,
+    slotsRefreshInterval: LOOK_AT_CLUSTER_MS,
+    // Certificates are for names: these are not turned into addresses.
+    dnsLookup: (name, found) => found(null, name),
+  });
+}
+
+export const isCluster = (redis: RedisClient): redis is Cluster => redis instanceof Cluster;
+
+/** The servers that hold data: each master of a cluster, or the one server. */
+export function mastersOf(redis: RedisClient): readonly Redis[] {
+  return isCluster(redis) ? redis.nodes('master') : [redis];
+}
+
 /** Resolves when the connection takes commands. @throws Error naming the server, the setting and why, when it does not in time. */
-export async function redisReady(redis: Redis, timeoutMs: number): Promise<void> {
+export async function redisReady(redis: RedisClient, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(() => reject(new Error(notReady(redis, timeoutMs))), timeoutMs);
@@ -94,11 +193,10 @@ export async function redisReady(redis: Redis, timeoutMs: number): Promise<void>
   }
 }
 
-function notReady(redis: Redis, timeoutMs: number): string {
-  const { host, port } = redis.options;
+function notReady(redis: RedisClient, timeoutMs: number): string {
   const origin = origins.get(redis);
-  const why = origin?.failure && redisProblem(origin.failure, origin);
+  if (!origin) return `Redis did not answer within ${timeoutMs} ms`;
+  const why = origin.failure && redisProblem(origin.failure, origin);
   if (why) return why;
-  const setting = origin ? `: look whether it runs, or correct ${origin.setting}` : '';
-  return `Redis at ${host}:${port} did not answer within ${timeoutMs} ms${setting}`;
+  return `Redis at ${hostOf(origin.url)} did not answer within ${timeoutMs} ms: look whether it runs, or correct ${origin.setting}`;
 }

@@ -17,13 +17,18 @@ interface Problem {
 }
 
 /** `db.example:5432`, as an address says it; several hosts as they are given. */
-function hostOf(url: string): string {
-  const [, hosts = ''] = /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url) ?? [];
-  const port = /^rediss?:/i.test(url) ? 6379 : 5432;
+export function hostOf(url: string): string {
+  const [, hosts = ''] = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url) ?? [];
+  const port = portOf(url);
   return hosts
     .split(',')
     .map((host) => (/:\d+$/.test(host) ? host : `${host || 'localhost'}:${port}`))
     .join(',');
+}
+
+function portOf(url: string): number {
+  if (/^rediss?\+sentinel:/i.test(url)) return 26_379;
+  return /^rediss?(?:\+cluster)?:/i.test(url) ? 6379 : 5432;
 }
 
 /** E.g. `database fleetbook at db.example:5432`. */
@@ -88,6 +93,13 @@ function inRedis(message: string, setting: string): Problem | undefined {
     return {
       what: `refuses the user or the password (${message})`,
       remedy: `correct it in ${setting}, as redis://user:password@host or redis://:password@host`,
+    };
+  if (/cluster support disabled/.test(message))
+    return { what: 'is no node of a Redis Cluster', remedy: `write ${setting} as redis://host:port` };
+  if (/^MOVED /.test(message))
+    return {
+      what: 'is a node of a Redis Cluster, which has only a part of the keys',
+      remedy: `write ${setting} as redis+cluster://host:port,host:port`,
     };
   if (/^ERR DB index|^ERR invalid DB/.test(message))
     return { what: 'has no database of that number', remedy: `correct what follows the host in ${setting}` };

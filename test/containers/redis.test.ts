@@ -12,7 +12,7 @@ import { DOCKER, needs } from '../support/needs.ts';
 import { startRedisContainer } from './images.ts';
 
 const NAME = { kind: 'region', regionId: 7 } as const;
-const KEYS = new CacheKeys('00000000-0000-4000-8000-000000000000');
+const KEYS = new CacheKeys('00000000-0000-4000-8000-000000000000', 1);
 
 async function document(version: number): Promise<Buffer> {
   const body = Buffer.from(JSON.stringify([{ version }]));
@@ -73,7 +73,7 @@ describe('Redis from its official image', needs(inject('docker'), DOCKER), () =>
     const [redis] = writers;
     const stored = await redis?.getBuffer(KEYS.document(NAME));
     expect(stored && parseHeader(stored)?.version).toBe(40);
-    expect(Number(await redis?.get(KEYS.revision))).toBe(set.filter(Boolean).length);
+    expect(Number(await redis?.get(KEYS.revision(0)))).toBe(set.filter(Boolean).length);
   });
 
   it('refuses an older version and an equal one, and says so', async () => {

@@ -108,7 +108,7 @@ describe(
       cleanUp.defer(() => redis.disconnect());
       await redisReady(redis, 10_000);
       await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-      await expect(startWorker(config, logger)).rejects.toThrow('has maxmemory-policy allkeys-lru');
+      await expect(startWorker(config, logger)).rejects.toThrow('its maxmemory-policy is allkeys-lru');
     });
   },
 );

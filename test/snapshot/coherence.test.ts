@@ -38,7 +38,7 @@ async function publishUnheard(name: DocumentName): Promise<void> {
   const content = await loadContent(scene.sql, name);
   if (!content) throw new Error('unreachable: the sample has it');
   await scene.cache.set(scene.keys.document(name), await encodeDocument(content));
-  await scene.cache.incr(scene.keys.revision);
+  await scene.cache.incr(scene.keys.revision(0));
 }
 
 describe('a change in Postgres', () => {

@@ -47,10 +47,10 @@ it('makes a reader notice a publication of which it heard nothing', async () => 
   const reader = await warmReader();
   await reprice(scene.sql, scene.sample.small, '0.5');
   // As when a message is lost: the document is there, and nobody was told.
-  const before = await scene.cache.get(scene.keys.revision);
+  const before = await scene.cache.get(scene.keys.revision(0));
   await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   await scene.publisher.publishDirty();
-  expect(await scene.cache.get(scene.keys.revision)).not.toBe(before);
+  expect(await scene.cache.get(scene.keys.revision(0))).not.toBe(before);
   await until(() => reader.link.linked);
   const { check, verdicts } = checkOf(reader);
   await check.round();

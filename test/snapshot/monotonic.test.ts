@@ -29,7 +29,7 @@ describe('a version that was given is never followed by an older one', () => {
     await scene.cache.set(key, old);
     // As after a failover: counting begins anew, and everything in memory has to be compared.
     const { epoch } = reader.link;
-    await scene.cache.set(scene.keys.revision, '1');
+    await scene.cache.set(scene.keys.revision(0), '1');
     await until(() => reader.link.epoch > epoch);
     const answer = await reader.documents.get(region());
     expect(answer.document?.version).toBe(newest);

@@ -166,7 +166,7 @@ describe('an answer of Postgres from before another lineage', () => {
     await late.answer();
     const { cache, sql } = scene;
     const [row] = await sql<{ id: string }[]>`select id from lineage`;
-    await cache.del(new CacheKeys(row?.id ?? '').machineRegions(scene.sample.small));
+    await cache.del(new CacheKeys(row?.id ?? '', 1).machineRegions(scene.sample.small));
     expect(await reader.documents.regionOfMachine(scene.sample.small)).toBe(scene.sample.emptyRegion);
   });
 });

@@ -8,6 +8,7 @@ import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
+import { lanesOf } from '../../src/snapshot/document/lanes.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
@@ -141,14 +142,14 @@ export interface Scene extends AsyncDisposable {
  * Caches may be shared, since keys hold the lineage. Disposing closes its readers too.
  * @param given a database to use, which is not disposed; otherwise it has one of its own
  */
-export async function openScene(redis: TestRedis, given?: TestDatabase): Promise<Scene> {
+export async function openScene(redis: Pick<TestRedis, 'url'>, given?: TestDatabase): Promise<Scene> {
   await using opened = new AsyncDisposableStack();
   const db = given ?? opened.use(await createDatabase());
   const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 4 }));
   const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
   opened.defer(() => cache.disconnect());
   await redisReady(cache, 5000);
-  const keys = new CacheKeys(await readLineage(store.sql));
+  const keys = new CacheKeys(await readLineage(store.sql), lanesOf(cache));
   const closing = opened.move();
   return {
     db,

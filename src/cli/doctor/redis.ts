@@ -1,5 +1,6 @@
 import { type Configured, cacheRedis, queueRedis } from '../../app/connections.ts';
-import { openRedis, redisReady } from '../../db/redis.ts';
+import { isCluster, mastersOf, openRedis, redisReady } from '../../db/redis.ts';
+import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../db/redis-misfit.ts';
 import type { ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { type Finding, isAtLeast, ok, problem, problemOf, warning } from './finding.ts';
@@ -28,7 +29,12 @@ async function checkServer(check: string, server: ServerSetting, uses: readonly 
   const redis = openRedis(server.url, 'producer', () => {}, server.setting);
   try {
     await redisReady(redis, READY_WITHIN_MS);
-    return redisFindings(check, server.setting, infoOf(await redis.info()), uses);
+    const servers = await Promise.all(mastersOf(redis).map(redisInfo));
+    const found = servers.flatMap((info) =>
+      redisFindings(check, server.setting, info, uses, isCluster(redis)),
+    );
+    // What is the same of every master of a cluster is said once.
+    return [...new Map(found.map((finding) => [JSON.stringify(finding), finding])).values()];
   } catch (error) {
     return [problemOf(check, messageOf(error))];
   } finally {
@@ -36,34 +42,23 @@ async function checkServer(check: string, server: ServerSetting, uses: readonly 
   }
 }
 
-type Info = Readonly<Record<string, string>>;
-
-/** `INFO`, by field. */
-function infoOf(text: string): Info {
-  return Object.fromEntries(
-    text.split(/\r?\n/).flatMap((line) => {
-      const at = line.indexOf(':');
-      return line.startsWith('#') || at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1)]];
-    }),
-  );
-}
-
 /** What is to be said of a server that answers. @param setting that names it */
-export function redisFindings(check: string, setting: string, info: Info, uses: readonly Use[]): Finding[] {
+export function redisFindings(
+  check: string,
+  setting: string,
+  info: RedisInfo,
+  uses: readonly Use[],
+  asCluster = false,
+): Finding[] {
   const { redis_version: version = '0', valkey_version: valkey, maxmemory_policy: policy } = info;
   const found: Finding[] = [];
   if (valkey === undefined && !isAtLeast(version, OLDEST))
     found.push(problem(check, `it is Redis ${version}`, `bring it to ${OLDEST.join('.')} or newer`));
-  if (info.role === 'slave')
-    found.push(problem(check, 'it is a replica, which takes no writes', `name its primary in ${setting}`));
-  if (uses.includes('queues') && policy !== undefined && policy !== 'noeviction') {
-    found.push(
-      problem(
-        check,
-        `its maxmemory-policy is ${policy}: it may lose jobs`,
-        'set maxmemory-policy to noeviction, or give the queues another server in QUEUE_REDIS_URL',
-      ),
-    );
+  for (const misfit of [
+    misfitOf(info, setting, asCluster),
+    uses.includes('queues') ? evictionOf(info) : undefined,
+  ]) {
+    if (misfit) found.push(problem(check, misfit.what, misfit.remedy));
   }
   const most = Number(info.maxmemory ?? 0);
   const used = Number(info.used_memory ?? 0);
@@ -93,7 +88,7 @@ export function redisFindings(check: string, setting: string, info: Info, uses: 
 }
 
 /** For the record: whatever Redis loses comes back from PostgreSQL. */
-function persistenceOf({ aof_enabled: log, rdb_last_save_time: saved }: Info): string {
+function persistenceOf({ aof_enabled: log, rdb_last_save_time: saved }: RedisInfo): string {
   if (log === '1') return 'it keeps an append-only file';
   if (log === undefined && saved === undefined) return 'it does not say what it keeps on disk';
   return 'it keeps no append-only file, and needs none';

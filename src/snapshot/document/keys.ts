@@ -1,4 +1,5 @@
 import type { DocumentName } from '../../domain/document-name.ts';
+import { hashOf, LANE_TAGS } from './lanes.ts';
 
 export type { DocumentName };
 
@@ -23,44 +24,67 @@ export const LINEAGE_KEY = 'fb:lineage';
 export const MACHINES_PER_BUCKET = 256;
 
 /**
- * Redis keys of one database's lineage. The hash tag puts all of them into one slot of a Redis Cluster, so that a
- * document, the revision and the message about them change in one script.
+ * Redis keys of one database's lineage. A document, the revision of its lane and the message about both change in one
+ * script, so they have one hash tag. On one server all documents are in one lane. In a Redis Cluster there are many,
+ * spread over the slots: each has a tag and a revision of its own.
  */
 export class CacheKeys {
   readonly lineage: string;
-  readonly #prefix: string;
+  readonly lanes: number;
+  /** By lane. */
+  readonly #prefixes: readonly string[];
 
-  constructor(lineage: string) {
+  /** @param lanes as `lanesOf` says for the cache's client */
+  constructor(lineage: string, lanes: number) {
     this.lineage = lineage;
-    this.#prefix = `fb:{${lineage}}:`;
+    this.lanes = lanes;
+    this.#prefixes =
+      lanes === 1 ? [`fb:{${lineage}}:`] : LANE_TAGS.slice(0, lanes).map((tag) => `fb:{${tag}}:${lineage}:`);
   }
 
   /** Pattern of every key of the lineage. */
   get all(): string {
-    return `${this.#prefix}*`;
+    return this.lanes === 1 ? `${this.#prefix(0)}*` : `fb:{*}:${this.lineage}:*`;
   }
 
   document(name: DocumentName): string {
-    return this.#prefix + documentId(name);
+    const id = documentId(name);
+    return this.#prefix(this.laneOf(id)) + id;
   }
 
-  /** Counts every document that was set: a reader that missed a message sees a number it does not expect. */
-  get revision(): string {
-    return `${this.#prefix}revision`;
+  /** What follows the prefix of a key of this lineage: of a document its id. */
+  idOf(key: string): string {
+    const prefix = this.#prefixes.find((each) => key.startsWith(each)) ?? '';
+    return key.slice(prefix.length);
   }
 
-  /** Channel of `<revision> <document id> <version>`. */
+  /** The lane of a document, or of anything else by its name. */
+  laneOf(id: string): number {
+    return this.lanes === 1 ? 0 : hashOf(id) % this.lanes;
+  }
+
+  /** Counts every document of the lane that was set: a reader that missed a message sees a number it does not expect. */
+  revision(lane: number): string {
+    return `${this.#prefix(lane)}revision`;
+  }
+
+  /** Channel of `<revision of the document's lane> <document id> <version>`. */
   get published(): string {
-    return `${this.#prefix}published`;
+    return `${this.#prefix(0)}published`;
   }
 
   /** Hash of how old the data is, see `loadFreshness`. */
   get verified(): string {
-    return `${this.#prefix}verified`;
+    return `${this.#prefix(0)}verified`;
   }
 
   /** Hash that holds this machine's region; a machine never changes its region, so it needs no fence. */
   machineRegions(machineId: number): string {
-    return `${this.#prefix}machine-regions:${Math.floor(machineId / MACHINES_PER_BUCKET)}`;
+    const id = `machine-regions:${Math.floor(machineId / MACHINES_PER_BUCKET)}`;
+    return this.#prefix(this.laneOf(id)) + id;
+  }
+
+  #prefix(lane: number): string {
+    return this.#prefixes[lane] as string;
   }
 }

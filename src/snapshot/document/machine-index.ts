@@ -1,6 +1,7 @@
 /** Machine id → region, in the cache: hashes of a few hundred fields each. A machine never moves: no fence is needed. */
-import type { Redis } from 'ioredis';
+
 import type { Sql } from '../../db/connect.ts';
+import type { RedisClient } from '../../db/redis.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 import { loadMachineBuckets, loadMachinesOfBucket } from './load.ts';
 
@@ -9,7 +10,7 @@ const BATCH = 500;
 
 /** Notes the region of these machines; writing it again changes nothing. */
 export async function indexMachines(
-  redis: Redis,
+  redis: RedisClient,
   keys: CacheKeys,
   machines: Iterable<readonly [machineId: number, regionId: number]>,
 ): Promise<void> {
@@ -20,21 +21,17 @@ export async function indexMachines(
     if (bucket) bucket.push(machineId, regionId);
     else buckets.set(key, [machineId, regionId]);
   }
-  const pipeline = redis.pipeline();
-  for (const [key, fields] of buckets) pipeline.hset(key, ...fields);
-  for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  await Promise.all([...buckets].map(([key, fields]) => redis.hset(key, ...fields)));
 }
 
 /** Writes the buckets again that hold fewer machines than are published: the cache has evicted them. */
-export async function repairMachineIndex(redis: Redis, keys: CacheKeys, sql: Sql): Promise<void> {
+export async function repairMachineIndex(redis: RedisClient, keys: CacheKeys, sql: Sql): Promise<void> {
   for await (const buckets of loadMachineBuckets(sql, MACHINES_PER_BUCKET, BATCH)) {
-    const pipeline = redis.pipeline();
-    for (const { bucket } of buckets) pipeline.hlen(keys.machineRegions(bucket * MACHINES_PER_BUCKET));
-    const lengths = (await pipeline.exec()) ?? [];
+    const lengths = await Promise.all(
+      buckets.map(({ bucket }) => redis.hlen(keys.machineRegions(bucket * MACHINES_PER_BUCKET))),
+    );
     for (const [i, { bucket, machines }] of buckets.entries()) {
-      const [error, length] = lengths[i] ?? [];
-      if (error) throw error;
-      if (Number(length) >= machines) continue;
+      if ((lengths[i] ?? 0) >= machines) continue;
       const from = bucket * MACHINES_PER_BUCKET;
       await indexMachines(redis, keys, await loadMachinesOfBucket(sql, from, from + MACHINES_PER_BUCKET));
     }

@@ -1,8 +1,8 @@
 /** Compares documents in the cache with Postgres. */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
-import type { Redis } from 'ioredis';
 import type { Sql } from '../../db/connect.ts';
+import type { RedisClient } from '../../db/redis.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentContent } from '../document/format.ts';
 import { decodeDocument, encoding, parseHeader } from '../document/format.ts';
@@ -49,7 +49,7 @@ export interface Expected {
  */
 export async function compareDocument(
   sql: Sql,
-  redis: Redis,
+  redis: RedisClient,
   keys: CacheKeys,
   { name, version, publishedVersion }: Expected,
 ): Promise<Comparison> {
@@ -69,7 +69,7 @@ export async function compareDocument(
   return { verdict: (await isSame(stored, value, content)) ? 'same' : 'different', cached };
 }
 
-async function readValue(redis: Redis, key: string): Promise<Buffer | null | 'no string'> {
+async function readValue(redis: RedisClient, key: string): Promise<Buffer | null | 'no string'> {
   try {
     return await redis.getBuffer(key);
   } catch (error) {
@@ -114,7 +114,7 @@ return redis.call('DEL', KEYS[1])
  * Removes a value that no reader can read, so that the fence does not compare with the version that it names. A value
  * that was written meanwhile stays.
  */
-export async function dropDamaged(redis: Redis, keys: CacheKeys, name: DocumentName): Promise<void> {
+export async function dropDamaged(redis: RedisClient, keys: CacheKeys, name: DocumentName): Promise<void> {
   const key = keys.document(name);
   const value = await readValue(redis, key);
   if (value === null) return;

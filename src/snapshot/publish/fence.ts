@@ -1,10 +1,11 @@
 /** Every write to the cache comes by here: only newer versions are set, and each is announced in the same script. */
-import type { Redis, Result } from 'ioredis';
+import type { Result } from 'ioredis';
+import type { RedisClient } from '../../db/redis.ts';
 import { FORMAT } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
 
 /**
- * KEYS document, revision · ARGV value, version, format, seconds to live ('' = for good), channel, document id
+ * KEYS document, revision of its lane · ARGV value, version, format, seconds to live ('' = for good), channel, document id
  *
  * Returns 1 when set, 0 when what is stored is as new or newer. An equal version that was written back with an
  * expiry is made permanent by the publisher. A document of another format is replaced by the publisher alone: a
@@ -72,7 +73,7 @@ declare module 'ioredis' {
 }
 
 /** Adds the scripts to a connection; called once for each client. */
-export function withFence(redis: Redis): Redis {
+export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
   redis.defineCommand('fleetbookVerifyIfLater', { numberOfKeys: 1, lua: VERIFY_IF_LATER });
   return redis;
@@ -84,22 +85,23 @@ export function withFence(redis: Redis): Redis {
  * @returns true when it was set.
  */
 export async function setIfNewer(
-  redis: Redis,
+  redis: RedisClient,
   keys: CacheKeys,
   name: DocumentName,
   version: number,
   value: Buffer,
   expireSeconds?: number,
 ): Promise<boolean> {
+  const id = documentId(name);
   const set = await redis.fleetbookSetIfNewer(
     keys.document(name),
-    keys.revision,
+    keys.revision(keys.laneOf(id)),
     value,
     String(version),
     FORMAT,
     expireSeconds === undefined ? '' : String(expireSeconds),
     keys.published,
-    documentId(name),
+    id,
   );
   return set === 1;
 }

@@ -1,10 +1,12 @@
 /** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
-import type { Redis } from 'ioredis';
+
 import type { ClientDatabase } from '../../db/connect.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/queries/lineage.ts';
+import { mastersOf, type RedisClient } from '../../db/redis.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
-import { CacheKeys } from '../document/keys.ts';
+import { CacheKeys, documentId } from '../document/keys.ts';
+import { lanesOf } from '../document/lanes.ts';
 
 export interface NewLineage {
   readonly id: string;
@@ -18,6 +20,7 @@ export interface NewLineage {
 const OLD_DOCUMENTS_S = 3600;
 /** Keys that Redis scans in one step. */
 const SCANNED = 1000;
+const TOKEN = documentId({ kind: 'token', hash: '' });
 
 /**
  * Begins a new lineage. First it revokes again every token that the old lineage's documents name as revoked: in a backup
@@ -27,13 +30,13 @@ const SCANNED = 1000;
  */
 export async function takeNewLineage(
   db: ClientDatabase,
-  redis: Redis,
+  redis: RedisClient,
   old: string,
 ): Promise<NewLineage | undefined> {
   const revoked: NamedToken[] = [];
   // A scan may name a key twice.
   const forgotten = new Set<number>();
-  for await (const records of oldTokens(redis, new CacheKeys(old))) {
+  for await (const records of oldTokens(redis, new CacheKeys(old, lanesOf(redis)))) {
     const gone = records.filter(({ record }) => record.revoked).map(({ hash }) => hash);
     revoked.push(...(await revokeAgain(db, gone)));
     const unknown = new Set(
@@ -61,25 +64,27 @@ interface OldToken {
 }
 
 /** The tokens of which the cache holds documents. Gives every key of the lineage an end. */
-async function* oldTokens(redis: Redis, keys: CacheKeys): AsyncGenerator<OldToken[]> {
-  const tokenPrefix = keys.document({ kind: 'token', hash: '' });
-  let cursor = '0';
-  do {
-    const [next, found] = await redis.scan(cursor, 'MATCH', keys.all, 'COUNT', SCANNED);
-    cursor = next;
-    const pipeline = redis.pipeline();
-    for (const key of found) pipeline.expire(key, OLD_DOCUMENTS_S);
-    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
-    const hashes = found.flatMap((key) =>
-      key.startsWith(tokenPrefix) ? [key.slice(tokenPrefix.length)] : [],
-    );
-    if (hashes.length > 0) yield await readTokens(redis, keys, hashes);
-  } while (cursor !== '0');
+async function* oldTokens(redis: RedisClient, keys: CacheKeys): AsyncGenerator<OldToken[]> {
+  for (const server of mastersOf(redis)) {
+    let cursor = '0';
+    do {
+      const [next, found] = await server.scan(cursor, 'MATCH', keys.all, 'COUNT', SCANNED);
+      cursor = next;
+      await Promise.all(found.map((key) => redis.expire(key, OLD_DOCUMENTS_S)));
+      const ids = found.map((key) => keys.idOf(key));
+      const hashes = ids.flatMap((id) => (id.startsWith(TOKEN) ? [id.slice(TOKEN.length)] : []));
+      if (hashes.length > 0) yield await readTokens(redis, keys, hashes);
+    } while (cursor !== '0');
+  }
 }
 
-async function readTokens(redis: Redis, keys: CacheKeys, hashes: readonly string[]): Promise<OldToken[]> {
+async function readTokens(
+  redis: RedisClient,
+  keys: CacheKeys,
+  hashes: readonly string[],
+): Promise<OldToken[]> {
   const names = hashes.map((hash) => ({ kind: 'token', hash }) as const);
-  const values = await redis.mgetBuffer(names.map((name) => keys.document(name)));
+  const values = await Promise.all(names.map((name) => redis.getBuffer(keys.document(name))));
   return names.flatMap((name, i) => {
     const value = values[i];
     const document = value ? decodeDocument(name, value) : undefined;

@@ -1,4 +1,4 @@
-import { type Redis, ReplyError } from 'ioredis';
+import { ReplyError } from 'ioredis';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
 import { isLostConnection, postgresError } from '../../db/errors.ts';
 import { ownLineage } from '../../db/queries/lineage.ts';
@@ -10,9 +10,11 @@ import {
   type VersionedDocument,
 } from '../../db/queries/versions.ts';
 import { readLineage } from '../../db/reads/lineage.ts';
+import type { RedisClient } from '../../db/redis.ts';
 import { traced } from '../../db/traced.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from '../document/format.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
+import { lanesOf } from '../document/lanes.ts';
 import { loadContent, loadFreshness } from '../document/load.ts';
 import { indexMachines, repairMachineIndex } from '../document/machine-index.ts';
 import { setIfNewer } from './fence.ts';
@@ -60,14 +62,14 @@ const FOREIGN = 'this database is a restored backup, or a copy of another one';
 export class Publisher {
   readonly #db: ClientDatabase;
   readonly #sql: Sql;
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
 
   /** `db` acts as the worker; `redis` has been through `withFence`. */
   constructor(
     db: ClientDatabase,
-    redis: Redis,
+    redis: RedisClient,
     observe: PublishObserver = () => {},
     onLineage: LineageObserver = () => {},
   ) {
@@ -156,14 +158,10 @@ export class Publisher {
     let published = 0;
     let failure: unknown;
     for await (const batch of allVersions(this.#db, SWEEP_BATCH)) {
-      const pipeline = this.#redis.pipeline();
-      for (const { name } of batch) pipeline.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
-      const headers = (await pipeline.exec()) ?? [];
+      const versions = await Promise.all(batch.map(({ name }) => this.#versionInCache(keys, name)));
       const lost: VersionedDocument[] = [];
       for (const [i, entry] of batch.entries()) {
-        const [error, header] = headers[i] ?? [];
-        if (error && !isRefusal(error)) throw error;
-        const cached = error ? undefined : parseHeader(header as Buffer)?.version;
+        const cached = versions[i];
         if (cached === entry.version) continue;
         if (cached !== undefined && cached > entry.version && (await this.#isAhead(keys, entry.name)))
           return this.#sweepAnew(keys, entry.name);
@@ -181,13 +179,24 @@ export class Publisher {
     return { published };
   }
 
+  /** Undefined for what the cache has not, or cannot give. @throws when the cache is away */
+  async #versionInCache(keys: CacheKeys, name: DocumentName): Promise<number | undefined> {
+    try {
+      const header = await this.#redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
+      return parseHeader(header)?.version;
+    } catch (error) {
+      if (isRefusal(error)) return undefined;
+      throw error;
+    }
+  }
+
   /** The current lineage's, which is made known. A database that was restored or copied gets a new one first. */
   async #keys(): Promise<{ keys: CacheKeys; isNew: boolean }> {
     const { id, isOwn } = await ownLineage(this.#db);
     if (!isOwn) await this.#newLineage(id, FOREIGN);
     const lineage = isOwn ? id : await readLineage(this.#sql);
     await this.#redis.set(LINEAGE_KEY, lineage);
-    return { keys: new CacheKeys(lineage), isNew: !isOwn };
+    return { keys: new CacheKeys(lineage, lanesOf(this.#redis)), isNew: !isOwn };
   }
 
   async #newLineage(old: string, why: string): Promise<NewLineage | undefined> {
@@ -215,7 +224,7 @@ export class Publisher {
     let failure: unknown;
     let isOutage = false;
     let ahead: DocumentName | undefined;
-    const lane = async () => {
+    const publishNext = async () => {
       for (const document of queue) {
         if (isOutage) return;
         try {
@@ -228,7 +237,7 @@ export class Publisher {
         }
       }
     };
-    await Promise.all(Array.from({ length: CONCURRENCY }, lane));
+    await Promise.all(Array.from({ length: CONCURRENCY }, publishNext));
     // What arrived is marked even when another one failed; the rest stays dirty for the next sweep.
     await markPublished(this.#db, done);
     return { published: done.length, failure, isOutage, ahead };

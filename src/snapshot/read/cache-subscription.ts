@@ -1,6 +1,10 @@
-import { type Redis, ReplyError } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
+import type { RedisClient } from '../../db/redis.ts';
 import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys.ts';
+import { lanesOf } from '../document/lanes.ts';
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
 
@@ -20,7 +24,7 @@ export interface CacheSubscriptionEvents {
 
 export interface CacheSubscriptionOptions {
   /** Opened for use `reader`, with the fence. */
-  readonly commands: Redis;
+  readonly commands: RedisClient;
   /** Opened for use `subscriber`. */
   readonly subscriber: Redis;
   readonly logger: Logger;
@@ -32,6 +36,9 @@ export interface CacheSubscriptionOptions {
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
+/** Within a cluster a message is this much later than the revision that it tells of, at the most. */
+const BETWEEN_NODES_MS = 100;
+const SILENT_LOOKS_TO_RESUBSCRIBE = 3;
 /** Epochs whose `confirmedAt` is kept. What is older counts from when it was read. */
 const EPOCHS_REMEMBERED = 10_000;
 /** Write-backs at once. More are skipped: making the values takes longer than reading them from Postgres. */
@@ -46,12 +53,13 @@ const WRITE_BACK_SECONDS = 60;
  *       ▲                                                  │
  *       └────── connection lost, or no answer to a poll ◀──┘
  *
- * While linked, every publication arrives as a message. Each message carries the number of its revision: a lost one
- * shows at the next poll. The subscription answers a ping after every message that was sent before it. Memory that was
- * read in an earlier epoch has to be compared before it is used again.
+ * While linked, every publication arrives as a message. Each message carries the number of its lane's revision: a lost one
+ * shows at the next poll. The subscription answers a ping after every message that was sent before it; in a cluster
+ * messages of other nodes may be a moment late. Memory that was read in an earlier epoch has to be compared before it is
+ * used again.
  */
 export class CacheSubscription implements AsyncDisposable {
-  readonly #commands: Redis;
+  readonly #commands: RedisClient;
   readonly #subscriber: Redis;
   readonly #logger: Logger;
   readonly #now: () => number;
@@ -60,7 +68,10 @@ export class CacheSubscription implements AsyncDisposable {
   #keys: CacheKeys | undefined;
   #events: CacheSubscriptionEvents | undefined;
   #subscribedTo: string | undefined;
-  #revision: number | undefined;
+  /** By lane, as last heard of; 0 until then. */
+  #revisions: number[] = [];
+  /** Looks in a row that found revisions of which no message told. */
+  #silentLooks = 0;
   #linked = false;
   #epoch = 1;
   /** Epoch → when its memory was last known to be what the cache holds, in milliseconds. */
@@ -89,6 +100,11 @@ export class CacheSubscription implements AsyncDisposable {
     this.#timer.unref();
   }
 
+  /** How many lanes the cache's documents are in. */
+  get lanes(): number {
+    return lanesOf(this.#commands);
+  }
+
   /** Starts to follow one lineage. */
   follow(keys: CacheKeys, events: CacheSubscriptionEvents): void {
     this.#keys = keys;
@@ -113,12 +129,12 @@ export class CacheSubscription implements AsyncDisposable {
   }
 
   /** Runs one command under the circuit breaker. Undefined when the cache does not answer, which is a cache miss. */
-  async ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+  async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     if (this.#commands.status !== 'ready' || !this.#breaker.allows()) return undefined;
     return this.#try(command);
   }
 
-  async #try<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+  async #try<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     try {
       const result = await command(this.#commands);
       this.#breaker.succeeded();
@@ -155,11 +171,15 @@ export class CacheSubscription implements AsyncDisposable {
     const keys = this.#keys;
     if (!keys) return;
     await this.#subscribe(keys);
-    const before = this.#revision;
+    const before = [...this.#revisions];
     const at = this.#now();
     // Not under the circuit breaker: this finds out that the cache is back.
     const answer = await this.#try((redis) =>
-      Promise.all([redis.get(LINEAGE_KEY), redis.get(keys.revision), redis.hgetall(keys.verified)]),
+      Promise.all([
+        redis.get(LINEAGE_KEY),
+        Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
+        redis.hgetall(keys.verified),
+      ]),
     );
     if (keys !== this.#keys) return;
     if (!answer) {
@@ -169,22 +189,22 @@ export class CacheSubscription implements AsyncDisposable {
       return;
     }
     this.#missedPolls = 0;
-    const [lineage, revisionText, verified] = answer;
+    const [lineage, revisionTexts, verified] = answer;
     if (lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
     this.#events?.onVerified(verified);
     if (!this.#isSubscribed(keys)) return;
-    const revision = Number(revisionText ?? 0);
+    const revisions = revisionTexts.map((text) => Number(text ?? 0));
     if (!this.#linked) {
-      // The subscription began before the revision was read: no message is lost unnoticed from here on.
-      this.#revision = Math.max(revision, this.#revision ?? 0);
+      // The subscription began before the revisions were read: no message is lost unnoticed from here on.
+      this.#revisions = revisions.map((revision, lane) => Math.max(revision, this.#revisions[lane] ?? 0));
       this.#linked = true;
       this.#newEpoch();
-    } else if (before !== undefined && revision < before) {
+    } else if (revisions.some((revision, lane) => revision < (before[lane] ?? 0))) {
       // Counting began anew: the cache was flushed, or failed over to a replica that was behind.
-      this.#revision = revision;
+      this.#revisions = revisions;
       this.#newEpoch();
-    } else if (this.#revision !== undefined && revision > this.#revision) {
-      await this.#awaitMessages(keys, revision);
+    } else if (this.#isBehind(revisions)) {
+      await this.#awaitMessages(keys, revisions);
     }
     if (this.#linked) this.#confirmedAt.set(this.#epoch, at);
   }
@@ -204,18 +224,26 @@ export class CacheSubscription implements AsyncDisposable {
     }
   }
 
-  /** The messages may still be on their way: they come on another connection than the revision. */
-  async #awaitMessages(keys: CacheKeys, revision: number): Promise<void> {
+  #isBehind(revisions: readonly number[]): boolean {
+    return revisions.some((revision, lane) => revision > (this.#revisions[lane] ?? 0));
+  }
+
+  /** The messages may still be on their way: they come on another connection than the revisions. */
+  async #awaitMessages(keys: CacheKeys, revisions: readonly number[]): Promise<void> {
     try {
       await this.#subscriber.ping();
+      if (keys.lanes > 1 && this.#isBehind(revisions)) await sleep(BETWEEN_NODES_MS);
     } catch (error) {
       this.#resubscribe('the subscription is silent', error);
       return;
     }
-    if (keys !== this.#keys || !this.#linked || this.#revision === undefined) return;
-    if (this.#revision >= revision) return;
-    this.#revision = revision;
+    if (keys !== this.#keys || !this.#linked || !this.#isBehind(revisions)) return;
+    this.#revisions = revisions.map((revision, lane) => Math.max(revision, this.#revisions[lane] ?? 0));
     this.#newEpoch();
+    this.#silentLooks += 1;
+    // A node that has left its cluster answers pings, and hears of nothing.
+    if (this.#silentLooks >= SILENT_LOOKS_TO_RESUBSCRIBE)
+      this.#resubscribe('the subscription hears nothing of what is published', undefined);
   }
 
   /** Replaces a connection that looks alive and is not. */
@@ -230,8 +258,10 @@ export class CacheSubscription implements AsyncDisposable {
     const [revisionText, id, version] = message.split(' ');
     const revision = Number(revisionText);
     if (id === undefined || !Number.isInteger(revision)) return;
-    const gap = this.#linked && this.#revision !== undefined && revision !== this.#revision + 1;
-    this.#revision = revision;
+    const lane = this.#keys?.laneOf(id) ?? 0;
+    const gap = this.#linked && revision !== (this.#revisions[lane] ?? 0) + 1;
+    this.#revisions[lane] = revision;
+    this.#silentLooks = 0;
     this.#events?.onPublished(id, Number(version));
     if (gap) this.#newEpoch();
   }
@@ -245,7 +275,8 @@ export class CacheSubscription implements AsyncDisposable {
   /** @param why for the log; absent where the subscription is only made anew */
   #unlink(why?: string): void {
     this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
-    this.#revision = undefined;
+    this.#revisions = [];
+    this.#silentLooks = 0;
     if (!this.#linked) return;
     this.#linked = false;
     this.#events?.onUnlinked();

@@ -211,7 +211,7 @@ export class Documents {
   }
 
   #follow(lineage: string, isSure: boolean): CacheKeys {
-    const keys = new CacheKeys(lineage);
+    const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
     this.#keys = keys;
     this.#lineageIsSure = isSure;
     this.#memory.clear();

@@ -20,7 +20,7 @@ export interface MemoryObserver {
 
 export interface MemoryCheckOptions {
   readonly documents: Pick<Documents, 'getFresh'>;
-  readonly subscription: Pick<CacheSubscription, 'ask' | 'poll' | 'linked'>;
+  readonly subscription: Pick<CacheSubscription, 'ask' | 'poll' | 'linked' | 'lanes'>;
   readonly observe: MemoryObserver;
   /** Documents that a round compares. */
   readonly sample: number;
@@ -47,7 +47,7 @@ export class MemoryCheck {
       ? await subscription.ask((redis) => redis.get(LINEAGE_KEY))
       : undefined;
     if (lineage == null) return;
-    const keys = new CacheKeys(lineage);
+    const keys = new CacheKeys(lineage, subscription.lanes);
     for (const name of this.#chosen()) {
       const verdict = await this.#compare(keys, name);
       if (verdict) observe.compared(verdict);

@@ -44,7 +44,14 @@ export class MgetBatcher {
 
   async #send({ keys, resolvers }: Batch): Promise<void> {
     this.#open = undefined;
+    if (this.#subscription.lanes > 1) return this.#sendEach(keys, resolvers);
     const values = await this.#subscription.ask((redis) => redis.mgetBuffer(keys));
     for (const [i, resolve] of resolvers.entries()) resolve(values?.[i]);
+  }
+
+  /** One command may not name keys of several slots; the client sends what is for one node of the cluster at once. */
+  async #sendEach(keys: readonly string[], resolvers: Batch['resolvers']): Promise<void> {
+    const read = (key: string) => this.#subscription.ask((redis) => redis.getBuffer(key));
+    await Promise.all(keys.map(async (key, i) => resolvers[i]?.(await read(key))));
   }
 }

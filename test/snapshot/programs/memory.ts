@@ -36,7 +36,7 @@ const MACHINES = 50;
 const COUNTS: Readonly<Record<string, number>> = { regions: 1200, machines: 600 };
 /** Machines of a region that are asked for one by one. */
 const ASKED_MACHINES = 10;
-const keys = new CacheKeys('of-the-test');
+const keys = new CacheKeys('of-the-test', 1);
 
 await using redis = await startTestRedis();
 const publisher = withFence(openRedis(redis.url, 'publisher', () => {}));

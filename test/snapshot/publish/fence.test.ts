@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openRedis, redisReady } from '../../../src/db/redis.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
 import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { encodeDocument, parseHeader } from '../../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';
@@ -20,8 +20,8 @@ async function encodedVersion(version: number): Promise<Buffer> {
 
 describe('the fence', () => {
   let redis: TestRedis;
-  let a: Redis;
-  let b: Redis;
+  let a: RedisClient;
+  let b: RedisClient;
   let subscriber: Redis;
   let keys: CacheKeys;
   let messages: string[];
@@ -38,8 +38,9 @@ describe('the fence', () => {
 
   beforeAll(async () => {
     redis = await startTestRedis();
-    const open = (use: 'publisher' | 'subscriber') => openRedis(redis.url, use, () => {});
-    [a, b, subscriber] = [withFence(open('publisher')), withFence(open('publisher')), open('subscriber')];
+    const open = () => withFence(openRedis(redis.url, 'publisher', () => {}));
+    [a, b] = [open(), open()];
+    subscriber = openRedis(redis.url, 'subscriber', () => {});
     for (const connection of [a, b, subscriber]) await redisReady(connection, 5000);
     subscriber.on('message', (channel: string, message: string) => {
       if (channel === keys.published) messages.push(message);
@@ -50,7 +51,7 @@ describe('the fence', () => {
     await redis[Symbol.asyncDispose]();
   });
   beforeEach(async () => {
-    keys = new CacheKeys(randomUUID());
+    keys = new CacheKeys(randomUUID(), 1);
     messages = [];
     await subscriber.subscribe(keys.published);
   });
@@ -63,7 +64,7 @@ describe('the fence', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), async (writes) => {
-        keys = new CacheKeys(randomUUID());
+        keys = new CacheKeys(randomUUID(), 1);
         const results = await Promise.all(
           writes.map(({ version, isWriteBack, by }) =>
             (isWriteBack ? writeBack : publish)(version, by === 'a' ? a : b),
@@ -71,7 +72,7 @@ describe('the fence', () => {
         );
         const newest = Math.max(...writes.map(({ version }) => version));
         expect(await stored()).toBe(newest);
-        expect(Number(await a.get(keys.revision))).toBe(results.filter(Boolean).length);
+        expect(Number(await a.get(keys.revision(0)))).toBe(results.filter(Boolean).length);
         const published = writes.some(({ version, isWriteBack }) => version === newest && !isWriteBack);
         expect((await secondsLeft()) === -1).toBe(published);
       }),
@@ -96,7 +97,7 @@ describe('the fence', () => {
     await until(() => messages.length >= 2);
     await subscriber.ping();
     expect(messages).toEqual(['1 region:7 5', '2 region:7 6']);
-    expect(await a.get(keys.revision)).toBe('2');
+    expect(await a.get(keys.revision(0))).toBe('2');
   });
 
   it('lets what a reader wrote back expire, until the publisher confirms that version', async () => {

@@ -14,7 +14,7 @@ const scene = sceneForEachTest();
 const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.region });
 const dirty = async () =>
   (await dirtyDocuments(scene.store.db, 1000)).map(({ name }) => documentId(name)).sort();
-const revision = async () => Number(await scene.cache.get(scene.keys.revision));
+const revision = async () => Number(await scene.cache.get(scene.keys.revision(0)));
 
 async function cached(name: DocumentName) {
   const value = await scene.cache.getBuffer(scene.keys.document(name));

@@ -36,7 +36,7 @@ async function changeUnheard(): Promise<number> {
   const version = await reprice(scene.sql, scene.sample.small, '0.7');
   const content = (await loadContent(scene.sql, region())) ?? expect.unreachable('no content');
   await scene.cache.set(scene.keys.document(region()), await encodeDocument(content));
-  await scene.cache.incr(scene.keys.revision);
+  await scene.cache.incr(scene.keys.revision(0));
   return version;
 }
 

@@ -1,0 +1,67 @@
+/** A Redis that answers and is not what its setting takes it for: found at the start rather than by failing commands. */
+import type { Redis } from 'ioredis';
+import { isCluster, mastersOf, type RedisClient } from './redis.ts';
+
+export interface Misfit {
+  /** What the server is. */
+  readonly what: string;
+  /** What to do. */
+  readonly remedy: string;
+}
+
+/** `INFO`, by field. */
+export type RedisInfo = Readonly<Record<string, string>>;
+
+export async function redisInfo(server: Redis): Promise<RedisInfo> {
+  const text = await server.info();
+  return Object.fromEntries(
+    text.split(/\r?\n/).flatMap((line) => {
+      const at = line.indexOf(':');
+      return line.startsWith('#') || at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1)]];
+    }),
+  );
+}
+
+/**
+ * @param setting that names it
+ * @param mayEvict false for queues, which a server that evicts would lose jobs of
+ * @throws what Redis fails with
+ */
+export async function redisMisfit(
+  redis: RedisClient,
+  setting: string,
+  mayEvict: boolean,
+): Promise<Misfit | undefined> {
+  const infos = await Promise.all(mastersOf(redis).map(redisInfo));
+  for (const info of infos) {
+    const found = misfitOf(info, setting, isCluster(redis)) ?? (mayEvict ? undefined : evictionOf(info));
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** By what one server says of itself. @param isCluster whether it is used as a node of a cluster */
+export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): Misfit | undefined {
+  if (!asCluster && info.cluster_enabled === '1')
+    return {
+      what: 'it is a node of a Redis Cluster, which has only a part of the keys',
+      remedy: `write ${setting} as redis+cluster://host:port,host:port`,
+    };
+  if (asCluster && info.cluster_enabled === '0')
+    return {
+      what: 'it is no node of a Redis Cluster',
+      remedy: `write ${setting} as redis://host:port`,
+    };
+  if (info.role === 'slave')
+    return { what: 'it is a replica, which takes no writes', remedy: `name its primary in ${setting}` };
+  return undefined;
+}
+
+/** Undefined for a server that loses no jobs, and for one that does not say. */
+export function evictionOf({ maxmemory_policy: policy }: RedisInfo): Misfit | undefined {
+  if (policy === undefined || policy === 'noeviction') return undefined;
+  return {
+    what: `its maxmemory-policy is ${policy}: it may lose jobs`,
+    remedy: 'set maxmemory-policy to noeviction, or give the queues another server in QUEUE_REDIS_URL',
+  };
+}

@@ -1,0 +1,296 @@
+/** The cache in a real Redis Cluster: three masters with a replica each. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { encodeDocument } from '../../src/snapshot/document/format.ts';
+import { CacheKeys } from '../../src/snapshot/document/keys.ts';
+import { lanesOf } from '../../src/snapshot/document/lanes.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
+import { setIfNewer } from '../../src/snapshot/publish/fence.ts';
+import { addMachine, addRegion, addSample, reprice, type Sample } from '../snapshot/rows.ts';
+import { openScene, type Scene, type TestReader } from '../snapshot/scene.ts';
+import { type ClusterNode, startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
+import { until } from '../support/until.ts';
+
+const REGIONS = 90;
+const SLOTS = 16_384;
+
+let cluster: TestCluster;
+let scene: Scene;
+let sample: Sample;
+/** Regions with one machine each. */
+let regions: { readonly id: number; readonly machine: number }[];
+
+const start = async () => {
+  scene = await openScene(cluster);
+  sample = await addSample(scene.sql);
+  regions = [];
+  for (let i = 0; i < REGIONS; i++) {
+    const id = await addRegion(scene.sql, sample.provider, `r${i}`);
+    regions.push({ id, machine: await addMachine(scene.sql, id, { name: 'm', source: 'cloud' }) });
+  }
+  await scene.publisher.publishDirty();
+};
+
+const nameOf = (regionId: number) => ({ kind: 'region', regionId }) as const;
+const versionIn = async (reader: TestReader, regionId: number) =>
+  (await reader.documents.get(nameOf(regionId))).document?.version ?? 0;
+const slotOf = async (key: string) =>
+  Number(await cluster.nodes.find(({ client }) => client.status === 'ready')?.client.cluster('KEYSLOT', key));
+const masterOf = async (regionId: number) =>
+  cluster.masterOf(await slotOf(scene.keys.document(nameOf(regionId))));
+
+async function linked(reader: TestReader): Promise<TestReader> {
+  await reader.catalogue.providers();
+  await until(() => reader.link.linked);
+  return reader;
+}
+
+/** Regions whose documents lie on a node. */
+async function regionsOn(node: ClusterNode): Promise<typeof regions> {
+  const masters = await Promise.all(regions.map(({ id }) => masterOf(id)));
+  return regions.filter((_, i) => masters[i] === node);
+}
+
+describe('in a cluster that is well', () => {
+  beforeAll(async () => {
+    cluster = await startTestCluster({ replicas: 0 });
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+  beforeEach(start);
+  afterEach(() => scene[Symbol.asyncDispose]());
+
+  it('has one lane for each equal part of the slots', async () => {
+    const keys = new CacheKeys('lineage', lanesOf(scene.cache));
+    const slots = await Promise.all(
+      Array.from({ length: keys.lanes }, (_, lane) => slotOf(keys.revision(lane))),
+    );
+    expect(slots.map((slot) => Math.floor(slot / (SLOTS / keys.lanes)))).toEqual(
+      Array.from({ length: keys.lanes }, (_, lane) => lane),
+    );
+  });
+
+  it('keeps documents, memory and work on every master alike', async () => {
+    const shares = await Promise.all(cluster.nodes.map(async (node) => (await regionsOn(node)).length));
+    expect(shares.reduce((sum, share) => sum + share)).toBe(REGIONS);
+    expect(Math.min(...shares)).toBeGreaterThan(REGIONS / 3 / 1.6);
+    const sizes = await Promise.all(cluster.nodes.map(({ client }) => client.dbsize()));
+    expect(Math.max(...sizes)).toBeLessThan(1.6 * Math.min(...sizes));
+  });
+
+  it('answers a cold reader from the cluster, whatever it asks for at once', async () => {
+    const reader = await linked(scene.reader());
+    const found = await Promise.all(regions.map(({ id }) => reader.documents.get(nameOf(id))));
+    expect(found.map(({ tier }) => tier)).toEqual(Array(REGIONS).fill('redis'));
+    const machines = await Promise.all(
+      regions.map(({ machine }) => reader.documents.regionOfMachine(machine)),
+    );
+    expect(machines).toEqual(regions.map(({ id }) => id));
+  });
+
+  it('tells every reader of every change by its message, and nobody takes one for lost', async () => {
+    const all = await Promise.all([1, 2, 3].map(() => linked(scene.reader({ pollMs: 30 }))));
+    for (const reader of all) for (const { id } of regions) await versionIn(reader, id);
+    const epochs = all.map(({ link }) => link.epoch);
+    const versions = new Map<number, number>();
+    for (const { id, machine } of regions) versions.set(id, await reprice(scene.sql, machine, '0.5'));
+    await scene.publisher.publishDirty();
+    for (const reader of all) {
+      for (const { id } of regions)
+        await until(async () => (await versionIn(reader, id)) === versions.get(id));
+    }
+    await Promise.all(all.map(({ link }) => link.poll()));
+    expect(all.map(({ link }) => link.epoch)).toEqual(epochs);
+  });
+
+  it('shows what was published without a message, in whichever lane', async () => {
+    const reader = await linked(scene.reader({ pollMs: 30 }));
+    for (const { id, machine } of regions.slice(0, 12)) {
+      await versionIn(reader, id);
+      const version = await reprice(scene.sql, machine, '0.25');
+      const content = await loadContent(scene.sql, nameOf(id));
+      if (!content) throw new Error('unreachable: the region is there');
+      const { keys } = scene;
+      const key = keys.document(nameOf(id));
+      await scene.cache.set(key, await encodeDocument(content));
+      await scene.cache.incr(keys.revision(keys.laneOf(`region:${id}`)));
+      expect(await until(async () => (await versionIn(reader, id)) === version)).toBe(true);
+    }
+  });
+
+  it('keeps the newest version of each document, whoever writes last', async () => {
+    const contents = await Promise.all(regions.map(({ id }) => loadContent(scene.sql, nameOf(id))));
+    const other = new CacheKeys('another-lineage', lanesOf(scene.cache));
+    const values = await Promise.all(
+      contents.flatMap((content) =>
+        [3, 1, 4, 1, 5, 2].map(async (version) => {
+          if (!content) throw new Error('unreachable: the region is there');
+          return { version, name: content.name, value: await encodeDocument({ ...content, version }) };
+        }),
+      ),
+    );
+    await Promise.all(
+      values.map(({ name, version, value }) => setIfNewer(scene.cache, other, name, version, value)),
+    );
+    const heads = await Promise.all(
+      regions.map(({ id }) => scene.cache.getrange(other.document(nameOf(id)), 0, 19)),
+    );
+    expect(heads.map((head) => Number(head.slice(4, 20)))).toEqual(Array(REGIONS).fill(5));
+  });
+
+  it('is filled again by one sweep when a master has lost all that it held', async () => {
+    const reader = await linked(scene.reader({ pollMs: 30 }));
+    for (const { id } of regions) await versionIn(reader, id);
+    const { epoch } = reader.link;
+    await cluster.nodes[1]?.client.flushall();
+    await until(() => reader.link.epoch > epoch);
+    const { published } = await scene.publisher.sweep();
+    expect(published).toBeGreaterThan(0);
+    const cold = await linked(scene.reader());
+    for (const { id } of regions) expect((await cold.documents.get(nameOf(id))).tier).toBe('redis');
+  });
+
+  it('gives a restored database a new lineage, and revokes again what any master knows as revoked', async () => {
+    const tokens = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        createToken(scene.store.db, { organizationId: sample.a, scopes: ['machines:read'] }),
+      ),
+    );
+    for (const { id } of tokens) await revokeToken(scene.store.db, id);
+    await scene.publisher.publishDirty();
+    await scene.sql`update tokens set revoked_at = null, version = version - 1`;
+    const before = await readLineage(scene.sql);
+    const { lineage } = await scene.publisher.restored('of the test');
+    expect(lineage?.revokedAgain.map(({ id }) => id)).toEqual(
+      tokens.map(({ id }) => id).sort((one, other) => one - other),
+    );
+    expect(await readLineage(scene.sql)).not.toBe(before);
+    const reader = await linked(scene.reader());
+    for (const { token } of tokens) expect(await reader.tokens.verify(token)).toBeUndefined();
+  });
+
+  it('goes on while a slot is given to another master', async () => {
+    const reader = await linked(scene.reader({ pollMs: 30 }));
+    const from = await masterOf(regions[0]?.id ?? 0);
+    const to = cluster.nodes.find((node) => node !== from) as ClusterNode;
+    const slot = await slotOf(scene.keys.document(nameOf(regions[0]?.id ?? 0)));
+    const inSlot: typeof regions = [];
+    for (const region of regions)
+      if ((await slotOf(scene.keys.document(nameOf(region.id)))) === slot) inSlot.push(region);
+    let isMoving = true;
+    const moved = cluster.moveSlot(slot, to).finally(() => {
+      isMoving = false;
+    });
+    let changes = 0;
+    do {
+      for (const { id, machine } of inSlot) {
+        const version = await reprice(scene.sql, machine, `0.${100 + changes}`);
+        changes += 1;
+        await scene.publisher.publishDirty();
+        await until(async () => (await versionIn(reader, id)) === version);
+      }
+    } while (isMoving);
+    await moved;
+    expect(await masterOf(inSlot[0]?.id ?? 0)).toBe(to);
+    const cold = await linked(scene.reader());
+    for (const { id } of inSlot)
+      await until(async () => (await cold.documents.get(nameOf(id))).tier !== 'postgres');
+  });
+});
+
+describe('when a node fails', () => {
+  beforeEach(async () => {
+    cluster = await startTestCluster();
+    await start();
+  });
+  afterEach(async () => {
+    await scene[Symbol.asyncDispose]();
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  it.each([
+    ['dies', (node: ClusterNode) => node.kill()],
+    ['hangs', async (node: ClusterNode) => node.pause()],
+  ])('readers and publisher recover in seconds when a master %s', async (_, fail) => {
+    const reader = await linked(scene.reader({ pollMs: 100 }));
+    for (const { id } of regions) await versionIn(reader, id);
+    const victim = cluster.nodes[0] as ClusterNode;
+    const affected = await regionsOn(victim);
+    expect(affected.length).toBeGreaterThan(0);
+    await fail(victim);
+    const failedAt = performance.now();
+    const versions = new Map<number, number>();
+    for (const { id, machine } of affected) versions.set(id, await reprice(scene.sql, machine, '0.75'));
+
+    // Somebody who reads all the time gets an answer each time, and never an older one than before.
+    let isOver = false;
+    const given = new Map<number, number>();
+    const slowest = { ms: 0 };
+    const reads = { all: 0 };
+    const reading = (async () => {
+      while (!isOver) {
+        for (const { id } of regions) {
+          const began = performance.now();
+          const version = await versionIn(reader, id);
+          slowest.ms = Math.max(slowest.ms, performance.now() - began);
+          reads.all += 1;
+          expect(version).toBeGreaterThanOrEqual(given.get(id) ?? 0);
+          given.set(id, version);
+        }
+        await sleep(1);
+      }
+    })();
+    await until(() => scene.publisher.publishDirty().then(() => true), { timeoutMs: 25_000, everyMs: 100 });
+    const publishedAfter = performance.now() - failedAt;
+    await until(async () => {
+      for (const { id } of affected) if ((await versionIn(reader, id)) !== versions.get(id)) return false;
+      return true;
+    });
+    await until(() => reader.link.linked);
+    const linkedAfter = performance.now() - failedAt;
+    isOver = true;
+    await reading;
+    victim.resume();
+    expect(linkedAfter).toBeLessThan(15_000);
+    expect(reads.all).toBeGreaterThan(1000);
+    expect(publishedAfter).toBeLessThan(15_000);
+    expect(slowest.ms).toBeLessThan(3000);
+    const cold = await linked(scene.reader());
+    for (const { id } of affected) expect(await versionIn(cold, id)).toBe(versions.get(id));
+  });
+
+  it('a reader whose subscription is to the failed node subscribes to another one', async () => {
+    const reader = await linked(scene.reader({ pollMs: 100, subscriberUrl: cluster.url }));
+    for (const node of cluster.nodes) {
+      const clients = String(await node.client.call('CLIENT', 'LIST', 'TYPE', 'pubsub'));
+      if (!/sub=1/.test(clients)) continue;
+      await node.kill();
+      break;
+    }
+    const [region] = await regionsOn(
+      cluster.nodes.find(({ client }) => client.status === 'ready') as ClusterNode,
+    );
+    const { id, machine } = region ?? expect.unreachable('each master has some');
+    await until(() => scene.publisher.publishDirty().then(() => true), { timeoutMs: 25_000 });
+    await until(() => reader.link.linked, { timeoutMs: 25_000 });
+    const { epoch } = reader.link;
+    await versionIn(reader, id);
+    const version = await reprice(scene.sql, machine, '0.75');
+    await scene.publisher.publishDirty();
+    await until(async () => (await versionIn(reader, id)) === version);
+    expect(reader.link.epoch).toBe(epoch);
+  });
+});
+
+it('a start names the setting and what to do when no node answers', async () => {
+  const redis = openRedis(
+    'redis+cluster://:x@127.0.0.1:1,127.0.0.1:2',
+    'producer',
+    () => {},
+    'QUEUE_REDIS_URL',
+  );
+  await expect(redisReady(redis, 500)).rejects.toThrow(/127\.0\.0\.1:1,127\.0\.0\.1:2.*QUEUE_REDIS_URL/);
+  redis.disconnect();
+});

@@ -1,0 +1,149 @@
+/** A whole worker and a reader on a Redis Cluster, and behind Sentinels: queues and cache alike. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { composeReader } from '../../src/app/reader.ts';
+import { redisFindings } from '../../src/cli/doctor/redis.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { redisMisfit } from '../../src/db/redis-misfit.ts';
+import type { WorkerProcess } from '../../workers/main.ts';
+import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
+import { startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
+import { until } from '../support/until.ts';
+import {
+  cacheRedis,
+  config,
+  opened,
+  settled,
+  silent,
+  start,
+  store,
+  useServers,
+} from '../support/worker-scene.ts';
+
+useServers();
+
+interface Engine extends AsyncDisposable {
+  readonly url: string;
+  /** Ends the server that holds the queues, by SIGKILL. */
+  killQueues(): Promise<void>;
+}
+
+const QUEUE_KEY = '{fleetbook}:sync:meta';
+
+async function clusterEngine(): Promise<Engine> {
+  const cluster: TestCluster = await startTestCluster();
+  const slot = Number(await cluster.nodes[0]?.client.cluster('KEYSLOT', QUEUE_KEY));
+  return {
+    url: cluster.url,
+    killQueues: async () => (await cluster.masterOf(slot)).kill(),
+    [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+  };
+}
+
+async function sentinelEngine(): Promise<Engine> {
+  const sentinels: TestSentinels = await startTestSentinels();
+  return {
+    url: sentinels.url,
+    async killQueues() {
+      const master = await sentinels.master();
+      await master.kill();
+      await sentinels.untilReplaced(master);
+    },
+    [Symbol.asyncDispose]: () => sentinels[Symbol.asyncDispose](),
+  };
+}
+
+describe.each([
+  ['a Redis Cluster', clusterEngine],
+  ['Redis behind Sentinels', sentinelEngine],
+])('on %s', (_, startEngine) => {
+  let engine: Engine;
+  let servers: Record<string, string>;
+  beforeEach(async () => {
+    engine = await startEngine();
+    servers = { QUEUE_REDIS_URL: engine.url, CACHE_REDIS_URL: engine.url };
+  });
+  afterEach(() => engine[Symbol.asyncDispose]());
+
+  const runNow = (worker: WorkerProcess, id: string) =>
+    worker.queues.sync.add(
+      'sync',
+      { sourceId: id, slot: new Date().toISOString() },
+      { jobId: `now-${Date.now()}` },
+    );
+  const runCount = async (id: string) => {
+    const [row] = await store.sql<{ runs: number }[]>`
+      select count(*)::integer as runs from sync_runs where source_id = ${id} and outcome <> 'running'`;
+    return row?.runs ?? 0;
+  };
+
+  it('everything is synced, published and read, also after the server that holds the queues has died', {
+    timeout: 90_000,
+  }, async () => {
+    await using worker = await start(servers);
+    await settled(worker);
+    await using reader = composeReader(config(servers), silent);
+    const tierOf = async () => (await reader.catalogue.providers()).tier;
+    await until(async () => (await tierOf()) === 'memory');
+
+    const before = await runCount('linode');
+    await engine.killQueues();
+    // A producer fails at once while the queues are away, and a slot that was not enqueued is found again.
+    await until(() => runNow(worker, 'linode').then(() => true), { timeoutMs: 30_000, everyMs: 200 });
+    await until(async () => (await runCount('linode')) > before, { timeoutMs: 30_000 });
+    const cold = opened.use(composeReader(config(servers), silent));
+    expect(await until(async () => (await cold.catalogue.providers()).tier !== 'postgres')).toBe(true);
+  });
+});
+
+describe('a server that is not what its setting says', () => {
+  let cluster: TestCluster;
+  beforeEach(async () => {
+    cluster = await startTestCluster({ replicas: 0, args: ['--maxmemory', '64mb'] });
+  });
+  afterEach(() => cluster[Symbol.asyncDispose]());
+  const singleUrl = () => cluster.url.replace('redis+cluster://', 'redis://').replace(/,.*/, '');
+  const misfitOf = async (url: string, mayEvict = true) => {
+    const redis = openRedis(url, 'producer', () => {});
+    try {
+      await redisReady(redis, 5000);
+      return await redisMisfit(redis, 'CACHE_REDIS_URL', mayEvict);
+    } finally {
+      redis.disconnect();
+    }
+  };
+
+  it('is named with the remedy: a node of a cluster that is given as one server', async () => {
+    expect(await misfitOf(singleUrl())).toEqual({
+      what: 'it is a node of a Redis Cluster, which has only a part of the keys',
+      remedy: 'write CACHE_REDIS_URL as redis+cluster://host:port,host:port',
+    });
+    expect(await misfitOf(cluster.url)).toBeUndefined();
+    await expect(start({ QUEUE_REDIS_URL: singleUrl() })).rejects.toThrow(
+      /queues' Redis cannot be used: it is a node of a Redis Cluster.*QUEUE_REDIS_URL as redis\+cluster/,
+    );
+  });
+
+  it('is named with the remedy: one server that is given as a cluster', async () => {
+    const single = cacheRedis.url.replace('redis://', 'redis+cluster://');
+    const redis = openRedis(single, 'producer', () => {}, 'CACHE_REDIS_URL');
+    await expect(redisReady(redis, 2000)).rejects.toThrow(
+      /is no node of a Redis Cluster: write CACHE_REDIS_URL as redis:\/\//,
+    );
+    redis.disconnect();
+    const refused = openRedis(cluster.url.replace(':of-the-test@', ':wrong@'), 'producer', () => {});
+    await expect(redisReady(refused, 2000)).rejects.toThrow(/refuses the user or the password/);
+    refused.disconnect();
+    expect(redisFindings('Redis', 'REDIS_URL', { cluster_enabled: '0' }, ['cache'], true)).toMatchObject([
+      { verdict: 'problem' },
+      { verdict: 'problem', found: 'it is no node of a Redis Cluster' },
+    ]);
+  });
+
+  it('is named with the remedy: one master of a cluster that would evict jobs', async () => {
+    await cluster.nodes[2]?.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    expect(await misfitOf(cluster.url)).toBeUndefined();
+    expect(await misfitOf(cluster.url, false)).toMatchObject({
+      what: expect.stringContaining('allkeys-lru'),
+    });
+  });
+});

@@ -1,0 +1,164 @@
+/** A real Redis Cluster on loopback: three masters, and a replica for each unless told otherwise. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { findRedisServer, type PrivateRedis, startRedis } from '../../src/dev/redis.ts';
+import { until } from './until.ts';
+
+const PASSWORD = 'of-the-test';
+const SLOTS = 16_384;
+/** Milliseconds after which the others take a node for dead. */
+const NODE_TIMEOUT_MS = 1000;
+
+export interface ClusterNode {
+  readonly port: number;
+  readonly id: string;
+  readonly isMaster: boolean;
+  /** Commands to this node alone. */
+  readonly client: Redis;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGSTOP: connections stay open and nothing answers. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+}
+
+export interface TestCluster extends AsyncDisposable {
+  /** `redis+cluster://…`, naming every node. */
+  readonly url: string;
+  /** Masters first; whoever is the master of the i-th third of the slots at the beginning is the i-th. */
+  readonly nodes: readonly ClusterNode[];
+  /** The node that is master of a slot now. */
+  masterOf(slot: number): Promise<ClusterNode>;
+  /** Gives the slot, with its keys, to another master while clients use it. */
+  moveSlot(slot: number, to: ClusterNode): Promise<void>;
+}
+
+export interface TestClusterOptions {
+  readonly masters?: number;
+  /** Of each master. */
+  readonly replicas?: number;
+  /** Further settings as on the command line of each node. */
+  readonly args?: readonly string[];
+}
+
+export async function startTestCluster({
+  masters = 3,
+  replicas = 1,
+  args = [],
+}: TestClusterOptions = {}): Promise<TestCluster> {
+  const binary = findRedisServer();
+  if (!binary) throw new Error('no redis-server on the PATH; `npm test` installs one or says how');
+  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-cluster-'));
+  const servers: PrivateRedis[] = [];
+  const clients: Redis[] = [];
+  const end = async () => {
+    for (const client of clients) client.disconnect();
+    await Promise.all(servers.map((server) => server.stop()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const nodes: ClusterNode[] = [];
+    for (let i = 0; i < masters * (1 + replicas); i++) {
+      const server = await startRedis({
+        binary,
+        dir: folder,
+        password: PASSWORD,
+        args: [
+          ...['--cluster-enabled', 'yes', '--cluster-config-file', `nodes-${i}.conf`],
+          ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--masterauth', PASSWORD],
+          // A replica may take over however long ago it last heard of its master: nothing else is tested here.
+          ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
+          ...args,
+        ],
+      });
+      servers.push(server);
+      const client = new Redis({ host: '127.0.0.1', port: server.port, password: PASSWORD });
+      client.on('error', () => {});
+      clients.push(client);
+      nodes.push({
+        port: server.port,
+        id: String(await client.cluster('MYID')),
+        isMaster: i < masters,
+        client,
+        async kill() {
+          server.signal('SIGKILL');
+          await server.exited;
+        },
+        pause: () => server.signal('SIGSTOP'),
+        resume: () => server.signal('SIGCONT'),
+      });
+    }
+    await joined(nodes, masters);
+    const masterOf: TestCluster['masterOf'] = async (slot) => {
+      for (const { client } of nodes) {
+        if (client.status !== 'ready') continue;
+        const id = await client.cluster('SLOTS').then(
+          (ranges) => ownerOf(ranges, slot),
+          () => undefined,
+        );
+        if (id !== undefined) return known(id);
+      }
+      throw new Error(`nobody knows who has slot ${slot}`);
+    };
+    const known = (id: string) => nodes.find((node) => node.id === id) as ClusterNode;
+    return {
+      url: `redis+cluster://:${PASSWORD}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+      nodes,
+      masterOf,
+      async moveSlot(slot, to) {
+        const from = await masterOf(slot);
+        await to.client.cluster('SETSLOT', slot, 'IMPORTING', from.id);
+        await from.client.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+        for (;;) {
+          const keys = (await from.client.cluster('GETKEYSINSLOT', slot, 10)) as string[];
+          if (keys.length === 0) break;
+          await from.client.call(
+            ...(['MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'AUTH', PASSWORD, 'KEYS', ...keys] as const),
+          );
+        }
+        for (const { client } of [to, from, ...nodes.filter((node) => node !== to && node !== from)])
+          await client.cluster('SETSLOT', slot, 'NODE', to.id).catch(() => {});
+      },
+      [Symbol.asyncDispose]: end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+async function joined(nodes: readonly ClusterNode[], masters: number): Promise<void> {
+  const [first, ...others] = nodes;
+  if (!first) throw new Error('a cluster has at least one master');
+  for (const { port } of others) await first.client.cluster('MEET', '127.0.0.1', port);
+  for (const [i, { client }] of nodes.slice(0, masters).entries()) {
+    const from = Math.ceil((i * SLOTS) / masters);
+    const to = Math.ceil(((i + 1) * SLOTS) / masters) - 1;
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to);
+  }
+  await until(() => allSay(nodes, `cluster_known_nodes:${nodes.length}`), { what: 'all nodes to have met' });
+  for (const [i, { client }] of nodes.slice(masters).entries())
+    await client.cluster('REPLICATE', (nodes[i % masters] as ClusterNode).id);
+  await until(() => allSay(nodes, 'cluster_state:ok'), { what: 'the cluster to be ok' });
+  await until(
+    async () =>
+      (await Promise.all(nodes.slice(masters).map(({ client }) => client.info('replication')))).every(
+        (info) => info.includes('master_link_status:up'),
+      ),
+    { what: 'every replica to follow its master' },
+  );
+}
+
+async function allSay(nodes: readonly ClusterNode[], text: string): Promise<boolean> {
+  const infos = await Promise.all(nodes.map(({ client }) => client.cluster('INFO')));
+  return infos.every((info) => String(info).includes(text));
+}
+
+type Range = readonly [from: number, to: number, master: readonly [host: string, port: number, id: string]];
+
+function ownerOf(ranges: unknown, slot: number): string | undefined {
+  return (ranges as readonly Range[]).find(([from, to]) => from <= slot && slot <= to)?.[2][2];
+}
