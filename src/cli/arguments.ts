@@ -2,6 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Configured } from '../config/settings.ts';
 import type { Decider } from '../domain/operator.ts';
+import { readPast } from '../domain/span.ts';
 import { UsageFailure } from './failure.ts';
 
 /** A row's id as people give it. @throws UsageFailure that says where such a number is shown */
@@ -32,25 +33,10 @@ export function pageLimit({ limit, all, json }: PageOptions): number | undefined
   return Number(limit);
 }
 
-const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-const SPAN = /^([1-9]\d{0,4})([mhd])$/;
-
-/** A span such as `90d`, `12h` or `30m` in milliseconds; undefined when it is none. */
-export function readSpan(text: string): number | undefined {
-  const [, amount, unit = ''] = SPAN.exec(text) ?? [];
-  const unitMs = UNITS[unit];
-  return unitMs === undefined ? undefined : Number(amount) * unitMs;
-}
-
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2}))?$/;
-
 /** A span up to `now` (`24h`, `7d`), a date in UTC, or a time in RFC 3339. @throws UsageFailure for others, and for what lies ahead */
 export function readSince(text: string, now: Date): Date {
-  const span = readSpan(text);
-  const at =
-    span === undefined ? new Date(DATE.test(text) ? text : Number.NaN) : new Date(now.getTime() - span);
-  if (Number.isNaN(at.getTime())) {
+  const at = readPast(text, now);
+  if (at === undefined) {
     throw new UsageFailure(
       `--since ${JSON.stringify(text)} is no time; use e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z`,
     );

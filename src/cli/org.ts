@@ -1,5 +1,6 @@
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/queries/administration.ts';
+import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
@@ -8,14 +9,12 @@ import { print, printJson } from './print.ts';
 import { count } from './table.ts';
 import { ask, type Terminal } from './terminal.ts';
 
-const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-
 export async function createOrg(
   env: Environment,
   slug: string,
   options: DeciderOptions & { name?: string; json?: boolean },
 ): Promise<void> {
-  if (!SLUG.test(slug)) {
+  if (!ORGANIZATION_SLUG.test(slug)) {
     throw new UsageFailure(
       `"${slug}" is no slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
     );
@@ -23,7 +22,7 @@ export async function createOrg(
   const { config, worker } = openWorker(env);
   await using _ = worker;
   const changes = administration(worker.store.db, decider(config, options));
-  const made = await changes.createOrganization(slug, readName(options.name ?? slug));
+  const made = await changes.createOrganization(slug, nameOf(options.name ?? slug));
   if (!made)
     throw new CommandFailure(
       `the slug "${slug}" is taken, perhaps by an organization that was deleted; choose another`,
@@ -40,7 +39,7 @@ export async function renameOrg(
   slug: string,
   options: DeciderOptions & { name: string; json?: boolean },
 ): Promise<void> {
-  const name = readName(options.name);
+  const name = nameOf(options.name);
   const { config, worker } = openWorker(env);
   await using _ = worker;
   const changes = administration(worker.store.db, decider(config, options));
@@ -73,9 +72,9 @@ export async function deleteOrg(
   );
 }
 
-function readName(text: string): string {
-  const name = text.trim();
-  if (name !== '' && !/\p{Cc}/u.test(name)) return name;
+function nameOf(text: string): string {
+  const name = readName(text);
+  if (name !== undefined) return name;
   throw new UsageFailure('--name must be a name that can be shown: some characters, all on one line');
 }
 

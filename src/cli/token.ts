@@ -1,7 +1,8 @@
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/queries/administration.ts';
+import { readAhead, readSpan } from '../domain/span.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
-import { type DeciderOptions, decider, readId, readSpan } from './arguments.ts';
+import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { existingOrganization } from './org-list.ts';
@@ -111,14 +112,8 @@ export function readGrace(text: string): number {
 
 /** A span from `now` (`90d`, `12h`, `30m`) or a date. @throws UsageFailure when it is neither, or not ahead */
 export function readExpiry(text: string, now: Date): Date {
-  const span = readSpan(text);
-  const at =
-    span !== undefined
-      ? new Date(now.getTime() + span)
-      : /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text)
-        ? new Date(text)
-        : undefined;
-  if (!at || Number.isNaN(at.getTime())) {
+  const at = readAhead(text, now);
+  if (at === undefined) {
     throw new UsageFailure(
       `--expires "${text}" is no time; use e.g. 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z`,
     );

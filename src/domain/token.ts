@@ -1,8 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-export const SCOPES = ['machines:read', 'clusters:read'] as const;
-export type Scope = (typeof SCOPES)[number];
+export { SCOPES, type Scope } from './scope.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PREFIX = 'fb_';
