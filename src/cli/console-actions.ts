@@ -6,22 +6,34 @@ import type { Disposer } from '../app/disposer.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
 import type { Config, SourceConfig } from '../config/config.ts';
+import { administration } from '../db/queries/administration.ts';
 import { decide, undoRejection } from '../db/queries/held.ts';
 import type { BatchRecord } from '../db/reads/held.ts';
 import { latestSlot } from '../domain/slots.ts';
 import type { HeldActions } from '../ops/console/held.ts';
+import type { AdministrationActions } from '../ops/console/organizations.ts';
 import { Conflict } from '../ops/console/parameters.ts';
 import type { RunActions } from '../ops/console/sources.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { publishNow } from './open-worker.ts';
 
-/** Connects when somebody first looks at a batch; `closing` closes it. */
-export function heldActions(config: Config, closing: Disposer, logger: Logger): HeldActions {
+/** What the console writes with: connects when somebody first looks at a batch or changes something; `closing` closes it. */
+export function writer(config: Config, closing: Disposer, logger: Logger): () => Worker {
   let opened: Worker | undefined;
-  const worker = () => {
+  return () => {
     opened ??= closing.use(composeWorker(config, logger, { decidesCurrency: false }));
     return opened;
   };
+}
+
+export function administrationActions(worker: () => Worker): AdministrationActions {
+  return {
+    by: (decider) => administration(worker().store.db, decider),
+    publish: () => publishNow(worker()),
+  };
+}
+
+export function heldActions(config: Config, worker: () => Worker): HeldActions {
   const sourceOf = ({ id, sourceId }: BatchRecord): SourceConfig => {
     const source = config.sources.find((each) => each.id === sourceId);
     if (source) return source;

@@ -10,7 +10,7 @@ import { openSqlStore } from '../db/open.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
-import { heldActions, runActions } from './console-actions.ts';
+import { administrationActions, heldActions, runActions, writer } from './console-actions.ts';
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
@@ -30,11 +30,13 @@ export function openConsole(
       applicationName: 'fleetbook console',
     }),
   );
+  const worker = writer(config, closing, logger);
   return {
     sql: reads.sql,
     sources: config.sources.map((source) => consoleSource(source)),
     folder: inPackage('dist', 'console'),
-    held: heldActions(config, closing, logger),
+    held: heldActions(config, worker),
+    administration: administrationActions(worker),
     runs: runActions(config, sync),
   };
 }

@@ -16,7 +16,7 @@ import {
 import { type CreatedToken, createToken, type RotatedToken, revokeToken, rotateToken } from './tokens.ts';
 import { deleteUser, type ReplacedUser, renameUser, type UserName } from './users.ts';
 
-export type { UserName } from './users.ts';
+export type { ReplacedUser, UserName } from './users.ts';
 
 export interface Administration {
   /** Undefined when the slug is taken, also by one that was deleted. */

@@ -1,8 +1,9 @@
 import type { Sql } from '../client.ts';
 
 /**
- * A text that is another one as soon as a run has begun or ended, or a batch was held or decided about. It says nothing
- * by itself: who shows these things compares it with the last one. It costs one index lookup a source.
+ * A text that is another one as soon as a run has begun or ended, a batch was held or decided about, or a person has
+ * changed something. It says nothing by itself: who shows these things compares it with the last one. It costs one index
+ * lookup a source.
  */
 export async function activityMark(sql: Sql): Promise<string> {
   const [row] = await sql<{ mark: string }[]>`
@@ -12,7 +13,8 @@ export async function activityMark(sql: Sql): Promise<string> {
           select x.id, x.outcome from sync_runs x where x.source_id = s.id order by x.id desc limit 1
         ) r on true),
       (select string_agg(concat_ws(':', b.id, b.status, b.decided_at, b.undone_at), ',' order by b.id)
-        from held_batches b where b.status <> 'superseded'))) as mark`;
+        from held_batches b where b.status <> 'superseded'),
+      (select max(id) from audit_log))) as mark`;
   if (!row) throw new Error('unreachable: one row is selected');
   return row.mark;
 }

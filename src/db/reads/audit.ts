@@ -21,7 +21,11 @@ export interface AuditQuery {
   /** The earliest instant. */
   readonly since?: Date | undefined;
   /** Only what concerns this one. */
-  readonly subject?: { readonly kind: string; readonly id: string } | undefined;
+  readonly subject?: { readonly kind: string; readonly id?: string | undefined } | undefined;
+  /** Only what this person did. */
+  readonly by?: string | undefined;
+  /** Only actions of this name. */
+  readonly action?: string | undefined;
   /** Only rows before this id: the next page after the last row of one. */
   readonly before?: number | undefined;
   /** undefined for all */
@@ -31,18 +35,61 @@ export interface AuditQuery {
 /** Actions, the newest first, and how many there are on all pages. */
 export async function auditRecords(
   sql: Sql,
-  { since, subject, before, limit }: AuditQuery,
+  query: AuditQuery,
 ): Promise<{ readonly total: number; readonly rows: AuditRecord[] }> {
-  const matching = sql`
-    true ${since ? sql`and at >= ${since}` : sql``}
-    ${subject ? sql`and subject_kind = ${subject.kind} and subject_id = ${subject.id}` : sql``}`;
   const [[counted], rows] = await Promise.all([
-    sql<{ total: number }[]>`select count(*)::int as total from audit_log where ${matching}`,
-    sql<AuditRecord[]>`
-      select id::float8 as id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, by, how, address, action,
-        jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, reason, details
-      from audit_log where ${matching} ${before === undefined ? sql`` : sql`and audit_log.id < ${before}`}
-      order by audit_log.id desc limit ${limit ?? null}`,
+    sql<{ total: number }[]>`select count(*)::int as total from audit_log where ${matching(sql, query)}`,
+    auditPage(sql, query),
   ]);
   return { total: counted?.total ?? 0, rows };
+}
+
+/** Actions, the newest first, without a count of those on other pages. */
+export async function auditPage(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
+  const { before, limit } = query;
+  return sql<AuditRecord[]>`
+    select id::float8 as id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, by, how, address, action,
+      jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, reason, details
+    from audit_log where ${matching(sql, query)} ${before === undefined ? sql`` : sql`and audit_log.id < ${before}`}
+    order by audit_log.id desc limit ${limit ?? null}`;
+}
+
+function matching(sql: Sql, { since, subject, by, action }: AuditQuery) {
+  return sql`true ${since ? sql`and at >= ${since}` : sql``}
+    ${subject ? sql`and subject_kind = ${subject.kind}` : sql``}
+    ${subject?.id === undefined ? sql`` : sql`and subject_id = ${subject.id}`}
+    ${by === undefined ? sql`` : sql`and by = ${by}`} ${action === undefined ? sql`` : sql`and action = ${action}`}`;
+}
+
+/** What the audit log can be filtered by: each in the order of its letters. */
+export interface AuditTerms {
+  readonly people: readonly string[];
+  readonly actions: readonly string[];
+  /** Kinds of subjects. */
+  readonly kinds: readonly string[];
+}
+
+/** More would be no list to choose from. */
+const TERMS = 500;
+
+/** One lookup of an index for each of them, however long the log is. */
+export async function auditTerms(sql: Sql): Promise<AuditTerms> {
+  const distinct = async (column: 'by' | 'action' | 'subject_kind') => {
+    const name = sql(column);
+    const rows = await sql<{ term: string }[]>`
+      with recursive found as (
+        (select ${name} as term from audit_log order by 1 limit 1)
+        union all
+        select (select ${name} from audit_log where ${name} > f.term order by 1 limit 1)
+        from found f where f.term is not null
+      )
+      select term from found where term is not null limit ${TERMS}`;
+    return rows.map(({ term }) => term).sort();
+  };
+  const [people, actions, kinds] = await Promise.all([
+    distinct('by'),
+    distinct('action'),
+    distinct('subject_kind'),
+  ]);
+  return { people, actions, kinds };
 }

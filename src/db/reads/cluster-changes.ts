@@ -80,6 +80,33 @@ export async function clusterChanges(
   };
 }
 
+/** One entry of what has happened to a cluster. */
+export type ClusterHistoryEntry = Pick<
+  ClusterChange,
+  'change' | 'runId' | 'changedAt' | 'source' | 'before' | 'after'
+>;
+
+/** What has happened to one cluster, the newest first; `before` and `after` of one that was added are null. */
+export async function clusterHistory(
+  sql: Sql,
+  clusterId: number,
+  { limit, offset = 0 }: ChangePage,
+): Promise<ClusterHistoryEntry[]> {
+  const rows = await sql<ClusterHistoryEntry[]>`
+    select x.change, x.run_id::float as "runId", ${instant(sql, sql`x.changed_at`)} as "changedAt", x.source_id as source,
+      x.before, case when x.change <> 'retired' then x.after end as after
+    from clusters k cross join lateral (
+      select c.id, c.change, c.run_id, c.changed_at, c.source_id, c.before, c.after
+      from cluster_changes c where c.organization_id = k.organization_id and c.cluster_id = k.id
+      union all
+      select 0, 'added', n.id, n.changed_at, n.source_id, null, null
+      from sync_runs n where n.id = k.added_by and n.changed_at is not null
+    ) x
+    where k.id = ${clusterId} order by x.id desc limit ${limit ?? null} offset ${offset}`;
+  const names = await userNames(sql, rows);
+  return rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) }));
+}
+
 /** Changes `x` of clusters `c` of organizations `o`. A new cluster is told by its own row: `before` and `after` are null. */
 function changesIn(sql: Sql, scope: ChangeScope) {
   return sql`(
@@ -94,7 +121,10 @@ function changesIn(sql: Sql, scope: ChangeScope) {
 }
 
 /** The names of the creators by id, as they are shown now. */
-async function userNames(sql: Sql, rows: readonly ClusterChange[]): Promise<ReadonlyMap<string, string>> {
+async function userNames(
+  sql: Sql,
+  rows: readonly Pick<ClusterChange, 'before' | 'after'>[],
+): Promise<ReadonlyMap<string, string>> {
   const ids = rows.flatMap(({ before, after }) => [before?.user, after?.user]).filter((id) => id != null);
   const users = await sql<{ id: string; name: string }[]>`
     select u.id::text, trim(shown.first_name || ' ' || shown.last_name) as name

@@ -50,6 +50,8 @@ export const auditLog = pgTable(
   (t) => [
     index('audit_log_by_time').on(t.at),
     index('audit_log_by_subject').on(t.subjectKind, t.subjectId, t.id),
+    index('audit_log_by_person').on(t.by, t.id),
+    index('audit_log_by_action').on(t.action, t.id),
     check('audit_log_says_how', sql`${t.how} in (${oneOf(WAYS)})`),
   ],
 );

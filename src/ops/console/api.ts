@@ -17,6 +17,7 @@ export type { BatchRecord } from '../../db/reads/held.ts';
 export type { FoundMachine, MachineSort } from '../../db/reads/machines.ts';
 export type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 export type { StripRun } from '../../db/reads/run-strip.ts';
+export type * from './api-administration.ts';
 
 /** The kinds of problems that need a person, the most urgent first. */
 export const PROBLEMS = [

@@ -9,13 +9,17 @@ import { withTimeout } from '../../domain/timeout.ts';
 import type { ShownQueues } from '../board.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
+import { addAudit } from './audit.ts';
+import { addClusters } from './clusters.ts';
 import { changeFeed } from './events.ts';
 import { addHeld, type HeldActions } from './held.ts';
 import { addMachines } from './machines.ts';
+import { type AdministrationActions, addOrganizations } from './organizations.ts';
 import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
 import { BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
 import { addSources, type RunActions } from './sources.ts';
+import { addTokens } from './tokens.ts';
 
 export interface ConsoleDependencies {
   /** Acts as the worker, which sees every organization; with a statement timeout of its own. */
@@ -25,6 +29,7 @@ export interface ConsoleDependencies {
   /** Where the built page is. */
   readonly folder: string;
   readonly held: HeldActions;
+  readonly administration: AdministrationActions;
   /** Undefined where this process has no queue. */
   readonly runs?: RunActions | undefined;
   readonly now?: () => Date;
@@ -33,7 +38,10 @@ export interface ConsoleDependencies {
 }
 
 /** The page's own paths: it tells them apart itself. */
-const PAGES = ['/', '/sources/:id', '/held', '/held/:batch', '/machines', '/machines/:id'];
+const PAGES = [
+  ...['/', '/sources/:id', '/held', '/held/:batch', '/machines', '/machines/:id'],
+  ...['/clusters', '/clusters/:id', '/organizations', '/organizations/:slug', '/audit'],
+];
 
 /** Runs of each source that the overview shows. */
 const STRIP = 24;
@@ -88,6 +96,11 @@ export async function addConsole(
       addMachines(api, sql);
       const changed = () => feed.look();
       addHeld(api, { sql, actions: deps.held, changed });
+      addClusters(api, sql);
+      addAudit(api, sql, now);
+      const administration = { sql, actions: deps.administration, now, changed };
+      addOrganizations(api, administration);
+      addTokens(api, administration);
       done();
     },
     { prefix: '/api' },

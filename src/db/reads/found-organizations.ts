@@ -1,0 +1,114 @@
+/** Organizations for operators: searched, sorted and paged, however many there are. */
+import type { Sql } from '../client.ts';
+import { instant } from './changes.ts';
+import type { OrganizationSummary } from './organizations.ts';
+
+export const ORGANIZATION_SORTS = ['slug', 'name', 'clusters', 'tokens', 'used', 'created'] as const;
+export type OrganizationSort = (typeof ORGANIZATION_SORTS)[number];
+
+export interface OrganizationSearch {
+  /** Part of the slug or the name; letters of either case. */
+  readonly text?: string | undefined;
+  readonly deleted: 'no' | 'yes' | 'all';
+  readonly sort: OrganizationSort;
+  readonly descending: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface FoundOrganization extends OrganizationSummary {
+  /** When one of its tokens was last used, RFC 3339; null where none ever was. */
+  readonly lastUsedAt: string | null;
+}
+
+export interface FoundOrganizations {
+  readonly rows: readonly FoundOrganization[];
+  /** How many there are on all pages. */
+  readonly total: number;
+}
+
+export async function searchOrganizations(sql: Sql, search: OrganizationSearch): Promise<FoundOrganizations> {
+  const matching = conditions(sql, search);
+  const [rows, [counted]] = await Promise.all([
+    found(sql, search),
+    sql<{ total: number }[]>`select count(*)::int as total from organizations o where ${matching}`,
+  ]);
+  return { rows, total: counted?.total ?? 0 };
+}
+
+/** One organization, also one that was deleted. */
+export async function foundOrganization(sql: Sql, slug: string): Promise<FoundOrganization | undefined> {
+  const [row] = await sql<FoundOrganization[]>`
+    with f as (select *, 1 as place from organizations where slug = ${slug}) ${summaries(sql)}`;
+  return row;
+}
+
+/** The page is found first, and only what it shows is counted for each: all of it only for what is sorted by. */
+function found(sql: Sql, search: OrganizationSearch) {
+  const { sort, limit, offset } = search;
+  const counted = {
+    clusters: sql`left join (
+      select organization_id, count(*) as n from clusters where retired_at is null group by 1) k
+      on k.organization_id = o.id`,
+    tokens: sql`left join (
+      select organization_id, count(*) as n from tokens t where ${isGood(sql)} group by 1) k
+      on k.organization_id = o.id`,
+    used: sql`left join (
+      select organization_id, max(${lastUse(sql)}) as at from tokens t group by 1) k
+      on k.organization_id = o.id`,
+  };
+  const joined = sort in counted ? counted[sort as keyof typeof counted] : sql``;
+  return sql<FoundOrganization[]>`
+    with f as (
+      select o.*, row_number() over (order by ${order(sql, search)}) as place
+      from organizations o ${joined} where ${conditions(sql, search)}
+      order by place limit ${limit} offset ${offset}
+    ) ${summaries(sql)}`;
+}
+
+function order(sql: Sql, { sort, descending }: OrganizationSearch) {
+  const direction = descending ? sql`desc` : sql`asc`;
+  const last = sql`o.slug collate "C" ${direction}`;
+  switch (sort) {
+    case 'slug':
+      return last;
+    case 'name':
+      return sql`lower(o.name) ${direction}, ${last}`;
+    case 'clusters':
+    case 'tokens':
+      return sql`coalesce(k.n, 0) ${direction}, ${last}`;
+    case 'used':
+      return sql`k.at ${descending ? sql`desc nulls last` : sql`asc nulls first`}, ${last}`;
+    case 'created':
+      return sql`o.created_at ${direction}, ${last}`;
+  }
+}
+
+/** Of the organizations `f`, in the order of their `place`. */
+function summaries(sql: Sql) {
+  return sql`
+    select f.id, f.slug, f.name, c.count as clusters, t.count as tokens,
+      ${instant(sql, sql`f.created_at`)} as "createdAt", ${instant(sql, sql`f.deleted_at`)} as "deletedAt",
+      ${instant(sql, sql`t.used_at`)} as "lastUsedAt"
+    from f
+    cross join lateral (
+      select count(*)::int as count from clusters c where c.organization_id = f.id and c.retired_at is null) c
+    cross join lateral (
+      select count(*) filter (where f.deleted_at is null and ${isGood(sql)})::int as count, max(${lastUse(sql)}) as used_at
+      from tokens t where t.organization_id = f.id) t
+    order by f.place`;
+}
+
+/** Of a token `t`. */
+const isGood = (sql: Sql) => sql`t.revoked_at is null and (t.expires_at is null or t.expires_at > now())`;
+
+/** Kept to the minute, which may lie before the token was made; null for one that was never used. */
+const lastUse = (sql: Sql) =>
+  sql`case when t.last_used_at is not null then greatest(t.last_used_at, t.created_at) end`;
+
+function conditions(sql: Sql, { text, deleted }: OrganizationSearch) {
+  const isDeleted = { no: sql`o.deleted_at is null`, yes: sql`o.deleted_at is not null`, all: sql`true` };
+  const search = text?.toLowerCase();
+  return sql`${isDeleted[deleted]}
+    ${search === undefined ? sql`` : sql`and (strpos(o.slug, ${search}) > 0 or strpos(lower(o.name), ${search}) > 0)`}`;
+}
