@@ -8,8 +8,10 @@ export interface SyncJob {
   readonly sourceId: string;
   /** RFC 3339; the slot of the schedule that asked for the run. */
   readonly slot: string;
-  /** It follows from another source's run, beside the slot's own job. */
+  /** It runs beside the slot's own job: it follows from another source's run, or an operator asked for it. */
   readonly isAdditional?: true;
+  /** The operator who asked for it. */
+  readonly askedBy?: string;
 }
 
 /** What a job of the `alerts` queue is told: which webhook's messages to send; without one it looks for what is wrong. */

@@ -5,7 +5,7 @@ import { VERSION } from '../config/package.ts';
 import type { Store } from '../db/connect.ts';
 import type { BatchDecision } from '../db/queries/held.ts';
 import { type KnownProvider, providerNamed } from '../db/queries/providers.ts';
-import { type BeginOptions, finishRun, type Run, registerSource } from '../db/queries/runs.ts';
+import { type Asked, type BeginOptions, finishRun, type Run, registerSource } from '../db/queries/runs.ts';
 import { storedValidators } from '../db/queries/validators.ts';
 import { heldItems } from '../db/reads/held.ts';
 import { StatementTimeout, statementTimeout } from '../db/statement-timeout.ts';
@@ -36,6 +36,8 @@ const SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 
 export interface RunOptions {
   readonly slot?: string | undefined;
+  /** Why it begins. */
+  readonly asked?: Asked | undefined;
   readonly progress?: Progress;
   /** Ends the run: it is recorded as failed and nothing of it is stored. */
   readonly signal?: AbortSignal | undefined;
@@ -58,9 +60,9 @@ export async function runSource(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, progress, signal, retries, state }: RunOptions,
+  { slot, asked, progress, signal, retries, state }: RunOptions,
 ): Promise<SyncResult> {
-  return recorded(config, store, source, { slot, signal }, async (run) => {
+  return recorded(config, store, source, { slot, asked, signal }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const parseFingerprint = parseFingerprintOf(source, pricing);
@@ -169,7 +171,8 @@ async function storeDecided(
   source: SourceConfig,
   decision: BatchDecision,
 ): Promise<SyncResult> {
-  return recorded(config, store, source, { evenIfDisabled: true }, async (run) => {
+  const asked = { cause: 'decision', by: decision.decider.by } as const;
+  return recorded(config, store, source, { evenIfDisabled: true, asked }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const { limits } = source;
@@ -254,11 +257,11 @@ async function recordedRun(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, signal, evenIfDisabled = false }: Pick<RunOptions, 'slot' | 'signal'> & BeginOptions,
+  { slot, asked, signal, evenIfDisabled = false }: Pick<RunOptions, 'slot' | 'signal'> & BeginOptions,
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled });
+  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, asked });
   const { run } = live;
   addLogFields({ run: run.id });
   try {

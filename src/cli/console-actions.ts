@@ -7,6 +7,7 @@ import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { administration } from '../db/queries/administration.ts';
+import { audit } from '../db/queries/audit.ts';
 import { decide, undoRejection } from '../db/queries/held.ts';
 import type { BatchRecord } from '../db/reads/held.ts';
 import { latestSlot } from '../domain/slots.ts';
@@ -57,16 +58,19 @@ export function heldActions(config: Config, worker: () => Worker): HeldActions {
   };
 }
 /** A run that was asked for is a job as any other, so that a worker with room for it carries it out. */
-export function runActions(config: Config, sync: Queue<SyncJob>): RunActions {
+export function runActions(config: Config, sync: Queue<SyncJob>, worker: () => Worker): RunActions {
   return {
-    async run(sourceId) {
+    async run(sourceId, decider) {
       const source = config.sources.find(({ id }) => id === sourceId);
       if (!source) return false;
       const slot = latestSlot(source.schedule, new Date());
+      // The queue is in Redis, out of reach of a transaction: no run is asked for without its row.
+      const { db } = worker().store;
+      await audit(db, decider, { action: 'source.run', subject: { kind: 'source', id: sourceId } });
       // Asked for twice while it waits, it runs once.
       await sync.add(
         'sync',
-        { sourceId, slot, isAdditional: true },
+        { sourceId, slot, isAdditional: true, askedBy: decider.by },
         { deduplication: { id: `asked-${sourceId}` } },
       );
       return true;

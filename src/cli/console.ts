@@ -14,6 +14,7 @@ import { administrationActions, heldActions, runActions, writer } from './consol
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
+
 /** What it opens, `closing` closes. */
 export function openConsole(
   config: Config,
@@ -37,7 +38,7 @@ export function openConsole(
     folder: inPackage('dist', 'console'),
     held: heldActions(config, worker),
     administration: administrationActions(worker),
-    runs: runActions(config, sync),
+    runs: runActions(config, sync, worker),
   };
 }
 

@@ -5,6 +5,7 @@ import type { ClusterChanges } from '../db/reads/cluster-changes.ts';
 import { type RunRecord, runRecord, sourceRuns } from '../db/reads/runs.ts';
 import { sourceKind } from '../db/reads/status.ts';
 import type { Naming } from '../domain/changes.ts';
+import { type Caused, causeInWords } from '../domain/run-cause.ts';
 import { type PageOptions, pageLimit, readId } from './arguments.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { CommandFailure } from './failure.ts';
@@ -36,9 +37,14 @@ export function runTable(runs: readonly RunRecord[], now: Date, width: number): 
     run.outcome,
     ...[run.seen, run.added, run.changed, run.retired, run.rejected].map(number),
   ]);
-  const notes = runs.flatMap((run) => notesOf(run).map((note) => wrapped(`${run.id}: ${note}`, width)));
+  const notes = runs.flatMap((run) =>
+    [...handNote(run), ...notesOf(run)].map((note) => wrapped(`${run.id}: ${note}`, width)),
+  );
   return alignedTable(HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
 }
+
+/** A run that a schedule asked for is the ordinary one. */
+const handNote = (run: Caused): string[] => (run.cause === 'hand' ? [causeInWords(run)] : []);
 
 function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
   const notes: string[] = [];
@@ -108,7 +114,8 @@ export function runText(run: RunRecord, diff: Diff, width: number): string {
   const { id, sourceId, outcome, startedAt, finishedAt, slot, namings } = run;
   const took =
     finishedAt === null ? '' : `, took ${(Date.parse(finishedAt) - Date.parse(startedAt)) / 1000} s`;
-  const asked = slot === null ? '' : `, for the slot ${slot}`;
+  const why = causeInWords(run);
+  const asked = slot === null ? why && `, ${why}` : `, for the slot ${slot}`;
   const head = [
     `run ${id} of ${sourceId}: ${outcome}, began ${startedAt}${took}${asked}`,
     ...(run.seen === null ? [] : [countsOf(run)]),

@@ -4,7 +4,9 @@ import { type PageOptions, readId } from './arguments.ts';
 import {
   ALL_ROWS,
   add,
+  addChange,
   BY,
+  type Changing,
   type Deciding,
   type Env,
   JSON_OPTION,
@@ -18,9 +20,11 @@ import {
 } from './command-parts.ts';
 
 export function addSources(program: Command, env: Env): void {
-  add(program, 'sync', 'sync one source now, and publish what changed')
+  addChange(program, 'sync', 'sync one source now, and publish what changed')
     .argument('<source>', 'id of a configured source, e.g. hetzner')
-    .action(async (id: string, options: Json) => (await import('./sync.ts')).syncCommand(env(), id, options));
+    .action(async (id: string, options: Changing) =>
+      (await import('./sync.ts')).syncCommand(env(), id, options),
+    );
   add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches')
     .option('--watch', 'draw it again every two seconds, until q')
     .action(async (options: Json & { watch?: boolean }) =>

@@ -5,6 +5,7 @@ import { lastSeen } from '../db/reads/status.ts';
 import { groupReasons } from '../domain/rejected.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { print, printJson } from './print.ts';
@@ -13,7 +14,7 @@ import { setAside, unreadRegions } from './reasons.ts';
 export async function syncCommand(
   env: Environment,
   sourceId: string,
-  options: { json?: boolean } = {},
+  options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
   await using _tracing = await openTracing(env, 'sync');
   const { config, worker } = openWorker(env);
@@ -27,10 +28,11 @@ export async function syncCommand(
         : `no source is configured; give e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
     );
   }
+  const asked = { cause: 'hand', decider: decider(config, options) } as const;
   await claimContent(worker.store.db, config.settings.FLEETBOOK_CONTENT);
   const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
-  const result = await worker.runSource(source, { progress: bar.update }).finally(bar.end);
+  const result = await worker.runSource(source, { asked, progress: bar.update }).finally(bar.end);
   const { outcome, counts } = result;
   const stores = outcome === 'held' ? counts.added + counts.changed > 0 : outcome !== 'superseded';
   const published = stores && (await publishNow(worker));

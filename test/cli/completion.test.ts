@@ -26,7 +26,12 @@ describe('completion', () => {
     expect(await offered(script, 'fleetbook', 'hold', 'list', '--')).toEqual(['--json', '--all', '--help']);
     expect(await offered(script, 'fleetbook', 'token', 'create', '--or')).toEqual(['--org']);
     // A word that is no command, such as a source's id, changes nothing.
-    expect(await offered(script, 'fleetbook', 'sync', 'status', '--')).toEqual(['--json', '--help']);
+    expect(await offered(script, 'fleetbook', 'sync', 'status', '--')).toEqual([
+      '--json',
+      '--reason',
+      '--by',
+      '--help',
+    ]);
     expect(await offered(script, 'fleetbook', '')).toContain('completion');
   });
 

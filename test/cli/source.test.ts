@@ -33,6 +33,13 @@ it('a source that is not configured any more is named, and is retired when it is
   timeout: 120_000,
 }, async () => {
   expect((await sync()).code).toBe(0);
+  expect(JSON.parse((await fleetbook(['audit', '--json'], env)).stdout).rows).toMatchObject([
+    { action: 'source.run', how: 'cli', subject: { kind: 'source', id: 'hetzner' }, details: { run: 1 } },
+  ]);
+  expect((await fleetbook(['runs', 'hetzner'], env)).stdout).toMatch(/\n1: by hand, by \S+@\S+\n$/);
+  expect((await fleetbook(['run', '1'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
+    /, by hand, by \S+@\S+\n/,
+  );
   // Long notes are wrapped.
   expect((await fleetbook(['status'], env)).stdout.replaceAll('\n  ', ' ')).toMatch(
     /\nhetzner: not configured here: its 3 machines are still published, and it was last read \d+ s ago; unless a worker elsewhere has it, configure it again or take it out of publication: fleetbook source retire hetzner\n/,

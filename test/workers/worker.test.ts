@@ -133,6 +133,27 @@ describe('the result of a job', () => {
   });
 });
 
+it('a job says why it runs: by a slot, after another source, or for an operator', async () => {
+  const worker = await start();
+  await settled(worker);
+  const data = {
+    sourceId: 'hetzner',
+    slot: '2026-01-01T00:00:00Z',
+    isAdditional: true,
+    askedBy: 'ada',
+  } as const;
+  const job = await worker.queues.sync.add('sync', data);
+  await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+  const causes = await store.sql<{ source: string; cause: string; by: string | null; hasSlot: boolean }[]>`
+    select distinct source_id as source, cause, asked_by as by, slot is not null as "hasSlot" from sync_runs
+    order by 1, 2`;
+  expect(causes.filter(({ source }) => source === 'hetzner')).toEqual([
+    { source: 'hetzner', cause: 'first', by: null, hasSlot: true },
+    { source: 'hetzner', cause: 'hand', by: 'ada', hasSlot: false },
+  ]);
+  expect(causes).toContainEqual({ source: 'linode', cause: 'first', by: null, hasSlot: true });
+});
+
 describe('a cache that has lost everything', () => {
   const documents = async () => {
     const cache = openRedis(cacheRedis.url, 'publisher', () => {});

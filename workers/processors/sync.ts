@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { inLogContext } from '../../src/app/log-context.ts';
 import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
-import { anyNeverRan } from '../../src/db/queries/runs.ts';
+import { type Asked, anyNeverRan } from '../../src/db/queries/runs.ts';
 import {
   isLatestSlotOpen,
   isSlotCovered,
@@ -79,7 +79,7 @@ function jobProcessor(dependencies: SyncDependencies) {
         await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
         throw new DelayedError();
       }
-      const result = await worker.runSource(source, { slot, signal });
+      const result = await worker.runSource(source, { slot: ownSlot?.slot, asked: askedOf(job), signal });
       observe?.(sourceId, result.outcome, seconds());
       const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
       logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons }, 'synced');
@@ -120,7 +120,13 @@ function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): S
   };
 }
 
-/** The slot whose job this is; undefined for a job that followed from another source's run. */
+/** Why a job runs. Who asked for a run has written that into the audit log before it was enqueued. */
+function askedOf({ data: { isAdditional, askedBy } }: Job<SyncJob>): Asked {
+  if (askedBy !== undefined) return { cause: 'hand', by: askedBy };
+  return { cause: isAdditional ? 'follow' : 'slot' };
+}
+
+/** The slot whose job this is; undefined for a job that runs beside it. */
 function ownSlotOf({ data: { sourceId, slot, isAdditional } }: Job<SyncJob>): Slot | undefined {
   return isAdditional ? undefined : { schedule: sourceId, slot };
 }

@@ -1,4 +1,6 @@
 /** What has happened to a source, the newest first: runs, holds and decisions on one line of time. */
+
+import { causeInWords } from '../../domain/run-cause.ts';
 import type { TimelineAnswer, TimelineEntry, TimelineRun } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, span } from '../lib/format.ts';
@@ -84,9 +86,10 @@ function Entry(entry: TimelineEntry) {
   );
 }
 
-function Run({ id, slot, startedAt, finishedAt, outcome, error, ...counts }: TimelineRun) {
+function Run({ id, cause, askedBy, startedAt, finishedAt, outcome, error, ...counts }: TimelineRun) {
   const took = finishedAt === null ? undefined : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1000;
   const { seen, added, changed, retired, rejected, withdrawn } = counts;
+  const why = causeInWords({ cause, askedBy });
   const told = [
     [added, 'new'],
     [changed, 'changed'],
@@ -96,8 +99,8 @@ function Run({ id, slot, startedAt, finishedAt, outcome, error, ...counts }: Tim
   ].flatMap(([n, what]) => (typeof n === 'number' && n > 0 ? [`${count(n)} ${what}`] : []));
   return (
     <div>
-      <Badge tone={TONES[outcome] ?? 'note'}>{outcome}</Badge> run {id},{' '}
-      {slot === null ? 'by hand' : 'by schedule'}
+      <Badge tone={TONES[outcome] ?? 'note'}>{outcome}</Badge> run {id}
+      {why !== '' && `, ${why}`}
       {seen !== null && `: ${count(seen)} rows${told.length > 0 ? `, ${told.join(', ')}` : ''}`}
       {took !== undefined && <span class="muted">, {took < 1 ? 'less than 1 s' : span(took)}</span>}
       {error !== null && <p class="error">{error}</p>}

@@ -39,7 +39,7 @@ export class LiveRuns implements AsyncDisposable {
   async begin(
     sourceId: string,
     slot: string | undefined,
-    options: Pick<BeginOptions, 'evenIfDisabled'> = {},
+    options: Omit<BeginOptions, 'marked'> = {},
   ): Promise<LiveRun> {
     this.#users += 1;
     try {

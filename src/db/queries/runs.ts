@@ -2,10 +2,13 @@ import { and, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Naming, RateChange } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled.ts';
+import type { Decider } from '../../domain/operator.ts';
+import type { RunCause } from '../../domain/run-cause.ts';
 import type { Database } from '../database.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
 import { lineage, sources, syncRuns } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
+import { auditRow } from './audit.ts';
 import { disablingOf } from './disabled.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded';
@@ -49,7 +52,18 @@ export async function registerSource(
     });
 }
 
+/** Why a run begins. */
+export interface Asked {
+  /** A run of a slot is the `first` by itself, where there was none before. */
+  readonly cause: Exclude<RunCause, 'first'>;
+  /** The person who asked for it. */
+  readonly by?: string | undefined;
+  /** Writes `source.run` into the audit log as it begins; absent where who asked has written it before. */
+  readonly decider?: Decider | undefined;
+}
+
 export interface BeginOptions {
+  readonly asked?: Asked | undefined;
   /** Marks the run as under way by a lock of this session, see live-runs.ts. */
   readonly marked?: boolean;
   /** For what an operator decides: it reads nothing of the source, and is stored though the source is disabled. */
@@ -64,9 +78,19 @@ export async function beginRun(
   db: Database,
   sourceId: string,
   slot: string | undefined,
-  { marked = false, evenIfDisabled = false }: BeginOptions = {},
+  { marked = false, evenIfDisabled = false, asked }: BeginOptions = {},
 ): Promise<Run> {
   const isUnderWay = sql.raw(IS_UNDER_WAY);
+  const given = asked?.cause ?? null;
+  const cause = sql`case when ${given}::text = 'slot'
+    and not exists (select from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId}) then 'first' else ${given} end`;
+  const askedBy = asked?.by ?? asked?.decider?.by ?? null;
+  const begins = { sourceId, fence: sql`fence`, slot: sql`${slot ?? null}::timestamptz`, cause, askedBy };
+  const subject = { kind: 'source', id: sourceId };
+  const details = sql`jsonb_build_object('run', id)`;
+  const audited = asked?.decider
+    ? sql`, audited as (${auditRow(asked.decider, { action: 'source.run', subject, details })} from begun)`
+    : sql``;
   const [row] = await db.execute<{ id: string; fence: string }>(sql`
     with raised as (
       update ${sources} set ${nameOf(sources.fence)} = ${increment(sources.fence)}
@@ -78,9 +102,9 @@ export async function beginRun(
         ${nameOf(r.error)} = case when ${isUnderWay} then null else ${INTERRUPTED} end
       where ${r.sourceId} = ${sourceId} and ${r.outcome} = 'running' and exists (select from raised)
     ), begun as (
-      ${insertInto(syncRuns, { sourceId, fence: sql`fence`, slot: sql`${slot ?? null}::timestamptz` })} from raised
+      ${insertInto(syncRuns, begins)} from raised
       returning ${syncRuns.id}, ${syncRuns.fence}
-    )
+    )${audited}
     select id, fence, case when ${marked} then pg_try_advisory_lock_shared(${sql.raw(markOf('id'))}) end from begun`);
   if (!row) {
     const disabling = await disablingOf(db, sourceId);

@@ -12,11 +12,11 @@ export async function recordFailedWatch(db: Database, sourceId: string, error: s
   const finishedAt = sql`clock_timestamp()`;
   const { id, fence } = sources;
   await db.execute(sql`
-    ${insertInto(syncRuns, { sourceId: id, fence, finishedAt, outcome: 'failed', error })}
+    ${insertInto(syncRuns, { sourceId: id, fence, finishedAt, outcome: 'failed', error, cause: 'watch' })}
     from ${sources} where ${id} = ${sourceId}`);
 }
 
-/** After a state that changed nothing: of all that changed nothing and no schedule asked for, only the last run stays. */
+/** After a state that changed nothing: of all that changed nothing and no schedule and no person asked for, only the last run stays. */
 export async function foldUnchanged(db: Database, sourceId: string): Promise<void> {
   const ofSource = eq(syncRuns.sourceId, sourceId);
   const latest = db
@@ -29,6 +29,7 @@ export async function foldUnchanged(db: Database, sourceId: string): Promise<voi
       and(
         ofSource,
         isNull(syncRuns.slot),
+        sql`${syncRuns.cause} is distinct from 'hand'`,
         inArray(syncRuns.outcome, ['unchanged', 'superseded']),
         sql`${syncRuns.id} < (${latest})`,
       ),

@@ -1,14 +1,15 @@
 /** The runs of a source, for operators. What a run changed is in changes.ts. */
 import type { Naming, RateChange } from '../../domain/changes.ts';
+import type { Caused } from '../../domain/run-cause.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
 
 /** One run with what came of it; times in RFC 3339. */
-export interface RunRecord {
+export interface RunRecord extends Caused {
   readonly id: number;
   readonly sourceId: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';
-  /** The slot of the schedule that asked for it; null for a run by hand or of a watch. */
+  /** The slot of the schedule that asked for it; null for a run that none asked for. */
   readonly slot: string | null;
   readonly startedAt: string;
   readonly finishedAt: string | null;
@@ -70,12 +71,17 @@ export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | un
   return record;
 }
 
+/** Why a run `r` began, as SQL, also where an earlier release has recorded it. */
+export const CAUSE = `coalesce(r.cause, case when r.decision is not null then 'decision'
+  when r.slot is not null then 'slot' end)`;
+
 function records(sql: Sql) {
   const instant = (column: string) =>
     sql`to_char(r.${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
   const isInterrupted = sql`r.outcome = 'running' and not ${sql.unsafe(IS_UNDER_WAY)}`;
   return sql`
     select r.id::float as id, r.source_id as "sourceId", s.kind, ${instant('slot')} as slot,
+      ${sql.unsafe(CAUSE)} as cause, r.asked_by as "askedBy",
       ${instant('started_at')} as "startedAt", ${instant('finished_at')} as "finishedAt",
       case when ${isInterrupted} then 'interrupted' else r.outcome end as outcome,
       r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,

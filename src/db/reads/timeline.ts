@@ -1,11 +1,13 @@
 /** What has happened to a source: its runs, the batches that were held, and the decisions about them. */
+import type { Caused } from '../../domain/run-cause.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
+import { CAUSE } from './runs.ts';
 import type { RunStatus } from './status.ts';
 
-export interface TimelineRun extends RunStatus {
+export interface TimelineRun extends RunStatus, Caused {
   readonly id: number;
-  /** The slot of its schedule, RFC 3339; null for a run by hand, or for a decision that was carried out. */
+  /** The slot of its schedule, RFC 3339; null for a run that none asked for. */
   readonly slot: string | null;
 }
 
@@ -56,7 +58,8 @@ export async function sourceTimeline(
   >`
     select kind, ${instant('happened', '.US')} as at, run, batch from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
-          'id', r.id, 'slot', ${instant('r.slot')}, 'startedAt', ${instant('r.started_at')},
+          'id', r.id, 'slot', ${instant('r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
+          'startedAt', ${instant('r.started_at')},
           'finishedAt', ${instant('r.finished_at')},
           'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
           'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,

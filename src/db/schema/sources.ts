@@ -11,6 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
+import { RUN_CAUSES } from '../../domain/run-cause.ts';
 import { regions } from './catalogue.ts';
 import { amount, instant } from './columns.ts';
 
@@ -82,8 +83,12 @@ export const syncRuns = pgTable(
       .notNull()
       .references(() => sources.id),
     fence: bigint('fence', { mode: 'number' }).notNull(),
-    /** The schedule's slot that asked for it; null for a run by hand. */
+    /** The schedule's slot that asked for it; null for a run that none asked for. */
     slot: instant('slot'),
+    /** Why it began; null for a run of a release that did not say. */
+    cause: text('cause', { enum: RUN_CAUSES }),
+    /** The person who asked for it, as the audit log names them. */
+    askedBy: text('asked_by'),
     startedAt: instant('started_at').notNull().defaultNow(),
     finishedAt: instant('finished_at'),
     seen: integer('seen'),

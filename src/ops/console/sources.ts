@@ -5,14 +5,19 @@ import { excludedMachines } from '../../db/reads/excluded.ts';
 import { quarantinedRows } from '../../db/reads/quarantine.ts';
 import { sourceTimeline } from '../../db/reads/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected.ts';
+import { deciderOf } from '../roles.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
 import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';
 import { BadRequest, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
 
 export interface RunActions {
-  /** Has a worker run a source soon, once however often it is asked for. False for one that is not configured. */
-  run(sourceId: string): Promise<boolean>;
+  /**
+   * Has a worker run a source soon, once however often it is asked for, and writes into the audit log who asked.
+   * False for one that is not configured.
+   */
+  run(sourceId: string, decider: Decider): Promise<boolean>;
 }
 
 export interface SourceDependencies {
@@ -85,7 +90,8 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
   api.post('/sources/:id/run', async (request) => {
     const id = idOfSource(request.params);
     if (!runs) throw new NotFound('this process has no queue; ask a worker, or run: fleetbook sync');
-    if (!(await runs.run(id))) throw new NotFound(`there is no source ${id} in the configuration`);
+    if (!(await runs.run(id, deciderOf(request))))
+      throw new NotFound(`there is no source ${id} in the configuration`);
     return { source: id, queued: true };
   });
 }

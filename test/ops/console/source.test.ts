@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../../src/db/reads/audit.ts';
 import { sourceTimeline } from '../../../src/db/reads/timeline.ts';
 import type {
   BatchRecord,
@@ -120,7 +121,14 @@ describe('a source in the console', () => {
       });
     }
     const jobs = await scene.queues.sync.getJobs(['waiting']);
-    expect(jobs.map(({ data }) => data)).toMatchObject([{ sourceId: 'hetzner', isAdditional: true }]);
+    expect(jobs.map(({ data }) => data)).toMatchObject([
+      { sourceId: 'hetzner', isAdditional: true, askedBy: 'OPS_TOKEN' },
+    ]);
+    const subject = { kind: 'source', id: 'hetzner' };
+    expect((await auditRecords(scene.worker.store.sql, { subject })).rows).toMatchObject([
+      { action: 'source.run', by: 'OPS_TOKEN', how: 'token', address: '127.0.0.1' },
+      { action: 'source.run' },
+    ]);
   });
 
   it('is not there under another name', async () => {
