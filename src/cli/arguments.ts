@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Configured } from '../config/settings.ts';
 import type { Decider } from '../domain/operator.ts';
-import { readPast } from '../domain/span.ts';
+import { SINCE_FORMS, sinceOf } from '../domain/since.ts';
 import { UsageFailure } from './failure.ts';
 
 /** A row's id as people give it. @throws UsageFailure that says where such a number is shown */
@@ -35,13 +35,10 @@ export function pageLimit({ limit, all, json }: PageOptions): number | undefined
 
 /** A span up to `now` (`24h`, `7d`), a date in UTC, or a time in RFC 3339. @throws UsageFailure for others, and for what lies ahead */
 export function readSince(text: string, now: Date): Date {
-  const at = readPast(text, now);
-  if (at === undefined) {
-    throw new UsageFailure(
-      `--since ${JSON.stringify(text)} is no time; use e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z`,
-    );
-  }
-  if (at > now) throw new UsageFailure(`--since "${text}" lies ahead; give a time that has been`);
+  const at = sinceOf(text, now);
+  if (at === 'no time')
+    throw new UsageFailure(`--since ${JSON.stringify(text)} is no time; use e.g. ${SINCE_FORMS}`);
+  if (at === 'ahead') throw new UsageFailure(`--since "${text}" lies ahead; give a time that has been`);
   return at;
 }
 

@@ -116,23 +116,16 @@ function inKinds<Kind extends string>(
     .join('');
 }
 
-function price({ before, after }: MachineChange): string {
+function price({ before, after, factor }: MachineChange): string {
   const [old, now] = [stated(before), stated(after)];
   if (before === null || after === null || old === now) return now || old;
-  const factor = factorOf(before, after);
-  const from = factor === '' ? old : before.amount;
-  return `${from || 'none'} → ${now || 'none'}${factor}`;
+  const isAlike = before.currency === after.currency && before.per === after.per;
+  const move = factor === null ? '' : ` (× ${factor.toPrecision(3)})`;
+  return `${(isAlike ? before.amount : old) || 'none'} → ${now || 'none'}${move}`;
 }
 
 const stated = (state: MachineState | null): string =>
   state?.amount == null ? '' : `${state.amount} ${state.currency}/${state.per}`;
-
-/** Only amounts of one currency for the same time can be compared. */
-function factorOf(before: MachineState, after: MachineState): string {
-  if (before.currency !== after.currency || before.per !== after.per) return '';
-  const [old, now] = [Number(before.amount), Number(after.amount)];
-  return old > 0 ? ` (× ${(now / old).toPrecision(3)})` : '';
-}
 
 /** What else differs: the size, and why readers do not see it. */
 function detail({ before, after }: MachineChange): string {

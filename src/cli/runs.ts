@@ -1,7 +1,6 @@
 import type { Environment } from '../config/config.ts';
 import type { Sql } from '../db/client.ts';
-import type { MachineChanges } from '../db/reads/changes.ts';
-import type { ClusterChanges } from '../db/reads/cluster-changes.ts';
+import { isKept, type RunDiff, unshown } from '../db/reads/run-diff.ts';
 import { type RunRecord, runRecord, sourceRuns } from '../db/reads/runs.ts';
 import { sourceKind } from '../db/reads/status.ts';
 import type { Naming } from '../domain/changes.ts';
@@ -11,6 +10,7 @@ import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } fro
 import { CommandFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
+import { reasonLines } from './reasons.ts';
 import { knownSource } from './rejected.ts';
 import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './table.ts';
 
@@ -60,12 +60,6 @@ function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
   return notes;
 }
 
-/** What is shown of one run. */
-type Diff =
-  | ({ readonly of: 'machines' } & MachineChanges)
-  | ({ readonly of: 'clusters' } & ClusterChanges)
-  | { readonly of: 'rates' };
-
 /** What one run has changed: every machine or cluster before and after. */
 export async function runCommand(env: Environment, text: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
@@ -85,32 +79,13 @@ export async function runCommand(env: Environment, text: string, options: PageOp
   printText(runText(run, diff, lineWidth()));
 }
 
-async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, limit: number | undefined): Promise<Diff> {
+async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, limit: number | undefined): Promise<RunDiff> {
   if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(sql, { runId }, limit)) };
   if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(sql, { runId }, limit)) };
   return { of: 'rates' };
 }
 
-/** Whether it is known what the run changed. */
-function isKept({ changedAt, added, changed, retired }: RunRecord): boolean {
-  return changedAt !== null || (added ?? 0) + (changed ?? 0) + (retired ?? 0) === 0;
-}
-
-/** How many were changed in nothing that a diff shows: only in a price that was converted anew. */
-function unshown(run: RunRecord, diff: Diff): number {
-  if (diff.of === 'rates' || run.changedAt === null) return 0;
-  const shown =
-    diff.of === 'clusters'
-      ? diff.totals.changed
-      : diff.totals.withdrawn +
-        diff.totals.reshaped +
-        diff.totals.repriced +
-        diff.totals.excluded +
-        diff.totals.published;
-  return Math.max(0, (run.changed ?? 0) - shown);
-}
-
-export function runText(run: RunRecord, diff: Diff, width: number): string {
+export function runText(run: RunRecord, diff: RunDiff, width: number): string {
   const { id, sourceId, outcome, startedAt, finishedAt, slot, namings } = run;
   const took =
     finishedAt === null ? '' : `, took ${(Date.parse(finishedAt) - Date.parse(startedAt)) / 1000} s`;
@@ -120,6 +95,7 @@ export function runText(run: RunRecord, diff: Diff, width: number): string {
     `run ${id} of ${sourceId}: ${outcome}, began ${startedAt}${took}${asked}`,
     ...(run.seen === null ? [] : [countsOf(run)]),
     ...notesOf(run),
+    ...reasonLines(run.reasons),
     ...namings.map(namingOf),
   ];
   const lines = diffLines(run, diff, width);
@@ -146,7 +122,7 @@ function rateLines({ rates }: RunRecord): string {
   return alignedLines(rows).join('');
 }
 
-function diffLines(run: RunRecord, diff: Diff, width: number): string {
+function diffLines(run: RunRecord, diff: RunDiff, width: number): string {
   if (!isKept(run)) {
     return wrapped(
       'what it changed is not kept (any more); CHANGES_KEPT says for how many days it is',

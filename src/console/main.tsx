@@ -9,15 +9,18 @@ import './styles/parts.css';
 import './styles/tables.css';
 import './styles/narrow.css';
 import { BatchView } from './views/batch.tsx';
+import { ChangesView } from './views/changes.tsx';
 import { HeldView } from './views/held.tsx';
 import { MachineView } from './views/machine.tsx';
 import { MachinesView } from './views/machines.tsx';
 import { OverviewView } from './views/overview.tsx';
+import { RunView } from './views/run.tsx';
 import { SourceView } from './views/source.tsx';
 
 const LINKS = [
   ['/', 'Overview', 'o'],
   ['/held', 'Held', 'h'],
+  ['/changes', 'Changes', 'c'],
   ['/machines', 'Machines', 'm'],
 ] as const;
 
@@ -68,6 +71,9 @@ function View({ place }: { place: Place }) {
   if (source !== undefined) return <SourceView key={source} place={place} id={decodeURIComponent(source)} />;
   const [, batch] = /^\/held\/([^/]+)$/.exec(place.path) ?? [];
   if (batch !== undefined) return <BatchView key={batch} place={place} id={decodeURIComponent(batch)} />;
+  if (place.path === '/changes') return <ChangesView place={place} />;
+  const [, run] = /^\/runs\/([^/]+)$/.exec(place.path) ?? [];
+  if (run !== undefined) return <RunView key={run} place={place} id={decodeURIComponent(run)} />;
   if (place.path === '/machines') return <MachinesView place={place} />;
   const [, machine] = /^\/machines\/([^/]+)$/.exec(place.path) ?? [];
   if (machine !== undefined) return <MachineView key={machine} id={decodeURIComponent(machine)} />;

@@ -18,6 +18,7 @@ import {
   type Run,
   type RunCounts,
   recordEffect,
+  recordReasons,
 } from '../db/queries/runs.ts';
 import { recordUndo, restoreBefore } from '../db/queries/undo.ts';
 import { traced } from '../db/traced.ts';
@@ -204,6 +205,7 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const finish = async (outcome: 'changed' | 'unchanged' | 'held', stored: Partial<RunCounts>) => {
     const counts = { ...NO_COUNTS, ...stored, seen, rejected: rejectedCount };
     const why = outcome === 'held' ? broken.map(({ detail }) => detail).join('; ') : undefined;
+    await recordReasons(db, run, groupReasons(rejected));
     await finishRun(db, run, outcome, counts, readAt, why);
     if (decision?.kind === 'undo') await recordUndo(db, decision);
     return { outcome, counts, broken, rejected, withdrawn, regions };

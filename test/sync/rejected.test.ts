@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sourceRuns } from '../../src/db/reads/runs.ts';
 import { REJECTED_KEPT } from '../../src/domain/rejected.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import { offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
+import { LAX, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
 describe('rows that cannot be used', () => {
   let scene: Scene;
@@ -44,6 +45,36 @@ describe('rows that cannot be used', () => {
     ]);
     await scene.catalogue(items);
     expect(await quarantine()).toEqual([]);
+  });
+
+  it('have their reasons kept with the run, the most frequent first and at most twenty', async () => {
+    const bad = (key: string, reason: string): CatalogueItem => ({
+      kind: 'rejected',
+      key,
+      name: key,
+      reason,
+    });
+    const many = Array.from({ length: 25 }, (_, index) =>
+      bad(`r${index}`, `wrong in way ${'x'.repeat(index)}`),
+    );
+    const items = [
+      region('a'),
+      ...offers('a', 40),
+      ...many,
+      bad('p', 'cpu is missing'),
+      bad('q', 'cpu is missing'),
+    ];
+    await scene.catalogue(items, { limits: LAX });
+    await scene.catalogue([region('a'), ...offers('a', 40)]);
+    const [clean, first] = (await sourceRuns(scene.sql, 'acme', { limit: undefined })).rows;
+    expect(clean?.reasons).toEqual([]);
+    expect(first?.reasons).toHaveLength(20);
+    expect(first?.reasons[0]).toEqual({
+      code: 'invalid',
+      reason: 'cpu is missing',
+      count: 2,
+      examples: ['p', 'q'],
+    });
   });
 
   it('that wait for an operator are told, and no guard counts them', async () => {

@@ -7,7 +7,7 @@ import { count, span } from '../lib/format.ts';
 import { addressWith, type Place } from '../lib/router.ts';
 import { Ago, Badge, type Tone, Trouble } from '../parts/basics.tsx';
 
-const TONES: Readonly<Record<string, Tone>> = {
+export const OUTCOMES: Readonly<Record<string, Tone>> = {
   changed: 'good',
   unchanged: 'good',
   held: 'warn',
@@ -99,7 +99,7 @@ function Run({ id, cause, askedBy, startedAt, finishedAt, outcome, error, ...cou
   ].flatMap(([n, what]) => (typeof n === 'number' && n > 0 ? [`${count(n)} ${what}`] : []));
   return (
     <div>
-      <Badge tone={TONES[outcome] ?? 'note'}>{outcome}</Badge> run {id}
+      <Badge tone={OUTCOMES[outcome] ?? 'note'}>{outcome}</Badge> <a href={`/runs/${id}`}>run {id}</a>
       {why !== '' && `, ${why}`}
       {seen !== null && `: ${count(seen)} rows${told.length > 0 ? `, ${told.join(', ')}` : ''}`}
       {took !== undefined && <span class="muted">, {took < 1 ? 'less than 1 s' : span(took)}</span>}

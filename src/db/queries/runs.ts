@@ -3,6 +3,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import type { Naming, RateChange } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Decider } from '../../domain/operator.ts';
+import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { RunCause } from '../../domain/run-cause.ts';
 import type { Database } from '../database.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
@@ -153,6 +154,18 @@ export async function finishRun(
     )
     update ${lineage} set ${nameOf(lineage.providersVersion)} = ${increment(lineage.providersVersion)}
     where exists (select from verified where first)`);
+}
+
+/** Reasons of rejected rows that a run keeps. */
+const REASONS_KEPT = 20;
+
+/** Records why rows of the run's batch cannot be used. @param reasons the most frequent first */
+export async function recordReasons(db: Database, run: Run, reasons: readonly ReasonGroup[]): Promise<void> {
+  if (reasons.length === 0) return;
+  await db
+    .update(syncRuns)
+    .set({ reasons: reasons.slice(0, REASONS_KEPT) })
+    .where(eq(syncRuns.id, run.id));
 }
 
 /** What a run did, besides its counts. */

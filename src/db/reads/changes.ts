@@ -31,29 +31,37 @@ export interface MachineChange {
   readonly before: MachineState | null;
   /** Null for one that was retired. */
   readonly after: MachineState | null;
+  /** The price after for the one before, per minute; null where there are no two, or their currencies differ. */
+  readonly factor: number | null;
 }
 
 /** All changes of one run, or all since a time. */
-export type ChangeScope =
+export type ChangeScope = {
+  /** Only where name, region, provider or, of clusters, organization hold this text, in upper or lower case. */
+  readonly text?: string | undefined;
+} & (
   | { readonly runId: number }
   | {
       /** RFC 3339. */
       readonly since: string;
       /** A provider's name, in upper or lower case, or its id; every one unless given. */
       readonly provider?: string | undefined;
-    };
+    }
+);
 
 export interface ChangePage {
   /** Rows; undefined for all. */
   readonly limit: number | undefined;
   /** Rows to skip; none unless given. */
   readonly offset?: number;
+  /** `biggest` has the largest moves of prices first, whichever kind of change they are part of; by kind unless given. */
+  readonly order?: 'kind' | 'biggest' | undefined;
 }
 
 export interface MachineChanges {
   /** How many there are of each kind, those of kinds that were not asked for included. */
   readonly totals: Readonly<Record<MachineChangeKind, number>>;
-  /** By kind, in the order of `MACHINE_CHANGES`; of a kind the newest first, then by region and name. */
+  /** By kind, in the order of `MACHINE_CHANGES`, unless asked for otherwise; of a kind the newest first, then by place. */
   readonly rows: readonly MachineChange[];
 }
 
@@ -64,7 +72,7 @@ export interface MachineChanges {
 export async function machineChanges(
   sql: Sql,
   scope: ChangeScope,
-  { limit, offset = 0 }: ChangePage,
+  { limit, offset = 0, order }: ChangePage,
   kinds: readonly MachineChangeKind[] = MACHINE_CHANGES,
 ): Promise<MachineChanges> {
   const recorded = await sql<{ change: MachineChangeKind; count: number }[]>`
@@ -83,9 +91,10 @@ export async function machineChanges(
     select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
       c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
       case when c.change <> 'added' then ${sql.unsafe(STATES.old)} end as before,
-      case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after
+      case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
+      ${sql.unsafe(FACTOR)}::float as factor
     from ${recordedIn(sql, scope)} where c.change = any(${[...kinds]})
-    order by array_position(${[...MACHINE_CHANGES]}, c.change), c.changed_at desc, p.name collate "C",
+    order by ${order === 'biggest' ? sql`abs(ln(${sql.unsafe(FACTOR)})) desc nulls last,` : sql``} array_position(${[...MACHINE_CHANGES]}, c.change), c.changed_at desc, p.name collate "C",
       r.code collate "C", m.name collate "C", c.id
     limit ${limit ?? null} offset ${offset}`;
   const room = limit === undefined ? undefined : limit - rows.length;
@@ -105,7 +114,8 @@ async function addedMachines(
 ): Promise<MachineChange[]> {
   return sql<MachineChange[]>`
     select 'added' as change, a.run_id as "runId", a."changedAt", a.source, a.provider, a."regionCode",
-      a.id as "machineId", a.name, null as before, case when c.id is null then ${sql.unsafe(STATES.stored)} else ${sql.unsafe(STATES.old)} end as after
+      a.id as "machineId", a.name, null as before, case when c.id is null then ${sql.unsafe(STATES.stored)} else ${sql.unsafe(STATES.old)} end as after,
+      null::float as factor
     from (
       select m.*, n.id::float as run_id, ${instant(sql, sql`n.changed_at`)} as "changedAt", n.changed_at,
         n.source_id as source, p.name as provider, r.code as "regionCode"
@@ -146,7 +156,8 @@ function addedIn(sql: Sql, scope: ChangeScope) {
 /** The region `r` and the provider `p` of machines `m`. */
 function placed(sql: Sql, scope: ChangeScope) {
   return sql`join regions r on r.id = m.region_id
-    join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}`;
+    join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}
+      and ${holdsText(sql, scope, 'm.name', 'r.code', 'p.name')}`;
 }
 
 /** Whether a provider `p` is asked for. */
@@ -154,6 +165,12 @@ export function isOfProvider(sql: Sql, scope: ChangeScope) {
   if ('runId' in scope || scope.provider === undefined) return sql`true`;
   const { provider } = scope;
   return sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
+}
+
+/** Whether one of these columns holds the text that is searched, or several of them do, one after the other. */
+export function holdsText(sql: Sql, { text }: ChangeScope, ...columns: string[]) {
+  if (text === undefined) return sql`true`;
+  return sql`strpos(lower(concat_ws(' ', ${sql.unsafe(columns.join(', '))})), lower(${text})) > 0`;
 }
 
 /** Whether a row `c` of a table of changes is asked for. */
@@ -175,6 +192,13 @@ export function isRunInScope(sql: Sql, scope: ChangeScope) {
 export function instant(sql: Sql, at: Fragment) {
   return sql`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 }
+
+/** As in domain/price.ts. Multiplied crosswise, since a quotient would be rounded. */
+const minutes = (per: string) => `case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+/** `MachineChange.factor` of a row `c`, as SQL. */
+const FACTOR = `case when c.old_currency = c.source_currency
+    and c.old_amount > 0 and c.source_amount > 0
+  then (c.source_amount * ${minutes('c.old_per')}) / (c.old_amount * ${minutes('c.source_per')}) end`;
 
 /** A `MachineState` of each of its columns, as SQL. */
 const STATES = {

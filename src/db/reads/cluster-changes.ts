@@ -5,6 +5,7 @@ import { CLUSTER_STATE, JOIN_OF_STATE } from '../cluster-state.ts';
 import {
   type ChangePage,
   type ChangeScope,
+  holdsText,
   instant,
   isInScope,
   isOfProvider,
@@ -117,7 +118,8 @@ function changesIn(sql: Sql, scope: ChangeScope) {
     from sync_runs n join clusters a on a.added_by = n.id
     where ${isRunInScope(sql, scope)}
   ) x join clusters c on c.id = x.cluster_id join organizations o on o.id = c.organization_id
-  join regions r on r.id = c.region_id join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}`;
+  join regions r on r.id = c.region_id join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}
+    and ${holdsText(sql, scope, 'c.name', 'c.slug', 'c.source_key', 'o.slug', 'r.code', 'p.name')}`;
 }
 
 /** The names of the creators by id, as they are shown now. */

@@ -1,5 +1,6 @@
 /** The runs of a source, for operators. What a run changed is in changes.ts. */
 import type { Naming, RateChange } from '../../domain/changes.ts';
+import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { Caused } from '../../domain/run-cause.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
@@ -29,6 +30,8 @@ export interface RunRecord extends Caused {
   readonly namings: readonly Naming[];
   /** Exchange rates that it changed, by currency. */
   readonly rates: readonly RateChange[];
+  /** Why rows could not be used, the most frequent reasons first; none of a run that failed, or of an earlier release. */
+  readonly reasons: readonly ReasonGroup[];
   /** The batch that it held. */
   readonly heldBatch: number | null;
   /** What it carried out of an operator's decision. */
@@ -87,7 +90,7 @@ function records(sql: Sql) {
       r.seen, r.added, r.changed, r.retired, r.rejected, r.withdrawn,
       case when ${isInterrupted} then ${INTERRUPTED} else r.error end as error,
       ${instant('changed_at')} as "changedAt", coalesce(r.namings, '[]') as namings,
-      coalesce(r.rates, '[]') as rates,
+      coalesce(r.rates, '[]') as rates, coalesce(r.reasons, '[]') as reasons,
       (select h.id from held_batches h where h.run_id = r.id) as "heldBatch",
       case when r.decision is null then null else json_build_object(
         'kind', r.decision, 'batch', r.decided_batch,

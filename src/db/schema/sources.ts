@@ -104,6 +104,8 @@ export const syncRuns = pgTable(
       .notNull()
       .default('running'),
     error: text('error'),
+    /** Why rows of its batch could not be used, the most frequent reasons first: `[{code, reason, count, examples}]`. */
+    reasons: jsonb('reasons'),
     /** When all that it changed took effect; null for one that changed nothing, and when its changes are kept no more. */
     changedAt: instant('changed_at'),
     /** Names of regions and of the provider that it changed: `[{region, before, after}]`. */

@@ -8,11 +8,15 @@ import type { BatchRecord } from '../../db/reads/held.ts';
 import type { CataloguePlace, FoundMachines } from '../../db/reads/machines.ts';
 import type { PriceHistory } from '../../db/reads/prices.ts';
 import type { QuarantinedRow } from '../../db/reads/quarantine.ts';
+import type { RunDiff } from '../../db/reads/run-diff.ts';
 import type { StripRun } from '../../db/reads/run-strip.ts';
+import type { RunRecord } from '../../db/reads/runs.ts';
 import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
 import type { TimelineEntry } from '../../db/reads/timeline.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 
+export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
+export type { ClusterChange } from '../../db/reads/cluster-changes.ts';
 export type { BatchRecord } from '../../db/reads/held.ts';
 export type { FoundMachine, MachineSort } from '../../db/reads/machines.ts';
 export type { QuarantinedRow } from '../../db/reads/quarantine.ts';
@@ -164,6 +168,29 @@ export interface PlacesAnswer {
 /** As `fleetbook prices --json`. */
 export interface MachineAnswer extends PriceHistory {
   readonly currency: string | null;
+}
+
+/** One run with a page of what it has changed. */
+export interface RunAnswer {
+  readonly run: RunRecord;
+  /** Whether it is known what it changed. */
+  readonly isKept: boolean;
+  /** How many it changed only in what another exchange rate makes of a price; 0 in a search. */
+  readonly unshown: number;
+  readonly diff: RunDiff;
+}
+
+/** A page of what has changed since a time. */
+export interface ChangesAnswer {
+  readonly since: string;
+  /** Before this time changes are not kept, and what is shown is not all. */
+  readonly keptSince: string;
+  readonly isComplete: boolean;
+  /** The provider's name; null for all of them. */
+  readonly provider: string | null;
+  readonly diff: Exclude<RunDiff, { of: 'rates' }>;
+  /** Counts by kind of what `diff` is not of: clusters or machines. */
+  readonly otherTotals: Readonly<Record<string, number>>;
 }
 
 /** What came of a decision. */

@@ -10,6 +10,7 @@ import type { ShownQueues } from '../board.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { addAudit } from './audit.ts';
+import { addChanges } from './changes.ts';
 import { addClusters } from './clusters.ts';
 import { changeFeed } from './events.ts';
 import { addHeld, type HeldActions } from './held.ts';
@@ -39,7 +40,7 @@ export interface ConsoleDependencies {
 
 /** The page's own paths: it tells them apart itself. */
 const PAGES = [
-  ...['/', '/sources/:id', '/held', '/held/:batch', '/machines', '/machines/:id'],
+  ...['/', '/sources/:id', '/runs/:id', '/changes', '/held', '/held/:batch', '/machines', '/machines/:id'],
   ...['/clusters', '/clusters/:id', '/organizations', '/organizations/:slug', '/audit'],
 ];
 
@@ -94,6 +95,7 @@ export async function addConsole(
       });
       addSources(api, { sql, sources, stored, runs: deps.runs, now });
       addMachines(api, sql);
+      addChanges(api, sql, now);
       const changed = () => feed.look();
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);

@@ -1,0 +1,70 @@
+/** Runs, changes, sources and previews in a browser. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  seriousFindings,
+  type WatchedPage,
+} from '../../support/browser.ts';
+import { needs } from '../../support/needs.ts';
+import { PASSWORD } from '../accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
+
+describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  let scene: ConsoleScene;
+  let browser: Browser;
+  let origin: string;
+
+  beforeAll(async () => {
+    scene = closing.use(await openConsoleScene());
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+    await scene.sync(1);
+    // Run 2 is held, since every price is another one; run 3 is its approval.
+    await scene.sync(1.1, 5);
+    await scene.post('/api/held/1/approve', { reason: 'a new tariff' });
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
+    openPage(browser, origin, { name, password: PASSWORD }, options);
+
+  it('leads from the timeline of a source to what a run has changed', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/sources/hetzner');
+    await page.getByRole('link', { name: 'run 3' }).click();
+    await page.waitForURL('**/runs/3');
+    await page.getByRole('heading', { name: 'Run 3 of hetzner' }).waitFor();
+    const row = page.getByRole('row', { name: 'cx31' }).first();
+    await row.waitFor();
+    const cells = (await row.locator('th, td').allTextContents()).map((text) => text.trim());
+    expect(cells).toEqual(['repriced', 'cx31', 'fsn1', '0.03 EUR/hour', '0.033 EUR/hour', '+10 %']);
+    await page.getByLabel(/^Kind/).selectOption('repriced');
+    await page.getByLabel('Search').fill('nbg1');
+    await page.waitForURL('**/runs/3?kind=repriced&q=nbg1');
+    await page.getByText('1–4 of 4 changes').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('says on a phone what has changed since yesterday, the biggest move first', async () => {
+    const { page, complaints } = await open(PHONE);
+    await page.goto('/changes?order=biggest&kind=repriced');
+    await page.getByText('+10 %').first().waitFor();
+    expect(await overflows(page)).toBe(false);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel('Since').selectOption('1h');
+    await page.waitForURL('**/changes?order=biggest&kind=repriced&since=1h');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
