@@ -5,15 +5,20 @@ import type { SyncJob } from '../../workers/queues.ts';
 import type { Disposer } from '../app/disposer.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
-import type { Config, SourceConfig } from '../config/config.ts';
+import { type Config, type Environment, inspectConfig, type SourceConfig } from '../config/config.ts';
+import { sourceSettings } from '../config/source-settings.ts';
 import { administration } from '../db/queries/administration.ts';
 import { audit } from '../db/queries/audit.ts';
+import { disableSource, enableSource } from '../db/queries/disabled.ts';
 import { decide, undoRejection } from '../db/queries/held.ts';
+import { previewRetirement, retireSource } from '../db/queries/retire.ts';
+import { registerSource } from '../db/queries/runs.ts';
 import type { BatchRecord } from '../db/reads/held.ts';
 import { latestSlot } from '../domain/slots.ts';
 import type { HeldActions } from '../ops/console/held.ts';
 import type { AdministrationActions } from '../ops/console/organizations.ts';
 import { Conflict } from '../ops/console/parameters.ts';
+import type { SourceActions } from '../ops/console/source-actions.ts';
 import type { RunActions } from '../ops/console/sources.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { publishNow } from './open-worker.ts';
@@ -57,6 +62,7 @@ export function heldActions(config: Config, worker: () => Worker): HeldActions {
     },
   };
 }
+
 /** A run that was asked for is a job as any other, so that a worker with room for it carries it out. */
 export function runActions(config: Config, sync: Queue<SyncJob>, worker: () => Worker): RunActions {
   return {
@@ -74,6 +80,30 @@ export function runActions(config: Config, sync: Queue<SyncJob>, worker: () => W
         { deduplication: { id: `asked-${sourceId}` } },
       );
       return true;
+    },
+  };
+}
+
+/** What `fleetbook source` does. @param env where the settings of `config` come from */
+export function sourceActions(config: Config, env: Environment, worker: () => Worker): SourceActions {
+  const { settings, named } = inspectConfig(env);
+  return {
+    settings(sourceId) {
+      const source = named.find(({ id }) => id === sourceId);
+      return source ? sourceSettings(source, settings, env) : [];
+    },
+    async disable(sourceId, decider) {
+      const { db } = worker().store;
+      const source = config.sources.find(({ id }) => id === sourceId);
+      // One that never ran is not stored yet.
+      if (source) await registerSource(db, { id: sourceId, kind: source.kind, adapter: source.adapter.id });
+      return disableSource(db, sourceId, decider);
+    },
+    enable: (sourceId, decider) => enableSource(worker().store.db, sourceId, decider),
+    retirement: (sourceId) => previewRetirement(worker().store.db, sourceId),
+    async retire(sourceId, decider) {
+      const gone = await retireSource(worker().store, sourceId, new Date().toISOString(), decider);
+      return gone && { gone, published: await publishNow(worker()) };
     },
   };
 }

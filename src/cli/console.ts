@@ -3,24 +3,25 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../../workers/queues.ts';
 import type { Disposer } from '../app/disposer.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, Environment } from '../config/config.ts';
 import { inPackage } from '../config/package.ts';
 import { databaseUrl } from '../config/settings.ts';
 import { openSqlStore } from '../db/open.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
-import { administrationActions, heldActions, runActions, writer } from './console-actions.ts';
+import { administrationActions, heldActions, runActions, sourceActions, writer } from './console-actions.ts';
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 
-/** What it opens, `closing` closes. */
+/** What it opens, `closing` closes. @param env where the settings of `config` come from */
 export function openConsole(
   config: Config,
   sync: Queue<SyncJob>,
   closing: Disposer,
   logger: Logger,
+  env: Environment,
 ): ConsoleDependencies {
   const reads = closing.use(
     openSqlStore({
@@ -39,6 +40,7 @@ export function openConsole(
     held: heldActions(config, worker),
     administration: administrationActions(worker),
     runs: runActions(config, sync, worker),
+    sourceActions: sourceActions(config, env, worker),
   };
 }
 

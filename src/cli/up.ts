@@ -128,7 +128,7 @@ async function start(
   const queues = openQueues(queueRedis, logger);
   const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, {
     store,
-    console: () => openConsole(running, queues.sync, closing, logger),
+    console: () => openConsole(running, queues.sync, closing, logger, childEnv),
   });
 
   await firstSyncs(running, store);

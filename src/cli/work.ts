@@ -34,7 +34,7 @@ export async function work(env: Environment): Promise<void> {
   addQueueGauges(metrics.registry, worker.queues.all);
   await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
     store,
-    console: () => openConsole(config, worker.queues.sync, closing, logger),
+    console: () => openConsole(config, worker.queues.sync, closing, logger, env),
   });
   reportReady();
   logger.info({ why: await stop }, 'worker stops');

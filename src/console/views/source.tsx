@@ -9,6 +9,7 @@ import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
 import { ProblemItem } from './problem.tsx';
 import { Excluded, Rejected } from './reasons.tsx';
+import { Settings } from './source-settings.tsx';
 import { Timeline } from './timeline.tsx';
 
 export function SourceView({ place, id }: { place: Place; id: string }) {
@@ -22,12 +23,18 @@ export function SourceView({ place, id }: { place: Place; id: string }) {
     ...(data?.source.kind === 'catalogue'
       ? [['excluded', 'Excluded machines', data.source.known - data.source.published] as const]
       : []),
+    ['settings', 'Settings', undefined],
   ] as const;
   return (
     <>
       <Title text={id}>
         {data && <Badge tone={STATES[data.source.state].tone}>{STATES[data.source.state].label}</Badge>}
-        {data?.canRun && <RunNow id={id} />}
+        {data?.canRun && data.source.disabled === null && <RunNow id={id} />}
+        {data && (
+          <a class="button" href={`${place.path}?show=settings`}>
+            {switchOf(data.source)}
+          </a>
+        )}
       </Title>
       <Trouble text={error} />
       {data && <Facts {...data} />}
@@ -55,9 +62,16 @@ export function SourceView({ place, id }: { place: Place; id: string }) {
       {show === 'timeline' && <Timeline path={path} place={place} />}
       {show === 'regions' && data && <Regions regions={data.regions} place={place} />}
       {show === 'rejected' && <Rejected path={path} place={place} />}
+      {show === 'settings' && data && <Settings path={path} answer={data} />}
       {show === 'excluded' && <Excluded path={path} place={place} />}
     </>
   );
+}
+
+/** What an operator would do with the source as a whole. */
+function switchOf({ configured, disabled }: SourceAnswer['source']): string {
+  if (disabled !== null) return 'Enable …';
+  return configured ? 'Disable …' : 'Retire …';
 }
 
 function RunNow({ id }: { id: string }) {
@@ -85,7 +99,7 @@ function RunNow({ id }: { id: string }) {
   );
 }
 
-function Facts({ source, nextSlots }: SourceAnswer) {
+function Facts({ source, scheduleInWords, nextSlots }: SourceAnswer) {
   return (
     <dl class="facts">
       <dt>Age of data</dt>
@@ -103,7 +117,7 @@ function Facts({ source, nextSlots }: SourceAnswer) {
       <dt>Next runs</dt>
       <dd>
         {nextSlots.length === 0 ? (
-          'none: it is not configured here'
+          `none: it is ${source.disabled === null ? 'not configured here' : 'disabled'}`
         ) : (
           <>
             <Ahead at={source.nextSlot} />{' '}
@@ -113,11 +127,20 @@ function Facts({ source, nextSlots }: SourceAnswer) {
                 .slice(1, 4)
                 .map((slot) => utc(slot))
                 .join(', ')}
-              ; schedule {source.schedule})
+              )
             </span>
           </>
         )}
       </dd>
+      {scheduleInWords !== null && (
+        <>
+          <dt>Schedule</dt>
+          <dd>
+            {scheduleInWords}{' '}
+            {!scheduleInWords.startsWith('cron ') && <span class="muted">({source.schedule})</span>}
+          </dd>
+        </>
+      )}
       <dt>
         {source.kind === 'rates' ? 'Exchange rates' : source.kind === 'clusters' ? 'Clusters' : 'Machines'}
       </dt>

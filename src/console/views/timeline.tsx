@@ -1,7 +1,7 @@
 /** What has happened to a source, the newest first: runs, holds and decisions on one line of time. */
 
 import { causeInWords } from '../../domain/run-cause.ts';
-import type { TimelineAnswer, TimelineEntry, TimelineRun } from '../../ops/console/api.ts';
+import type { TimelineAction, TimelineAnswer, TimelineEntry, TimelineRun } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, span } from '../lib/format.ts';
 import { addressWith, type Place } from '../lib/router.ts';
@@ -57,6 +57,7 @@ export function Timeline({ path, place }: { path: string; place: Place }) {
 
 function Entry(entry: TimelineEntry) {
   if (entry.kind === 'run') return <Run {...entry.run} />;
+  if (entry.kind === 'action') return <Action {...entry.did} />;
   const { kind, batch } = entry;
   const link = <a href={`/held/${batch.id}`}>batch {batch.id}</a>;
   if (kind === 'held') {
@@ -82,6 +83,24 @@ function Entry(entry: TimelineEntry) {
       <Badge tone={what === 'approved' ? 'good' : 'note'}>{what}</Badge> {link} by{' '}
       {batch.by ?? 'nobody known'}
       {batch.reason !== null && <p class="muted">“{batch.reason}”</p>}
+    </div>
+  );
+}
+
+const ACTIONS: Readonly<Record<TimelineAction['action'], readonly [text: string, tone: Tone]>> = {
+  'source.disable': ['disabled', 'warn'],
+  'source.enable': ['enabled', 'good'],
+  'source.retire': ['retired', 'bad'],
+  'price.accept': ['price accepted', 'note'],
+};
+
+function Action({ action, by, reason, details }: TimelineAction) {
+  const [text, tone] = ACTIONS[action];
+  return (
+    <div>
+      <Badge tone={tone}>{text}</Badge>
+      {typeof details.machine === 'string' && ` of ${details.machine}`} by {by}
+      {reason !== null && <p class="muted">“{reason}”</p>}
     </div>
   );
 }

@@ -8,7 +8,7 @@ import type { Sql } from '../client.ts';
 export async function activityMark(sql: Sql): Promise<string> {
   const [row] = await sql<{ mark: string }[]>`
     select md5(concat_ws(',',
-      (select string_agg(concat_ws(':', s.id, s.fence, s.retired_at, r.id, r.outcome), ',' order by s.id)
+      (select string_agg(concat_ws(':', s.id, s.fence, s.retired_at, s.disabled_at, r.id, r.outcome), ',' order by s.id)
         from sources s left join lateral (
           select x.id, x.outcome from sync_runs x where x.source_id = s.id order by x.id desc limit 1
         ) r on true),

@@ -1,4 +1,4 @@
-/** What has happened to a source: its runs, the batches that were held, and the decisions about them. */
+/** What has happened to a source: its runs, the batches that were held, and what operators did. */
 import type { Caused } from '../../domain/run-cause.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
@@ -21,12 +21,29 @@ export interface TimelineBatch {
   readonly reason: string | null;
 }
 
+/** What an operator did to the source itself, as the audit log has it. */
+export interface TimelineAction {
+  readonly action: 'source.disable' | 'source.enable' | 'source.retire' | 'price.accept';
+  readonly by: string;
+  readonly reason: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
 /** One thing that happened at an instant, RFC 3339 with microseconds. */
 export type TimelineEntry = { readonly at: string } & (
   | { readonly kind: 'run'; readonly run: TimelineRun }
   /** `held`: the batch was held. `decided`: it was approved or rejected. `undone`: that was taken back. */
   | { readonly kind: 'held' | 'decided' | 'undone'; readonly batch: TimelineBatch }
+  | { readonly kind: 'action'; readonly did: TimelineAction }
 );
+
+/** Of a source's rows of the audit log: runs that were asked for are told by the runs, and decisions by their batches. */
+const ACTIONS: readonly TimelineAction['action'][] = [
+  'source.disable',
+  'source.enable',
+  'source.retire',
+  'price.accept',
+];
 
 export interface TimelinePage {
   /** Only what happened before this instant, as an entry states it; undefined for the newest. */
@@ -49,14 +66,14 @@ export async function sourceTimeline(
     'broken', (select coalesce(json_agg(g ->> 'detail'), '[]') from jsonb_array_elements(b.broken) g))`;
   const ofBatch = (kind: string, rank: number, column: string, by: string, reason: string) => sql`
     select ${kind} as kind, b.${sql(column)} as happened, ${rank}::int as rank, null::json as run,
-      ${batch(by, reason)} as batch
+      ${batch(by, reason)} as batch, null::json as did
     from held_batches b
     where b.source_id = ${sourceId} and b.${sql(column)} is not null
       and b.${sql(column)} < coalesce(${until}::timestamptz, 'infinity')`;
   const rows = await sql<
-    { kind: TimelineEntry['kind']; at: string; run: TimelineRun; batch: TimelineBatch }[]
+    { kind: TimelineEntry['kind']; at: string; run: TimelineRun; batch: TimelineBatch; did: TimelineAction }[]
   >`
-    select kind, ${instant('happened', '.US')} as at, run, batch from (
+    select kind, ${instant('happened', '.US')} as at, run, batch, did from (
       (select 'run' as kind, r.started_at as happened, 0 as rank, json_build_object(
           'id', r.id, 'slot', ${instant('r.slot')}, 'cause', ${sql.unsafe(CAUSE)}, 'askedBy', r.asked_by,
           'startedAt', ${instant('r.started_at')},
@@ -64,15 +81,22 @@ export async function sourceTimeline(
           'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
           'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
           'withdrawn', r.withdrawn,
-          'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end) as run, null::json as batch
+          'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end) as run, null::json as batch, null::json as did
         from sync_runs r
         where r.source_id = ${sourceId} and r.started_at < coalesce(${until}::timestamptz, 'infinity')
         order by r.id desc limit ${limit})
       union all (${ofBatch('held', 1, 'created_at', 'null', 'null')})
       union all (${ofBatch('decided', 2, 'decided_at', 'b.decided_by', 'b.reason')} and b.status <> 'superseded')
       union all (${ofBatch('undone', 3, 'undone_at', 'b.undone_by', 'b.undone_reason')})
+      union all (select 'action', a.at, 4, null::json, null::json, json_build_object(
+          'action', a.action, 'by', a.by, 'reason', a.reason, 'details', a.details)
+        from audit_log a
+        where a.subject_kind = 'source' and a.subject_id = ${sourceId} and a.action = any(${[...ACTIONS]})
+          and a.at < coalesce(${until}::timestamptz, 'infinity')
+        order by a.id desc limit ${limit})
     ) entries order by happened desc, rank desc limit ${limit}`;
-  return rows.map(({ kind, at, run, batch: held }) =>
-    kind === 'run' ? { kind, at, run } : { kind, at, batch: held },
-  );
+  return rows.map(({ kind, at, run, batch: held, did }) => {
+    if (kind === 'run') return { kind, at, run };
+    return kind === 'action' ? { kind, at, did } : { kind, at, batch: held };
+  });
 }

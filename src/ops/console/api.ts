@@ -2,6 +2,7 @@
 import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../db/queries/catalogue-diff.ts';
 import type { ClusterDiff } from '../../db/queries/cluster-diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../../db/queries/cluster-preview.ts';
+import type { Retirement } from '../../db/queries/retire.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
 import type { ExcludedMachines } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
@@ -13,6 +14,7 @@ import type { StripRun } from '../../db/reads/run-strip.ts';
 import type { RunRecord } from '../../db/reads/runs.ts';
 import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
 import type { TimelineEntry } from '../../db/reads/timeline.ts';
+import type { Disabling } from '../../domain/disabled.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 
 export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
@@ -87,7 +89,7 @@ export interface Overview {
   readonly queues: readonly QueueDepth[] | null;
 }
 
-export type { TimelineEntry, TimelineRun } from '../../db/reads/timeline.ts';
+export type { TimelineAction, TimelineEntry, TimelineRun } from '../../db/reads/timeline.ts';
 
 export interface ShownRegion extends RegionStatus, Freshness {}
 
@@ -96,10 +98,43 @@ export interface SourceAnswer {
   readonly problems: readonly Problem[];
   /** Of a catalogue, by code. */
   readonly regions: readonly ShownRegion[];
-  /** The next ones; none of a source that is not configured. */
+  /** What its schedule means, e.g. `every hour at minute 17 UTC`; null for a source that is not configured. */
+  readonly scheduleInWords: string | null;
+  /** The next ones; none of a source that is not configured, or that is disabled. */
   readonly nextSlots: readonly string[];
   /** Whether it can be run from here. */
   readonly canRun: boolean;
+}
+
+/** One setting of a source: what it is, and whence. */
+export type ShownSetting = {
+  /** `url`, `schedule`, `options.region`, `limits.removedShare`, … */
+  readonly name: string;
+  /** Of what is secret `***`; null where there is none. */
+  readonly value: string | null;
+} & (
+  | { readonly from: 'environment'; readonly variable: string }
+  | { readonly from: 'file'; readonly file: string }
+  | { readonly from: 'default' | 'unset' }
+);
+
+/** That a source was disabled, or enabled. */
+export interface Switched {
+  readonly source: string;
+  readonly disabled: Disabling | null;
+}
+
+/** What would go out of publication with a source. */
+export interface RetirementAnswer extends Retirement {
+  /** False while it is configured. */
+  readonly canRetire: boolean;
+}
+
+/** What went. */
+export interface Retired extends Pick<Retirement, 'places' | 'rates'> {
+  readonly source: string;
+  /** False when the cache is away: it gets it later. */
+  readonly published: boolean;
 }
 
 export interface TimelineAnswer {

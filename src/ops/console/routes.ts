@@ -19,6 +19,7 @@ import { type AdministrationActions, addOrganizations } from './organizations.ts
 import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
 import { BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
+import { addSourceActions, type SourceActions } from './source-actions.ts';
 import { addSources, type RunActions } from './sources.ts';
 import { addTokens } from './tokens.ts';
 
@@ -31,6 +32,7 @@ export interface ConsoleDependencies {
   readonly folder: string;
   readonly held: HeldActions;
   readonly administration: AdministrationActions;
+  readonly sourceActions: SourceActions;
   /** Undefined where this process has no queue. */
   readonly runs?: RunActions | undefined;
   readonly now?: () => Date;
@@ -103,6 +105,8 @@ export async function addConsole(
       const administration = { sql, actions: deps.administration, now, changed };
       addOrganizations(api, administration);
       addTokens(api, administration);
+      const configured = new Set(sources.map(({ id }) => id));
+      addSourceActions(api, { actions: deps.sourceActions, configured, changed });
       done();
     },
     { prefix: '/api' },

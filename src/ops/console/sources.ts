@@ -7,10 +7,12 @@ import { sourceTimeline } from '../../db/reads/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected.ts';
+import { scheduleInWords } from '../../domain/schedule-words.ts';
+import { nextSlots } from '../../domain/slots.ts';
 import { deciderOf } from '../roles.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
 import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';
-import { BadRequest, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
+import { BadRequest, Conflict, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
 
 export interface RunActions {
   /**
@@ -50,7 +52,8 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
       source,
       problems: judged.problems.filter((problem) => problem.source === id),
       regions: regions.map((region) => ({ ...region, ...freshness(region.verifiedAt, config, at) })),
-      nextSlots: config ? slotsAhead(config, at) : [],
+      scheduleInWords: config ? scheduleInWords(config.schedule) : null,
+      nextSlots: config && source.disabled === null ? nextSlots(config.schedule, at, SLOTS) : [],
       canRun: config !== undefined && runs !== undefined,
     };
   });
@@ -90,6 +93,8 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
   api.post('/sources/:id/run', async (request) => {
     const id = idOfSource(request.params);
     if (!runs) throw new NotFound('this process has no queue; ask a worker, or run: fleetbook sync');
+    const { disabled } = (await stored()).status.find((each) => each.id === id) ?? {};
+    if (disabled) throw new Conflict(`${id} is disabled, by ${disabled.by}; enable it first`);
     if (!(await runs.run(id, deciderOf(request))))
       throw new NotFound(`there is no source ${id} in the configuration`);
     return { source: id, queued: true };
@@ -99,16 +104,6 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
 /** What a reason means; the reason itself where it is of another release. */
 const meaningOf = (reason: string): string =>
   (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
-
-function slotsAhead(source: ConsoleSource, from: Date): string[] {
-  const slots: string[] = [];
-  for (let at = from; slots.length < SLOTS; ) {
-    const slot = source.nextSlot(at);
-    slots.push(slot);
-    at = new Date(slot);
-  }
-  return slots;
-}
 
 function instantOf(query: Parameters, name: string): string | undefined {
   const text = textOf(query, name);

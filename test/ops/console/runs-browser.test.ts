@@ -56,6 +56,35 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('disables a source with a reason and enables it again, and a viewer does not', async () => {
+    const viewer = await open({}, 'vera');
+    await viewer.page.goto('/sources/hetzner?show=settings');
+    await viewer.page.getByLabel(/^Reason/).fill('I may not');
+    await viewer.page.getByRole('button', { name: 'Disable hetzner' }).click();
+    await viewer.page.getByText('This needs the role operator; vera has the role viewer.').waitFor();
+    await viewer.page.context().close();
+
+    const { page, complaints } = await open();
+    await page.goto('/sources/hetzner');
+    await page.getByText('every hour at minute 0 UTC').waitFor();
+    await page.getByRole('link', { name: 'Disable …' }).click();
+    await page.getByRole('row', { name: 'HETZNER_TOKEN' }).getByText('***').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Disable hetzner' }).click();
+    await page.getByText('Say why, for the record.').waitFor();
+    await page.getByLabel(/^Reason/).fill('wrong prices');
+    await page.getByRole('button', { name: 'Disable hetzner' }).click();
+    await page.getByText('“wrong prices”').waitFor();
+    expect(await page.getByRole('button', { name: 'Run now' }).count()).toBe(0);
+    await page.getByLabel(/^Reason/).fill('mended');
+    await page.getByRole('button', { name: 'Enable hetzner' }).click();
+    await page.getByRole('button', { name: 'Run now' }).waitFor();
+    await page.getByRole('link', { name: 'Timeline' }).click();
+    await page.getByRole('listitem').filter({ hasText: '“mended”' }).getByText('enabled').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('says on a phone what has changed since yesterday, the biggest move first', async () => {
     const { page, complaints } = await open(PHONE);
     await page.goto('/changes?order=biggest&kind=repriced');

@@ -91,7 +91,7 @@ export async function openConsoleScene(more: Record<string, string> = {}): Promi
     accounts: { store: worker.store, idle: 3600, lifetime: 43_200 },
     metrics: async () => '',
     queues: queues.all,
-    console: { ...openConsole(config, queues.sync, closing, silent), lookEveryMs: 20 },
+    console: { ...openConsole(config, queues.sync, closing, silent, env), lookEveryMs: 20 },
   });
   opening.defer(() => app.close());
   const runHetzner = async (url: string) => {

@@ -48,7 +48,9 @@ describe('a source in the console', () => {
     const told = entries.map((entry) =>
       entry.kind === 'run'
         ? `run ${entry.run.outcome}`
-        : `${entry.kind} ${entry.batch.by ?? ''} ${entry.batch.reason ?? ''}`.trim(),
+        : entry.kind === 'action'
+          ? entry.did.action
+          : `${entry.kind} ${entry.batch.by ?? ''} ${entry.batch.reason ?? ''}`.trim(),
     );
     // The approval is a run of its own. Of a rejection that was taken back only that is kept.
     expect(told).toEqual([
