@@ -33,6 +33,7 @@ import {
   type SyncJob,
   withoutParameters,
 } from './queues.ts';
+import { lagObserver, reportWorker } from './reports.ts';
 import { Scheduler } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
@@ -167,6 +168,14 @@ export async function startWorker(
     const rounds = publishingRounds(worker, logger);
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     const { COMPARE_EVERY, COMPARE_DOCUMENTS } = config.settings;
+    const lag = lagObserver(COMPARE_EVERY * 1000, comparison);
+    const reports = reportWorker({
+      sql: worker.store.sql,
+      cache: worker.cache,
+      queues: queues.all,
+      lag,
+    });
+    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, reports[Symbol.asyncDispose]()));
     if (COMPARE_EVERY > 0) {
       const comparer = new Comparer({
         db: worker.store.db,
@@ -174,7 +183,7 @@ export async function startWorker(
         publisher: worker.publisher,
         logger,
         sample: COMPARE_DOCUMENTS,
-        observe: comparison,
+        observe: lag,
       });
       const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
       closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));

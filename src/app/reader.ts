@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Settings } from '../config/settings.ts';
 import { openSqlStore } from '../db/open.ts';
 import { TokenUse } from '../db/reads/token-use.ts';
+import { addReport } from '../db/reports.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import type { ApiDeps } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
@@ -29,6 +30,8 @@ export interface Reader extends AsyncDisposable {
   readonly responses: ResponseCache;
   /** Ready when the lineage is known and the list of providers can be answered. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
+  /** Sends a report of this process (src/domain/report.ts); false where the cache is away. It never fails. */
+  report(text: string): Promise<boolean>;
 }
 
 /** What the settings say about the API itself. */
@@ -113,6 +116,13 @@ export function composeReader(config: Configured, logger: Logger, onCompared?: M
         ready: catalogue === 'ok',
         checks: { catalogue, cache: subscription.linked ? 'ok' : 'not linked' },
       };
+    },
+    async report(text) {
+      const { keys } = subscription;
+      if (!keys) return false;
+      return (
+        (await subscription.ask((redis) => addReport(redis, keys.reports, text).then(() => true))) ?? false
+      );
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };

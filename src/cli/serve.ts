@@ -14,6 +14,7 @@ import { buildApp } from '../http/app.ts';
 import type { ApiMetrics } from '../ops/metrics.ts';
 import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
+import { reportRequests } from '../ops/request-reports.ts';
 import { isSharing } from '../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
 import { CommandFailure } from './failure.ts';
@@ -115,6 +116,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
       round: (at) => void metrics().then(({ comparison }) => comparison.round(at)),
     }),
   );
+  closing.use(reportRequests(counts, (text) => reader.report(text)));
   const app = buildApp({
     catalogue: reader.catalogue,
     clusters: reader.clusters,

@@ -16,6 +16,7 @@ import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
 import type { TimelineEntry } from '../../db/reads/timeline.ts';
 import type { Disabling } from '../../domain/disabled.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
+import type { Lines } from '../charts.ts';
 
 export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
 export type { ClusterChange } from '../../db/reads/cluster-changes.ts';
@@ -226,6 +227,20 @@ export interface ChangesAnswer {
   readonly diff: Exclude<RunDiff, { of: 'rates' }>;
   /** Counts by kind of what `diff` is not of: clusters or machines. */
   readonly otherTotals: Readonly<Record<string, number>>;
+}
+
+/** What the charts show. Without reports of a kind its lines hold null alone. */
+export interface ChartsAnswer extends Lines {
+  readonly now: string;
+  readonly readers: ShownReporters;
+  readonly workers: ShownReporters;
+}
+
+export interface ShownReporters {
+  /** Processes that have reported in the last half a minute. */
+  readonly processes: number;
+  /** Null where none has for hours. */
+  readonly lastReport: string | null;
 }
 
 /** What came of a decision. */

@@ -20,6 +20,11 @@ export class Conflict extends Error {
   readonly statusCode = 409;
 }
 
+/** A server that is needed for the answer is away; the message says which one. */
+export class Away extends Error {
+  readonly statusCode = 503;
+}
+
 export type Parameters = Readonly<Record<string, unknown>>;
 
 /** A parameter's text; undefined when it is absent or empty. @throws BadRequest for one that is given twice */

@@ -7,17 +7,19 @@ import { sourceStrips } from '../../db/reads/run-strip.ts';
 import { sourceStatus } from '../../db/reads/status.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { ShownQueues } from '../board.ts';
+import type { ReadAfter } from '../reported.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { addAudit } from './audit.ts';
 import { addChanges } from './changes.ts';
+import { addCharts } from './charts.ts';
 import { addClusters } from './clusters.ts';
 import { changeFeed } from './events.ts';
 import { addHeld, type HeldActions } from './held.ts';
 import { addMachines } from './machines.ts';
 import { type AdministrationActions, addOrganizations } from './organizations.ts';
 import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
-import { BadRequest } from './parameters.ts';
+import { Away, BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
 import { addSourceActions, type SourceActions } from './source-actions.ts';
 import { addSources, type RunActions } from './sources.ts';
@@ -35,6 +37,8 @@ export interface ConsoleDependencies {
   readonly sourceActions: SourceActions;
   /** Undefined where this process has no queue. */
   readonly runs?: RunActions | undefined;
+  /** Reports of readers and workers, for the charts. */
+  readonly reports: ReadAfter;
   readonly now?: () => Date;
   /** Milliseconds between two looks for something new, while a page is open. */
   readonly lookEveryMs?: number;
@@ -66,7 +70,8 @@ export async function addConsole(
     (api, _, done) => {
       api.setErrorHandler((error: FastifyError, _, reply) => {
         const status = error.statusCode ?? 500;
-        const text = status < 500 ? error.message : 'this did not work; the log of the process may say why';
+        const isToBeTold = status < 500 || error instanceof Away;
+        const text = isToBeTold ? error.message : 'this did not work; the log of the process may say why';
         const field = error instanceof BadRequest ? { field: error.field } : {};
         return reply.code(status).send({ error: text, ...field });
       });
@@ -98,6 +103,7 @@ export async function addConsole(
       addSources(api, { sql, sources, stored, runs: deps.runs, now });
       addMachines(api, sql);
       addChanges(api, sql, now);
+      addCharts(api, deps.reports);
       const changed = () => feed.look();
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);

@@ -128,6 +128,11 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#confirmedAt.get(epoch) ?? 0;
   }
 
+  /** Of the lineage that is followed; undefined until it is known. */
+  get keys(): CacheKeys | undefined {
+    return this.#keys;
+  }
+
   /** Runs one command under the circuit breaker. Undefined when the cache does not answer, which is a cache miss. */
   async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
     if (this.#commands.status !== 'ready' || !this.#breaker.allows()) return undefined;
