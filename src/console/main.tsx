@@ -7,6 +7,7 @@ import { Operator } from './parts/operator.tsx';
 import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';
+import './styles/charts.css';
 import './styles/narrow.css';
 import { BatchView } from './views/batch.tsx';
 import { ChangesView } from './views/changes.tsx';

@@ -11,8 +11,11 @@ export interface Asked<T> {
   readonly isOld: boolean;
 }
 
-/** What a route answers: asked once for each address, and again when something has happened. */
-export function useData<T>(address: string): Asked<T> {
+/**
+ * What a route answers: asked once for each address, and again when something has happened.
+ * @param again another number asks again as well, e.g. `useTick()`
+ */
+export function useData<T>(address: string, again = 0): Asked<T> {
   const changes = useChanges();
   const [asked, setAsked] = useState<{ address: string; data?: T; error?: string }>({ address });
   // A change asks for the same address again.
@@ -26,7 +29,7 @@ export function useData<T>(address: string): Asked<T> {
       },
     );
     return () => abort.abort();
-  }, [address, changes]);
+  }, [address, changes, again]);
   return { data: asked.data, error: asked.error, isOld: asked.address !== address };
 }
 

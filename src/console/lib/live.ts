@@ -71,3 +71,20 @@ export function useNow(everyMs = 10_000): Date {
   }, [everyMs]);
   return now;
 }
+
+/** A number that grows every so many milliseconds while the page is seen, and at once when it is seen again. */
+export function useTick(everyMs: number): number {
+  const [tick, setTick] = useState(0);
+  useEffect(() => {
+    const next = () => {
+      if (document.visibilityState === 'visible') setTick((before) => before + 1);
+    };
+    const timer = setInterval(next, everyMs);
+    document.addEventListener('visibilitychange', next);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', next);
+    };
+  }, [everyMs]);
+  return tick;
+}

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { MachineAnswer } from '../../ops/console/api.ts';
+import { resolved, useColourScheme, widthIn } from '../lib/canvas.ts';
 
 const HEIGHT = 240;
 
@@ -13,6 +14,7 @@ interface PriceChartProps {
 
 export function PriceChart({ prices, currency }: PriceChartProps) {
   const place = useRef<HTMLDivElement>(null);
+  const scheme = useColourScheme();
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
@@ -23,17 +25,11 @@ export function PriceChart({ prices, currency }: PriceChartProps) {
       sized.disconnect();
       chart.destroy();
     };
-  }, [prices, currency]);
+  }, [prices, currency, scheme]);
   // As high as the chart before it is drawn, so that nothing below it moves.
   return (
     <div class="chart card" ref={place} role="img" aria-label="The prices of the table below, over time" />
   );
-}
-
-/** Pixels between the paddings of the element. */
-function widthIn(element: HTMLElement): number {
-  const { paddingLeft, paddingRight } = getComputedStyle(element);
-  return element.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight);
 }
 
 function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: string): uPlot {
@@ -48,9 +44,8 @@ function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: s
       values.push(values.at(-1) ?? null);
     }
   }
-  const colours = getComputedStyle(document.documentElement);
-  const text = resolved('--muted', colours);
-  const grid = { stroke: resolved('--line', colours), width: 1 };
+  const text = resolved('--muted');
+  const grid = { stroke: resolved('--line'), width: 1 };
   const axis = { stroke: text, grid, ticks: grid, font: '12px system-ui' };
   const steps = uPlot.paths.stepped?.({ align: 1 });
   return new uPlot(
@@ -67,7 +62,7 @@ function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: s
         {},
         {
           label: `${currency} per hour`,
-          stroke: resolved('--link', colours),
+          stroke: resolved('--link'),
           width: 2,
           ...(steps && { paths: steps }),
         },
@@ -76,14 +71,4 @@ function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: s
     [times, values],
     element,
   );
-}
-
-/** A canvas knows no variables of CSS, and no light-dark(). */
-function resolved(name: string, colours: CSSStyleDeclaration): string {
-  const probe = document.createElement('span');
-  probe.style.color = colours.getPropertyValue(name);
-  document.body.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
 }

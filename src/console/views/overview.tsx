@@ -6,6 +6,7 @@ import { addressWith, navigate, type Place } from '../lib/router.ts';
 import { Ahead, Badge, Choice, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
+import { Charts } from './charts.tsx';
 import { ProblemItem } from './problem.tsx';
 
 export function OverviewView({ place }: { place: Place }) {
@@ -16,6 +17,7 @@ export function OverviewView({ place }: { place: Place }) {
       <Trouble text={error} />
       {data && <NeedsAPerson problems={data.problems} />}
       {data && <Sources sources={data.sources} place={place} />}
+      {data && <Charts place={place} />}
       {data && <Queues queues={data.queues} />}
       {!data && !error && <p class="loading">Asking the database …</p>}
     </>
@@ -33,7 +35,7 @@ function Summary({ problems, sources }: Overview) {
       ) : (
         <Badge tone="good">nothing to do</Badge>
       )}{' '}
-      {fresh} of {counted(sources.length, 'source')} fresh
+      {fresh} of {counted(sources.length, 'source')} fresh · <a href="#charts">charts</a>
     </p>
   );
 }

@@ -1,5 +1,8 @@
+import { Redis } from 'ioredis';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readLineage } from '../../../src/db/reads/lineage.ts';
+import { CacheKeys } from '../../../src/snapshot/document/keys.ts';
 import {
   CHROMIUM,
   hasChromium,
@@ -14,6 +17,29 @@ import { PASSWORD } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
+
+/** A reader that answers 300 requests well and 15 badly every ten seconds, and a worker that ended some minutes ago. */
+async function reportsOfAnHour({ worker, config }: ConsoleScene): Promise<void> {
+  const key = new CacheKeys(await readLineage(worker.store.sql)).reports;
+  const redis = new Redis(config.settings.REDIS_URL ?? '');
+  const [now] = await redis.time();
+  const durations = Array.from({ length: 17 }, (_, i) => (i === 3 ? 315 : 0));
+  const common = { process: 'a', seconds: 10 };
+  const answers = { statuses: [300, 0, 0, 15], durations, tiers: { memory: 290, redis: 8, postgres: 2 } };
+  const seen = { lagSeconds: 0, dirty: 0, waiting: { sync: 2 } };
+  for (let ago = 3600; ago >= 0; ago -= 10) {
+    const add = (report: object) =>
+      redis.xadd(
+        key,
+        `${(Number(now) - ago) * 1000}-*`,
+        'report',
+        JSON.stringify({ ...common, number: ago, ...report }),
+      );
+    await add({ kind: 'reader', ...answers });
+    if (ago > 300) await add({ kind: 'worker', process: 'w', ...seen });
+  }
+  redis.disconnect();
+}
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
@@ -111,6 +137,33 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.locator('.chart canvas').waitFor();
     await page.getByRole('cell', { name: /^0\.02 EUR\/hour$/ }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('draws what readers and workers have reported, and says since when nobody has', async () => {
+    await reportsOfAnHour(scene);
+    const { page, complaints } = await open();
+    await page.goto('/?minutes=15');
+    const requests = page
+      .getByRole('figure')
+      .filter({ has: page.getByRole('heading', { name: 'Requests' }) });
+    await requests.getByRole('img', { name: 'Requests over time; the table below says the same' }).waitFor();
+    await page.getByText('1 reader reports. No worker has reported for').waitFor();
+    expect(await page.locator('.line-chart canvas').count()).toBe(5);
+    expect(await requests.getByRole('listitem').allTextContents()).toEqual([
+      '2xx 30/s',
+      '3xx 0/s',
+      '4xx 0/s',
+      '5xx 1.5/s',
+    ]);
+    await requests.getByText('As a table').click();
+    expect(await requests.getByRole('row').count()).toBeGreaterThan(10);
+    await requests.getByRole('cell', { name: '30/s' }).first().waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('combobox', { name: 'Time' }).selectOption('180');
+    await page.waitForURL('**/?minutes=180');
+    expect(await overflows(page)).toBe(false);
     expect(complaints).toEqual([]);
     await page.context().close();
   });
