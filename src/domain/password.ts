@@ -39,12 +39,22 @@ export const NOBODYS_HASH = `$scrypt$ln=${COST.ln},r=${COST.r},p=${COST.p}$${'A'
 
 /** Whether a password has this hash. @throws Error for what `hashPassword` has not made */
 export async function passwordMatches(password: string, hash: string): Promise<boolean> {
-  const [, ln, r, p, salt = '', key = ''] = FORM.exec(hash) ?? [];
-  if (ln === undefined) throw new Error('a stored password hash has an unknown form');
+  const { salt, key, ...cost } = partsOf(hash);
   const expected = Buffer.from(key, 'base64url');
-  const cost = { ln: Number(ln), r: Number(r), p: Number(p) };
   const found = await derive(password, Buffer.from(salt, 'base64url'), expected.length, cost);
   return timingSafeEqual(found, expected);
+}
+
+/** Whether a hash was made at another cost than new ones are. @throws Error for what `hashPassword` has not made */
+export function isOutdated(hash: string): boolean {
+  const { ln, r, p } = partsOf(hash);
+  return ln !== COST.ln || r !== COST.r || p !== COST.p;
+}
+
+function partsOf(hash: string) {
+  const [, ln, r, p, salt = '', key = ''] = FORM.exec(hash) ?? [];
+  if (ln === undefined) throw new Error('a stored password hash has an unknown form');
+  return { ln: Number(ln), r: Number(r), p: Number(p), salt, key };
 }
 
 /** Typed on another keyboard the same text may have other code points: NFC makes them one. */

@@ -1,22 +1,69 @@
-/** How often somebody may try to sign in: counted for each address and for each name. */
+/**
+ * How often somebody may try to sign in. Counted for each name from each address, for each address, and for each name
+ * from everywhere; for a browser that has signed in by the name before, for itself alone, so that nobody can keep a
+ * colleague out by guessing.
+ *
+ * What that leaves to whoever guesses one name, of each process and day: 100 tries from all addresses together, that is
+ * 36,500 a year, of which one address (of IPv6: one /64) has 30. Beside them each browser that has signed in by the name
+ * has 30 of its own; its cookie is signed, and given for the right password alone. The names counted are bounded, too:
+ * to have one forgotten takes 50,000 tries of other names in between, each of them a password that is checked, of which
+ * four run at a time.
+ */
 import { LRUCache } from 'lru-cache';
 import { addressKey } from '../domain/address.ts';
 
-const WINDOW_MS = 15 * 60_000;
+const MINUTES_MS = 15 * 60_000;
+const DAY_MS = 24 * 3_600_000;
+
 /** Failures within a window, after which nobody is heard for the rest of it. */
-const OF_NAME = 10;
+const OF_PAIR = 10;
+const OF_PAIR_A_DAY = 30;
 const OF_ADDRESS = 30;
-/** Names and addresses that are remembered; beyond, the ones not seen for longest are forgotten. */
-const REMEMBERED = 10_000;
+const OF_NAME_A_DAY = 100;
+
+/** What is remembered; beyond, what was not seen for longest is forgotten. */
+const NAMES = 50_000;
+const OTHERS = 20_000;
+
+export interface Try {
+  /** Empty for OPS_TOKEN. */
+  readonly name: string;
+  readonly address: string;
+  /** Of a browser that has signed in by this name before. */
+  readonly device: string | undefined;
+}
+
+/** A failure that is worth a record: the first of a row, and the one by which no more are heard. */
+export interface NotedFailure {
+  /** Of this name from this address, or from this browser, within a quarter of an hour. */
+  readonly failures: number;
+  /** What is not heard from now on; undefined for a first failure. */
+  readonly locked?: Locked;
+}
+
+interface Locked {
+  readonly what: 'device' | 'name from this address' | 'address' | 'name from new browsers';
+  readonly seconds: number;
+}
 
 interface Count {
   failures: number;
   /** Milliseconds; the count is void from then on. */
   readonly until: number;
+  hasNotedFirst: boolean;
+  hasNotedLock: boolean;
+}
+
+interface Limit {
+  readonly what: Locked['what'];
+  readonly key: string;
+  readonly most: number;
+  readonly windowMs: number;
 }
 
 export class Attempts {
-  readonly #counts = new LRUCache<string, Count>({ max: REMEMBERED });
+  readonly #names = new LRUCache<string, Count>({ max: NAMES });
+  readonly #others = new LRUCache<string, Count>({ max: OTHERS });
   readonly #now: () => number;
 
   /** @param now milliseconds */
@@ -24,50 +71,86 @@ export class Attempts {
     this.#now = now;
   }
 
-  /** Names and addresses that are counted now. */
+  /** What is counted now. */
   get size(): number {
-    return this.#counts.size;
+    return this.#names.size + this.#others.size;
   }
 
   /**
    * Counts a try as a failure, until `succeeded` says otherwise: those that run at the same time count as well.
    * @returns undefined when it may go on; else the seconds until the next one may
    */
-  begin(name: string, address: string): number | undefined {
-    const counts = [
-      { count: this.#count(`name ${name}`), most: OF_NAME },
-      { count: this.#count(`address ${addressKey(address)}`), most: OF_ADDRESS },
-    ];
+  begin(tried: Try): number | undefined {
+    const counts = limitsOf(tried).map((limit) => ({ count: this.#count(limit), most: limit.most }));
     const waits = counts
       .filter(({ count, most }) => count.failures >= most)
-      .map(({ count }) => Math.ceil((count.until - this.#now()) / 1000));
+      .map(({ count }) => this.#secondsUntil(count));
     if (waits.length > 0) return Math.max(...waits);
     for (const { count } of counts) count.failures += 1;
     return undefined;
   }
 
-  /** The name's failures are forgotten; the address has one fewer, since it may be trying other names. */
-  succeeded(name: string, address: string): void {
-    this.#counts.delete(`name ${name}`);
-    this.#takeBack(`address ${addressKey(address)}`);
+  /** A try that `begin` let through has failed. @returns what is to be recorded of it, if anything */
+  failed(tried: Try): NotedFailure | undefined {
+    const limits = limitsOf(tried).map((limit) => ({ ...limit, count: this.#count(limit) }));
+    const [pair] = limits;
+    if (pair === undefined) return undefined;
+    const isFirst = !pair.count.hasNotedFirst;
+    pair.count.hasNotedFirst = true;
+    const { failures } = pair.count;
+    const lock = limits.find(({ count, most }) => count.failures >= most && !count.hasNotedLock);
+    if (lock === undefined) return isFirst ? { failures } : undefined;
+    lock.count.hasNotedLock = true;
+    return { failures, locked: { what: lock.what, seconds: this.#secondsUntil(lock.count) } };
+  }
+
+  /**
+   * The failures of this name from here are forgotten. Of the address, and of the name from everywhere, only this try is
+   * taken back: somebody else may be guessing.
+   */
+  succeeded(tried: Try): void {
+    for (const limit of limitsOf(tried)) {
+      if (limit.what === 'device' || limit.what === 'name from this address') this.#others.delete(limit.key);
+      else this.#takeBack(limit);
+    }
   }
 
   /** A try that came to no answer does not count. */
-  unanswered(name: string, address: string): void {
-    this.#takeBack(`name ${name}`);
-    this.#takeBack(`address ${addressKey(address)}`);
+  unanswered(tried: Try): void {
+    for (const limit of limitsOf(tried)) this.#takeBack(limit);
   }
 
-  #takeBack(key: string): void {
-    const count = this.#count(key);
+  #takeBack(limit: Limit): void {
+    const count = this.#count(limit);
     count.failures = Math.max(0, count.failures - 1);
   }
 
-  #count(key: string): Count {
-    const known = this.#counts.get(key);
+  #count({ what, key, windowMs }: Limit): Count {
+    const counts = what === 'name from new browsers' ? this.#names : this.#others;
+    const known = counts.get(key);
     if (known && known.until > this.#now()) return known;
-    const count = { failures: 0, until: this.#now() + WINDOW_MS };
-    this.#counts.set(key, count);
+    const count = { failures: 0, until: this.#now() + windowMs, hasNotedFirst: false, hasNotedLock: false };
+    counts.set(key, count);
     return count;
   }
+
+  #secondsUntil({ until }: Count): number {
+    return Math.ceil((until - this.#now()) / 1000);
+  }
 }
+
+/** What a try counts for. First comes what tells a row of failures from another. */
+function limitsOf({ name, address, device }: Try): Limit[] {
+  if (device !== undefined) return ofOne('device', `device ${device}`);
+  const from = addressKey(address);
+  return [
+    ...ofOne('name from this address', `pair ${from} ${name}`),
+    { what: 'address', key: `address ${from}`, most: OF_ADDRESS, windowMs: MINUTES_MS },
+    { what: 'name from new browsers', key: name, most: OF_NAME_A_DAY, windowMs: DAY_MS },
+  ];
+}
+
+const ofOne = (what: Locked['what'], key: string): Limit[] => [
+  { what, key, most: OF_PAIR, windowMs: MINUTES_MS },
+  { what, key: `${key} day`, most: OF_PAIR_A_DAY, windowMs: DAY_MS },
+];

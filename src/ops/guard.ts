@@ -7,6 +7,7 @@ import { includesRole } from '../domain/operator.ts';
 import type { passwordMatches } from '../domain/password.ts';
 import { accessCheck, CHALLENGES, isOwnSite, isProvenOwnSite } from './access.ts';
 import { Attempts } from './attempts.ts';
+import { refusalLog } from './refusals.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn } from './roles.ts';
 import { type SessionLimits, Sessions, sessionKeys } from './session.ts';
 import { addSessionRoutes, LOGIN } from './session-routes.ts';
@@ -78,14 +79,17 @@ export async function addGuard(
   });
 
   if (sessions && accounts) {
+    const { store, now = Date.now } = accounts;
     addSessionRoutes(app, {
       sessions,
-      db: accounts.store.db,
+      db: store.db,
+      now,
       hasToken: isToken !== undefined,
       signIn: openSignIn({
-        sql: accounts.store.sql,
+        store,
         isToken: (password) => isToken?.(`Bearer ${password}`) ?? false,
-        attempts: new Attempts(accounts.now ?? Date.now),
+        attempts: new Attempts(now),
+        record: refusalLog(store.db, now),
         ...(accounts.matches && { matches: accounts.matches }),
       }),
     });

@@ -5,6 +5,7 @@ import { isLostConnection } from '../db/errors.ts';
 import { audit } from '../db/queries/audit.ts';
 import { endOperatorSessions } from '../db/queries/operators.ts';
 import type { Decider } from '../domain/operator.ts';
+import { knownDevice, rememberDevice } from './device.ts';
 import { loginPage, ownPath } from './login-page.ts';
 import { deciderOf, refuse, type SignedIn } from './roles.ts';
 import type { Sessions } from './session.ts';
@@ -20,6 +21,8 @@ const BODY_LIMIT = 16_384;
 export interface SessionRoutes {
   readonly sessions: Sessions;
   readonly db: Database;
+  /** Milliseconds. */
+  readonly now: () => number;
   readonly signIn: ReturnType<typeof openSignIn>;
   readonly hasToken: boolean;
 }
@@ -33,7 +36,7 @@ interface Refusal {
 
 export function addSessionRoutes(
   app: FastifyInstance,
-  { sessions, db, signIn, hasToken }: SessionRoutes,
+  { sessions, db, now, signIn, hasToken }: SessionRoutes,
 ): void {
   app.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -50,7 +53,8 @@ export function addSessionRoutes(
   const tryToEnter = async (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | Refusal> => {
     const fields = fieldsOf(request.body);
     const [name, password] = [textOf(fields.name), textOf(fields.password)];
-    const found = await signIn({ name, password, address: request.ip });
+    const device = knownDevice(request, now());
+    const found = await signIn({ name, password, address: request.ip, device });
     if (found.outcome === 'refused') return { status: 401, problem: 'Name or password is wrong.' };
     if (found.outcome === 'later') {
       reply.header('retry-after', String(found.seconds));
@@ -64,6 +68,7 @@ export function addSessionRoutes(
     const decider: Decider = { by, how, address: request.ip, reason: undefined };
     await audit(db, decider, { action: 'session.begin', subject: { kind: 'operator', id: by } });
     sessions.begin(request, reply, account);
+    rememberDevice(request, reply, account?.name ?? '', now());
     return signedIn;
   };
 
@@ -113,5 +118,7 @@ function told(signedIn: SignedIn | undefined, csrfToken?: string) {
 const fieldsOf = (body: unknown): Fields => (typeof body === 'object' && body !== null ? { ...body } : {});
 const textOf = (field: unknown): string => (typeof field === 'string' ? field : '');
 
-const waitOf = (seconds: number) =>
-  seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
+function waitOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} seconds`;
+  return seconds < 7200 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3600)} hours`;
+}

@@ -7,6 +7,7 @@ import { createHmac, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Sql } from '../db/connect.ts';
 import { type Account, accountById } from '../db/reads/operators.ts';
+import { cookieName, cookieOptions, setSigned, signedText } from './cookies.ts';
 import type { SignedIn } from './roles.ts';
 
 export interface SessionLimits {
@@ -57,9 +58,7 @@ interface SessionState {
   readonly seen: number;
 }
 
-/** A cookie of a plain connection and one of TLS, which no page of plain HTTP can have set. */
 const COOKIE = 'fleetbook-ops';
-const SECURE_COOKIE = '__Host-fleetbook-ops';
 
 /** A cookie is given anew when it is older than this. */
 const SEEN_EVERY_S = 60;
@@ -90,7 +89,7 @@ export class Sessions {
 
   /** Takes the cookie back. */
   end(request: FastifyRequest, reply: FastifyReply): void {
-    reply.clearCookie(cookieName(request), cookieOptions(request));
+    reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request));
   }
 
   /** What a program sends as `x-csrf-token` with its changing requests; undefined without a session. */
@@ -120,10 +119,7 @@ export class Sessions {
   }
 
   #read(request: FastifyRequest): SessionState | undefined {
-    const cookie = request.cookies[cookieName(request)];
-    if (cookie === undefined) return undefined;
-    const { valid, value } = request.unsignCookie(cookie);
-    const [, account, epoch = '', since, seen] = (valid && STATE.exec(value)) || [];
+    const [, account, epoch = '', since, seen] = STATE.exec(signedText(request, COOKIE) ?? '') ?? [];
     if (account === undefined) return undefined;
     const state = { account: Number(account), epoch, since: Number(since), seen: Number(seen) };
     const now = this.#seconds();
@@ -132,8 +128,7 @@ export class Sessions {
   }
 
   #write(request: FastifyRequest, reply: FastifyReply, { account, epoch, since, seen }: SessionState): void {
-    const value = `${account}.${epoch}.${since}.${seen}`;
-    reply.setCookie(cookieName(request), value, { ...cookieOptions(request), signed: true });
+    setSigned(request, reply, COOKIE, `${account}.${epoch}.${since}.${seen}`);
   }
 
   #seconds(): number {
@@ -142,10 +137,5 @@ export class Sessions {
 }
 
 const STATE = /^(\d{1,10})\.([A-Za-z0-9_-]{1,64})\.(\d{1,12})\.(\d{1,12})$/;
-
-const isSecure = ({ protocol }: FastifyRequest) => protocol === 'https';
-const cookieName = (request: FastifyRequest) => (isSecure(request) ? SECURE_COOKIE : COOKIE);
-const cookieOptions = (request: FastifyRequest) =>
-  ({ httpOnly: true, sameSite: 'strict', secure: isSecure(request), path: '/' }) as const;
 
 const mac = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('base64url');

@@ -1,14 +1,18 @@
 /** Signing in: by name and password, or without a name by OPS_TOKEN. */
-import type { Sql } from '../db/connect.ts';
+import type { Store } from '../db/connect.ts';
+import { renewPasswordHash } from '../db/queries/operators.ts';
 import { type Account, accountNamed } from '../db/reads/operators.ts';
-import { NOBODYS_HASH, passwordMatches } from '../domain/password.ts';
-import type { Attempts } from './attempts.ts';
+import { hashPassword, isOutdated, NOBODYS_HASH, passwordMatches } from '../domain/password.ts';
+import type { Attempts, Try } from './attempts.ts';
+import type { KnownDevice } from './device.ts';
+import type { Refusal } from './refusals.ts';
 
 export interface Credentials {
   /** Empty for OPS_TOKEN. */
   readonly name: string;
   readonly password: string;
   readonly address: string;
+  readonly device: KnownDevice | undefined;
 }
 
 export type SignInOutcome =
@@ -20,10 +24,12 @@ export type SignInOutcome =
   | { readonly outcome: 'later'; readonly seconds: number };
 
 export interface SignInDependencies {
-  readonly sql: Sql;
+  readonly store: Pick<Store, 'sql' | 'db'>;
   /** Whether a password is OPS_TOKEN, if there is one. */
   readonly isToken: (password: string) => boolean;
   readonly attempts: Attempts;
+  /** Puts a try that failed on record. */
+  readonly record: (refusal: Refusal) => Promise<void>;
   /** Replaced by tests that count what is computed. */
   readonly matches?: typeof passwordMatches;
 }
@@ -31,28 +37,40 @@ export interface SignInDependencies {
 /** Passwords that are checked at the same time: each takes 32 MiB, and a thread that others wait for. */
 const AT_ONCE = 4;
 
-export function openSignIn({ sql, isToken, attempts, matches = passwordMatches }: SignInDependencies) {
+export function openSignIn(deps: SignInDependencies) {
+  const { store, isToken, attempts, record, matches = passwordMatches } = deps;
   let running = 0;
-  return async ({ name: given, password, address }: Credentials): Promise<SignInOutcome> => {
+  const refuse = async (tried: Try, account: string | undefined): Promise<SignInOutcome> => {
+    const noted = attempts.failed(tried);
+    if (noted) await record({ ...noted, account, address: tried.address });
+    return { outcome: 'refused' };
+  };
+  const check = async (tried: Try, password: string): Promise<SignInOutcome> => {
+    if (tried.name === '') {
+      if (!isToken(password)) return refuse(tried, 'OPS_TOKEN');
+      attempts.succeeded(tried);
+      return { outcome: 'token' };
+    }
+    const account = await accountNamed(store.sql, tried.name);
+    // An unknown name costs the same hash as a known one.
+    const isRight = await matches(password, account?.passwordHash ?? NOBODYS_HASH);
+    if (account === undefined || account.isDisabled || !isRight) return refuse(tried, account?.name);
+    attempts.succeeded(tried);
+    if (isOutdated(account.passwordHash))
+      await renewPasswordHash(store.db, account.name, account.passwordHash, await hashPassword(password));
+    return { outcome: 'account', account };
+  };
+  return async ({ name: given, password, address, device }: Credentials): Promise<SignInOutcome> => {
     const name = given.trim().toLowerCase();
     if (running >= AT_ONCE) return { outcome: 'later', seconds: 1 };
-    const seconds = attempts.begin(name, address);
+    const tried: Try = { name, address, device: device?.name === name ? device.id : undefined };
+    const seconds = attempts.begin(tried);
     if (seconds !== undefined) return { outcome: 'later', seconds };
     running += 1;
     try {
-      if (name === '') {
-        if (!isToken(password)) return { outcome: 'refused' };
-        attempts.succeeded(name, address);
-        return { outcome: 'token' };
-      }
-      const account = await accountNamed(sql, name);
-      // An unknown name costs the same hash as a known one.
-      const isRight = await matches(password, account?.passwordHash ?? NOBODYS_HASH);
-      if (account === undefined || account.isDisabled || !isRight) return { outcome: 'refused' };
-      attempts.succeeded(name, address);
-      return { outcome: 'account', account };
+      return await check(tried, password);
     } catch (error) {
-      attempts.unanswered(name, address);
+      attempts.unanswered(tried);
       throw error;
     } finally {
       running -= 1;

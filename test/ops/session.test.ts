@@ -50,20 +50,17 @@ describe('signing in', () => {
   it('gives a cookie that no script sees, no other site sends and, behind TLS, no plain connection', async () => {
     await using app = await openPages(scene, clock, { trustProxy: ['127.0.0.1'] });
     const plain = await new Browser(app).signIn('ada');
+    const ofNoScript = { value: expect.any(String), path: '/', httpOnly: true, sameSite: 'Strict' };
+    const halfAYear = { maxAge: 180 * 86_400 };
     expect(plain.cookies).toEqual([
-      { name: 'fleetbook-ops', value: expect.any(String), path: '/', httpOnly: true, sameSite: 'Strict' },
+      { name: 'fleetbook-ops', ...ofNoScript },
+      { name: 'fleetbook-device', ...ofNoScript, ...halfAYear },
     ]);
     const browser = new Browser(app, { 'x-forwarded-proto': 'https', 'x-forwarded-for': '198.51.100.9' });
     const secure = await browser.signIn('ada');
     expect(secure.cookies).toEqual([
-      {
-        name: '__Host-fleetbook-ops',
-        value: expect.any(String),
-        path: '/',
-        httpOnly: true,
-        secure: true,
-        sameSite: 'Strict',
-      },
+      { name: '__Host-fleetbook-ops', ...ofNoScript, secure: true },
+      { name: '__Host-fleetbook-device', ...ofNoScript, ...halfAYear, secure: true },
     ]);
     expect(await browser.status()).toBe(200);
     const { rows } = await auditRecords(scene.store.sql, { limit: 1 });

@@ -46,6 +46,20 @@ export async function setOperatorPassword(
   });
 }
 
+/**
+ * Keeps the same password by another hash, unless it has another one meanwhile. Its sessions stay, and nobody has done
+ * anything that would have to be on record.
+ */
+export async function renewPasswordHash(
+  db: Database,
+  name: string,
+  before: string,
+  passwordHash: string,
+): Promise<void> {
+  const isStill = and(eq(operators.name, name), eq(operators.passwordHash, before));
+  await db.update(operators).set({ passwordHash }).where(isStill);
+}
+
 /** Nobody can sign in by a disabled account, and all its sessions end; enabled again, its password is the same. */
 export async function setOperatorDisabled(
   db: Database,

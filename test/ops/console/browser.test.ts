@@ -20,7 +20,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const
 
 /** A reader that answers 300 requests well and 15 badly every ten seconds, and a worker that ended some minutes ago. */
 async function reportsOfAnHour({ worker, config }: ConsoleScene): Promise<void> {
-  const key = new CacheKeys(await readLineage(worker.store.sql)).reports;
+  const key = new CacheKeys(await readLineage(worker.store.sql), 1).reports;
   const redis = new Redis(config.settings.REDIS_URL ?? '');
   const [now] = await redis.time();
   const durations = Array.from({ length: 17 }, (_, i) => (i === 3 ? 315 : 0));
