@@ -47,8 +47,15 @@ export function apiOptions(settings: Settings): Pick<ApiDeps, 'trustProxy' | 'lo
   };
 }
 
+export interface ReaderObserver {
+  /** Hears of memory that was compared with the cache; nothing is compared for nobody. */
+  readonly onCompared?: MemoryObserver;
+  /** Hears of each value of the cache that could not be used, by the kind of its document. */
+  readonly onUnusable?: (kind: string) => void;
+}
+
 /** Everything that `serve` reads with. Nothing has to be up yet: what is missing shows in `readiness`. */
-export function composeReader(config: Configured, logger: Logger, onCompared?: MemoryObserver): Reader {
+export function composeReader(config: Configured, logger: Logger, observer: ReaderObserver = {}): Reader {
   const { settings } = config;
   const closing = new Disposer();
   const database = readerDatabase(config);
@@ -79,9 +86,11 @@ export function composeReader(config: Configured, logger: Logger, onCompared?: M
     postgresReads: settings.POSTGRES_READS,
     postgresProblem: (error) => postgresProblem(error, database),
     onHang: () => store.renew(),
+    onUnusable: observer.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
   });
+  const { onCompared } = observer;
   if (onCompared && settings.COMPARE_EVERY > 0) {
     const check = new MemoryCheck({
       documents,

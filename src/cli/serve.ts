@@ -112,8 +112,11 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   };
   const reader = closing.use(
     composeReader(config, logger, {
-      compared: (verdict) => void metrics().then(({ comparison }) => comparison.compared(verdict)),
-      round: (at) => void metrics().then(({ comparison }) => comparison.round(at)),
+      onCompared: {
+        compared: (verdict) => void metrics().then(({ comparison }) => comparison.compared(verdict)),
+        round: (at) => void metrics().then(({ comparison }) => comparison.round(at)),
+      },
+      onUnusable: (kind) => void metrics().then(({ unusable }) => unusable(kind)),
     }),
   );
   closing.use(reportRequests(counts, (text) => reader.report(text)));

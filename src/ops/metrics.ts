@@ -14,6 +14,8 @@ export interface ApiMetrics {
   readonly observe: (facts: RequestOutcome) => void;
   /** Memory was compared with the cache. */
   readonly comparison: ReturnType<typeof memoryComparison>;
+  /** The cache held a value that cannot be used, under the key of a document of this kind. */
+  readonly unusable: (kind: string) => void;
 }
 
 export interface WorkerMetrics {
@@ -39,7 +41,12 @@ const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
   addRequestSeries(registry, counts);
-  return { registry, observe: counts.add, comparison: memoryComparison(registry) };
+  return {
+    registry,
+    observe: counts.add,
+    comparison: memoryComparison(registry),
+    unusable: unusableDocuments(registry),
+  };
 }
 
 /**
@@ -125,6 +132,7 @@ export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetr
 /** What is found when all is not well; see snapshot/publish/compare.ts and snapshot/read/memory-check.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
 const MEMORY_VERDICTS = ['behind'];
+const DOCUMENT_KINDS = ['clusters', 'providers', 'region', 'token'];
 
 /** What the worker's comparer finds of the cache. */
 export function cacheComparison(registry: Registry) {
@@ -180,6 +188,17 @@ function memoryComparison(registry: Registry) {
     compared: (verdict: string) => documents.inc({ verdict }),
     round: (at: number) => last.set(at),
   };
+}
+
+/** What a reader finds in the cache and cannot use. */
+function unusableDocuments(registry: Registry) {
+  const documents = seriesOf(registry).counter(
+    'fleetbook_cache_unusable_documents_total',
+    'Values of the cache that no reader can use, found when they were read, by kind of document; each is replaced',
+    ['kind'],
+  );
+  for (const kind of DOCUMENT_KINDS) documents.inc({ kind }, 0);
+  return (kind: string) => documents.inc({ kind });
 }
 
 /** Makes the series of a registry. */

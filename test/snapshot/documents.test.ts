@@ -128,7 +128,8 @@ describe('a read goes through the tiers', () => {
       const answer = await reader.catalogue.machines(scene.sample.provider, scene.sample.region);
       expect(answer.tier).toBe('postgres');
       expect(machinesOf(answer.body)).toHaveLength(2);
-      if (wrong.length > 0) expect(await scene.cache.getBuffer(key)).toEqual(wrong);
+      const stays = wrong.toString('latin1').startsWith('FB9');
+      expect((await scene.cache.getBuffer(key))?.equals(wrong) ?? false).toBe(stays);
     }
   });
 

@@ -44,6 +44,7 @@ export interface ReaderOptions {
   readonly postgresReads?: number;
   readonly postgresDeadlineMs?: number;
   readonly onHang?: () => void;
+  readonly onUnusable?: (kind: string) => void;
   readonly staleLimitMs?: number;
   readonly tokenStaleLimitMs?: number;
   readonly unknownTokens?: number;
@@ -98,6 +99,7 @@ function openReader(options: ReaderOptions): TestReader {
     postgresReads: options.postgresReads ?? 16,
     ...(options.postgresDeadlineMs === undefined ? {} : { postgresDeadlineMs: options.postgresDeadlineMs }),
     onHang: options.onHang,
+    onUnusable: options.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs: options.tokenStaleLimitMs ?? 900_000,
   });

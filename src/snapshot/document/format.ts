@@ -12,6 +12,7 @@ import { crc32 } from 'node:zlib';
 import { Body, hashOf } from './body.ts';
 import { Document, type Provenance } from './document.ts';
 import { type DocumentName, documentId } from './keys.ts';
+import { isUsable, parsed } from './soundness.ts';
 
 /** Raise it whenever readers of the previous release could not read what this one writes. */
 export const FORMAT = 'FB1';
@@ -118,16 +119,18 @@ export function parseHeader(value: Buffer): Header | undefined {
 }
 
 /**
- * Reads a stored value. Undefined, which callers take as a miss, when the format is unknown, the value is damaged
- * in any byte, or the envelope names another document than the one asked for: so that a misplaced key, by
- * whatever mistake, never shows one organization's clusters to another.
+ * Reads a stored value. Undefined, which callers take as a miss, when the format is unknown, the value is damaged in any
+ * byte, what it holds is not what such a document holds, or the envelope names another document than the one asked for:
+ * so that a misplaced key, by whatever mistake, never shows one organization's clusters to another. Whether its codings
+ * say the same as its body takes longer to find out, see `hasSoundCodings`.
  */
 export function decodeDocument(name: DocumentName, value: Buffer): Document | undefined {
   const header = parseHeader(value);
   if (!header || header.crc !== checksum(value)) return undefined;
   const headEnd = HEADER_LENGTH + header.headLength;
-  const head = JSON.parse(value.toString('utf8', HEADER_LENGTH, headEnd)) as Head;
-  if (head.id !== documentId(name)) return undefined;
+  const head = parsed(value.subarray(HEADER_LENGTH, headEnd));
+  if (!isHead(head) || head.id !== documentId(name)) return undefined;
+  if (head.lengths.reduce((sum, length) => sum + length, headEnd) !== value.length) return undefined;
   const [indexLength, identityLength, gzipLength, brLength] = head.lengths;
   let offset = headEnd;
   const take = (length: number): Buffer => {
@@ -139,9 +142,31 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
   const identity = take(identityLength);
   const gzipped = take(gzipLength);
   const br = take(brLength);
+  if (hashOf(identity) !== head.hash || !isUsable(name, identity, index)) return undefined;
   const body = new Body(identity, head.hash, {
     gzip: gzipped.length > 0 ? gzipped : undefined,
     br: br.length > 0 ? br : undefined,
   });
   return new Document(header.version, body, head, index, value.length);
+}
+
+function isHead(value: unknown): value is Head {
+  if (typeof value !== 'object' || value === null) return false;
+  const { sources, currency, lengths } = value as Partial<Record<keyof Head, unknown>>;
+  return (
+    Array.isArray(sources) &&
+    sources.every((source) => typeof source === 'string') &&
+    (currency === undefined || typeof currency === 'string') &&
+    Array.isArray(lengths) &&
+    lengths.length === 4 &&
+    lengths.every((length) => Number.isInteger(length) && length >= 0)
+  );
+}
+
+/** Whether another release has written it, in a format of its own. */
+export function isForeignFormat(value: Buffer): boolean {
+  return (
+    /^FB\d+ /.test(value.toString('latin1', 0, 16)) &&
+    !value.toString('latin1', 0, 4).startsWith(`${FORMAT} `)
+  );
 }

@@ -1,13 +1,13 @@
 /** Compares documents in the cache with Postgres. */
-import { promisify } from 'node:util';
-import { brotliDecompress, gunzip } from 'node:zlib';
 import type { Sql } from '../../db/connect.ts';
 import type { RedisClient } from '../../db/redis.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentContent } from '../document/format.ts';
-import { decodeDocument, encoding, parseHeader } from '../document/format.ts';
+import { decodeDocument, encoding, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent } from '../document/load.ts';
+import { hasSoundCodings } from '../document/soundness.ts';
+import { dropValue } from './fence.ts';
 
 /**
  * - `same`: equal versions and equal content;
@@ -61,8 +61,8 @@ export async function compareDocument(
   const lost = publishedVersion < version ? 'pending' : undefined;
   if (value === null) return { verdict: lost ?? 'missing', cached };
   if (value === 'no string') return { verdict: 'damaged', cached };
-  if (!header && /^FB\d+ /.test(value.toString('latin1', 0, 16))) return { verdict: 'unknown', cached };
-  const stored = decoded(name, value);
+  if (isForeignFormat(value)) return { verdict: 'unknown', cached };
+  const stored = decodeDocument(name, value);
   if (!stored) return { verdict: 'damaged', cached };
   if (cached < version) return { verdict: lost ?? 'behind', cached };
   if (cached > version) return { verdict: 'ahead', cached };
@@ -78,47 +78,20 @@ async function readValue(redis: RedisClient, key: string): Promise<Buffer | null
   }
 }
 
-function decoded(name: DocumentName, value: Buffer): Document | undefined {
-  try {
-    return decodeDocument(name, value);
-  } catch {
-    // The checksum holds and the head is no JSON: no release of Fleetbook has written it.
-    return undefined;
-  }
-}
-
 /** Compression and freshness may differ between releases without making other content. */
 async function isSame(stored: Document, value: Buffer, content: DocumentContent): Promise<boolean> {
   const truth = encoding(content);
   if ((await truth.value()).equals(value)) return true;
-  const { identity, gzip, br, hash } = stored.body;
-  if (!identity.equals(content.body) || hash !== truth.document.body.hash) return false;
-  if (stored.currency !== content.currency) return false;
-  if (gzip && !(await unpacked(promisify(gunzip), gzip))?.equals(identity)) return false;
-  if (br && !(await unpacked(promisify(brotliDecompress), br))?.equals(identity)) return false;
-  return stored.isIndexedAs(truth.document);
+  if (!stored.body.identity.equals(content.body)) return false;
+  if (stored.currency !== content.currency || !stored.isIndexedAs(truth.document)) return false;
+  return hasSoundCodings(stored.body);
 }
 
-async function unpacked(unpack: (packed: Buffer) => Promise<Buffer>, packed: Buffer) {
-  return unpack(packed).catch(() => undefined);
-}
-
-/** KEYS document · ARGV its first bytes ('' for what is no string) */
-const DELETE_IF_UNCHANGED = `
-local isString = redis.call('TYPE', KEYS[1]).ok == 'string'
-if isString and redis.call('GETRANGE', KEYS[1], 0, #ARGV[1] - 1) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
-`;
-
-/**
- * Removes a value that no reader can read, so that the fence does not compare with the version that it names. A value
- * that was written meanwhile stays.
- */
+/** Removes a value that no reader can use; see `dropValue`. A value that was written meanwhile stays. */
 export async function dropDamaged(redis: RedisClient, keys: CacheKeys, name: DocumentName): Promise<void> {
   const key = keys.document(name);
   const value = await readValue(redis, key);
   if (value === null) return;
-  if (value !== 'no string' && decoded(name, value)) return;
-  const head = value === 'no string' ? '' : value.subarray(0, 64);
-  await redis.eval(DELETE_IF_UNCHANGED, 1, key, head);
+  if (value === 'no string') await dropValue(redis, key, undefined);
+  else if (!decodeDocument(name, value)) await dropValue(redis, key, value);
 }

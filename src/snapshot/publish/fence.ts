@@ -35,6 +35,13 @@ redis.call('PUBLISH', ARGV[5], revision .. ' ' .. ARGV[6] .. ' ' .. ARGV[2])
 return 1
 `;
 
+/** KEYS document · ARGV its first bytes ('' for what is no string). Returns 1 when it is gone. */
+const DROP_IF_SAME = `
+local isString = redis.call('TYPE', KEYS[1]).ok == 'string'
+if isString and redis.call('GETRANGE', KEYS[1], 0, #ARGV[1] - 1) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`;
+
 /**
  * KEYS hash · ARGV field, stamp, field, stamp, …: moves stamps forward in time, never back. At the same time the greater
  * text counts: a source that was retired stays so.
@@ -68,6 +75,7 @@ declare module 'ioredis' {
       channel: string,
       id: string,
     ): Result<number, Context>;
+    fleetbookDropIfSame(document: string, firstBytes: Buffer): Result<number, Context>;
     fleetbookVerifyIfLater(hash: string, ...fieldsAndStamps: string[]): Result<number, Context>;
   }
 }
@@ -75,6 +83,7 @@ declare module 'ioredis' {
 /** Adds the scripts to a connection; called once for each client. */
 export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
+  redis.defineCommand('fleetbookDropIfSame', { numberOfKeys: 1, lua: DROP_IF_SAME });
   redis.defineCommand('fleetbookVerifyIfLater', { numberOfKeys: 1, lua: VERIFY_IF_LATER });
   return redis;
 }
@@ -104,4 +113,16 @@ export async function setIfNewer(
     id,
   );
   return set === 1;
+}
+
+/** The first line and some more: values that differ differ in their checksum. */
+const FIRST_BYTES = 64;
+
+/**
+ * Removes a value that cannot be used, so that the fence does not compare with the version that it names. A value that
+ * was written meanwhile stays.
+ * @param value undefined for what is no string
+ */
+export async function dropValue(redis: RedisClient, key: string, value: Buffer | undefined): Promise<void> {
+  await redis.fleetbookDropIfSame(key, value?.subarray(0, FIRST_BYTES) ?? Buffer.alloc(0));
 }

@@ -17,6 +17,7 @@ import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../docume
 import { lanesOf } from '../document/lanes.ts';
 import { loadContent, loadFreshness } from '../document/load.ts';
 import { indexMachines, repairMachineIndex } from '../document/machine-index.ts';
+import { dropDamaged } from './compare.ts';
 import { setIfNewer } from './fence.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
 
@@ -185,8 +186,10 @@ export class Publisher {
       const header = await this.#redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
       return parseHeader(header)?.version;
     } catch (error) {
-      if (isRefusal(error)) return undefined;
-      throw error;
+      if (!isRefusal(error)) throw error;
+      // No string: nobody who publishes has written it.
+      await dropDamaged(this.#redis, keys, name);
+      return undefined;
     }
   }
 
@@ -249,8 +252,13 @@ export class Publisher {
     // Deleted meanwhile; nothing reads it any more.
     if (!content) return version;
     const value = await encodeDocument(content);
-    const isSet = await setIfNewer(this.#redis, keys, name, content.version, value);
-    if (!isSet && (await this.#isAhead(keys, name))) return undefined;
+    const set = () => setIfNewer(this.#redis, keys, name, content.version, value);
+    if (!(await set())) {
+      if (await this.#isAhead(keys, name)) return undefined;
+      // A value that cannot be used keeps nothing out, whatever version it names.
+      await dropDamaged(this.#redis, keys, name);
+      await set();
+    }
     if (name.kind === 'region') {
       const { regionId } = name;
       await indexMachines(

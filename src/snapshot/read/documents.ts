@@ -32,6 +32,8 @@ export interface DocumentsOptions {
   readonly postgresProblem?: PostgresReadsOptions['problemOf'];
   /** Called when Postgres takes statements and answers none, for a while: its connections are to be made anew. */
   readonly onHang?: (() => void) | undefined;
+  /** Hears of each value of the cache that cannot be used, by the kind of document that was asked for. */
+  readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
@@ -84,7 +86,17 @@ export class Documents {
       onHang: options.onHang,
       problemOf: options.postgresProblem,
     });
-    this.#tiers = new TieredRead(subscription, this.#postgres);
+    this.#tiers = new TieredRead({
+      subscription,
+      postgres: this.#postgres,
+      onUnusable: (name) => {
+        options.onUnusable?.(name.kind);
+        logger.warn(
+          { document: documentId(name) },
+          'the cache held a value that cannot be used; it is replaced',
+        );
+      },
+    });
     this.#machineRegions = new MachineRegions({
       subscription,
       postgres: this.#postgres,

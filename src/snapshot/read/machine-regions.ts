@@ -100,7 +100,8 @@ export class MachineRegions {
   async #read(machineId: number, keys: CacheKeys): Promise<number | undefined> {
     const key = keys.machineRegions(machineId);
     const cached = await this.#subscription.ask((redis) => redis.hget(key, String(machineId)));
-    if (cached != null) return Number(cached);
+    // Anything else than an id is damaged, and replaced below.
+    if (cached != null && /^[1-9]\d{0,9}$/.test(cached)) return Number(cached);
     const region = await this.#postgres.run((sql) => loadRegionOfMachine(sql, machineId));
     // Evicted, most likely. A machine never moves: it needs neither a fence nor an expiry.
     if (region !== undefined) void this.#subscription.ask((redis) => redis.hset(key, machineId, region));

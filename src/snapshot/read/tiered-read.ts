@@ -1,8 +1,10 @@
 import type { Tier } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
-import { decodeDocument, encoding, HEADER_LENGTH, parseHeader } from '../document/format.ts';
+import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent, loadVersion } from '../document/load.ts';
+import { hasSoundCodings } from '../document/soundness.ts';
+import { dropValue } from '../publish/fence.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import { MgetBatcher } from './mget-batcher.ts';
 import type { PostgresReads } from './postgres-reads.ts';
@@ -18,14 +20,23 @@ export interface TieredResult {
 /** Runs a read from Postgres of something that memory does not have, under limits of the caller's. */
 export type LookUp = <T>(read: () => Promise<T | undefined>) => Promise<T | undefined>;
 
+export interface TieredReadOptions {
+  readonly subscription: CacheSubscription;
+  readonly postgres: PostgresReads;
+  /** Hears of each value of the cache that cannot be used. */
+  readonly onUnusable: (name: DocumentName) => void;
+}
+
 /** The tiers behind memory: the cache, then Postgres, whose answer is offered to the cache. */
 export class TieredRead {
   readonly #subscription: CacheSubscription;
   readonly #batcher: MgetBatcher;
   readonly #postgres: PostgresReads;
+  readonly #onUnusable: (name: DocumentName) => void;
 
-  constructor(subscription: CacheSubscription, postgres: PostgresReads) {
+  constructor({ subscription, postgres, onUnusable }: TieredReadOptions) {
     this.#subscription = subscription;
+    this.#onUnusable = onUnusable;
     this.#batcher = new MgetBatcher(subscription);
     this.#postgres = postgres;
   }
@@ -48,11 +59,23 @@ export class TieredRead {
       if (version === undefined || version < cached.version)
         return this.#fromPostgres(keys, name, cached, lookUp);
     }
-    const value = await this.#batcher.read(key);
-    const document = value ? decodeDocument(name, ownBytes(value)) : undefined;
+    const document = await this.#inCache(key, name);
     if (!document || document.version < (cached?.version ?? 0))
       return this.#fromPostgres(keys, name, cached, lookUp);
     return { document, tier: 'redis' };
+  }
+
+  /** The document that the cache has. A value that cannot be used is a miss, and leaves the cache, where the fence would keep it. */
+  async #inCache(key: string, name: DocumentName): Promise<Document | undefined> {
+    const value = await this.#batcher.read(key);
+    if (!value) return undefined;
+    const own = ownBytes(value);
+    const document = decodeDocument(name, own);
+    if (document && (await hasSoundCodings(document.body))) return document;
+    if (isForeignFormat(own)) return undefined;
+    this.#onUnusable(name);
+    await this.#subscription.ask((redis) => dropValue(redis, key, own));
+    return undefined;
   }
 
   async #versionInCache(key: string): Promise<number | undefined> {

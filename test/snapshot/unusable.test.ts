@@ -1,0 +1,235 @@
+import { crc32, gzipSync } from 'node:zlib';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { hashToken } from '../../src/domain/token.ts';
+import { hashOf } from '../../src/snapshot/document/body.ts';
+import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
+import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
+import { loadContent } from '../../src/snapshot/document/load.ts';
+import { until } from '../support/until.ts';
+import { addMachines, reprice } from './rows.ts';
+import { sceneForEachTest, type TestReader } from './scene.ts';
+
+const scene = sceneForEachTest();
+
+let token: string;
+
+beforeEach(async () => {
+  await addMachines(scene.sql, scene.sample.region, 40);
+  const organizationId = scene.sample.a;
+  ({ token } = await createToken(scene.store.db, { organizationId, scopes: ['clusters:read'] }));
+  await scene.publisher.publishDirty();
+});
+
+interface Forged {
+  readonly id?: string;
+  readonly hash?: string;
+  readonly head?: Buffer;
+  readonly index?: Buffer;
+  readonly identity?: Buffer;
+  readonly gzip?: Buffer;
+  readonly br?: Buffer;
+  readonly lengths?: unknown;
+}
+
+const VERSION = '0000000000000999';
+
+/** A value whose first line and checksum are right, whatever the rest is. */
+function forge(name: DocumentName, { index, identity, gzip, br, ...head }: Forged): Buffer {
+  const body = identity ?? Buffer.from('[]');
+  const parts = [index ?? Buffer.from('[]'), body, gzip ?? Buffer.alloc(0), br ?? Buffer.alloc(0)];
+  const lengths = head.lengths ?? parts.map((part) => part.length);
+  const { id = documentId(name), hash = hashOf(body) } = head;
+  const headBytes = head.head ?? Buffer.from(JSON.stringify({ id, hash, sources: [], lengths }));
+  const first = Buffer.from(`FB1 ${VERSION} ${String(headBytes.length).padStart(8, '0')} `);
+  const rest = Buffer.concat([headBytes, ...parts]);
+  const crc = crc32(rest, crc32(first)).toString(16).padStart(8, '0');
+  const value = Buffer.concat([first, Buffer.from(`${crc}\n`), rest]);
+  expect(value.length).toBeGreaterThanOrEqual(HEADER_LENGTH);
+  return value;
+}
+
+const NAMES: Record<string, () => DocumentName> = {
+  'the list of providers': () => ({ kind: 'providers' }),
+  'a region': () => ({ kind: 'region', regionId: scene.sample.region }),
+  'an organization’s clusters': () => ({ kind: 'clusters', organizationId: scene.sample.a }),
+  'a token': () => ({ kind: 'token', hash: hashToken(token) }),
+};
+
+const ONE = Buffer.from('[{"a":1}]');
+const index = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+/** Every kind of damage, as a value for a document. */
+const DAMAGE: Record<string, (name: DocumentName) => Buffer | Promise<Buffer>> = {
+  'a body that is not JSON': (name) => forge(name, { identity: Buffer.from('not JSON') }),
+  'a body that is cut short': (name) => forge(name, { identity: Buffer.from('[{"id":1},{"i') }),
+  'an empty body': (name) => forge(name, { identity: Buffer.alloc(0) }),
+  'a body of numbers': (name) => forge(name, { identity: Buffer.from('[1,2,3]') }),
+  'a body that is null': (name) => forge(name, { identity: Buffer.from('null') }),
+  'a body with elements that the index does not name': (name) =>
+    forge(name, { identity: ONE, index: index([]) }),
+  'an index that is not JSON': (name) => forge(name, { identity: ONE, index: Buffer.from('[["1",[1') }),
+  'an index that is no list': (name) => forge(name, { identity: ONE, index: index({ a: [1, 8] }) }),
+  'an index without places': (name) => forge(name, { identity: ONE, index: index([['a']]) }),
+  'an index that leads out of the body': (name) =>
+    forge(name, { identity: ONE, index: index([['a', [1, 80]]]) }),
+  'a place within an element': (name) => forge(name, { identity: ONE, index: index([['a', [2, 7]]]) }),
+  'a hash of something else': (name) => forge(name, { hash: hashOf(ONE) }),
+  'a head that is not JSON': (name) => forge(name, { head: Buffer.from('{"id":') }),
+  'a head without lengths': (name) => forge(name, { head: Buffer.from(`{"id":"${documentId(name)}"}`) }),
+  'lengths that lead out of the value': (name) => forge(name, { lengths: [2, 2, 0, 900] }),
+  'lengths of another kind': (name) => forge(name, { lengths: ['2', 2, 0, 0] }),
+  'a checksum that is wrong': async (name) => {
+    const value = Buffer.from(await good(name));
+    value[value.length - 3] = (value[value.length - 3] ?? 0) ^ 1;
+    return value;
+  },
+  'a value that is cut short': async (name) => (await good(name)).subarray(0, -7),
+  'a first line alone': async (name) => (await good(name)).subarray(0, HEADER_LENGTH),
+  'bytes of something else': () => Buffer.from('<html>not found</html>'),
+};
+
+const codings = (identity: Buffer) => ({ identity, index: placesOf(identity) });
+/** An index of all elements of a list of objects, named by their numbers. */
+function placesOf(identity: Buffer): Buffer {
+  let end = 0;
+  const elements = JSON.parse(identity.toString()) as object[];
+  return index(
+    elements.map((element, i) => {
+      const start = end + 1;
+      end = start + Buffer.byteLength(JSON.stringify(element));
+      return [String(i), [start, end]];
+    }),
+  );
+}
+
+async function good(name: DocumentName): Promise<Buffer> {
+  return encodeDocument(
+    (await loadContent(scene.sql, name)) ?? expect.unreachable('there is no such document'),
+  );
+}
+
+const inCache = async (name: DocumentName) => {
+  const value = await scene.cache.getBuffer(scene.keys.document(name));
+  return value ? decodeDocument(name, value) : undefined;
+};
+
+const ask: Record<DocumentName['kind'], (reader: TestReader) => Promise<unknown>> = {
+  providers: async (reader) =>
+    (await reader.catalogue.machines(scene.sample.provider, scene.sample.region)).body.identity,
+  region: async (reader) => (await reader.catalogue.machine(scene.sample.small))?.body.identity,
+  clusters: async (reader) => (await reader.clusters.cluster(scene.sample.a, 'cluster-test'))?.body.identity,
+  token: async (reader) => reader.tokens.verify(token),
+};
+
+it.each(Object.entries(NAMES))(
+  'under the key of %s, what cannot be used is a miss, is counted, and is replaced',
+  async (_, nameOf) => {
+    const name = nameOf();
+    const content = await loadContent(scene.sql, name);
+    const answered = await ask[name.kind](scene.reader());
+    for (const [what, damage] of Object.entries(DAMAGE)) {
+      await scene.cache.set(scene.keys.document(name), await damage(name));
+      const unusable: string[] = [];
+      await using reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+      expect(await ask[name.kind](reader), what).toEqual(answered);
+      expect(unusable, what).toEqual([name.kind]);
+      await until(async () => (await inCache(name))?.version === content?.version, { what });
+      await using later = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+      expect(await ask[name.kind](later), what).toEqual(answered);
+      expect(unusable, what).toHaveLength(1);
+    }
+  },
+);
+
+describe('under the key of a region', () => {
+  const region = () => ({ kind: 'region', regionId: scene.sample.region }) as const;
+  const machines = (reader: TestReader) =>
+    reader.catalogue.machines(scene.sample.provider, scene.sample.region);
+
+  it.each([
+    ['a gzip coding of something else', { gzip: gzipSync('[]') }],
+    ['a gzip coding that is cut short', { gzip: gzipSync('[]').subarray(0, 15) }],
+    ['a br coding that is none', { br: Buffer.from('this is not compressed') }],
+    ['a coding that unpacks to far more', { gzip: gzipSync(Buffer.alloc(50_000_000)) }],
+  ])('%s is a miss, is counted, and is replaced', async (_, coding) => {
+    const { body } = (await loadContent(scene.sql, region())) ?? expect.unreachable('there is the region');
+    await scene.cache.set(scene.keys.document(region()), forge(region(), { ...codings(body), ...coding }));
+    const unusable: string[] = [];
+    const reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+    const answer = await machines(reader);
+    expect([answer.tier, answer.body.identity]).toEqual(['postgres', body]);
+    expect(unusable).toEqual(['region']);
+    await until(async () => (await inCache(region()))?.version !== Number(VERSION));
+  });
+
+  it('another region’s document is a miss, is counted, and is replaced', async () => {
+    const other = { kind: 'region', regionId: scene.sample.emptyRegion } as const;
+    await scene.cache.set(scene.keys.document(region()), await good(other));
+    const unusable: string[] = [];
+    const reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+    expect(JSON.parse((await machines(reader)).body.identity.toString())).toHaveLength(42);
+    expect(unusable).toEqual(['region']);
+    await until(async () => (await inCache(region())) !== undefined);
+  });
+
+  it('an older version is a miss to who has given a newer one, and is replaced', async () => {
+    const old = await good(region());
+    const reader = await scene.linkedReader();
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    await until(async () => (await reader.documents.get(region())).document?.version === version);
+    await scene.cache.set(scene.keys.document(region()), old);
+    const { epoch } = reader.link;
+    await scene.cache.incrby(scene.keys.revision(0), 5);
+    await until(() => reader.link.epoch > epoch);
+    const { document } = await reader.documents.get(region());
+    expect(document?.version).toBe(version);
+    await scene.publisher.sweep();
+    expect((await inCache(region()))?.version).toBe(version);
+  });
+
+  it('a value of another type is a miss, and is replaced by the sweep', async () => {
+    await scene.cache.del(scene.keys.document(region()));
+    await scene.cache.hset(scene.keys.document(region()), 'a', 'b');
+    const reader = await scene.linkedReader();
+    expect((await machines(reader)).tier).toBe('postgres');
+    await scene.publisher.sweep();
+    await until(async () => (await inCache(region())) !== undefined);
+  });
+
+  it('a value that cannot be used keeps no publication out, whatever version it names', async () => {
+    await scene.cache.set(scene.keys.document(region()), forge(region(), { identity: Buffer.from('x') }));
+    const version = await reprice(scene.sql, scene.sample.small, '0.5');
+    await scene.publisher.publishDirty();
+    expect((await inCache(region()))?.version).toBe(version);
+  });
+});
+
+describe('another organization’s document', () => {
+  it('is a miss under this one’s key, is counted, and is replaced', async () => {
+    const [a, b] = [scene.sample.a, scene.sample.b].map(
+      (organizationId) => ({ kind: 'clusters', organizationId }) as const,
+    );
+    if (!a || !b) throw new Error('unreachable: there are two');
+    await scene.cache.set(scene.keys.document(a), await good(b));
+    const unusable: string[] = [];
+    const reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
+    const { body } = await reader.clusters.clusters(scene.sample.a);
+    expect([body.identity.includes('of B alone'), body.identity.includes('Ä’s')]).toEqual([false, true]);
+    expect(unusable).toEqual(['clusters']);
+    await until(async () => (await inCache(a))?.body.identity.includes('Ä’s'));
+  });
+});
+
+describe('the region of a machine', () => {
+  it('that is no id is a miss and is replaced', async () => {
+    const { small, region } = scene.sample;
+    const key = scene.keys.machineRegions(small);
+    for (const damaged of ['', 'x', '-1', '1.5', '99999999999', 'NaN']) {
+      await scene.cache.hset(key, small, damaged);
+      await using reader = await scene.linkedReader();
+      expect((await reader.catalogue.machine(small))?.body.identity.includes('klein')).toBe(true);
+      await until(async () => (await scene.cache.hget(key, String(small))) === String(region));
+    }
+  });
+});
