@@ -22,6 +22,34 @@ export type RedisUse = 'reader' | 'subscriber' | 'publisher' | 'producer' | 'wor
 
 const reconnect = (times: number): number => Math.min(50 * times, 1000);
 
+/**
+ * A server that was a master and is a replica now goes on answering on the connections that it has, and refuses every
+ * write. A new connection leads to the new master, where a name, a proxy or a virtual address stands before both. Older
+ * servers wrap what a script was refused; a command that waited for data is sent away with UNBLOCKED.
+ */
+const refusesWrites = ({ message }: Error): boolean => /READONLY You can|^UNBLOCKED /.test(message);
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
+
+/**
+ * A reader may read from a replica for good, and only its write-backs are refused there: it looks for a master ever more
+ * seldom, since what it reads meanwhile is cut off.
+ */
+function nowAndThen(): (error: Error) => boolean {
+  let pause = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (!refusesWrites(error)) return false;
+    const since = performance.now() - last;
+    if (since < pause) return false;
+    pause =
+      since > 2 * LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, 2 * pause || FIRST_PAUSE_MS);
+    last = performance.now();
+    return true;
+  };
+}
+
 const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   reader: {
     // Commands of one turn of the event loop go out in one write: system calls are most of a miss's cost.
@@ -61,7 +89,7 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
   worker: { connectTimeout: 5000, maxRetriesPerRequest: null },
 };
 
-type Options = (typeof OPTIONS)[RedisUse];
+type Options = Omit<RedisOptions, 'replyMapping'>;
 
 /**
  * How long a cluster's client follows its nodes about. A reader does not: what is on its way to another node is a miss,
@@ -120,7 +148,11 @@ export function openRedis(
 }
 
 function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
-  const options: Options = OPTIONS[use];
+  const options = {
+    ...OPTIONS[use],
+    // The command fails: what is lost with it, whoever sent it finds again.
+    reconnectOnError: use === 'reader' ? nowAndThen() : refusesWrites,
+  };
   if (address.kind === 'server') return new Redis(address.url, { ...options, retryStrategy: reconnect });
   const { hosts, username, password, tls } = address;
   const entry = {

@@ -101,6 +101,11 @@ function inRedis(message: string, setting: string): Problem | undefined {
       what: 'is a node of a Redis Cluster, which has only a part of the keys',
       remedy: `write ${setting} as redis+cluster://host:port,host:port`,
     };
+  if (/READONLY You can/.test(message))
+    return {
+      what: 'is a replica, which takes no writes',
+      remedy: `give the address of its master in ${setting}`,
+    };
   if (/^ERR DB index|^ERR invalid DB/.test(message))
     return { what: 'has no database of that number', remedy: `correct what follows the host in ${setting}` };
   return undefined;

@@ -17,6 +17,8 @@ export interface FaultProxy extends AsyncDisposable {
   abandon(): void;
   /** Every connection that there is breaks off; new ones work. */
   cut(): void;
+  /** New connections lead to this server; those that there are stay where they are, as when a name or an address moves. */
+  lead(serverUrl: string): void;
   /** All is well again; bytes that hung are delivered. */
   heal(): Promise<void>;
 }
@@ -30,7 +32,7 @@ interface Pair {
 
 /** Starts a proxy to the server that a URL such as `redis://…` or `postgres://…` names. */
 export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
-  const target = new URL(serverUrl);
+  let target = new URL(serverUrl);
   const pairs = new Set<Pair>();
   let hangs = false;
 
@@ -95,6 +97,9 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
     },
     cut() {
       for (const pair of pairs) destroy(pair);
+    },
+    lead(other) {
+      target = new URL(other);
     },
     async heal() {
       hangs = false;
