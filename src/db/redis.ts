@@ -1,5 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { type RedisAddress, type RedisHost, redisAddress } from '../domain/redis-address.ts';
+import { keepConnecting } from './keep-connecting.ts';
 import { nextHost } from './next-host.ts';
 import { hostOf, redisProblem, type ServerSetting } from './server-problem.ts';
 
@@ -162,7 +163,7 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
     ...(tls && { tls: {} }),
   };
   if (address.kind === 'sentinel') {
-    return new Redis({
+    const redis = new Redis({
       ...entry,
       retryStrategy: reconnect,
       sentinels: [...hosts],
@@ -175,6 +176,7 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
       ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
       ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
     });
+    return keepConnecting(redis);
   }
   // What is published anywhere in a cluster reaches every node: one connection to any of them hears all of it.
   if (use === 'subscriber')
