@@ -58,15 +58,15 @@ export interface FoundClusters {
 export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<FoundClusters> {
   const { limit, offset } = search;
   const [rows, [counted]] = await Promise.all([
+    // The page is found by as few columns as its order needs; all else is looked up for its rows alone.
     sql<FoundCluster[]>`
       with f as (
-        select c.id, row_number() over (order by ${order(sql, search)}) as place
-        from ${clusters(sql)} where ${conditions(sql, search)}
-        order by place limit ${limit} offset ${offset}
+        select c.id from clusters c ${joinOfOrder(sql, search)} where ${conditions(sql, search)}
+        order by ${order(sql, search)} limit ${limit} offset ${offset}
       )
-      select ${fields(sql)} from f join ${clusters(sql)} on c.id = f.id ${machineAndChange(sql)} order by f.place`,
-    sql<{ total: number }[]>`
-      select count(*)::int as total from ${clusters(sql)} where ${conditions(sql, search)}`,
+      select ${fields(sql)} from f join clusters c on c.id = f.id ${places(sql)} ${machineAndChange(sql)}
+      order by ${order(sql, search)}`,
+    sql<{ total: number }[]>`select count(*)::int as total from clusters c where ${conditions(sql, search)}`,
   ]);
   return { rows, total: counted?.total ?? 0 };
 }
@@ -107,7 +107,7 @@ export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetai
         from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
         where k.organization_id = c.organization_id and k.cluster_id = c.id) as disks,
       ${instant(sql, sql`s.verified_at`)} as "verifiedAt"
-    from ${clusters(sql)} ${machineAndChange(sql)} join sources s on s.id = c.source_id
+    from clusters c ${places(sql)} ${machineAndChange(sql)} join sources s on s.id = c.source_id
     join users u on u.organization_id = c.organization_id and u.id = c.user_id
     where c.id = ${id}`;
   return row;
@@ -135,9 +135,9 @@ export async function clusterTerms(sql: Sql): Promise<ClusterTerms> {
   return { providers, statuses: statuses.map(({ status }) => status) };
 }
 
-/** Clusters `c` of organizations `o` in the regions `r` of providers `p`. */
-const clusters = (sql: Sql) => sql`
-  clusters c join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id
+/** The organization `o`, the region `r` and the provider `p` of clusters `c`. */
+const places = (sql: Sql) => sql`
+  join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id
   join providers p on p.id = r.provider_id`;
 
 function machineAndChange(sql: Sql) {
@@ -160,9 +160,16 @@ function fields(sql: Sql) {
     ${instant(sql, sql`h.changed_at`)} as "changedAt", ${instant(sql, sql`c.retired_at`)} as "retiredAt"`;
 }
 
+/** What clusters `c` are sorted by, where it is not their own. */
+function joinOfOrder(sql: Sql, { sort }: ClusterSearch) {
+  if (sort === 'organization') return sql`join organizations o on o.id = c.organization_id`;
+  if (sort !== 'provider') return sql``;
+  return sql`join regions r on r.id = c.region_id join providers p on p.id = r.provider_id`;
+}
+
 function order(sql: Sql, { sort, descending }: ClusterSearch) {
   const direction = descending ? sql`desc` : sql`asc`;
-  const last = sql`lower(c.name) ${direction}, c.id ${direction}`;
+  const last = sql`lower(c.name) collate "C" ${direction}, c.id ${direction}`;
   switch (sort) {
     case 'name':
       return last;
@@ -177,13 +184,19 @@ function order(sql: Sql, { sort, descending }: ClusterSearch) {
   }
 }
 
+/** Of a cluster `c`. Organizations and regions are found first: they are fewer. */
 function conditions(sql: Sql, { text, organization, providerId, status, retired }: ClusterSearch) {
   const isRetired = { no: sql`c.retired_at is null`, yes: sql`c.retired_at is not null`, all: sql`true` };
-  const search = text?.toLowerCase();
-  const holds = (column: string) => sql`strpos(lower(${sql(column)}), ${search ?? ''}) > 0`;
+  const search = text?.toLowerCase() ?? '';
+  const holds = (column: string) => sql`strpos(lower(${sql(column)}), ${search}) > 0`;
   return sql`${isRetired[retired]}
-    ${organization === undefined ? sql`` : sql`and o.slug = ${organization}`}
-    ${providerId === undefined ? sql`` : sql`and p.id = ${providerId}`}
+    ${organization === undefined ? sql`` : sql`and c.organization_id = (select o.id from organizations o where o.slug = ${organization})`}
+    ${providerId === undefined ? sql`` : sql`and c.region_id in (select r.id from regions r where r.provider_id = ${providerId})`}
     ${status === undefined ? sql`` : sql`and c.status = ${status}`}
-    ${search === undefined ? sql`` : sql`and (${holds('c.name')} or ${holds('c.slug')} or ${holds('o.slug')} or ${holds('o.name')})`}`;
+    ${
+      search === ''
+        ? sql``
+        : sql`and (strpos(c.slug, ${search}) > 0 or ${holds('c.name')} or c.organization_id in (
+            select o.id from organizations o where strpos(o.slug, ${search}) > 0 or ${holds('o.name')}))`
+    }`;
 }

@@ -39,7 +39,7 @@ export async function searchOrganizations(sql: Sql, search: OrganizationSearch):
 /** One organization, also one that was deleted. */
 export async function foundOrganization(sql: Sql, slug: string): Promise<FoundOrganization | undefined> {
   const [row] = await sql<FoundOrganization[]>`
-    with f as (select *, 1 as place from organizations where slug = ${slug}) ${summaries(sql)}`;
+    select ${summary(sql)} from organizations o ${counts(sql)} where o.slug = ${slug}`;
   return row;
 }
 
@@ -54,49 +54,55 @@ function found(sql: Sql, search: OrganizationSearch) {
       select organization_id, count(*) as n from tokens t where ${isGood(sql)} group by 1) k
       on k.organization_id = o.id`,
     used: sql`left join (
-      select organization_id, max(${lastUse(sql)}) as at from tokens t group by 1) k
+      select organization_id, max(${lastUse(sql)}) as n from tokens t group by 1) k
       on k.organization_id = o.id`,
   };
-  const joined = sort in counted ? counted[sort as keyof typeof counted] : sql``;
+  const isCounted = sort in counted;
   return sql<FoundOrganization[]>`
     with f as (
-      select o.*, row_number() over (order by ${order(sql, search)}) as place
-      from organizations o ${joined} where ${conditions(sql, search)}
-      order by place limit ${limit} offset ${offset}
-    ) ${summaries(sql)}`;
+      select o.id ${isCounted ? sql`, k.n` : sql``}
+      from organizations o ${isCounted ? counted[sort as keyof typeof counted] : sql``}
+      where ${conditions(sql, search)}
+      order by ${order(sql, search, 'k')} limit ${limit} offset ${offset}
+    )
+    select ${summary(sql)} from f join organizations o on o.id = f.id ${counts(sql)}
+    order by ${order(sql, search, 'f')}`;
 }
 
-function order(sql: Sql, { sort, descending }: OrganizationSearch) {
+/** Of organizations `o`. @param of the relation whose `n` is what was counted of each */
+function order(sql: Sql, { sort, descending }: OrganizationSearch, of: 'k' | 'f') {
   const direction = descending ? sql`desc` : sql`asc`;
   const last = sql`o.slug collate "C" ${direction}`;
+  const counted = sql(`${of}.n`);
   switch (sort) {
     case 'slug':
       return last;
     case 'name':
-      return sql`lower(o.name) ${direction}, ${last}`;
+      return sql`lower(o.name) collate "C" ${direction}, ${last}`;
     case 'clusters':
     case 'tokens':
-      return sql`coalesce(k.n, 0) ${direction}, ${last}`;
+      return sql`coalesce(${counted}, 0) ${direction}, ${last}`;
     case 'used':
-      return sql`k.at ${descending ? sql`desc nulls last` : sql`asc nulls first`}, ${last}`;
+      return sql`${counted} ${descending ? sql`desc nulls last` : sql`asc nulls first`}, ${last}`;
     case 'created':
       return sql`o.created_at ${direction}, ${last}`;
   }
 }
 
-/** Of the organizations `f`, in the order of their `place`. */
-function summaries(sql: Sql) {
+/** Of organizations `o` with their `counts`. */
+function summary(sql: Sql) {
+  return sql`o.id, o.slug, o.name, c.count as clusters, t.count as tokens,
+    ${instant(sql, sql`o.created_at`)} as "createdAt", ${instant(sql, sql`o.deleted_at`)} as "deletedAt",
+    ${instant(sql, sql`t.used_at`)} as "lastUsedAt"`;
+}
+
+function counts(sql: Sql) {
   return sql`
-    select f.id, f.slug, f.name, c.count as clusters, t.count as tokens,
-      ${instant(sql, sql`f.created_at`)} as "createdAt", ${instant(sql, sql`f.deleted_at`)} as "deletedAt",
-      ${instant(sql, sql`t.used_at`)} as "lastUsedAt"
-    from f
     cross join lateral (
-      select count(*)::int as count from clusters c where c.organization_id = f.id and c.retired_at is null) c
+      select count(*)::int as count from clusters c where c.organization_id = o.id and c.retired_at is null) c
     cross join lateral (
-      select count(*) filter (where f.deleted_at is null and ${isGood(sql)})::int as count, max(${lastUse(sql)}) as used_at
-      from tokens t where t.organization_id = f.id) t
-    order by f.place`;
+      select count(*) filter (where o.deleted_at is null and ${isGood(sql)})::int as count, max(${lastUse(sql)}) as used_at
+      from tokens t where t.organization_id = o.id) t`;
 }
 
 /** Of a token `t`. */
