@@ -1,5 +1,6 @@
 import type { Environment } from '../config/source-config.ts';
 import { type AuditRecord, auditRecords } from '../db/reads/audit.ts';
+import { detailsText } from '../domain/audit.ts';
 import { type PageOptions, pageLimit, readSince } from './arguments.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
@@ -35,11 +36,4 @@ export function auditTable(rows: readonly AuditRecord[]): string {
       detailsText(details),
     ]),
   );
-}
-
-function detailsText(details: AuditRecord['details']): string {
-  const told = Object.entries(details).filter(([, value]) => value !== null);
-  return told
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(' ');
 }

@@ -2,18 +2,25 @@ import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { type LiveState, useLiveState } from './lib/live.ts';
 import { followLinks, navigate, type Place, usePlace } from './lib/router.ts';
+import { useMay } from './lib/session.ts';
 import { Title } from './parts/basics.tsx';
 import { Operator } from './parts/operator.tsx';
 import './styles/base.css';
 import './styles/parts.css';
 import './styles/tables.css';
 import './styles/charts.css';
+import './styles/forms.css';
 import './styles/narrow.css';
+import { AuditView } from './views/audit.tsx';
 import { BatchView } from './views/batch.tsx';
 import { ChangesView } from './views/changes.tsx';
+import { ClusterView } from './views/cluster.tsx';
+import { ClustersView } from './views/clusters.tsx';
 import { HeldView } from './views/held.tsx';
 import { MachineView } from './views/machine.tsx';
 import { MachinesView } from './views/machines.tsx';
+import { OrganizationView } from './views/organization.tsx';
+import { OrganizationsView } from './views/organizations.tsx';
 import { OverviewView } from './views/overview.tsx';
 import { RunView } from './views/run.tsx';
 import { SourceView } from './views/source.tsx';
@@ -23,6 +30,8 @@ const LINKS = [
   ['/held', 'Held', 'h'],
   ['/changes', 'Changes', 'c'],
   ['/machines', 'Machines', 'm'],
+  ['/clusters', 'Clusters', 'k'],
+  ['/organizations', 'Organizations', 'z'],
 ] as const;
 
 const LIVE: Readonly<Record<LiveState, string>> = {
@@ -34,6 +43,7 @@ const LIVE: Readonly<Record<LiveState, string>> = {
 function App() {
   const place = usePlace();
   const live = useLiveState();
+  const readsAudit = useMay('operator');
   useEffect(() => keys(), []);
   return (
     <>
@@ -48,6 +58,11 @@ function App() {
               {text}
             </a>
           ))}
+          {readsAudit && (
+            <a href="/audit" aria-current={isIn(place.path, '/audit') ? 'page' : undefined}>
+              Audit
+            </a>
+          )}
           <a href="/queues">Queues</a>
           <a href="/metrics">Metrics</a>
         </nav>
@@ -78,6 +93,15 @@ function View({ place }: { place: Place }) {
   if (place.path === '/machines') return <MachinesView place={place} />;
   const [, machine] = /^\/machines\/([^/]+)$/.exec(place.path) ?? [];
   if (machine !== undefined) return <MachineView key={machine} id={decodeURIComponent(machine)} />;
+  if (place.path === '/clusters') return <ClustersView place={place} />;
+  const [, cluster] = /^\/clusters\/([^/]+)$/.exec(place.path) ?? [];
+  if (cluster !== undefined)
+    return <ClusterView key={cluster} place={place} id={decodeURIComponent(cluster)} />;
+  if (place.path === '/organizations') return <OrganizationsView place={place} />;
+  const [, slug] = /^\/organizations\/([^/]+)$/.exec(place.path) ?? [];
+  if (slug !== undefined)
+    return <OrganizationView key={slug} place={place} slug={decodeURIComponent(slug)} />;
+  if (place.path === '/audit') return <AuditView place={place} />;
   return <Title text="There is no such page" />;
 }
 

@@ -44,6 +44,16 @@ export function addressWith(place: Place, changes: Readonly<Record<string, strin
   return text === '' ? place.path : `${place.path}?${text}`;
 }
 
+/** The parameters of the present address that a list is asked for by, with the number of rows of a page. */
+export function queryOf(place: Place, names: readonly string[], limit: number): URLSearchParams {
+  const query = new URLSearchParams({ limit: String(limit) });
+  for (const name of names) {
+    const value = place.query.get(name);
+    if (value !== null) query.set(name, value);
+  }
+  return query;
+}
+
 /** Has links to the console's own pages change the page in place. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {

@@ -6,10 +6,17 @@ import type { ClusterDetails } from '../../db/reads/clusters.ts';
 import type { TokenPage } from '../../db/reads/tokens.ts';
 import type { User } from '../../db/reads/users.ts';
 
+export type { AuditTerms } from '../../db/reads/audit.ts';
+export type { ClusterHistoryEntry } from '../../db/reads/cluster-changes.ts';
+export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../../db/reads/clusters.ts';
 export type {
   FoundOrganization,
   FoundOrganizations,
+  OrganizationSort,
 } from '../../db/reads/found-organizations.ts';
+export type { Organization } from '../../db/reads/organizations.ts';
+export type { TokenSummary } from '../../db/reads/tokens.ts';
+export type { User } from '../../db/reads/users.ts';
 
 /** What was changed, and whether readers have been told: false when the cache is away, and they hear of it later. */
 export type Published<T> = T & { readonly published: boolean };

@@ -1,0 +1,33 @@
+/** Who is signed in, and what they may do: what they may not is not offered. The server refuses it all the same. */
+import { useEffect, useState } from 'preact/hooks';
+import { includesRole, type Role } from '../../domain/operator.ts';
+
+export interface SignedIn {
+  readonly name: string;
+  readonly role: Role;
+}
+
+let asked: Promise<SignedIn | undefined> | undefined;
+
+/** Once, and not with every change: a page that lies open must not keep its session alive by this. */
+function ask(): Promise<SignedIn | undefined> {
+  asked ??= fetch('/api/session', { headers: { accept: 'application/json' } })
+    .then(async (response) => (response.ok ? ((await response.json()) as SignedIn) : undefined))
+    .catch(() => {
+      asked = undefined;
+      return undefined;
+    });
+  return asked;
+}
+
+/** Undefined until it is known, and where nobody can sign in by name. */
+export function useSignedIn(): SignedIn | undefined {
+  const [signedIn, setSignedIn] = useState<SignedIn>();
+  useEffect(() => void ask().then(setSignedIn), []);
+  return signedIn;
+}
+
+export function useMay(role: Role): boolean {
+  const signedIn = useSignedIn();
+  return signedIn !== undefined && includesRole(signedIn.role, role);
+}

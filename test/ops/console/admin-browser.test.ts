@@ -1,0 +1,212 @@
+/** What an admin does about organizations and tokens, and what of it everybody else sees, in a real browser. */
+import { pino } from 'pino';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { composeReader } from '../../../src/app/reader.ts';
+import { buildApp } from '../../../src/http/app.ts';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  seriousFindings,
+  type WatchedPage,
+} from '../../support/browser.ts';
+import { needs } from '../../support/needs.ts';
+import { until } from '../../support/until.ts';
+import { addOperators, PASSWORD } from '../accounts-scene.ts';
+import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
+
+describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  let scene: ConsoleScene;
+  let browser: Browser;
+  let origin: string;
+  /** The status that a reader answers a client with. */
+  let read: (token: string) => Promise<number>;
+
+  beforeAll(async () => {
+    scene = closing.use(await openConsoleScene());
+    await addOperators(scene.worker, { zoe: 'admin' });
+    await scene.sync(1);
+    await addOrganizations(scene, { acme: 'Acme Ltd', zeta: 'Zeta' });
+    const orders = atHetzner('acme', 'c-1', { name: 'Orders', status: 'running' });
+    await statesClusters(scene, [orders, atHetzner('zeta', 'c-2', { name: 'Events', status: 'stopped' })]);
+    await statesClusters(scene, [{ ...orders, replicas: 3 }]);
+    await scene.worker.publisher.publishDirty();
+    const reader = closing.use(composeReader(scene.config, pino({ level: 'silent' })));
+    const api = buildApp({
+      ...reader,
+      readiness: () => reader.readiness(),
+      logger: false,
+      version: '1.2.3',
+      limits: { maxEventLoopDelayMs: 0 },
+    });
+    closing.defer(() => api.close());
+    read = async (token) => {
+      const headers = { authorization: `Bearer ${token}` };
+      return (await api.inject({ url: '/v1/providers', headers })).statusCode;
+    };
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const open = (name: string, options = {}): Promise<WatchedPage> =>
+    openPage(browser, origin, { name, password: PASSWORD }, options);
+
+  it('a token is made, seen once, used, rotated, revoked, and on record', async () => {
+    const { page, complaints } = await open('zoe', { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.goto('/');
+    await page.getByRole('link', { name: 'Organizations' }).click();
+    await page.getByRole('link', { name: 'acme' }).click();
+    await page.getByText('It has no token, so nobody can read in its name.').waitFor();
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByRole('dialog', { name: 'Create a token' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel('the organization’s clusters').uncheck();
+    await page.getByLabel(/^Reason/).fill('for the dashboard');
+    await page.getByRole('button', { name: 'Create it' }).click();
+    const secret = await page.getByLabel('The token').inputValue();
+    expect(secret).toMatch(/^fb_[0-9A-Za-z]{36}$/);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied.').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(page.url()).not.toContain(secret);
+    expect(await read(secret)).toBe(200);
+
+    // The next look at the page does not have it any more.
+    await page.reload();
+    const row = page.getByRole('row', { name: /^Token \d+ good machines never/ });
+    await row.waitFor();
+    expect(await page.content()).not.toContain(secret);
+    expect(await page.getByLabel('The token').count()).toBe(0);
+
+    await row.getByRole('button', { name: /^Rotate/ }).click();
+    await page.getByLabel('The old one is refused').selectOption('in an hour');
+    await page.getByRole('button', { name: 'Make the new one' }).click();
+    const next = await page.getByLabel('The token').inputValue();
+    expect(next).not.toBe(secret);
+    expect([await read(secret), await read(next)]).toEqual([200, 200]);
+    const made = await page.getByText(/^Token \d+ is made\./).textContent();
+    const [, id] = /^Token (\d+) /.exec(made ?? '') ?? expect.unreachable('an id');
+    await page.getByRole('button', { name: 'I have it' }).click();
+
+    await page.getByRole('button', { name: `Revoke token ${id}`, exact: true }).click();
+    const asks = page.getByRole('dialog');
+    await asks.getByRole('button', { name: 'Revoke it' }).click();
+    // Without a reason nothing is sent: the browser asks for it.
+    await asks.getByLabel(/^Reason/).fill('it leaked');
+    expect(await read(next)).toBe(200);
+    await asks.getByRole('button', { name: 'Revoke it' }).click();
+    await page.getByText(`Token ${id} is revoked: readers refuse it within a second.`).waitFor();
+    await until(async () => (await read(next)) === 401);
+    expect(await read(secret)).toBe(200);
+
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByLabel('About').selectOption('token');
+    await page.getByRole('row', { name: /^token\.revoke.*zoe.*it leaked$/s }).waitFor();
+    await page.getByRole('row', { name: /^token\.create.*zoe.*for the dashboard$/s }).waitFor();
+    expect(await page.getByRole('row', { name: 'token.rotate' }).count()).toBe(1);
+    expect(await page.content()).not.toContain(secret);
+    expect(await page.content()).not.toContain(next);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('row', { name: 'token.rotate' }).getByRole('link', { name: 'token' }).click();
+    await page.waitForURL('**/organizations/acme');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('an organization is made, renamed, and deleted by whoever types its slug', async () => {
+    const { page, complaints } = await open('zoe');
+    await page.goto('/organizations');
+    await page.getByRole('button', { name: 'Create an organization' }).click();
+    await page.getByLabel(/^Slug, which/).fill('acme');
+    await page.getByRole('button', { name: 'Create it' }).click();
+    await page.getByRole('alert').filter({ hasText: 'the slug "acme" is taken' }).waitFor();
+    await page.getByLabel(/^Slug, which/).fill('newco');
+    await page.getByRole('button', { name: 'Create it' }).click();
+    await page.waitForURL('**/organizations/newco');
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByLabel(/^Name, shown/).fill('New Company');
+    await page.getByRole('button', { name: 'Rename it' }).click();
+    await page.getByRole('heading', { name: 'New Company' }).waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByLabel(/^Type the slug/).fill('acme');
+    await page.getByLabel(/^Reason/).fill('left us');
+    await page.getByRole('button', { name: 'Delete it for good' }).click();
+    await page.getByRole('alert').filter({ hasText: 'slug must be newco' }).waitFor();
+    await page.getByLabel(/^Type the slug/).fill('newco');
+    await page.getByRole('button', { name: 'Delete it for good' }).click();
+    await page.getByText('New Company is deleted: 0 clusters shown no more, 0 tokens revoked.').waitFor();
+    await page.getByText('deleted', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Create a token' }).count()).toBe(0);
+    // The one that was refused: the browser says so by itself.
+    expect(complaints.filter((text) => !/status of (?:400|409)/.test(text))).toEqual([]);
+    await page.context().close();
+  });
+
+  it('a viewer reads, and is offered nothing that only others may', async () => {
+    const { page, complaints } = await open('vera');
+    await page.goto('/organizations');
+    await page.getByText('vera, viewer').waitFor();
+    await page.getByRole('link', { name: 'acme' }).click();
+    await page.getByRole('heading', { name: 'Acme Ltd' }).waitFor();
+    await page.getByText('Good tokens').waitFor();
+    const offered = page.locator('main').getByRole('button');
+    expect(await offered.allTextContents()).toEqual([]);
+    expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Clusters 1' }).click();
+    await page.getByRole('row', { name: /^Orders running/ }).waitFor();
+    await page.getByRole('link', { name: /^People/ }).click();
+    await page.getByRole('row', { name: 'Ada Lovelace' }).waitFor();
+    expect(await offered.count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.goto('/audit');
+    await page.getByText('This needs the role operator; vera has the role viewer.').waitFor();
+    await page.context().close();
+  });
+
+  it('a cluster is found by its organization, with what has changed about it', async () => {
+    const { page, complaints } = await open('ada');
+    await page.goto('/clusters');
+    await page.getByLabel('Name or organization').fill('acme');
+    await page.waitForURL('**/clusters?q=acme');
+    await page.getByText('1–1 of 1 clusters').waitFor();
+    await page.getByRole('link', { name: 'Orders' }).click();
+    await page.getByRole('listitem').filter({ hasText: 'replicas 2 → 3' }).waitFor();
+    await page.getByText('100 GiB ssd at 0.002 USD/minute').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.goto('/clusters?retired=yes');
+    await page.getByRole('row', { name: 'Events' }).getByText('retired').waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['on a phone', PHONE],
+  ] as const)('can be read by everybody, %s', async (_, options) => {
+    const { page, complaints } = await open('zoe', options);
+    for (const [path, text] of [
+      ['/organizations', 'zeta'],
+      ['/organizations/acme', 'Good tokens'],
+      ['/clusters', 'Orders'],
+      ['/audit', 'organization.create'],
+    ] as const) {
+      await page.goto(path);
+      await page.locator('main').locator('table, dl').getByText(text).first().waitFor();
+      expect([path, await seriousFindings(page)]).toEqual([path, []]);
+      expect([path, await overflows(page)]).toEqual([path, false]);
+    }
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});
