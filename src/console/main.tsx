@@ -32,6 +32,7 @@ const LINKS = [
   ['/machines', 'Machines', 'm'],
   ['/clusters', 'Clusters', 'k'],
   ['/organizations', 'Organizations', 'z'],
+  ['/audit', 'Audit', 'u'],
 ] as const;
 
 const LIVE: Readonly<Record<LiveState, string>> = {
@@ -53,16 +54,11 @@ function App() {
       <header class="bar">
         <strong>Fleetbook</strong>
         <nav aria-label="Console">
-          {LINKS.map(([path, text]) => (
+          {LINKS.filter(([path]) => path !== '/audit' || readsAudit).map(([path, text]) => (
             <a key={path} href={path} aria-current={isIn(place.path, path) ? 'page' : undefined}>
               {text}
             </a>
           ))}
-          {readsAudit && (
-            <a href="/audit" aria-current={isIn(place.path, '/audit') ? 'page' : undefined}>
-              Audit
-            </a>
-          )}
           <a href="/queues">Queues</a>
           <a href="/metrics">Metrics</a>
         </nav>

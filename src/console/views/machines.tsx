@@ -2,9 +2,10 @@
 import type { FoundMachine, MachineSort, MachinesAnswer, PlacesAnswer } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { hourly } from '../lib/format.ts';
-import { addressWith, navigate, type Place } from '../lib/router.ts';
+import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';
 import { Badge, Choice, Search, Title, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { type Column, SortedHead } from '../parts/sorted-head.tsx';
 
 const LIMIT = 100;
 const FILTERS = [
@@ -22,11 +23,7 @@ const FILTERS = [
 ];
 
 export function MachinesView({ place }: { place: Place }) {
-  const query = new URLSearchParams({ limit: String(LIMIT) });
-  for (const name of FILTERS) {
-    const value = place.query.get(name);
-    if (value !== null) query.set(name, value);
-  }
+  const query = queryOf(place, FILTERS, LIMIT);
   const { data, error, isOld } = useData<MachinesAnswer>(`/api/machines?${query}`);
   return (
     <>
@@ -100,7 +97,7 @@ function Filters({ place }: { place: Place }) {
   );
 }
 
-const COLUMNS: readonly (readonly [sort: MachineSort | undefined, text: string, isNumber?: boolean])[] = [
+const COLUMNS: readonly Column<MachineSort>[] = [
   [undefined, 'Machine'],
   ['region', 'Provider, region'],
   ['cpu', 'cpu', true],
@@ -111,34 +108,10 @@ const COLUMNS: readonly (readonly [sort: MachineSort | undefined, text: string, 
 ];
 
 function Found({ data, place, isOld }: { data: MachinesAnswer; place: Place; isOld: boolean }) {
-  const sort = place.query.get('sort') ?? 'price';
-  const isDown = place.query.get('order') === 'desc';
-  const by = (key: MachineSort) =>
-    addressWith(place, { sort: key === 'price' ? '' : key, order: key === sort && !isDown ? 'desc' : '' });
   return (
     <>
       <table class={`cards ${isOld ? 'old' : ''}`}>
-        <thead>
-          <tr>
-            {COLUMNS.map(([key, text, isNumber]) => (
-              <th
-                key={text}
-                scope="col"
-                class={isNumber ? 'number' : ''}
-                aria-sort={key !== sort ? undefined : isDown ? 'descending' : 'ascending'}
-              >
-                {key === undefined ? (
-                  text
-                ) : (
-                  <a class="sort" href={by(key)}>
-                    {text}
-                    {key === sort ? (isDown ? ' ▾' : ' ▴') : ''}
-                  </a>
-                )}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <SortedHead place={place} columns={COLUMNS} usual="price" />
         <tbody>
           {data.rows.map((machine) => (
             <MachineRow key={machine.id} {...machine} />

@@ -185,6 +185,9 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(await seriousFindings(page)).toEqual([]);
     await page.goto('/clusters?retired=yes');
     await page.getByRole('row', { name: 'Events' }).getByText('retired').waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('u');
+    await page.waitForURL('**/audit');
     expect(complaints).toEqual([]);
     await page.context().close();
   });

@@ -33,7 +33,7 @@ beforeAll(async () => {
     insert into tokens (organization_id, hash, scopes, created_at, expires_at, revoked_at, last_used_at)
     select o.id, sha256((o.slug || n)::bytea), '{machines:read}', timestamptz '2026-02-01T00:00:30Z',
       case when n = 2 then timestamptz '2026-02-02Z' end, case when n = 3 then timestamptz '2026-02-03Z' end,
-      case when n = 1 and o.id % 2 = 0 then timestamptz '2026-02-01T00:00:00Z' + o.id * interval '1 hour' end
+      case when n = 1 and o.id % 2 = 0 then timestamptz '2026-02-01T00:00:00Z' + (o.id - 2) * interval '1 hour' end
     from organizations o, generate_series(1, 1 + o.id % 5) n`;
 });
 afterAll(() => scene[Symbol.asyncDispose]());
@@ -70,6 +70,8 @@ describe('organizations', () => {
       lastUsedAt: first?.used,
     });
     expect(first?.good).toBeGreaterThan(0);
+    // It was used in the minute in which it was made, of which the beginning is kept.
+    expect(first?.used).toBe('2026-02-01T00:00:30Z');
     expect(rows.filter(({ lastUsedAt }) => lastUsedAt !== null)).toHaveLength(15);
   });
 
