@@ -1,6 +1,6 @@
 /** Commands about organizations, people, tokens and operators. */
 import type { Command } from 'commander';
-import type { PageOptions } from './arguments.ts';
+import type { AuditOptions } from './audit.ts';
 import {
   ALL_ROWS,
   add,
@@ -52,12 +52,13 @@ export function addAudit(audit: Command, env: Env): void {
   audit
     .description('show who changed what, when, from where and why; the newest first')
     .option('--since <when>', 'e.g. 7d, 24h or 2027-01-31')
+    .option('--by <name>', 'what this person did alone')
+    .option('--action <name>', 'this action alone, e.g. token.revoke')
+    .option('--subject <kind[:id]>', 'what it was done to, e.g. token or organization:acme')
     .option(...LIMIT('actions'))
     .option(...ALL_ROWS)
     .option(...JSON_ROWS)
-    .action(async (options: PageOptions & { since?: string }) =>
-      (await import('./audit.ts')).auditCommand(env(), options),
-    );
+    .action(async (options: AuditOptions) => (await import('./audit.ts')).auditCommand(env(), options));
 }
 
 export function addOrganizations(org: Command, env: Env): void {

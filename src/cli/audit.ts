@@ -2,25 +2,44 @@ import type { Environment } from '../config/source-config.ts';
 import { type AuditRecord, auditRecords } from '../db/reads/audit.ts';
 import { detailsText } from '../domain/audit.ts';
 import { type PageOptions, pageLimit, readSince } from './arguments.ts';
+import { UsageFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
 import { alignedTable, moreLine } from './table.ts';
 
+export interface AuditOptions extends PageOptions {
+  readonly since?: string;
+  readonly by?: string;
+  readonly action?: string;
+  /** A kind, or `kind:id`. */
+  readonly subject?: string;
+}
+
 /** Who changed what, the newest first. */
-export async function auditCommand(
-  env: Environment,
-  options: PageOptions & { readonly since?: string },
-): Promise<void> {
+export async function auditCommand(env: Environment, options: AuditOptions): Promise<void> {
   const limit = pageLimit(options);
   const since = options.since === undefined ? undefined : readSince(options.since, new Date());
+  const subject = options.subject === undefined ? undefined : readSubject(options.subject);
+  const { by, action } = options;
   await using register = openReadOnly(env);
-  const { total, rows } = await auditRecords(register.sql, { since, limit });
+  const { total, rows } = await auditRecords(register.sql, { since, by, action, subject, limit });
   if (options.json) return printJson({ total, rows });
   if (total === 0) {
-    print(since ? `nothing was changed since ${since.toISOString()}` : 'nothing was changed yet');
+    const isPart = by !== undefined || action !== undefined || subject !== undefined;
+    const when = since ? ` since ${since.toISOString()}` : isPart ? '' : ' yet';
+    print(`nothing ${isPart ? 'like that ' : ''}was changed${when}`);
     return;
   }
   printText(auditTable(rows) + moreLine(rows.length, total));
+}
+
+/** @throws UsageFailure for what names no kind */
+function readSubject(text: string): { kind: string; id: string | undefined } {
+  const [, kind, id] = /^([a-z]+)(?::(.+))?$/.exec(text) ?? [];
+  if (kind !== undefined) return { kind, id };
+  throw new UsageFailure(
+    `--subject ${JSON.stringify(text)} is no subject; use a kind or kind:id, e.g. token or organization:acme`,
+  );
 }
 
 export function auditTable(rows: readonly AuditRecord[]): string {

@@ -38,6 +38,25 @@ describe('audit', { timeout: 60_000 }, () => {
     });
   });
 
+  it('shows a person, an action or a subject alone', async () => {
+    const said = async (...options: string[]) => {
+      const { code, stdout } = await fleetbook(['audit', ...options, '--json'], env);
+      expect(code).toBe(0);
+      return JSON.parse(stdout).rows.map(({ action }: { action: string }) => action);
+    };
+    expect(await said('--by', 'bob')).toEqual(['token.revoke']);
+    expect(await said('--action', 'organization.create')).toEqual(['organization.create']);
+    expect(await said('--subject', 'token')).toEqual(['token.revoke', 'token.create']);
+    expect(await said('--subject', 'organization:acme', '--by', 'ada')).toEqual(['organization.create']);
+    expect((await fleetbook(['audit', '--subject', 'organization:acm'], env)).stdout).toBe(
+      'nothing like that was changed\n',
+    );
+    expect(await fleetbook(['audit', '--subject', 'Token 1'], env)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--subject "Token 1" is no subject; use a kind or kind:id'),
+    });
+  });
+
   it('says what a wrong time should be', async () => {
     expect(await fleetbook(['audit', '--since', 'lately'], env)).toEqual({
       code: 2,
