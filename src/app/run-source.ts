@@ -305,6 +305,6 @@ function parseFingerprintOf(source: SourceConfig, { currency, rates }: Pricing):
 }
 
 /** The provider under which readers see the machines; it is created when the source's options name a new one. */
-async function providerOf(store: Store, { adapter, options }: ProvidedSource): Promise<KnownProvider> {
+export async function providerOf(store: Store, { adapter, options }: ProvidedSource): Promise<KnownProvider> {
   return adapter.provider ?? (await providerNamed(store.db, String(options?.provider)));
 }

@@ -3,6 +3,7 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../../workers/queues.ts';
 import type { Disposer } from '../app/disposer.ts';
+import { heldDocument } from '../app/held-document.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import { composeWorker, type Worker } from '../app/worker.ts';
 import { type Config, type Environment, inspectConfig, type SourceConfig } from '../config/config.ts';
@@ -51,6 +52,11 @@ export function heldActions(config: Config, worker: () => Worker): HeldActions {
     outcome === 'superseded' ? undefined : { counts, published: await publishNow(worker()) };
   return {
     preview: (batch, limit) => previewHeld(config, worker().store, sourceOf(batch), batch.id, limit),
+    async readers(batch, preview, row) {
+      const source = sourceOf(batch);
+      if (source.kind !== 'catalogue') throw new Conflict(`${source.id} is no catalogue any more`);
+      return heldDocument(worker().store, source, preview, row);
+    },
     reject: (batch, decider) => decide(worker().store.db, batch.id, 'rejected', decider),
     approve: async (batch, decider) =>
       stored(await approveHeld(config, worker().store, sourceOf(batch), batch.id, decider)),

@@ -159,14 +159,15 @@ export interface Previewed<Diff> {
 export async function previewBatch<S extends Staged, C extends Compared & { readonly diff: unknown }, Rows>(
   kind: BatchKind<S, C>,
   { store, limit }: PreviewOptions,
-  rows: (db: SessionDatabase, limit: number | undefined) => Promise<Rows>,
+  rows: (db: SessionDatabase, limit: number | undefined, compared: C) => Promise<Rows>,
 ): Promise<Previewed<C['diff']> & Rows> {
   await using session = store.session();
   const { db } = session;
   const staged = await kind.stage(db);
   await db.execute(sql`begin`);
-  const { diff, rejected } = await kind.compare(db, staged);
-  return { diff, reasons: groupReasons(rejected), ...(await rows(db, limit)) };
+  const compared = await kind.compare(db, staged);
+  const { diff, rejected } = compared;
+  return { diff, reasons: groupReasons(rejected), ...(await rows(db, limit, compared)) };
 }
 
 /** The earlier of two instants, RFC 3339; the second may not be known. */

@@ -7,6 +7,7 @@ import { Ago, Badge, Choice, Search, Title, type Tone, Trouble } from '../parts/
 import { Pager } from '../parts/pager.tsx';
 import { Decide } from './decide.tsx';
 import { Decision, StatusBadge } from './held.tsx';
+import { ReadersView, SeeLink } from './readers.tsx';
 
 const LIMIT = 100;
 
@@ -35,7 +36,7 @@ export function BatchView({ place, id }: { place: Place; id: string }) {
       <Trouble text={error} />
       {data && <Why batch={data} />}
       {data && <Decide batch={data} />}
-      {data?.changes && <Changes changes={data.changes} place={place} isOld={isOld} />}
+      {data?.changes && <Changes id={data.id} changes={data.changes} place={place} isOld={isOld} />}
       {!data && !error && <p class="loading">Comparing the batch with what is stored …</p>}
     </>
   );
@@ -79,7 +80,14 @@ function Why({ batch }: { batch: ShownBatch }) {
   );
 }
 
-function Changes({ changes, place, isOld }: { changes: HeldChanges; place: Place; isOld: boolean }) {
+interface ChangesProps {
+  readonly id: number;
+  readonly changes: HeldChanges;
+  readonly place: Place;
+  readonly isOld: boolean;
+}
+
+function Changes({ id, changes, place, isOld }: ChangesProps) {
   const { diff, totals, rows, total, kind, unseen, isCut, reasons } = changes;
   const set = (changed: Record<string, string>) => navigate(addressWith(place, changed), true);
   const kinds = (Object.keys(CHANGES) as HeldRow['change'][]).filter((each) => (totals[each] ?? 0) > 0);
@@ -108,6 +116,7 @@ function Changes({ changes, place, isOld }: { changes: HeldChanges; place: Place
           of them: fleetbook hold show --all
         </p>
       )}
+      {kind === 'catalogue' && <ReadersView batch={id} place={place} />}
       <table class={`cards ${isOld ? 'old' : ''}`}>
         <thead>
           <tr>
@@ -117,11 +126,12 @@ function Changes({ changes, place, isOld }: { changes: HeldChanges; place: Place
             <th scope="col">Stored now</th>
             <th scope="col">In the batch</th>
             <th scope="col">{kind === 'catalogue' ? 'Factor' : 'Key'}</th>
+            {kind === 'catalogue' && <th scope="col">Readers</th>}
           </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
-            <ChangeRow key={keyOf(row)} row={row} />
+            <ChangeRow key={keyOf(row)} row={row} place={place} />
           ))}
         </tbody>
       </table>
@@ -159,7 +169,7 @@ const keyOf = (row: HeldRow) =>
     ? `${row.change} ${row.regionCode} ${row.name}`
     : `${row.change} ${row.organization} ${row.key}`;
 
-function ChangeRow({ row }: { row: HeldRow }) {
+function ChangeRow({ row, place }: { row: HeldRow; place: Place }) {
   const [text, tone] = CHANGES[row.change];
   const badge = (
     <td data-label="Change">
@@ -210,6 +220,9 @@ function ChangeRow({ row }: { row: HeldRow }) {
       </td>
       <td data-label="Factor">
         {factor === undefined || factor === 1 ? '–' : `× ${Number(factor.toPrecision(3))}`}
+      </td>
+      <td data-label="Readers">
+        <SeeLink place={place} {...row} />
       </td>
     </tr>
   );

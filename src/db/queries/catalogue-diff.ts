@@ -1,7 +1,8 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
 
 import { and, count, desc, not, sql } from 'drizzle-orm';
-import { boolean, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+import { boolean, jsonb, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+import type { MemoryUnit } from '../../domain/memory.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
 import { machines } from '../schema.ts';
@@ -161,6 +162,8 @@ export interface PreviewRow {
   readonly name: string;
   readonly oldPrice: number | null;
   readonly newPrice: number | null;
+  /** What readers would see of it; null where they would not see it. */
+  readonly shape: { readonly cpu: number; readonly ram: number; readonly ramUnit: MemoryUnit } | null;
   /** What else there is to say, e.g. `8 GiB → 8192 GiB` or the reason of an exclusion. */
   readonly detail: string;
 }
@@ -181,6 +184,7 @@ const catalogueChanges = pgTable('catalogue_changes', {
   name: text('name').notNull(),
   oldPrice: numeric('old_price'),
   price: numeric('price'),
+  shape: jsonb('shape'),
   detail: text('detail').notNull(),
 });
 
@@ -203,6 +207,8 @@ export async function cataloguePreview(
       name: d.name,
       oldPrice: d.oldPrice,
       price: d.price,
+      shape: sql`case when ${d.isPublished} then json_build_object(
+        'cpu', ${d.cpu}, 'ram', ${d.ram}, 'ramUnit', ${d.ramUnit}) end`,
       detail: sql`case when ${d.reshaped} and not ${d.isAdded}
         then format('%s cpu, %s %s → %s cpu, %s %s',
           ${d.oldCpu}, ${d.oldRam}, ${d.oldRamUnit}, ${d.cpu}, ${d.ram}, ${d.ramUnit})
@@ -210,7 +216,7 @@ export async function cataloguePreview(
     })}
     from ${d} where ${d.differs}
     union all
-    select 'gone', ${missing.wasPublished}, ${missing.regionCode}, ${missing.name}, null, null, ''
+    select 'gone', ${missing.wasPublished}, ${missing.regionCode}, ${missing.name}, null, null, null, ''
     from ${missing} where not ${missing.tolerated}`);
   const counts = await db
     .select({ change: c.change, seen: countIf(c.isSeen), unseen: countIf(not(c.isSeen)) })
@@ -224,7 +230,7 @@ export async function cataloguePreview(
         ${c.regionCode} collate "C", ${c.name} collate "C") as rank
       from ${c} where ${c.isSeen}
     )
-    select change, region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice", detail
+    select change, region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice", shape, detail
     from ranked where rank <= ${limit ?? null}::bigint or ${limit === undefined}
     order by array_position(${array(CHANGES, 'text')}, change), rank`);
   return {

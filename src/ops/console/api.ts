@@ -165,7 +165,12 @@ export type HeldPreview = {
   /** Rows that cannot be used. */
   readonly reasons: readonly ReasonGroup[];
 } & (
-  | ({ readonly kind: 'catalogue'; readonly diff: CatalogueDiff } & CataloguePreview)
+  | ({
+      readonly kind: 'catalogue';
+      readonly diff: CatalogueDiff;
+      /** Names of regions by code, as the batch has them. */
+      readonly regions: Readonly<Record<string, string>>;
+    } & CataloguePreview)
   | ({ readonly kind: 'clusters'; readonly diff: ClusterDiff } & ClusterPreview)
 );
 
@@ -190,6 +195,15 @@ export interface HeldChanges {
   readonly rows: readonly HeldRow[];
   /** Of some kind of change there are more rows than can be searched here: those that change least are left out. */
   readonly isCut: boolean;
+}
+
+/** What `/v1/machines/<id>` answers of a machine of a batch, as JSON; null where that is a 404. */
+export interface ReadersAnswer {
+  /** Null for a machine that gets its id when it is stored. */
+  readonly id: number | null;
+  readonly now: string | null;
+  /** If the batch were approved; ids that are not given yet are null in it. */
+  readonly after: string | null;
 }
 
 export interface MachinesAnswer extends FoundMachines {

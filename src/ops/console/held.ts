@@ -1,16 +1,18 @@
 /** Held batches: what waits, what each would change, and decisions about them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sql } from '../../db/client.ts';
+import type { PreviewRow } from '../../db/queries/catalogue-diff.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
 import { type BatchRecord, batchRecord, batchRecords } from '../../db/reads/held.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../roles.ts';
-import type { Decided, HeldChanges, HeldPreview, HeldRow, ShownBatch } from './api.ts';
+import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
 import {
   Conflict,
   choiceOf,
   idOf,
   NotFound,
+  neededText,
   type Parameters,
   reasonOf,
   textOf,
@@ -22,6 +24,8 @@ import { type Shared, shared } from './shared.ts';
 export interface HeldActions {
   /** What it would change now. @param limit rows of each kind of change */
   preview(batch: BatchRecord, limit: number): Promise<HeldPreview>;
+  /** What readers are told of a machine of it, now and if it were approved. @param preview with this row */
+  readers(batch: BatchRecord, preview: PreviewOfMachines, row: PreviewRow): Promise<ReadersAnswer>;
   /** False when it does not wait any more. */
   reject(batch: BatchRecord, decider: Decider): Promise<boolean>;
   /** Undefined when it does not wait any more, or a run began meanwhile. */
@@ -29,6 +33,8 @@ export interface HeldActions {
   /** Takes a decision back; undefined when that is not possible any more. `counts` is null for a rejection. */
   undo(batch: BatchRecord, decider: Decider): Promise<Stored | { readonly counts: null } | undefined>;
 }
+
+export type PreviewOfMachines = Extract<HeldPreview, { kind: 'catalogue' }>;
 
 export interface Stored {
   readonly counts: RunCounts;
@@ -77,6 +83,18 @@ export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDep
     const batch = await known(request);
     if (batch.status !== 'pending') return { ...batch, changes: null };
     return { ...batch, changes: changesPage(await previewOf(batch), request.query as Parameters) };
+  });
+  api.get('/held/:batch/readers', async (request): Promise<ReadersAnswer> => {
+    const batch = waiting(await known(request));
+    const query = request.query as Parameters;
+    const [name, region] = [neededText(query, 'machine'), neededText(query, 'region')];
+    const preview = await previewOf(batch);
+    if (preview.kind !== 'catalogue')
+      throw new NotFound(`batch ${batch.id} is of clusters; what readers see is shown of machines`);
+    const row = preview.rows.find((each) => each.name === name && each.regionCode === region);
+    if (!row)
+      throw new NotFound(`batch ${batch.id} changes no machine ${name} in ${region} that readers see`);
+    return actions.readers(batch, preview, row);
   });
   api.post('/held/:batch/approve', async (request) => {
     const decider = deciderOf(request, reasonOf(request.body));

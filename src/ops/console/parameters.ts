@@ -36,6 +36,13 @@ export function textOf(query: Parameters, name: string): string | undefined {
   return value;
 }
 
+/** The same of a parameter that has to be given. @throws BadRequest */
+export function neededText(query: Parameters, name: string): string {
+  const text = textOf(query, name);
+  if (text === undefined) throw new BadRequest(name, 'is missing');
+  return text;
+}
+
 /** @throws BadRequest for what is no number from `from` to `to` */
 export function numberOf(query: Parameters, name: string, from: number, to: number): number | undefined {
   const text = textOf(query, name);

@@ -55,6 +55,8 @@ export function syncCatalogue(sync: SyncOptions & CatalogueBatch): Promise<SyncR
 
 export interface PreviewedCatalogue extends Previewed<CatalogueDiff>, CataloguePreview {
   readonly kind: 'catalogue';
+  /** Names of regions by code, as the batch has them. */
+  readonly regions: Readonly<Record<string, string>>;
 }
 
 export async function previewCatalogue(
@@ -63,7 +65,14 @@ export async function previewCatalogue(
 ): Promise<PreviewedCatalogue> {
   return {
     kind: 'catalogue',
-    ...(await previewBatch(catalogueKind(options.sourceId, batch, true), options, cataloguePreview)),
+    ...(await previewBatch(
+      catalogueKind(options.sourceId, batch, true),
+      options,
+      async (db, limit, { regions }) => ({
+        ...(await cataloguePreview(db, limit)),
+        regions: Object.fromEntries(regions),
+      }),
+    )),
   };
 }
 

@@ -107,7 +107,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('known rows have another price').waitFor();
     const machine = page.getByRole('row', { name: 'cx31' }).first();
     const cells = (await machine.locator('th, td').allTextContents()).map((text) => text.trim());
-    expect(cells).toEqual(['price', 'cx31', 'fsn1', '0.03/h', '3/h', '× 100']);
+    expect(cells).toEqual(['price', 'cx31', 'fsn1', '0.03/h', '3/h', '× 100', 'Preview']);
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel('Search').fill('nbg1');
     await page.getByText('1–5 of 5 changes').waitFor();

@@ -85,6 +85,34 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('shows side by side what readers see of a machine and what they would see', async () => {
+    await scene.sync(100, 5);
+    const { page, complaints } = await open();
+    await page.goto('/held');
+    await page
+      .getByRole('region', { name: 'Waiting for a decision' })
+      .getByRole('link', { name: /^Batch/ })
+      .click();
+    await page.getByRole('link', { name: 'Preview of cx31 in fsn1' }).click();
+    await page.waitForURL('**/held/*?machine=cx31&region=fsn1');
+    const answers = page
+      .getByRole('region', { name: 'What readers see of cx31 in fsn1' })
+      .getByRole('figure');
+    await answers.first().waitFor();
+    const [now, after] = await answers.locator('pre').allTextContents();
+    expect(JSON.parse(now ?? '')).toMatchObject({ name: 'cx31', price: 0.00055, region: { code: 'fsn1' } });
+    expect(JSON.parse(after ?? '')).toEqual({ ...JSON.parse(now ?? ''), price: 0.05 });
+    expect(await answers.locator('.differs').allTextContents()).toEqual([
+      '  "price": 0.00055,\n',
+      '  "price": 0.05,\n',
+    ]);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Close' }).click();
+    await answers.first().waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('says on a phone what has changed since yesterday, the biggest move first', async () => {
     const { page, complaints } = await open(PHONE);
     await page.goto('/changes?order=biggest&kind=repriced');
