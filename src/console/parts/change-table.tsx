@@ -48,6 +48,8 @@ export function ChangeList({ diff, place, isOld, isMixed = false }: ChangeListPr
   const kind = place.query.get('kind') ?? '';
   const present = Object.keys(totals).filter((each) => (totals[each] ?? 0) > 0 || each === kind);
   const all = Object.values(totals).reduce((sum, each) => sum + each, 0);
+  const isSearched = kind !== '' || place.query.has('q');
+  if (all === 0 && !isSearched) return <p class="calm">Nothing has changed.</p>;
   return (
     <>
       {present.length > 0 && (
@@ -80,7 +82,7 @@ export function ChangeList({ diff, place, isOld, isMixed = false }: ChangeListPr
         )}
       </search>
       {all === 0 ? (
-        <p class="calm">Nothing has changed, or nothing is like that.</p>
+        <p class="calm">No change is like that.</p>
       ) : diff.of === 'machines' ? (
         <Machines rows={diff.rows} isOld={isOld} isMixed={isMixed} />
       ) : (
@@ -99,13 +101,16 @@ export function ChangeList({ diff, place, isOld, isMixed = false }: ChangeListPr
 function When({ runId, changedAt, source }: Pick<MachineChange, 'runId' | 'changedAt' | 'source'>) {
   return (
     <td data-label="When">
-      <Ago at={changedAt} />
-      {', '}
-      {runId === null ? (
-        <a href={`/sources/${encodeURIComponent(source)}`}>{source}</a>
-      ) : (
-        <a href={`/runs/${runId}`}>run {runId}</a>
-      )}
+      <span>
+        <Ago at={changedAt} />,{' '}
+        {runId === null ? (
+          <a href={`/sources/${encodeURIComponent(source)}`}>{source}</a>
+        ) : (
+          <a class="whole" href={`/runs/${runId}`}>
+            run {runId}
+          </a>
+        )}
+      </span>
     </td>
   );
 }
@@ -149,7 +154,7 @@ function Machines({ rows, isOld, isMixed }: RowsProps<MachineChange>) {
             <td data-label="After">
               {row.change === 'retired' ? 'not listed' : stateText(row.after, row.before)}
             </td>
-            <td class="number" data-label="Price">
+            <td class="number whole" data-label="Price">
               {moveText(row.factor)}
             </td>
             {isMixed && <When {...row} />}

@@ -37,12 +37,14 @@ function Answers({ batch, place, machine, region }: AnswersProps) {
   const offset = place.query.get('offset') ?? '';
   return (
     <section class="card readers" aria-labelledby="readers">
-      <h3 id="readers">
-        What readers see of {machine} in {region}
-      </h3>
-      <a class="button" href={addressWith(place, { machine: '', region: '', offset })}>
-        Close
-      </a>
+      <header>
+        <h3 id="readers">
+          What readers see of {machine} in {region}
+        </h3>
+        <a class="button" href={addressWith(place, { machine: '', region: '', offset })}>
+          Close
+        </a>
+      </header>
       <Trouble text={error} />
       {data && !isOld && (
         <>
