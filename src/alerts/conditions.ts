@@ -5,6 +5,7 @@ import { movedPrices } from '../db/reads/alerts.ts';
 import { pendingBatches } from '../db/reads/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import type { HeldSample } from '../domain/held-sample.ts';
 import { span } from '../domain/span.ts';
 import type { AlertKind, AlertRules } from './rules.ts';
 
@@ -39,11 +40,18 @@ export async function findConditions(
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
   const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
-  const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items }) => ({
+  const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items, worst }) => ({
     kind: 'batch_held',
     subject: sourceId,
     summary: `a batch of ${sourceId} is held for a decision: ${broken.map(({ detail }) => detail).join('; ')}`,
-    details: { batch: id, heldSince, broken, items, decide: `fleetbook hold show ${sourceId}` },
+    details: {
+      batch: id,
+      heldSince,
+      broken,
+      items,
+      ...rowsOf(worst),
+      decide: `fleetbook hold show ${sourceId}`,
+    },
   }));
   for (const status of statuses) {
     const maxAge = maxAges.get(status.id);
@@ -62,6 +70,10 @@ export async function findConditions(
     });
   return found;
 }
+
+/** `rows` that change most and how many `more` there are; nothing of a batch of an earlier release. */
+const rowsOf = (worst: HeldSample | null): object =>
+  worst === null ? {} : { rows: worst.rows, more: worst.total - worst.rows.length };
 
 /** False for a source that an operator has taken out or disabled: that it ages is what somebody wanted. */
 const isRead = ({ retiredAt, disabled }: SourceStatus): boolean => retiredAt === null && disabled === null;

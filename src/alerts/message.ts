@@ -1,6 +1,7 @@
 /** What webhooks are sent. */
 import { createHmac } from 'node:crypto';
 import type { AlertChanges, AlertRow, NewDelivery } from '../db/queries/alerts.ts';
+import type { HeldSampleRow } from '../domain/held-sample.ts';
 import type { Webhook } from './rules.ts';
 
 /** The body of a message in the format `standard`, as standardwebhooks.com asks: type, time and data. */
@@ -77,7 +78,8 @@ const rfc3339 = (instant: string): string => new Date(instant).toISOString();
 
 /** The text of the request's body. */
 export function bodyText(message: AlertMessage, format: Webhook['format']): string {
-  return JSON.stringify(format === 'slack' ? { text: slackText(message) } : message);
+  if (format === 'slack') return JSON.stringify({ text: slackText(message) });
+  return JSON.stringify({ ...message, data: { alerts: withRows(message.data.alerts, ROWS_IN_MESSAGE) } });
 }
 
 const TITLES: Readonly<Record<AlertMessage['type'], string>> = {
@@ -87,15 +89,51 @@ const TITLES: Readonly<Record<AlertMessage['type'], string>> = {
   'alerts.test': 'Fleetbook: this is a test; alerts will arrive here',
 };
 
-/** More lines than this are counted instead of shown. */
-const MOST_LINES = 20;
+/** What the details of an alert may have: rows of a held batch, and how many there are besides. */
+interface Rows {
+  readonly rows: readonly HeldSampleRow[];
+  readonly more: number;
+}
+
+/** Rows of all alerts of one message, at most. */
+const ROWS_IN_MESSAGE = 100;
+const ROWS_IN_TEXT = 20;
+
+const hasRows = (details: unknown): details is Rows =>
+  typeof details === 'object' && details !== null && 'rows' in details && 'more' in details;
+
+/** Gives each alert its share of `most` rows; those that are left out count as `more`. */
+function withRows(alerts: readonly MessageAlert[], most: number): readonly MessageAlert[] {
+  const share = Math.floor(most / Math.max(1, alerts.filter(({ details }) => hasRows(details)).length));
+  return alerts.map((alert) => {
+    const { details } = alert;
+    if (!hasRows(details) || details.rows.length <= share) return alert;
+    const rows = details.rows.slice(0, share);
+    return { ...alert, details: { ...details, rows, more: details.more + details.rows.length - share } };
+  });
+}
+
+/** More alerts than this are counted instead of shown. */
+const MOST_ALERTS = 20;
 
 function slackText({ type, data: { alerts } }: AlertMessage): string {
-  const lines = alerts.slice(0, MOST_LINES).map(({ summary, resolution }) => {
-    return `• ${slackEscaped(summary)}${resolution === null ? '' : ` – ${slackEscaped(resolution)}`}`;
-  });
-  const more = alerts.length - lines.length;
+  const shown = withRows(alerts.slice(0, MOST_ALERTS), ROWS_IN_TEXT);
+  const lines = shown.flatMap(({ summary, resolution, details }) => [
+    `• ${slackEscaped(summary)}${resolution === null ? '' : ` – ${slackEscaped(resolution)}`}`,
+    // Of one that is over nobody has to decide about its rows any more.
+    ...(resolution === null && hasRows(details) ? rowLines(details) : []),
+  ]);
+  const more = alerts.length - shown.length;
   return [`*${TITLES[type]}*`, ...lines, ...(more > 0 ? [`… ${more} more`] : [])].join('\n');
+}
+
+/** `    price cx31 in fsn1: 0.03 EUR/hour → 3 EUR/hour` */
+function rowLines({ rows, more }: Rows): string[] {
+  const lines = rows.map(({ change, name, place, before, after }) => {
+    const values = [before, after].filter((value) => value !== null).join(' → ');
+    return `    ${change} ${name} in ${place}${values === '' ? '' : `: ${values}`}`;
+  });
+  return [...lines, ...(more > 0 ? [`    … ${more} more`] : [])].map(slackEscaped);
 }
 
 /** Slack's own three, and nothing of an upstream's may become a mention or a link. */

@@ -1,7 +1,8 @@
 /** How amounts and times are written for people. */
+import { hourly } from '../../domain/hourly.ts';
 import { span } from '../../domain/span.ts';
 
-export { span };
+export { hourly, span };
 
 export const count = (n: number): string => n.toLocaleString('en');
 
@@ -20,8 +21,3 @@ export function ahead(instant: string, now: Date): string {
 
 /** `2026-01-31 12:05 UTC` */
 export const utc = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
-
-/** A price per minute, as the price per hour that people know. */
-export function hourly(perMinute: number): string {
-  return String(Number((perMinute * 60).toPrecision(4)));
-}

@@ -201,8 +201,7 @@ function ChangeRow({ row, place }: { row: HeldRow; place: Place }) {
   }
   const { oldPrice, newPrice, detail } = row;
   const factor = oldPrice !== null && newPrice !== null && oldPrice > 0 ? newPrice / oldPrice : undefined;
-  const told = detail.replaceAll(' Binary', ' GiB').replaceAll(' Decimal', ' GB');
-  const [before, after] = told.includes(' → ') ? told.split(' → ') : [undefined, told];
+  const [before, after] = detail.includes(' → ') ? detail.split(' → ') : [undefined, detail];
   return (
     <tr>
       {badge}

@@ -79,9 +79,20 @@ export async function reconcileAlerts(
   });
 }
 
-/** Notes conditions whose key is not there yet. */
+/** Notes conditions whose key is not there yet. One that is open says what holds now: a younger batch may be held. */
 async function insert(tx: Database, rows: readonly NewAlert[]): Promise<void> {
-  if (rows.length > 0) await tx.insert(alerts).values(rows.map(columnsOf)).onConflictDoNothing();
+  if (rows.length === 0) return;
+  const { key, summary, details, resolvedAt } = alerts;
+  const given = { summary: sql`excluded.summary`, details: sql`excluded.details` };
+  await tx
+    .insert(alerts)
+    .values(rows.map(columnsOf))
+    .onConflictDoUpdate({
+      target: key,
+      targetWhere: sql`${nameOf(resolvedAt)} is null`,
+      set: given,
+      setWhere: sql`(${summary}, ${details}) is distinct from (${given.summary}, ${given.details})`,
+    });
 }
 
 /** Events open and resolve at once. */

@@ -1,6 +1,6 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
 
-import { and, count, desc, not, sql } from 'drizzle-orm';
+import { and, type Column, count, desc, not, sql } from 'drizzle-orm';
 import { boolean, jsonb, numeric, pgTable, text } from 'drizzle-orm/pg-core';
 import type { MemoryUnit } from '../../domain/memory.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../domain/rejected.ts';
@@ -188,6 +188,8 @@ const catalogueChanges = pgTable('catalogue_changes', {
   detail: text('detail').notNull(),
 });
 
+const unitOf = (column: Column) => sql`case ${column} when 'Binary' then 'GiB' else 'GB' end`;
+
 /** What the diff would do to what readers see; at most `limit` rows of each kind, undefined for all. */
 export async function cataloguePreview(
   db: SessionDatabase,
@@ -211,7 +213,7 @@ export async function cataloguePreview(
         'cpu', ${d.cpu}, 'ram', ${d.ram}, 'ramUnit', ${d.ramUnit}) end`,
       detail: sql`case when ${d.reshaped} and not ${d.isAdded}
         then format('%s cpu, %s %s → %s cpu, %s %s',
-          ${d.oldCpu}, ${d.oldRam}, ${d.oldRamUnit}, ${d.cpu}, ${d.ram}, ${d.ramUnit})
+          ${d.oldCpu}, trim_scale(${d.oldRam}), ${unitOf(d.oldRamUnit)}, ${d.cpu}, trim_scale(${d.ram}), ${unitOf(d.ramUnit)})
         else coalesce(${d.excludedReason}, '') end`,
     })}
     from ${d} where ${d.differs}

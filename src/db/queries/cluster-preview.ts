@@ -38,8 +38,8 @@ export interface ClusterPreview {
   readonly totals: Readonly<Record<ClusterPreviewRow['change'], number>>;
 }
 
-/** Dropped with the transaction. */
-const changes = pgTable('cluster_changes', {
+/** Dropped with the transaction, which may write into `cluster_changes` after it. */
+const changes = pgTable('cluster_preview', {
   change: text('change', { enum: ['gone', 'changed', 'new'] }).notNull(),
   organization: text('organization').notNull(),
   key: text('key').notNull(),

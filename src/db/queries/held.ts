@@ -1,5 +1,6 @@
 /** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { HeldSample } from '../../domain/held-sample.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { RejectedKey } from '../../domain/rejected.ts';
 import type { Database, SessionDatabase } from '../connect.ts';
@@ -22,6 +23,8 @@ export interface HeldBeside {
   /** When it was read, RFC 3339. */
   readonly readAt: string;
   readonly rejected: readonly RejectedKey[];
+  /** The rows that say most about it. */
+  readonly worst: HeldSample;
 }
 
 /**
@@ -35,6 +38,7 @@ export async function holdStaged(
   {
     readAt,
     rejected,
+    worst,
     regions,
     asOf,
   }: HeldBeside & {
@@ -42,7 +46,7 @@ export async function holdStaged(
     readonly asOf: ReadonlyMap<string | undefined, string>;
   },
 ): Promise<void> {
-  const batchId = await newBatch(db, run, broken, readAt);
+  const batchId = await newBatch(db, run, broken, { readAt, worst });
   const others = [
     ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
     ...[...asOf].flatMap(([regionCode, time]) =>
@@ -83,9 +87,9 @@ export async function holdStagedClusters(
   db: SessionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
-  { readAt, rejected }: HeldBeside,
+  { readAt, rejected, worst }: HeldBeside,
 ): Promise<void> {
-  const batchId = await newBatch(db, run, broken, readAt);
+  const batchId = await newBatch(db, run, broken, { readAt, worst });
   await holdItems(db, batchId, rejectedItems(rejected));
   const c = stagedClusters;
   const order = sql`row_number() over (order by ${c.organization} collate "C", ${c.sourceKey} collate "C")`;
@@ -112,7 +116,7 @@ async function newBatch(
   db: SessionDatabase,
   run: Run,
   broken: readonly { guard: string }[],
-  readAt: string,
+  { readAt, worst }: Pick<HeldBeside, 'readAt' | 'worst'>,
 ): Promise<number> {
   const guards = [...new Set(broken.map(({ guard }) => guard))];
   const latest = db
@@ -134,7 +138,7 @@ async function newBatch(
   await supersedeHeld(db, run.sourceId);
   const [batch] = await db
     .insert(heldBatches)
-    .values({ sourceId: run.sourceId, runId: run.id, broken, readAt, heldSince: like?.heldSince })
+    .values({ sourceId: run.sourceId, runId: run.id, broken, worst, readAt, heldSince: like?.heldSince })
     .returning({ id: heldBatches.id });
   if (!batch) throw new Error('unreachable: an insert returns its row');
   return batch.id;

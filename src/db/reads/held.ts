@@ -1,4 +1,5 @@
 /** Batches that a guard stopped, for whoever decides about them. See queries/held.ts. */
+import type { HeldSample } from '../../domain/held-sample.ts';
 import type { Sql } from '../client.ts';
 
 export interface HeldBatch {
@@ -10,6 +11,8 @@ export interface HeldBatch {
   readonly heldSince: string;
   readonly broken: readonly { guard: string; found: number; limit: number; detail: string }[];
   readonly items: number;
+  /** The rows that say most about it; null for a batch of an earlier release. */
+  readonly worst: HeldSample | null;
 }
 
 /** A batch with what was decided about it. */
@@ -46,7 +49,7 @@ function records(sql: Sql) {
   const instant = (column: string) =>
     sql`to_char(b.${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
   return sql`
-    select b.id, b.source_id as "sourceId", b.broken, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
+    select b.id, b.source_id as "sourceId", b.broken, b.worst, b.status, b.decided_by as "decidedBy", b.reason, b.reversible,
       b.undone_by as "undoneBy", b.undone_reason as "undoneReason", ${instant('created_at')} as "createdAt",
       ${instant('held_since')} as "heldSince", ${instant('decided_at')} as "decidedAt",
       ${instant('undone_at')} as "undoneAt",

@@ -138,6 +138,8 @@ export const heldBatches = pgTable(
       .references(() => syncRuns.id),
     /** The guards that it broke: `[{guard, limit, found, detail}]`. */
     broken: jsonb('broken').notNull(),
+    /** The rows that say most about it, see domain/held-sample.ts; null for a batch of an earlier release. */
+    worst: jsonb('worst'),
     status: text('status', { enum: ['pending', 'approved', 'rejected', 'superseded', 'undone'] })
       .notNull()
       .default('pending'),

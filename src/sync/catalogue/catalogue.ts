@@ -12,10 +12,12 @@ import { holdStaged } from '../../db/queries/held.ts';
 import { setJumpsAside } from '../../db/queries/price-jumps.ts';
 import { saveCatalogue } from '../../db/queries/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/queries/validators.ts';
+import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';
+import { sampleOfMachines } from '../held-sample.ts';
 import {
   type BatchKind,
   type Compared,
@@ -138,7 +140,8 @@ function catalogueKind(
     },
 
     async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
-      await holdStaged(db, run, broken, { readAt, rejected, regions, asOf: staged.asOf });
+      const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
+      await holdStaged(db, run, broken, { readAt, rejected, worst, regions, asOf: staged.asOf });
       return undefined;
     },
 

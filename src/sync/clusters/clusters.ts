@@ -11,10 +11,12 @@ import { holdStagedClusters } from '../../db/queries/held.ts';
 import { saveClusters } from '../../db/queries/undo.ts';
 import { countStored } from '../../db/queries/validators.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
+import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected } from '../../domain/rejected.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guard.ts';
+import { sampleOfClusters } from '../held-sample.ts';
 import {
   type BatchKind,
   type Compared,
@@ -117,7 +119,8 @@ function clusterKind(
     async hold(db, run, compared, readAt) {
       const { broken, rejected } = compared;
       // All of it: whoever approves the batch removes what is missing from the whole of what there is.
-      await holdStagedClusters(db, run, broken, { readAt, rejected });
+      const worst = sampleOfClusters(await clusterPreview(db, SAMPLE_ROWS));
+      await holdStagedClusters(db, run, broken, { readAt, rejected, worst });
       if (broken.some(({ guard }) => guard !== 'removed')) return undefined;
       return { ...compared, diff: { ...compared.diff, ...(await setRemovalAside(db)) } };
     },

@@ -47,6 +47,7 @@ const held: BatchRecord = {
   heldSince: '2026-05-04T09:00:00Z',
   broken: [{ guard: 'priceRatio', found: 100, limit: 10, detail: 'prices rise by 100' }],
   items: 10,
+  worst: null,
   status: 'pending',
   decidedAt: null,
   decidedBy: null,

@@ -1,0 +1,1 @@
+ALTER TABLE "held_batches" ADD COLUMN "worst" jsonb;

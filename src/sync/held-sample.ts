@@ -1,0 +1,53 @@
+/** Puts the preview of a batch that is held into the words of whoever is told of it. */
+import type { CataloguePreview, PreviewRow } from '../db/queries/catalogue-diff.ts';
+import type { ClusterPreview, ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
+import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
+import { hourly } from '../domain/hourly.ts';
+
+const sum = (totals: Readonly<Record<string, number>>) =>
+  Object.values(totals).reduce((all, each) => all + each, 0);
+
+/** @param currency of the preview's prices */
+export function sampleOfMachines({ rows, totals }: CataloguePreview, currency: string): HeldSample {
+  return sampleOf(
+    rows.map((row) => ({
+      change: row.change,
+      name: row.name,
+      place: row.regionCode,
+      ...told(row, currency),
+    })),
+    sum(totals),
+  );
+}
+
+function told(
+  { change, oldPrice, newPrice, detail }: PreviewRow,
+  currency: string,
+): Pick<HeldSampleRow, 'before' | 'after'> {
+  const price = (perMinute: number | null) =>
+    perMinute === null ? [] : [`${hourly(perMinute)} ${currency}/hour`];
+  // A size is told before and after, and a reason why it is not published only after.
+  const [before, after] = detail.includes(' → ') ? detail.split(' → ') : ['', detail];
+  if (change === 'gone') return { before: 'published', after: null };
+  const text = (price: string[], more: string | undefined) => [...price, ...(more ? [more] : [])].join(', ');
+  return {
+    before: change === 'new' ? null : text(price(oldPrice), before) || 'published',
+    after: change === 'excluded' ? detail : text(price(newPrice), after) || 'published',
+  };
+}
+
+export function sampleOfClusters({ rows, totals }: ClusterPreview): HeldSample {
+  return sampleOf(
+    rows.map((row) => ({ change: row.change, name: row.name, place: row.organization, ...fieldsOf(row) })),
+    sum(totals),
+  );
+}
+
+function fieldsOf({ change, fields }: ClusterPreviewRow): Pick<HeldSampleRow, 'before' | 'after'> {
+  const values = (of: 'before' | 'after') =>
+    fields.map((each) => `${each.field} ${each[of] ?? 'none'}`).join(', ');
+  return {
+    before: change === 'new' ? null : values('before'),
+    after: change === 'gone' ? null : values('after'),
+  };
+}
