@@ -78,15 +78,34 @@ export const machines = pgTable(
   (t) => [
     unique('machines_natural_key').on(t.regionId, t.name),
     index('machines_by_source').on(t.sourceId, t.addedBy),
-    // The cheapest of each shape: what an operator sorts by price, by cpu or by memory. See reads/machines.ts.
+    // The cheapest of each shape: what an operator sorts by price, by cpu or by memory. Region and name are there so that
+    // the index alone says what a search has to know. Each machine is in at most one of the two. See reads/machines.ts.
     index('machines_by_shape')
-      .on(t.cpu, t.ramUnit, t.ram, t.price, t.id)
+      .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
       .where(sql`${t.retiredAt} is null and ${t.excludedReason} is null`),
+    index('excluded_machines_by_shape')
+      .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
+      .where(sql`${t.retiredAt} is null and ${t.excludedReason} is not null`),
     check(
       'published_machines_are_whole_and_priced',
       sql`${t.excludedReason} is not null or (${t.ram} = trunc(${t.ram}) and coalesce(${t.price}, 0) > 0)`,
     ),
   ],
+);
+
+/**
+ * Each name that machines of a provider have or had, once: what a part of a name is looked for in, since there are far
+ * fewer names than machines. A trigger adds those of new machines; none is ever taken away.
+ */
+export const machineNames = pgTable(
+  'machine_names',
+  {
+    providerId: integer('provider_id')
+      .notNull()
+      .references(() => providers.id),
+    name: text('name').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.providerId, t.name] })],
 );
 
 /** Price history: one row for each time a source's own amount was valid. `valid_to` is null for the current one. */

@@ -6,6 +6,7 @@ import type { Retirement } from '../../db/queries/retire.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
 import type { ExcludedMachines } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
+import type { MachinePoints } from '../../db/reads/machine-points.ts';
 import type { CataloguePlace, FoundMachines } from '../../db/reads/machines.ts';
 import type { PriceHistory } from '../../db/reads/prices.ts';
 import type { QuarantinedRow } from '../../db/reads/quarantine.ts';
@@ -208,6 +209,10 @@ export interface ReadersAnswer {
 
 export interface MachinesAnswer extends FoundMachines {
   /** Of every price; null before the first run. */
+  readonly currency: string | null;
+}
+
+export interface PointsAnswer extends MachinePoints {
   readonly currency: string | null;
 }
 

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
 import { storedCurrency } from '../../db/reads/currency.ts';
+import { machinePoints } from '../../db/reads/machine-points.ts';
 import {
   cataloguePlaces,
   MACHINE_SORTS,
@@ -10,7 +11,7 @@ import {
   searchMachines,
 } from '../../db/reads/machines.ts';
 import { priceHistory } from '../../db/reads/prices.ts';
-import type { MachineAnswer, MachinesAnswer, PlacesAnswer } from './api.ts';
+import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import {
   choiceOf,
   idOf,
@@ -30,6 +31,11 @@ export function addMachines(api: FastifyInstance, sql: Sql): void {
   api.get('/machines', async (request): Promise<MachinesAnswer> => {
     const search = machineSearch(request.query as Parameters);
     const [found, unit] = await Promise.all([searchMachines(sql, search), currency()]);
+    return { ...found, currency: unit };
+  });
+  api.get('/machines/points', async (request): Promise<PointsAnswer> => {
+    const search = machineSearch(request.query as Parameters);
+    const [found, unit] = await Promise.all([machinePoints(sql, search), currency()]);
     return { ...found, currency: unit };
   });
   api.get('/places', async (): Promise<PlacesAnswer> => ({ providers: await cataloguePlaces(sql) }));
