@@ -39,6 +39,9 @@ export function addOperators(operator: Command, env: Env): void {
     .action(async (name: string, options: Changing) =>
       (await load()).setPasswordCommand(env(), name, options),
     );
+  addChange(operator, 'use-oidc', 'have an operator sign in by OpenID Connect in place of a password')
+    .argument(...NAME)
+    .action(async (name: string, options: Changing) => (await load()).useOidcCommand(env(), name, options));
   for (const change of ['disable', 'enable'] as const) {
     addChange(operator, change, `${change} an account; its name stays taken, its sessions end`)
       .argument(...NAME)

@@ -14,10 +14,11 @@ export async function listOperatorsCommand(env: Environment, options: { json?: b
 
 function operatorTable(operators: readonly OperatorSummary[], now: Date): string {
   return alignedTable(
-    ['OPERATOR', 'ROLE', 'STATE', 'MADE', 'LAST SEEN'],
-    operators.map(({ name, role, createdAt, disabledAt, lastSeenAt }) => [
+    ['OPERATOR', 'ROLE', 'SIGNS IN BY', 'STATE', 'MADE', 'LAST SEEN'],
+    operators.map(({ name, role, signsInBy, createdAt, disabledAt, lastSeenAt }) => [
       name,
       role,
+      signsInBy === 'oidc' ? 'OpenID Connect' : 'password',
       disabledAt === null ? 'enabled' : 'disabled',
       ago(createdAt, now),
       lastSeenAt === null ? 'never' : ago(lastSeenAt, now),

@@ -3,6 +3,7 @@ import { readSettings } from '../config/settings.ts';
 import {
   createOperator,
   type OperatorChange,
+  setOperatorByOidc,
   setOperatorDisabled,
   setOperatorPassword,
   setOperatorRole,
@@ -61,6 +62,16 @@ export async function setPasswordCommand(env: Environment, name: string, options
   print(`operator ${name} has a new password; whoever was signed in by the old one has to sign in again`);
 }
 
+export async function useOidcCommand(env: Environment, name: string, options: Options): Promise<void> {
+  const by = decider({ settings: readSettings(env) }, options);
+  await using store = openStoreOnly(env);
+  known(name, await setOperatorByOidc(store.db, by, name));
+  if (options.json) return printJson({ name, signsInBy: 'oidc' });
+  print(
+    `operator ${name} signs in by OpenID Connect: whom the issuer calls so gets the account; its password is gone, its sessions are over`,
+  );
+}
+
 /** @param disabled whether the account is to be closed or opened */
 export async function setDisabledCommand(
   env: Environment,
@@ -72,7 +83,7 @@ export async function setDisabledCommand(
   await using store = openStoreOnly(env);
   const outcome = known(name, await setOperatorDisabled(store.db, by, name, disabled));
   if (options.json) return printJson({ name, disabled, changed: outcome === 'changed' });
-  const state = disabled ? 'disabled; its sessions are over' : 'enabled, with the password that it had';
+  const state = disabled ? 'disabled; its sessions are over' : 'enabled, with the way to sign in that it had';
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${state}`);
 }
 

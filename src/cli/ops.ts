@@ -5,6 +5,7 @@ import type { Disposer } from '../app/disposer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Store } from '../db/connect.ts';
+import type { OidcSettings } from '../domain/oidc.ts';
 import { exportMetrics } from '../ops/collect.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
 import { answerParent } from '../processes/ipc.ts';
@@ -23,6 +24,7 @@ export interface OfPeople {
   /** In the worker's role: lets operators sign in by name. */
   readonly store: Store;
   readonly console?: () => ConsoleDependencies;
+  readonly oidc?: OidcSettings | undefined;
 }
 
 /** Of this process alone. */
@@ -69,6 +71,7 @@ export async function listenOps(
   const accounts = people && {
     store: people.store,
     sessionKey: settings.OPS_SESSION_KEY,
+    oidc: people.oidc,
     idle: settings.OPS_SESSION_IDLE,
     lifetime: settings.OPS_SESSION_LIFETIME,
   };

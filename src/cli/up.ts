@@ -128,6 +128,7 @@ async function start(
   const queues = openQueues(queueRedis, logger);
   const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, {
     store,
+    oidc: config.oidc,
     console: () => openConsole(running, queues.sync, closing, logger, childEnv),
   });
 

@@ -34,6 +34,7 @@ export async function work(env: Environment): Promise<void> {
   addQueueGauges(metrics.registry, worker.queues.all);
   await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
     store,
+    oidc: config.oidc,
     console: () => openConsole(config, worker.queues.sync, closing, logger, env),
   });
   reportReady();

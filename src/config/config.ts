@@ -1,8 +1,10 @@
 import type { AlertRules } from '../alerts/rules.ts';
+import type { OidcSettings } from '../domain/oidc.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { readAlertRules } from './alerts.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
+import { readOidc } from './oidc.ts';
 import { openSources } from './open-sources.ts';
 import { BadSetting, inspectSettings, type Settings } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
@@ -15,6 +17,8 @@ export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
   readonly alerts: AlertRules;
+  /** How operators sign in, beside passwords. */
+  readonly oidc?: OidcSettings | undefined;
 }
 
 /**
@@ -22,9 +26,9 @@ export interface Config {
  * @throws BadSetting that names everything that is wrong, one line each, and what would do.
  */
 export function readConfig(env: Environment): Config {
-  const { settings, sources, alerts, problems } = inspectConfig(env);
+  const { settings, sources, alerts, oidc, problems } = inspectConfig(env);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
-  return Object.freeze({ settings, sources, alerts });
+  return Object.freeze({ settings, sources, alerts, oidc });
 }
 
 /** A configuration as far as it can be read. */
@@ -44,7 +48,8 @@ export function inspectConfig(env: Environment): InspectedConfig {
   const named = namedSources(env, settings, file, problems);
   const sources = openSources(named, settings, env, problems);
   const alerts = readAlertRules(env, settings, file?.alerts, problems);
-  return { settings, named, sources, alerts, problems };
+  const oidc = readOidc(settings, problems);
+  return { settings, named, sources, alerts, oidc, problems };
 }
 
 /** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */

@@ -1,6 +1,8 @@
 /** The settings that the environment can give: name, meaning, default, and how a value is read. */
 import { availableParallelism } from 'node:os';
 import { messageOf } from '../domain/driver-error.ts';
+import type { RoleRule } from '../domain/oidc.ts';
+import { ROLES } from '../domain/operator.ts';
 import { redisAddress } from '../domain/redis-address.ts';
 
 /** A value that does not do; `remedy` says what would. */
@@ -72,6 +74,40 @@ function sessionKey(value: string): string {
   if (value.length < 32)
     throw new BadSetting('must have at least 32 characters, e.g. what `openssl rand -base64 32` prints');
   return value;
+}
+
+/** Loopback is the only network on which nobody listens. */
+function issuer(value: string): string {
+  const parsed = URL.parse(value);
+  const isHere = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname);
+  if (parsed?.protocol === 'https:' || (isHere && parsed.protocol === 'http:')) return value;
+  throw new BadSetting('must be a URL that starts with https:// (http:// for a server on this machine)');
+}
+
+function origin(value: string): string {
+  const parsed = URL.parse(value);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || `${parsed.origin}/` !== parsed.href)
+    throw new BadSetting('must be a URL without a path, such as https://fleetbook.example.com');
+  return parsed.origin;
+}
+
+function scopes(value: string): string {
+  const list = value.split(/[ ,]+/).filter((each) => each !== '');
+  if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
+  return list.join(' ');
+}
+
+function roleRules(value: string): readonly RoleRule[] {
+  return value.split(',').map((part) => {
+    const [, name, group] = /^\s*(\w+)=(.*\S)\s*$/.exec(part) ?? [];
+    const role = ROLES.find((each) => each === name);
+    if (role === undefined || group === undefined) {
+      throw new BadSetting(
+        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is no role (${ROLES.join(', ')}) and group`,
+      );
+    }
+    return { role, group };
+  });
 }
 
 function currency(value: string): string {
@@ -176,6 +212,26 @@ export const SETTINGS = {
     'seconds after which an operator has to sign in again, however busy',
     integer(60, 2_592_000, 'seconds'),
     '43200',
+  ),
+  OPS_URL: setting(
+    'address by which browsers reach the operators’ pages, without a path; OpenID Connect needs it',
+    origin,
+  ),
+  OPS_OIDC_ISSUER: setting(
+    'issuer of OpenID Connect by which operators sign in, see docs/console.md; unset: by password alone',
+    issuer,
+  ),
+  OPS_OIDC_CLIENT_ID: setting('client id at that issuer', text),
+  OPS_OIDC_CLIENT_SECRET: secret(setting('secret of that client', text)),
+  OPS_OIDC_SCOPES: setting('scopes that are asked for', scopes, 'openid email profile'),
+  OPS_OIDC_ROLES: setting(
+    'which group has which role, the highest counts: admin=fleet-admins,operator=sre,viewer=*; * is everybody at the issuer',
+    roleRules,
+  ),
+  OPS_OIDC_ROLES_CLAIM: setting(
+    'claim that holds a person’s groups; a path such as realm_access.roles may lead to it',
+    text,
+    'groups',
   ),
   LOG_LEVEL: setting(
     'how much is logged',

@@ -9,8 +9,11 @@ export function includesRole(has: Role, needed: Role): boolean {
   return ROLES.indexOf(has) >= ROLES.indexOf(needed);
 }
 
-/** By which way an action came: a command, an operator's session in the console, or OPS_TOKEN. */
-export const WAYS = ['cli', 'console', 'token'] as const;
+/**
+ * By which way an action came: a command, the session of an operator who signed in by password, OPS_TOKEN, or the session
+ * of one who signed in by OpenID Connect.
+ */
+export const WAYS = ['cli', 'console', 'token', 'oidc'] as const;
 export type Way = (typeof WAYS)[number];
 
 /** Who acts, as the audit log names them. */

@@ -3,6 +3,7 @@ import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Store } from '../db/connect.ts';
 import { isLostConnection } from '../db/errors.ts';
+import type { OidcSettings } from '../domain/oidc.ts';
 import { includesRole } from '../domain/operator.ts';
 import type { passwordMatches } from '../domain/password.ts';
 import { accessCheck, CHALLENGES, isOwnSite, isProvenOwnSite } from './access.ts';
@@ -19,6 +20,8 @@ export interface OperatorAccounts extends SessionLimits {
   readonly store: Pick<Store, 'sql' | 'db'>;
   /** Signs sessions, the same for all processes; OPS_TOKEN does where it is undefined. */
   readonly sessionKey?: string | undefined;
+  /** Lets them sign in by OpenID Connect as well. */
+  readonly oidc?: OidcSettings | undefined;
   /** Milliseconds; `Date.now` unless given. */
   readonly now?: () => number;
   readonly matches?: typeof passwordMatches;
@@ -79,11 +82,15 @@ export async function addGuard(
   });
 
   if (sessions && accounts) {
-    const { store, now = Date.now } = accounts;
+    const { store, oidc, now = Date.now } = accounts;
+    // Large, and of no use to most.
+    const started =
+      oidc && (await import('./oidc/routes.ts')).addOidcRoutes(app, { oidc, sessions, store, now });
     addSessionRoutes(app, {
       sessions,
       db: store.db,
       now,
+      oidc: started,
       hasToken: isToken !== undefined,
       signIn: openSignIn({
         store,

@@ -6,6 +6,8 @@ export interface LoginPage {
   /** What went wrong before. */
   readonly problem?: string;
   readonly hasToken: boolean;
+  /** Where sign-in by OpenID Connect begins, and the host of its issuer. */
+  readonly oidc?: { readonly start: string; readonly issuer: string } | undefined;
 }
 
 /** Browsers would ask for /favicon.ico, and say that it is refused. */
@@ -16,11 +18,12 @@ export const PAGE_STYLE = `
   body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 4rem auto; padding: 0 1rem }
   label { display: block; margin-top: 1rem }
   input { display: block; box-sizing: border-box; width: 100%; max-width: 22rem; padding: .4rem; font: inherit }
+  .button { display: inline-block; padding: .4rem 1.2rem; border: 1px solid; border-radius: .25rem; text-decoration: none }
   button { margin-top: 1rem; padding: .4rem 1.2rem; font: inherit }
   [role=alert] { border-left: .25rem solid #c33; padding-left: .75rem }
 `;
 
-export function loginPage({ next, problem, hasToken }: LoginPage): string {
+export function loginPage({ next, problem, hasToken, oidc }: LoginPage): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -30,13 +33,34 @@ ${NO_ICON}
 <style>${PAGE_STYLE}</style>
 <main>
 <h1>Fleetbook operations</h1>
-${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}<form method="post" action="/login">
+${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}${oidcLink(oidc, next)}<form method="post" action="/login">
   <input type="hidden" name="next" value="${escaped(next)}">
   <label>Name <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="64" autofocus></label>
   <label>Password <input name="password" type="password" autocomplete="current-password" maxlength="1024" required></label>
   <button>Sign in</button>
 </form>
 ${hasToken ? '<p>Without an account yet: leave the name empty and give <code>OPS_TOKEN</code> as the password.</p>\n' : ''}</main>
+</html>
+`;
+}
+
+function oidcLink(oidc: LoginPage['oidc'], next: string): string {
+  if (oidc === undefined) return '';
+  const to = `${oidc.start}?next=${encodeURIComponent(next)}`;
+  return `<p><a class="button" href="${escaped(to)}">Sign in by ${escaped(oidc.issuer)}</a>\n<p>Or by name and password:\n`;
+}
+
+/** A page that leads on at once: a request that another site's page has led to carries no session. */
+export function onwardPage(next: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="0;url=${escaped(next)}">
+<title>Signed in · Fleetbook operations</title>
+${NO_ICON}
+<style>${PAGE_STYLE}</style>
+<p>You are signed in. <a href="${escaped(next)}">Go on</a>
 </html>
 `;
 }

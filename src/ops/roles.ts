@@ -1,13 +1,13 @@
 /** Who asks, and what they may do: for every route of the operators' pages. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Decider, includesRole, type Role } from '../domain/operator.ts';
+import { type Decider, includesRole, type Role, type Way } from '../domain/operator.ts';
 
 /** Who is signed in, by a session or by OPS_TOKEN. */
 export interface SignedIn {
   /** As the audit log names them; `OPS_TOKEN` for whoever has that. */
   readonly name: string;
   readonly role: Role;
-  readonly how: 'console' | 'token';
+  readonly how: Exclude<Way, 'cli'>;
   /** True where a browser sends what proves it on its own accord: changing requests have to prove their origin. */
   readonly bySession: boolean;
 }

@@ -6,7 +6,7 @@ import { audit } from '../db/queries/audit.ts';
 import { endOperatorSessions } from '../db/queries/operators.ts';
 import type { Decider } from '../domain/operator.ts';
 import { knownDevice, rememberDevice } from './device.ts';
-import { loginPage, ownPath } from './login-page.ts';
+import { type LoginPage, loginPage, ownPath } from './login-page.ts';
 import { deciderOf, refuse, type SignedIn } from './roles.ts';
 import type { Sessions } from './session.ts';
 import type { openSignIn } from './sign-in.ts';
@@ -25,6 +25,8 @@ export interface SessionRoutes {
   readonly now: () => number;
   readonly signIn: ReturnType<typeof openSignIn>;
   readonly hasToken: boolean;
+  /** Where OpenID Connect begins, if it is configured. */
+  readonly oidc: LoginPage['oidc'];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,7 +38,7 @@ interface Refusal {
 
 export function addSessionRoutes(
   app: FastifyInstance,
-  { sessions, db, now, signIn, hasToken }: SessionRoutes,
+  { sessions, db, now, signIn, hasToken, oidc }: SessionRoutes,
 ): void {
   app.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -75,19 +77,19 @@ export function addSessionRoutes(
   /** @param everywhere whether all sessions of the account end, those of other browsers as well */
   const leave = async (request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<void> => {
     const { signedIn } = request;
-    if (everywhere && signedIn?.how === 'console')
+    if (everywhere && signedIn && signedIn.how !== 'token')
       await endOperatorSessions(db, deciderOf(request), signedIn.name);
     sessions.end(request, reply);
   };
 
   app.get<{ Querystring: Fields }>(LOGIN, { config: { access: 'public' } }, async (request, reply) =>
-    showPage(reply, { next: ownPath(textOf(request.query.next)), hasToken }),
+    showPage(reply, { next: ownPath(textOf(request.query.next)), hasToken, oidc }),
   );
   app.post(LOGIN, { config: { access: 'public' }, bodyLimit: BODY_LIMIT }, async (request, reply) => {
     const next = ownPath(textOf(fieldsOf(request.body).next));
     const entered = await enter(request, reply);
     if (!('problem' in entered)) return reply.redirect(next, 303);
-    return showPage(reply.code(entered.status), { next, problem: entered.problem, hasToken });
+    return showPage(reply.code(entered.status), { next, problem: entered.problem, hasToken, oidc });
   });
   app.post(LOGOUT, { config: { access: 'viewer' } }, async (request, reply) => {
     await leave(request, reply, textOf(fieldsOf(request.body).everywhere) !== '');
@@ -105,7 +107,7 @@ export function addSessionRoutes(
   });
 }
 
-const showPage = (reply: FastifyReply, page: Parameters<typeof loginPage>[0]) =>
+const showPage = (reply: FastifyReply, page: LoginPage) =>
   reply.type('text/html; charset=utf-8').send(loginPage(page));
 
 /** Who is signed in; `csrfToken` is for programs: a browser's own pages need none. */

@@ -71,7 +71,11 @@ export class Sessions {
   }
 
   /** Begins a session in place of whatever there was. */
-  begin(request: FastifyRequest, reply: FastifyReply, account: Account | undefined): void {
+  begin(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    account: Pick<Account, 'id' | 'sessionEpoch'> | undefined,
+  ): void {
     const since = this.#seconds();
     const epoch = account ? String(account.sessionEpoch) : (this.#deps.keys.tokenMark ?? '');
     this.#write(request, reply, { account: account?.id ?? 0, epoch, since, seen: since });
@@ -115,7 +119,8 @@ export class Sessions {
     const account = await accountById(this.#deps.sql, id);
     if (account === undefined || account.isDisabled || String(account.sessionEpoch) !== epoch)
       return undefined;
-    return { name: account.name, role: account.role, how: 'console', bySession: true };
+    const how = account.passwordHash === null ? 'oidc' : 'console';
+    return { name: account.name, role: account.role, how, bySession: true };
   }
 
   #read(request: FastifyRequest): SessionState | undefined {

@@ -42,7 +42,7 @@ export function openSignIn(deps: SignInDependencies) {
   let running = 0;
   const refuse = async (tried: Try, account: string | undefined): Promise<SignInOutcome> => {
     const noted = attempts.failed(tried);
-    if (noted) await record({ ...noted, account, address: tried.address });
+    if (noted) await record({ account, how: 'console', address: tried.address, details: { ...noted } });
     return { outcome: 'refused' };
   };
   const check = async (tried: Try, password: string): Promise<SignInOutcome> => {
@@ -53,11 +53,12 @@ export function openSignIn(deps: SignInDependencies) {
     }
     const account = await accountNamed(store.sql, tried.name);
     // An unknown name costs the same hash as a known one.
-    const isRight = await matches(password, account?.passwordHash ?? NOBODYS_HASH);
-    if (account === undefined || account.isDisabled || !isRight) return refuse(tried, account?.name);
+    const hash = account?.passwordHash ?? null;
+    const isRight = await matches(password, hash ?? NOBODYS_HASH);
+    if (account === undefined || account.isDisabled || hash === null || !isRight)
+      return refuse(tried, account?.name);
     attempts.succeeded(tried);
-    if (isOutdated(account.passwordHash))
-      await renewPasswordHash(store.db, account.name, account.passwordHash, await hashPassword(password));
+    if (isOutdated(hash)) await renewPasswordHash(store.db, account.name, hash, await hashPassword(password));
     return { outcome: 'account', account };
   };
   return async ({ name: given, password, address, device }: Credentials): Promise<SignInOutcome> => {

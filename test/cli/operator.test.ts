@@ -38,7 +38,7 @@ describe('operator', { timeout: 90_000 }, () => {
     });
     const { stdout } = await operator(['list']);
     expect(stdout).toMatch(
-      /^OPERATOR +ROLE +STATE +MADE +LAST SEEN\nada +admin +enabled +\d+ s ago +never\n$/,
+      /^OPERATOR +ROLE +SIGNS IN BY +STATE +MADE +LAST SEEN\nada +admin +password +enabled +\d+ s ago +never\n$/,
     );
   });
 
@@ -89,6 +89,22 @@ describe('operator', { timeout: 90_000 }, () => {
       'operator.create',
     ]);
     expect(rows.at(-1)).toMatchObject({ by: 'root', subject: { kind: 'operator', id: 'ada' } });
+  });
+
+  it('use-oidc takes the password away, and set-password gives one again', async () => {
+    await operator(['create', 'olga', '--role', 'viewer'], PASSWORD);
+    const { stdout: told } = await operator(['use-oidc', 'olga', '--json']);
+    expect(JSON.parse(told)).toEqual({ name: 'olga', signsInBy: 'oidc' });
+    expect(await hash('olga')).toBeNull();
+    expect((await operator(['list'])).stdout).toMatch(/^olga +viewer +OpenID Connect +enabled/m);
+    expect(await operator(['use-oidc', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no operator "nobody"'),
+    });
+    expect((await operator(['set-password', 'olga'], PASSWORD)).code).toBe(0);
+    expect((await operator(['list'])).stdout).toMatch(/^olga +viewer +password +enabled/m);
+    const { stdout } = await fleetbook(['audit', '--json', '--limit', '2'], env);
+    expect(stdout).toContain('operator.use-oidc');
   });
 });
 

@@ -33,7 +33,7 @@ export async function setOperatorRole(
   return change(db, decider, entry('operator.set-role', name, { role }), ne(operators.role, role), { role });
 }
 
-/** Gives an account another password; all its sessions end. */
+/** Gives an account another password; all its sessions end. From now on it signs in by that alone. */
 export async function setOperatorPassword(
   db: Database,
   decider: Decider,
@@ -42,6 +42,25 @@ export async function setOperatorPassword(
 ): Promise<OperatorChange> {
   return change(db, decider, entry('operator.set-password', name), undefined, {
     passwordHash,
+    oidcIssuer: null,
+    oidcSubject: null,
+    ...SESSIONS_END,
+  });
+}
+
+/**
+ * Has an account wait for the person whom the issuer of OpenID Connect calls so: the next sign-in by that name gets it.
+ * Its password is gone, and all its sessions end.
+ */
+export async function setOperatorByOidc(
+  db: Database,
+  decider: Decider,
+  name: string,
+): Promise<OperatorChange> {
+  return change(db, decider, entry('operator.use-oidc', name), undefined, {
+    passwordHash: null,
+    oidcIssuer: null,
+    oidcSubject: null,
     ...SESSIONS_END,
   });
 }
@@ -82,7 +101,7 @@ export async function endOperatorSessions(
   return change(db, decider, entry('operator.end-sessions', name), undefined, SESSIONS_END);
 }
 
-const SESSIONS_END = { sessionEpoch: increment(operators.sessionEpoch) };
+export const SESSIONS_END = { sessionEpoch: increment(operators.sessionEpoch) };
 
 const entry = (action: string, name: string, details?: Record<string, unknown>): AuditEntry => ({
   action,

@@ -6,6 +6,7 @@ import type { Sql } from '../client.ts';
 export interface OperatorSummary {
   readonly name: string;
   readonly role: Role;
+  readonly signsInBy: 'password' | 'oidc';
   readonly createdAt: string;
   /** Null for one that can sign in. */
   readonly disabledAt: string | null;
@@ -18,10 +19,11 @@ export async function listOperators(sql: Sql): Promise<OperatorSummary[]> {
   const instant = (column: string) =>
     sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
   return sql<OperatorSummary[]>`
-    select o.name, o.role, ${instant('o.created_at')} as "createdAt", ${instant('o.disabled_at')} as "disabledAt",
+    select o.name, o.role, case when o.password_hash is null then 'oidc' else 'password' end as "signsInBy",
+      ${instant('o.created_at')} as "createdAt", ${instant('o.disabled_at')} as "disabledAt",
       ${instant('seen.last_at')} as "lastSeenAt"
     from operators o
-    left join (select by, max(at) as last_at from audit_log where how = 'console' group by by) seen on seen.by = o.name
+    left join (select by, max(at) as last_at from audit_log where how in ('console', 'oidc') group by by) seen on seen.by = o.name
     order by o.name collate "C"`;
 }
 
@@ -30,7 +32,8 @@ export interface Account {
   readonly id: number;
   readonly name: string;
   readonly role: Role;
-  readonly passwordHash: string;
+  /** Null for who signs in by OpenID Connect. */
+  readonly passwordHash: string | null;
   readonly isDisabled: boolean;
   /** A session of an earlier epoch is over. */
   readonly sessionEpoch: number;

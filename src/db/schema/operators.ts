@@ -1,6 +1,6 @@
 /** Who runs Fleetbook, and what they did. */
 import { sql } from 'drizzle-orm';
-import { bigint, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { bigint, check, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { ROLES, WAYS } from '../../domain/operator.ts';
 import { instant } from './columns.ts';
 
@@ -17,14 +17,21 @@ export const operators = pgTable(
     id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
     name: text('name').notNull().unique(),
     role: text('role', { enum: ROLES }).notNull(),
-    /** scrypt with its parameters, see domain/password.ts. */
-    passwordHash: text('password_hash').notNull(),
+    /** scrypt with its parameters, see domain/password.ts; null for who signs in by OpenID Connect. */
+    passwordHash: text('password_hash'),
+    /** Who it is at which issuer; null for who signs in by a password, or has not signed in yet. */
+    oidcIssuer: text('oidc_issuer'),
+    oidcSubject: text('oidc_subject'),
     createdAt: instant('created_at').notNull().defaultNow(),
     disabledAt: instant('disabled_at'),
     /** Part of every session; a session of an earlier epoch is over. */
     sessionEpoch: integer('session_epoch').notNull().default(1),
   },
-  (t) => [check('operators_have_a_role', sql`${t.role} in (${oneOf(ROLES)})`)],
+  (t) => [
+    uniqueIndex('one_operator_per_oidc_subject').on(t.oidcIssuer, t.oidcSubject),
+    check('operators_have_a_role', sql`${t.role} in (${oneOf(ROLES)})`),
+    check('operators_sign_in_by_one_way', sql`${t.passwordHash} is null or ${t.oidcSubject} is null`),
+  ],
 );
 
 /** Every action that changed something, written by the transaction that did it. Rows are only ever added. */

@@ -8,6 +8,7 @@ import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { openConsole } from '../../../src/cli/console.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { openRedis } from '../../../src/db/redis.ts';
+import type { OidcSettings } from '../../../src/domain/oidc.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import type { SyncResult } from '../../../src/sync/result.ts';
 import { openQueues, type Queues } from '../../../workers/queues.ts';
@@ -63,7 +64,11 @@ async function hetzner(types: number, factor: number) {
   return upstream;
 }
 
-export async function openConsoleScene(more: Record<string, string> = {}): Promise<ConsoleScene> {
+/** @param oidc by which operators can sign in as well */
+export async function openConsoleScene(
+  more: Record<string, string> = {},
+  oidc?: OidcSettings,
+): Promise<ConsoleScene> {
   // Nothing happens where it is built, which it is under `npm test`.
   execFileSync(process.execPath, [join(import.meta.dirname, '../../../src/console/build.mjs')]);
   await using opening = new AsyncDisposableStack();
@@ -88,7 +93,7 @@ export async function openConsoleScene(more: Record<string, string> = {}): Promi
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const app = await buildOps({
     token: TOKEN,
-    accounts: { store: worker.store, idle: 3600, lifetime: 43_200 },
+    accounts: { store: worker.store, idle: 3600, lifetime: 43_200, oidc },
     metrics: async () => '',
     queues: queues.all,
     console: { ...openConsole(config, queues.sync, closing, silent, env), lookEveryMs: 20 },

@@ -1,0 +1,358 @@
+/** Signing in by OpenID Connect, against a provider that does right and one that does wrong. */
+import type { FastifyInstance } from 'fastify';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  setOperatorByOidc,
+  setOperatorDisabled,
+  setOperatorPassword,
+} from '../../src/db/queries/operators.ts';
+import { auditRecords } from '../../src/db/reads/audit.ts';
+import { listOperators } from '../../src/db/reads/operators.ts';
+import type { OidcSettings } from '../../src/domain/oidc.ts';
+import { hashPassword } from '../../src/domain/password.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { CLIENT, type OidcProvider, oidcProvider } from '../support/oidc-provider.ts';
+import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
+import { addOperators, Browser, type Clock, openPages, PASSWORD } from './accounts-scene.ts';
+
+const ORIGIN = 'http://fleetbook.test';
+const ADA = {
+  sub: 'person-7',
+  email: 'Ada@example.com',
+  email_verified: true,
+  preferred_username: 'ada.l',
+  groups: ['sre', 'people'],
+};
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+  return () => scene[Symbol.asyncDispose]();
+});
+let clock: Clock;
+let provider: OidcProvider;
+let app: FastifyInstance;
+let closing: AsyncDisposableStack;
+beforeEach(async () => {
+  await scene.reset();
+  closing = new AsyncDisposableStack();
+  clock = { now: Date.now() };
+  provider = closing.use(await oidcProvider());
+  provider.person = ADA;
+  app = await pages();
+});
+afterEach(() => closing.disposeAsync());
+
+async function pages(more: Partial<OidcSettings> = {}): Promise<FastifyInstance> {
+  const oidc: OidcSettings = {
+    issuer: provider.issuer,
+    clientId: CLIENT.id,
+    clientSecret: CLIENT.secret,
+    origin: ORIGIN,
+    scopes: 'openid email profile',
+    rolesClaim: 'groups',
+    roles: [
+      { role: 'admin', group: 'fleet-admins' },
+      { role: 'operator', group: 'sre' },
+      { role: 'viewer', group: 'people' },
+    ],
+    ...more,
+  };
+  const made = await openPages(scene, clock, {
+    accounts: { store: scene.store, idle: 3600, lifetime: 43_200, oidc },
+  });
+  return closing.use(made);
+}
+
+const browserOf = (at = app) => new Browser(at, { accept: 'text/html' });
+
+/** Goes to the issuer. @returns the path by which it sends back */
+async function toIssuer(browser: Browser, next = '/'): Promise<string> {
+  const sent = await browser.ask('GET', `/login/oidc?next=${encodeURIComponent(next)}`);
+  expect(sent.statusCode).toBe(303);
+  const answered = await fetch(String(sent.headers.location), { redirect: 'manual' });
+  const back = new URL(answered.headers.get('location') ?? '');
+  expect(back.origin).toBe(ORIGIN);
+  return back.pathname + back.search;
+}
+async function signIn(browser = browserOf(), next = '/') {
+  const answer = await browser.ask('GET', await toIssuer(browser, next));
+  return { browser, status: answer.statusCode, body: answer.body };
+}
+const problemIn = (body: string) => /<p role="alert">(.*?)<\/p>/.exec(body)?.[1];
+const who = async (browser: Browser) => (await browser.ask('GET', '/api/session', API)).json();
+const API = { headers: { accept: 'application/json' } };
+const latest = async (limit = 1) => (await auditRecords(scene.store.sql, { limit })).rows;
+
+describe('signing in by OpenID Connect', () => {
+  it('makes an account of its verified name, with the highest role of its groups, and leads on', async () => {
+    const { browser, status, body } = await signIn(browserOf(), '/metrics?x=1');
+    expect(status).toBe(200);
+    expect(body).toContain('<meta http-equiv="refresh" content="0;url=/metrics?x=1">');
+    expect(await who(browser)).toMatchObject({ name: 'ada@example.com', role: 'operator', how: 'oidc' });
+    expect(await listOperators(scene.sql)).toMatchObject([
+      { name: 'ada@example.com', role: 'operator', signsInBy: 'oidc', lastSeenAt: expect.any(String) },
+    ]);
+    const row = {
+      by: 'ada@example.com',
+      how: 'oidc',
+      address: '127.0.0.1',
+      subject: { id: 'ada@example.com' },
+    };
+    expect(await latest(2)).toMatchObject([
+      { ...row, action: 'session.begin' },
+      { ...row, action: 'operator.create', details: { role: 'operator', issuer: provider.issuer } },
+    ]);
+    expect(provider.asked).toMatchObject([
+      {
+        client_id: CLIENT.id,
+        response_type: 'code',
+        scope: 'openid email profile',
+        code_challenge_method: 'S256',
+        redirect_uri: `${ORIGIN}/login/oidc/callback`,
+      },
+    ]);
+    // Signing out and in again finds the same account.
+    expect(
+      (await browser.ask('DELETE', '/api/session', { headers: { 'sec-fetch-site': 'same-origin' } }))
+        .statusCode,
+    ).toBe(204);
+    await signIn(browser);
+    expect(await listOperators(scene.sql)).toHaveLength(1);
+  });
+
+  it('is offered by the sign-in page, beside the password', async () => {
+    const { body } = await browserOf().ask('GET', '/login?next=/held');
+    expect(body).toContain(`href="${ORIGIN}/login/oidc?next=%2Fheld"`);
+    expect(body).toContain(`Sign in by ${new URL(provider.issuer).host}`);
+    await addOperators(scene, { bob: 'viewer' });
+    expect((await new Browser(app).signIn('bob')).statusCode).toBe(200);
+  });
+
+  it('is a session like the others: idle, and over with its lifetime', async () => {
+    const { browser } = await signIn();
+    clock.now += 3_600_000;
+    expect(await browser.status()).toBe(401);
+  });
+
+  it('gives the role that the groups give now, and none to whom they give none: all sessions are over then', async () => {
+    const { browser } = await signIn();
+    provider.person = { ...ADA, groups: ['fleet-admins'] };
+    await signIn();
+    expect(await who(browser)).toMatchObject({ role: 'admin' });
+    expect((await latest(2))[1]).toMatchObject({ action: 'operator.set-role', details: { role: 'admin' } });
+    provider.person = { ...ADA, groups: ['others'] };
+    const refused = await signIn();
+    expect([refused.status, problemIn(refused.body)]).toEqual([
+      403,
+      expect.stringMatching(/^The issuer knows ada@example.com, but none of your groups gives a role here/),
+    ]);
+    expect([await browser.status(), await refused.browser.status()]).toEqual([401, 401]);
+    expect(await latest(2)).toMatchObject([
+      { by: '-', how: 'oidc', action: 'session.refused', details: { problem: 'no role' } },
+      { action: 'operator.end-sessions', subject: { id: 'ada@example.com' } },
+    ]);
+  });
+
+  it('makes no account of somebody without a role', async () => {
+    provider.person = { ...ADA, groups: [] };
+    expect((await signIn()).status).toBe(403);
+    expect(await listOperators(scene.sql)).toEqual([]);
+  });
+
+  it('is closed to a disabled account, and its sessions are over at once', async () => {
+    const { browser } = await signIn();
+    await setOperatorDisabled(scene.store.db, OPERATOR, 'ada@example.com', true);
+    expect(await browser.status()).toBe(401);
+    const refused = await signIn();
+    expect([refused.status, problemIn(refused.body)]).toEqual([
+      403,
+      'The account ada@example.com is disabled.',
+    ]);
+    expect(await refused.browser.status()).toBe(401);
+  });
+
+  it('never takes the account of somebody with a password, until that is handed over', async () => {
+    await addOperators(scene, { 'ada@example.com': 'admin' });
+    const refused = await signIn();
+    expect([refused.status, problemIn(refused.body)]).toEqual([
+      403,
+      expect.stringContaining('fleetbook operator use-oidc ada@example.com'),
+    ]);
+    await setOperatorByOidc(scene.store.db, OPERATOR, 'ada@example.com');
+    expect((await new Browser(app).signIn('ada@example.com')).statusCode).toBe(401);
+    const { browser, status } = await signIn();
+    expect([status, await who(browser)]).toEqual([200, expect.objectContaining({ role: 'operator' })]);
+    // Somebody else whom the issuer calls so does not get it.
+    provider.person = { ...ADA, sub: 'person-8' };
+    expect((await signIn()).status).toBe(403);
+    // With a password again it is closed to the issuer's people.
+    provider.person = ADA;
+    await setOperatorPassword(scene.store.db, OPERATOR, 'ada@example.com', await hashPassword(PASSWORD));
+    expect(await browser.status()).toBe(401);
+    expect((await signIn()).status).toBe(403);
+    expect((await new Browser(app).signIn('ada@example.com')).statusCode).toBe(200);
+  });
+
+  it('knows a person by the subject, whose name stays what it was', async () => {
+    await signIn();
+    provider.person = { ...ADA, email: 'ada.lovelace@example.com' };
+    const { browser } = await signIn();
+    expect(await who(browser)).toMatchObject({ name: 'ada@example.com' });
+  });
+
+  it.each([
+    ['of an address that is not verified', { ...ADA, email_verified: false }, 200, 'ada.l'],
+    ['of no name that does', { sub: 'x', preferred_username: 'a b', groups: ['sre'] }, 403, undefined],
+  ])('by the name %s', async (_, person, expected, name) => {
+    provider.person = person;
+    const { status } = await signIn();
+    expect([status, (await listOperators(scene.sql))[0]?.name]).toEqual([expected, name]);
+  });
+
+  it('takes what only the userinfo endpoint tells, and a claim within another', async () => {
+    provider.person = { sub: 'person-7' };
+    provider.userinfo = { email: 'ada@example.com', email_verified: true, realm: { roles: ['sre'] } };
+    const { browser } = await signIn(browserOf(await pages({ rolesClaim: 'realm.roles' })));
+    expect(await who(browser)).toMatchObject({ name: 'ada@example.com', role: 'operator' });
+  });
+});
+
+describe('nobody gets in by OpenID Connect', () => {
+  const left = async ({ browser, status, body }: Awaited<ReturnType<typeof signIn>>) => ({
+    status,
+    told: problemIn(body),
+    session: await browser.status(),
+    accounts: (await listOperators(scene.sql)).length,
+  });
+  const refused = (code: string) => ({
+    status: 401,
+    told: expect.stringMatching(new RegExp(`^The sign-in was refused: ${code}\\. Begin again\\.$`)),
+    session: 401,
+    accounts: 0,
+  });
+
+  it.each([
+    ['another nonce', { nonce: 'another' }],
+    ['no nonce', { nonce: undefined }],
+    ['a token for another client', { aud: 'another' }],
+    ['a token of another issuer', { iss: 'https://evil.example' }],
+    ['a token that is over', { exp: Math.floor(Date.now() / 1000) - 120 }],
+  ])('by %s', async (_, wrong) => {
+    provider.wrong = wrong;
+    expect(await left(await signIn())).toEqual(refused('OAUTH_\\w+'));
+    expect(await latest()).toMatchObject([
+      { by: '-', how: 'oidc', action: 'session.refused', subject: { id: '-' } },
+    ]);
+  });
+
+  it('by a token that somebody else has signed', async () => {
+    provider.forges = true;
+    expect(await left(await signIn())).toEqual(refused('\\w+'));
+  });
+
+  it('by another state, or in another browser', async () => {
+    const browser = browserOf();
+    const path = await toIssuer(browser);
+    const other = await browserOf().ask('GET', path);
+    expect([other.statusCode, problemIn(other.body)]).toEqual([
+      401,
+      expect.stringMatching(/^This sign-in was not begun/),
+    ]);
+    const wrong = await browser.ask('GET', path.replace(/state=[^&]*/, 'state=another'));
+    expect(await left({ browser, status: wrong.statusCode, body: wrong.body })).toEqual(refused('\\w+'));
+    expect(provider.hits.get('/token')).toBeUndefined();
+  });
+
+  it('by a code that was used before', async () => {
+    const browser = browserOf();
+    const path = await toIssuer(browser);
+    const kept = new Map(browser.cookies);
+    expect((await browser.ask('GET', path)).statusCode).toBe(200);
+    const again = browserOf();
+    for (const [name, value] of kept) again.cookies.set(name, value);
+    const answer = await again.ask('GET', path);
+    expect([answer.statusCode, problemIn(answer.body), await again.status()]).toEqual([
+      401,
+      'The sign-in was refused: invalid_grant. Begin again.',
+      401,
+    ]);
+    // Nor with the cookie that the first one took back.
+    expect((await browserOf().ask('GET', path)).statusCode).toBe(401);
+  });
+
+  it('by a sign-in that was begun more than ten minutes ago, or a cookie that somebody has made', async () => {
+    const browser = browserOf();
+    const path = await toIssuer(browser);
+    const cookie = browser.cookies.get('fleetbook-oidc') ?? '';
+    browser.cookies.set('fleetbook-oidc', `oidc.e30${cookie.slice(cookie.lastIndexOf('.'))}`);
+    expect((await browser.ask('GET', path)).statusCode).toBe(401);
+    browser.cookies.set('fleetbook-oidc', cookie);
+    // Neither is it a session.
+    browser.cookies.set('fleetbook-ops', cookie);
+    expect(await browser.status()).toBe(401);
+    clock.now += 600_000;
+    const late = await browser.ask('GET', path);
+    expect([late.statusCode, provider.hits.get('/token')]).toEqual([401, undefined]);
+  });
+
+  it('when the issuer refuses, whose words are no markup here', async () => {
+    const browser = browserOf();
+    const state = new URL(await toIssuer(browser), ORIGIN).searchParams.get('state');
+    const { statusCode, body } = await browser.ask(
+      'GET',
+      `/login/oidc/callback?error=access_denied&error_description=%3Cscript%3E&state=${state}`,
+    );
+    expect([statusCode, problemIn(body)]).toEqual([
+      401,
+      'The sign-in was refused: access_denied. Begin again.',
+    ]);
+    expect(body).not.toContain('<script');
+  });
+
+  it('by the wrong secret of the client', async () => {
+    const mine = browserOf(await pages({ clientSecret: 'wrong' }));
+    expect(await left(await signIn(mine))).toEqual(refused('invalid_client'));
+  });
+});
+
+describe('an issuer that is away', () => {
+  const AWAY = 'The issuer does not answer; try again in a moment.';
+
+  it('keeps nobody from the password, and is asked again when it is back', async () => {
+    provider.away = 503;
+    const refused = await browserOf().ask('GET', '/login/oidc');
+    expect([refused.statusCode, problemIn(refused.body)]).toEqual([503, AWAY]);
+    await addOperators(scene, { bob: 'viewer' });
+    expect((await new Browser(app).signIn('bob')).statusCode).toBe(200);
+    provider.away = undefined;
+    expect((await signIn()).status).toBe(200);
+    // What it offers is known now, for an hour.
+    await signIn();
+    expect(provider.hits.get('/.well-known/openid-configuration')).toBe(2);
+    clock.now += 3_600_000;
+    await signIn();
+    expect(provider.hits.get('/.well-known/openid-configuration')).toBe(3);
+  });
+
+  it('is told of when it goes while somebody is there', async () => {
+    const browser = browserOf();
+    const path = await toIssuer(browser);
+    provider.away = 502;
+    const back = await browser.ask('GET', path);
+    expect([back.statusCode, problemIn(back.body)]).toEqual([503, AWAY]);
+  });
+
+  it('may not be there at all when the pages start', async () => {
+    const at = await pages({ issuer: `http://127.0.0.1:${await freePort()}` });
+    const refused = await browserOf(at).ask('GET', '/login/oidc');
+    expect([refused.statusCode, problemIn(refused.body)]).toEqual([503, AWAY]);
+  });
+
+  it('and back with other keys is believed, by the second try at the latest', async () => {
+    await signIn();
+    provider.rotate();
+    await signIn();
+    expect((await signIn()).status).toBe(200);
+  });
+});
