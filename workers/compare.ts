@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { ClientDatabase } from '../src/db/connect.ts';
+import { noteDifference } from '../src/db/queries/alerts.ts';
 import {
   documentVersions,
   raiseVersion,
@@ -102,6 +103,7 @@ export class Comparer {
       observe?.compared(comparison.verdict);
       this.#note(id, document, comparison.verdict);
       if (comparison.verdict === 'ahead') {
+        await this.#record(id, document, comparison);
         // Versions of the two say nothing about each other any more: everything is published anew, and compared next time.
         await this.#options.publisher.restored(`the cache has a later version of ${id} than the database`);
         break;
@@ -132,6 +134,11 @@ export class Comparer {
     }
   }
 
+  /** For the alert that tells of it. */
+  #record(document: string, { version }: SampledDocument, { verdict, cached }: Comparison): Promise<void> {
+    return noteDifference(this.#options.db, { document, verdict, version, cached });
+  }
+
   async #mend(keys: CacheKeys, id: string, document: SampledDocument, found: Comparison): Promise<void> {
     const { db, cache, logger } = this.#options;
     const { name, version } = document;
@@ -140,6 +147,7 @@ export class Comparer {
       { document: id, version, cached, verdict },
       'the cache does not hold what the database does; the document is published again under a new version',
     );
+    await this.#record(id, document, found);
     // A version that a damaged value names is as little to be believed as the rest of it.
     if (verdict === 'damaged') await dropDamaged(cache, keys, name);
     await raiseVersion(db, name, version);

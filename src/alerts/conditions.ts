@@ -1,7 +1,7 @@
 /** What is wrong now, by what the database knows. */
 
 import type { Sql } from '../db/client.ts';
-import { movedPrices } from '../db/reads/alerts.ts';
+import { type FoundDifferences, movedPrices, recentDifferences } from '../db/reads/alerts.ts';
 import { pendingBatches } from '../db/reads/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
@@ -32,11 +32,12 @@ export async function findConditions(
   rules: AlertRules,
   now: Date,
 ): Promise<Condition[]> {
-  const [statuses, held, troubles, dirty] = await Promise.all([
+  const [statuses, held, troubles, dirty, differences] = await Promise.all([
     sourceStatus(sql),
     pendingBatches(sql),
     sourceTroubles(sql),
     dirtyDocumentCounts(sql),
+    recentDifferences(sql),
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
   const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
@@ -68,7 +69,17 @@ export async function findConditions(
       summary: `${backlog} documents wait to be published`,
       details: { documents: backlog },
     });
-  return found;
+  return differences.count > 0 ? [...found, differing(differences)] : found;
+}
+
+function differing({ count, first }: FoundDifferences): Condition {
+  const what = count === 1 ? '1 document' : `${count} documents`;
+  return {
+    kind: 'cache_differs',
+    subject: 'cache',
+    summary: `the cache held something else than the database of ${what} within the last hour; what is wrong was published again`,
+    details: { documents: count, first },
+  };
 }
 
 /** `rows` that change most and how many `more` there are; nothing of a batch of an earlier release. */

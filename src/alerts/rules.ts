@@ -6,6 +6,7 @@ export const ALERT_KINDS = [
   'source_failing',
   'prices_moved',
   'publication_behind',
+  'cache_differs',
 ] as const;
 
 export type AlertKind = (typeof ALERT_KINDS)[number];

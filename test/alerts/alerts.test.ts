@@ -6,7 +6,7 @@ import { deliver } from '../../src/alerts/deliver.ts';
 import { evaluateAlerts } from '../../src/alerts/evaluate.ts';
 import type { AlertMessage } from '../../src/alerts/message.ts';
 import { type AlertRules, NO_ALERTS, type Webhook } from '../../src/alerts/rules.ts';
-import { dueWebhooks, sendAgain } from '../../src/db/queries/alerts.ts';
+import { dueWebhooks, noteDifference, pruneAlerts, sendAgain } from '../../src/db/queries/alerts.ts';
 import { disableSource } from '../../src/db/queries/disabled.ts';
 import { decide } from '../../src/db/queries/held.ts';
 import { finishRun } from '../../src/db/queries/runs.ts';
@@ -179,6 +179,32 @@ describe('an alert', () => {
     expect(await evaluate(scene.now(), { backlog: 1000 })).toMatchObject({
       resolved: [{ subject: 'cache' }],
     });
+  });
+
+  it('of a cache that differed is one however many documents did, and ends an hour after the last', async () => {
+    const note = (document: string, cached: number) =>
+      noteDifference(scene.store.db, { document, verdict: 'different', version: 7, cached });
+    for (let region = 1; region <= 7; region++) await note(`region:${region}`, 7);
+    await note('region:3', 5);
+    const changes = await evaluate();
+    expect(changes?.opened).toMatchObject([
+      {
+        kind: 'cache_differs',
+        subject: 'cache',
+        summary: expect.stringMatching(/^the cache held something else than the database of 7 documents/),
+        details: {
+          documents: 7,
+          first: [{ document: 'region:3', version: 7, cached: 5, times: 2 }, {}, {}, {}, {}],
+        },
+      },
+    ]);
+    await scene.sql`update cache_differences set found_at = now() - interval '59 minutes'`;
+    expect(await evaluate()).toEqual({ opened: [], repeated: [], resolved: [] });
+    await scene.sql`update cache_differences set found_at = now() - interval '61 minutes'`;
+    expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'cache_differs' }] });
+    await scene.sql`update cache_differences set found_at = now() - interval '91 days' where document <> 'region:3'`;
+    await pruneAlerts(scene.store.db);
+    expect(await scene.sql`select document from cache_differences`).toEqual([{ document: 'region:3' }]);
   });
 
   it('is evaluated by one worker at a time, and told once', async () => {

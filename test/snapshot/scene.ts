@@ -184,7 +184,7 @@ export interface TestScene extends Scene {
 /** Makes a database as new, and another one: with another lineage. */
 const RENEW = `
   truncate sources, providers, regions, machines, machine_prices, organizations, users, disk_types, clusters, disks,
-    tokens restart identity cascade;
+    tokens, cache_differences restart identity cascade;
   update lineage set id = gen_random_uuid(), currency = 'USD', providers_version = 1, providers_published_version = 0`;
 
 /**

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/queries/tokens.ts';
 import { sampleVersions } from '../../src/db/queries/version-sample.ts';
+import { recentDifferences } from '../../src/db/reads/alerts.ts';
 import { readLineage } from '../../src/db/reads/lineage.ts';
 import { cacheComparison } from '../../src/ops/metrics.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
@@ -77,6 +78,7 @@ describe('the comparer', () => {
     expect(await look.round()).toEqual([]);
     expect(look.stalest()).toBe(0);
     expect(look.logged).toEqual([]);
+    expect(await recentDifferences(scene.sql)).toEqual({ count: 0, first: [] });
     expect(await scene.cache.get(scene.keys.revision(0))).toBe(before);
   });
 
@@ -88,6 +90,8 @@ describe('the comparer', () => {
     expect(await look.round()).toEqual(['damaged']);
     expect(look.logged).toMatchObject([{ level: 50, document: documentId(region()), verdict: 'damaged' }]);
     expect(JSON.stringify(look.logged)).not.toContain('klein');
+    const [noted] = (await recentDifferences(scene.sql)).first;
+    expect(noted).toMatchObject({ document: documentId(region()), verdict: 'damaged', times: 1 });
     expect(decodeDocument(region(), await stored())).toBeDefined();
     expect(await look.round()).toEqual([]);
   });
@@ -121,6 +125,10 @@ describe('the comparer', () => {
     const look = looks();
     expect(await look.round()).toEqual(['different']);
     expect(look.logged).toMatchObject([{ level: 50, verdict: 'different' }]);
+    const { version } = content;
+    expect((await recentDifferences(scene.sql)).first).toMatchObject([
+      { document: documentId(region()), verdict: 'different', version, cached: version },
+    ]);
     await until(async () => (await body()) === content.body.toString());
     expect(await look.round()).toEqual([]);
   });
@@ -134,6 +142,9 @@ describe('the comparer', () => {
     const reader = await scene.linkedReader({ pollMs: 50 });
     expect((await reader.documents.get(region())).document?.version).toBe(content.version + 40);
     expect(await look.round()).toContain('ahead');
+    expect((await recentDifferences(scene.sql)).first).toMatchObject([
+      { verdict: 'ahead', version: content.version, cached: content.version + 40 },
+    ]);
     expect(await readLineage(scene.sql)).not.toBe(scene.keys.lineage);
     await until(async () => (await reader.documents.get(region())).document?.version === content.version);
     expect(await look.round()).toEqual([]);

@@ -117,6 +117,7 @@ const WAYS: Readonly<Record<AuditEntry['how'], string>> = {
   cli: 'command line',
   console: 'console',
   token: 'OPS_TOKEN',
+  oidc: 'OpenID Connect',
 };
 
 function Row({ place, ...entry }: AuditEntry & { place: Place }) {

@@ -1,8 +1,8 @@
 /** Alerts as they open and resolve, and the messages of webhooks. */
 import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from 'drizzle-orm';
 import type { Database } from '../connect.ts';
-import { alerts, alertDeliveries as deliveries } from '../schema.ts';
-import { nameOf } from '../statements.ts';
+import { alerts, cacheDifferences, alertDeliveries as deliveries } from '../schema.ts';
+import { increment, nameOf } from '../statements.ts';
 
 /** Any number that no other advisory lock of the product uses. */
 const EVALUATION_LOCK = 7_155_239;
@@ -211,4 +211,20 @@ export async function pruneAlerts(db: Database): Promise<void> {
   await db
     .delete(deliveries)
     .where(or(isOld(nameOf(deliveries.deliveredAt)), isOld(nameOf(deliveries.gaveUpAt))));
+  await db.delete(cacheDifferences).where(isOld(nameOf(cacheDifferences.foundAt)));
+}
+
+/** Notes that the cache held something else than the database, which an alert tells of for the next hour. */
+export async function noteDifference(
+  db: Database,
+  found: Pick<typeof cacheDifferences.$inferInsert, 'document' | 'verdict' | 'version' | 'cached'>,
+): Promise<void> {
+  const { document: _, ...latest } = found;
+  await db
+    .insert(cacheDifferences)
+    .values(found)
+    .onConflictDoUpdate({
+      target: cacheDifferences.document,
+      set: { ...latest, foundAt: sql`now()`, times: increment(cacheDifferences.times) },
+    });
 }
