@@ -43,3 +43,16 @@ export const NO_ALERTS: AlertRules = {
   backlog: 100,
   repeatHours: 24,
 };
+
+/** When an alert of each kind opens, by these rules, in words. */
+export function rulesInWords(rules: AlertRules): Readonly<Record<AlertKind, string>> {
+  return {
+    batch_held: 'a guard holds a batch for a decision',
+    source_stale: 'the last good run of a source is older than its maxAge',
+    region_stale: 'the same of one region, while the source is not stale',
+    source_failing: `${rules.failuresInRow} runs in a row of a source failed`,
+    prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; told once`,
+    publication_behind: `for five minutes more than ${rules.backlog} documents waited to be published`,
+    cache_differs: 'within the last hour the cache held something else than the database',
+  };
+}

@@ -19,6 +19,7 @@ import type { ReadAfter } from '../ops/reported.ts';
 import { CacheKeys } from '../snapshot/document/keys.ts';
 import { lanesOf } from '../snapshot/document/lanes.ts';
 import { administrationActions, heldActions, runActions, sourceActions, writer } from './console-actions.ts';
+import { consoleAlerts } from './console-alerts.ts';
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
@@ -48,6 +49,7 @@ export function openConsole(
     sources: config.sources.map((source) => consoleSource(source)),
     folder: inPackage('dist', 'console'),
     held: heldActions(config, worker),
+    alerts: consoleAlerts(config, closing),
     administration: administrationActions(worker),
     runs: runActions(config, sync, worker),
     sourceActions: sourceActions(config, env, worker),

@@ -11,6 +11,7 @@ import './styles/tables.css';
 import './styles/charts.css';
 import './styles/forms.css';
 import './styles/narrow.css';
+import { AlertsView } from './views/alerts.tsx';
 import { AuditView } from './views/audit.tsx';
 import { BatchView } from './views/batch.tsx';
 import { ChangesView } from './views/changes.tsx';
@@ -30,6 +31,7 @@ const LINKS = [
   ['/held', 'Held', 'h'],
   ['/changes', 'Changes', 'c'],
   ['/machines', 'Machines', 'm'],
+  ['/alerts', 'Alerts', 'a'],
   ['/clusters', 'Clusters', 'k'],
   ['/organizations', 'Organizations', 'z'],
   ['/audit', 'Audit', 'u'],
@@ -79,6 +81,7 @@ const isIn = (path: string, link: string) => (link === '/' ? path === '/' : path
 function View({ place }: { place: Place }) {
   if (place.path === '/') return <OverviewView place={place} />;
   if (place.path === '/held') return <HeldView />;
+  if (place.path === '/alerts') return <AlertsView place={place} />;
   const [, source] = /^\/sources\/([^/]+)$/.exec(place.path) ?? [];
   if (source !== undefined) return <SourceView key={source} place={place} id={decodeURIComponent(source)} />;
   const [, batch] = /^\/held\/([^/]+)$/.exec(place.path) ?? [];

@@ -1,4 +1,5 @@
 /** Who is signed in, and what they may do: what they may not is not offered. The server refuses it all the same. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { includesRole, type Role } from '../../domain/operator.ts';
 
@@ -30,4 +31,15 @@ export function useSignedIn(): SignedIn | undefined {
 export function useMay(role: Role): boolean {
   const signedIn = useSignedIn();
   return signedIn !== undefined && includesRole(signedIn.role, role);
+}
+
+/** What only those see who have at least this role: a button that would be refused helps nobody. */
+export function May({
+  as: role,
+  children,
+}: {
+  readonly as: Role;
+  readonly children: ComponentChildren;
+}): ComponentChildren {
+  return useMay(role) ? children : null;
 }

@@ -3,6 +3,7 @@ import type { HeldChanges, HeldRow, ShownBatch } from '../../ops/console/api.ts'
 import { useData } from '../lib/data.ts';
 import { count, hourly } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
+import { May } from '../lib/session.ts';
 import { Ago, Badge, Choice, Search, Title, type Tone, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { Decide } from './decide.tsx';
@@ -35,7 +36,7 @@ export function BatchView({ place, id }: { place: Place; id: string }) {
       </Title>
       <Trouble text={error} />
       {data && <Why batch={data} />}
-      {data && <Decide batch={data} />}
+      <May as="operator">{data && <Decide batch={data} />}</May>
       {data?.changes && <Changes id={data.id} changes={data.changes} place={place} isOld={isOld} />}
       {!data && !error && <p class="loading">Comparing the batch with what is stored …</p>}
     </>

@@ -4,6 +4,7 @@ import type { ShownRegion, SourceAnswer } from '../../ops/console/api.ts';
 import { act, useData } from '../lib/data.ts';
 import { count, utc } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
+import { May } from '../lib/session.ts';
 import { Ago, Ahead, Badge, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
@@ -29,12 +30,14 @@ export function SourceView({ place, id }: { place: Place; id: string }) {
     <>
       <Title text={id}>
         {data && <Badge tone={STATES[data.source.state].tone}>{STATES[data.source.state].label}</Badge>}
-        {data?.canRun && data.source.disabled === null && <RunNow id={id} />}
-        {data && (
-          <a class="button" href={`${place.path}?show=settings`}>
-            {switchOf(data.source)}
-          </a>
-        )}
+        <May as="operator">
+          {data?.canRun && data.source.disabled === null && <RunNow id={id} />}
+          {data && (
+            <a class="button" href={`${place.path}?show=settings`}>
+              {switchOf(data.source)}
+            </a>
+          )}
+        </May>
       </Title>
       <Trouble text={error} />
       {data && <Facts {...data} />}

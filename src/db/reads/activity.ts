@@ -1,9 +1,9 @@
 import type { Sql } from '../client.ts';
 
 /**
- * A text that is another one as soon as a run has begun or ended, a batch was held or decided about, or a person has
- * changed something. It says nothing by itself: who shows these things compares it with the last one. It costs one index
- * lookup a source.
+ * A text that is another one as soon as a run has begun or ended, a batch was held or decided about, a person has changed
+ * something, an alert has opened or resolved, or a message was sent. It says nothing by itself: who shows these things
+ * compares it with the last one. It costs one index lookup a source, and those of what is open or waits.
  */
 export async function activityMark(sql: Sql): Promise<string> {
   const [row] = await sql<{ mark: string }[]>`
@@ -14,7 +14,11 @@ export async function activityMark(sql: Sql): Promise<string> {
         ) r on true),
       (select string_agg(concat_ws(':', b.id, b.status, b.decided_at, b.undone_at), ',' order by b.id)
         from held_batches b where b.status <> 'superseded'),
-      (select max(id) from audit_log))) as mark`;
+      (select max(id) from audit_log),
+      (select string_agg(concat_ws(':', a.id, a.told_at), ',' order by a.id) from alerts a where a.resolved_at is null),
+      (select max(id) from alert_deliveries),
+      (select concat_ws(':', count(*), sum(d.attempts)) from alert_deliveries d
+        where d.delivered_at is null and d.gave_up_at is null))) as mark`;
   if (!row) throw new Error('unreachable: one row is selected');
   return row.mark;
 }

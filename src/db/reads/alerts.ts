@@ -89,12 +89,21 @@ export async function alertRecords(
   { isOpenOnly, limit }: { isOpenOnly: boolean; limit: number | undefined },
 ): Promise<AlertRecord[]> {
   return sql<AlertRecord[]>`
-    select id::int, kind, subject, summary, details, resolution,
-      to_char(opened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "openedAt",
-      to_char(resolved_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "resolvedAt"
-    from alerts where told_at is not null ${isOpenOnly ? sql`and resolved_at is null` : sql``}
+    ${toldAlerts(sql)} ${isOpenOnly ? sql`and resolved_at is null` : sql``}
     order by resolved_at is not null, opened_at desc, id desc limit ${limit ?? null}`;
 }
+
+/** Those that are over, what ended last first. */
+export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertRecord[]> {
+  return sql<AlertRecord[]>`
+    ${toldAlerts(sql)} and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`;
+}
+
+const toldAlerts = (sql: Sql) => sql`
+  select id::int, kind, subject, summary, details, resolution,
+    to_char(opened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "openedAt",
+    to_char(resolved_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "resolvedAt"
+  from alerts where told_at is not null`;
 
 export interface DeliveryRecord {
   readonly id: number;
@@ -112,12 +121,40 @@ export interface DeliveryRecord {
 
 /** The newest first. @param limit undefined for all */
 export async function deliveryRecords(sql: Sql, limit: number | undefined): Promise<DeliveryRecord[]> {
-  return sql<DeliveryRecord[]>`
-    select id::int, webhook, message_id as "messageId", attempts, last_error as "lastError", body,
-      case when delivered_at is not null then 'delivered' when gave_up_at is not null then 'given up' else 'waiting' end as state,
-      to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
-      to_char(delivered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "deliveredAt",
-      case when delivered_at is null and gave_up_at is null
-        then to_char(next_attempt_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') end as "nextAttemptAt"
-    from alert_deliveries order by id desc limit ${limit ?? null}`;
+  return sql<DeliveryRecord[]>`${deliveries(sql)} order by id desc limit ${limit ?? null}`;
 }
+
+export interface DeliverySearch {
+  /** A part of the webhook's id, the message's id, its last error, or what it tells; in any case. */
+  readonly search: string | undefined;
+  readonly state: DeliveryRecord['state'] | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page of those that fit, the newest first, and how many there are. */
+export async function findDeliveries(
+  sql: Sql,
+  { search, state, limit, offset }: DeliverySearch,
+): Promise<{ readonly total: number; readonly rows: readonly DeliveryRecord[] }> {
+  const fits = sql`
+    (${state ?? null}::text is null or state = ${state ?? null}) and (${search ?? null}::text is null or
+      position(lower(${search ?? null}) in lower(concat_ws(' ', webhook, "messageId", "lastError", body::text))) > 0)`;
+  const [[counted], rows] = await Promise.all([
+    sql<
+      { total: number }[]
+    >`select count(*)::int as total from (${deliveries(sql)}) all_of_them where ${fits}`,
+    sql<DeliveryRecord[]>`select * from (${deliveries(sql)}) all_of_them where ${fits}
+      order by id desc limit ${limit} offset ${offset}`,
+  ]);
+  return { total: counted?.total ?? 0, rows };
+}
+
+const deliveries = (sql: Sql) => sql`
+  select id::int, webhook, message_id as "messageId", attempts, last_error as "lastError", body,
+    case when delivered_at is not null then 'delivered' when gave_up_at is not null then 'given up' else 'waiting' end as state,
+    to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+    to_char(delivered_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "deliveredAt",
+    case when delivered_at is null and gave_up_at is null
+      then to_char(next_attempt_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') end as "nextAttemptAt"
+  from alert_deliveries`;

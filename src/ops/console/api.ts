@@ -4,6 +4,7 @@ import type { ClusterDiff } from '../../db/queries/cluster-diff.ts';
 import type { ClusterPreview, ClusterPreviewRow } from '../../db/queries/cluster-preview.ts';
 import type { Retirement } from '../../db/queries/retire.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
+import type { AlertRecord, DeliveryRecord } from '../../db/reads/alerts.ts';
 import type { ExcludedMachines } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
 import type { MachinePoints } from '../../db/reads/machine-points.ts';
@@ -260,6 +261,46 @@ export interface ShownReporters {
   readonly processes: number;
   /** Null where none has for hours. */
   readonly lastReport: string | null;
+}
+
+export type { AlertRecord } from '../../db/reads/alerts.ts';
+
+export interface ShownAlertRule {
+  readonly kind: string;
+  /** When it opens, in words. */
+  readonly opens: string;
+}
+
+export interface ShownWebhook {
+  readonly id: string;
+  readonly format: 'standard' | 'slack';
+  readonly isSigned: boolean;
+  /** Null for all. */
+  readonly kinds: readonly string[] | null;
+}
+
+export interface AlertsAnswer {
+  readonly rules: readonly ShownAlertRule[];
+  /** Hours after which an alert that is still open is told again. */
+  readonly repeatHours: number;
+  readonly webhooks: readonly ShownWebhook[];
+  /** The newest first. */
+  readonly firing: readonly AlertRecord[];
+  /** The last ones that are over. */
+  readonly over: readonly AlertRecord[];
+}
+
+export interface ShownDelivery extends Omit<DeliveryRecord, 'body'> {
+  /** `alerts.opened`, `alerts.repeated`, `alerts.resolved` or `alerts.test`. */
+  readonly type: string;
+  /** What the first alerts of it say, and how many there are. */
+  readonly summaries: readonly string[];
+  readonly alerts: number;
+}
+
+export interface DeliveriesAnswer {
+  readonly total: number;
+  readonly rows: readonly ShownDelivery[];
 }
 
 /** What came of a decision. */

@@ -8,6 +8,7 @@ import { sourceStatus } from '../../db/reads/status.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { ShownQueues } from '../board.ts';
 import type { ReadAfter } from '../reported.ts';
+import { addAlerts, type ConsoleAlerts } from './alerts.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { addAudit } from './audit.ts';
@@ -35,6 +36,7 @@ export interface ConsoleDependencies {
   readonly held: HeldActions;
   readonly administration: AdministrationActions;
   readonly sourceActions: SourceActions;
+  readonly alerts: ConsoleAlerts;
   /** Undefined where this process has no queue. */
   readonly runs?: RunActions | undefined;
   /** Reports of readers and workers, for the charts. */
@@ -47,7 +49,7 @@ export interface ConsoleDependencies {
 /** The page's own paths: it tells them apart itself. */
 const PAGES = [
   ...['/', '/sources/:id', '/runs/:id', '/changes', '/held', '/held/:batch', '/machines', '/machines/:id'],
-  ...['/clusters', '/clusters/:id', '/organizations', '/organizations/:slug', '/audit'],
+  ...['/clusters', '/clusters/:id', '/organizations', '/organizations/:slug', '/audit', '/alerts'],
 ];
 
 /** Runs of each source that the overview shows. */
@@ -104,6 +106,7 @@ export async function addConsole(
       addMachines(api, sql);
       addChanges(api, sql, now);
       addCharts(api, deps.reports);
+      addAlerts(api, sql, deps.alerts);
       const changed = () => feed.look();
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);

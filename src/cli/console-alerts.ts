@@ -1,0 +1,51 @@
+/** What the console shows and does of alerts: the functions behind `fleetbook alert`. */
+import { post } from '../alerts/deliver.ts';
+import { newMessageId } from '../alerts/evaluate.ts';
+import { testMessage } from '../alerts/message.ts';
+import { rulesInWords, type Webhook } from '../alerts/rules.ts';
+import type { Disposer } from '../app/disposer.ts';
+import type { Config } from '../config/config.ts';
+import { databaseUrl } from '../config/settings.ts';
+import { openStore, type Store } from '../db/connect.ts';
+import { sendAgain } from '../db/queries/alerts.ts';
+import { audit } from '../db/queries/audit.ts';
+import type { ConsoleAlerts } from '../ops/console/alerts.ts';
+
+/** Connects when somebody first does something; `closing` closes it. */
+export function consoleAlerts(config: Config, closing: Disposer): ConsoleAlerts {
+  const { webhooks, repeatHours } = config.alerts;
+  let opened: Store | undefined;
+  const db = () => {
+    opened ??= closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
+    return opened.db;
+  };
+  return {
+    rules: Object.entries(rulesInWords(config.alerts)).map(([kind, opens]) => ({ kind, opens })),
+    repeatHours,
+    webhooks: webhooks.map(shown),
+    resend: (id, decider) =>
+      db().transaction(async (tx) => {
+        const webhook = await sendAgain(tx, id);
+        if (webhook === undefined) return undefined;
+        const subject = { kind: 'delivery', id };
+        await audit(tx, decider, { action: 'alert.resend', subject, details: { webhook } });
+        return webhook;
+      }),
+    async test(id, decider) {
+      const webhook = webhooks.find((each) => each.id === id);
+      if (webhook === undefined) throw new Error(`webhook ${id} is not configured`);
+      // Before it is sent, so that none is sent without a record.
+      await audit(db(), decider, { action: 'alert.test', subject: { kind: 'webhook', id } });
+      const now = new Date();
+      return post(webhook, newMessageId(), testMessage(now), now.getTime());
+    },
+  };
+}
+
+/** Without its address, which may hold a secret. */
+const shown = ({ id, format, secret, kinds }: Webhook) => ({
+  id,
+  format,
+  isSigned: secret !== undefined,
+  kinds: kinds ?? null,
+});

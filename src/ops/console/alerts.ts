@@ -1,0 +1,64 @@
+/** Alerts: the rules, what is firing, what was sent to whom; and a message sent again, or one that tests a webhook. */
+import type { FastifyInstance } from 'fastify';
+import type { Sql } from '../../db/client.ts';
+import { alertRecords, type DeliveryRecord, findDeliveries, resolvedAlerts } from '../../db/reads/alerts.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { deciderOf } from '../roles.ts';
+import type { AlertsAnswer, DeliveriesAnswer, ShownDelivery } from './api.ts';
+import { choiceOf, idOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
+
+/** What is configured, and the functions behind `fleetbook alert`. */
+export interface ConsoleAlerts extends Pick<AlertsAnswer, 'rules' | 'repeatHours' | 'webhooks'> {
+  /** Puts a message at the end of its webhook's line. @returns the webhook; undefined for an unknown delivery */
+  resend(delivery: number, decider: Decider): Promise<string | undefined>;
+  /** Sends a message without any alert. @returns why it was not taken; undefined when it was */
+  test(webhook: string, decider: Decider): Promise<string | undefined>;
+}
+
+/** Alerts that are over, as far as they are shown. */
+const OVER = 50;
+/** Of each message. */
+const SUMMARIES = 3;
+const STATES = ['waiting', 'delivered', 'given up'] as const;
+
+export function addAlerts(api: FastifyInstance, sql: Sql, configured: ConsoleAlerts): void {
+  const { rules, repeatHours, webhooks } = configured;
+
+  api.get('/alerts', async (): Promise<AlertsAnswer> => {
+    const [firing, over] = await Promise.all([
+      alertRecords(sql, { isOpenOnly: true, limit: undefined }),
+      resolvedAlerts(sql, OVER),
+    ]);
+    return { rules, repeatHours, webhooks, firing, over };
+  });
+  api.get('/alerts/deliveries', async (request): Promise<DeliveriesAnswer> => {
+    const query = request.query as Parameters;
+    const state = choiceOf(query, 'state', STATES);
+    const found = await findDeliveries(sql, { search: textOf(query, 'q'), state, ...windowOf(query) });
+    return { total: found.total, rows: found.rows.map(shown) };
+  });
+  api.post('/alerts/deliveries/:delivery/resend', async (request) => {
+    const id = idOf(request.params, 'delivery', 'delivery');
+    const webhook = await configured.resend(id, deciderOf(request));
+    if (webhook === undefined) throw new NotFound(`there is no delivery ${id}; it may be older than 90 days`);
+    return { delivery: id, webhook };
+  });
+  api.post('/alerts/webhooks/:webhook/test', async (request) => {
+    const { webhook: id } = request.params as { webhook: string };
+    if (!webhooks.some((each) => each.id === id)) throw new NotFound(`no webhook ${id} is configured here`);
+    const problem = await configured.test(id, deciderOf(request));
+    return { webhook: id, problem: problem ?? null };
+  });
+}
+
+/** The body is in whatever form it had when it was written. */
+function shown({ body, ...delivery }: DeliveryRecord): ShownDelivery {
+  const { type, data } = body as { type?: string; data?: { alerts?: readonly { summary?: string }[] } };
+  const alerts = data?.alerts ?? [];
+  return {
+    ...delivery,
+    type: type ?? 'unknown',
+    alerts: alerts.length,
+    summaries: alerts.slice(0, SUMMARIES).map(({ summary }) => summary ?? ''),
+  };
+}
