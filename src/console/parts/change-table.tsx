@@ -205,9 +205,11 @@ function Clusters({ rows, isOld, isMixed }: RowsProps<ClusterChange>) {
               <Badge tone={TONES[row.change]}>{row.change}</Badge>
             </td>
             <th scope="row" data-label="Cluster">
-              {row.name} <span class="muted small">{row.key}</span>
+              <a href={`/clusters/${row.clusterId}`}>{row.name}</a> <span class="muted small">{row.key}</span>
             </th>
-            <td data-label="Organization">{row.organization}</td>
+            <td data-label="Organization">
+              <a href={`/organizations/${row.organization}`}>{row.organization}</a>
+            </td>
             <td data-label="Before">
               <Fields state={row.before} />
             </td>

@@ -133,8 +133,9 @@ function Entry({ change, runId, source, before, after }: ClusterHistoryEntry) {
     before === null || after === null ? [] : CLUSTER_FIELDS.filter((name) => before[name] !== after[name]);
   return (
     <div>
-      <Badge tone={TONES[change]}>{change}</Badge>{' '}
-      {runId === null ? 'by an operator' : `by run ${runId} of ${source}`}
+      <Badge tone={TONES[change]}>{change}</Badge> by{' '}
+      {runId === null ? 'an operator' : <a href={`/runs/${runId}`}>run {runId}</a>}
+      {runId !== null && ` of ${source}`}
       {fields.map((name) => (
         <p key={name}>
           <span class="muted">{name.replace('_', ' ')}</span> {before?.[name] ?? 'none'} →{' '}

@@ -183,6 +183,13 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('listitem').filter({ hasText: 'replicas 2 → 3' }).waitFor();
     await page.getByText('100 GiB ssd at 0.002 USD/minute').waitFor();
     expect(await seriousFindings(page)).toEqual([]);
+    await page
+      .getByRole('link', { name: /^run \d+$/ })
+      .first()
+      .click();
+    await page.waitForURL('**/runs/*');
+    await page.getByRole('row', { name: 'Orders' }).getByRole('link', { name: 'Orders' }).click();
+    await page.waitForURL('**/clusters/*');
     await page.goto('/clusters?retired=yes');
     await page.getByRole('row', { name: 'Events' }).getByText('retired').waitFor();
     await page.keyboard.press('g');

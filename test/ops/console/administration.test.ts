@@ -357,6 +357,8 @@ describe('a role', () => {
     expect((await as('vera').ask('GET', url)).json()).toEqual({
       error: 'This needs the role operator; vera has the role viewer.',
     });
+    const head = { method: 'HEAD', url, cookies: Object.fromEntries(as('vera').cookies) } as const;
+    expect((await scene.app.inject(head)).statusCode).toBe(403);
     for (const name of ['ada', 'zoe']) expect((await as(name).ask('GET', url)).statusCode).toBe(200);
   });
 
