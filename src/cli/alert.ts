@@ -3,14 +3,22 @@ import { newMessageId } from '../alerts/evaluate.ts';
 import { testMessage } from '../alerts/message.ts';
 import type { Environment } from '../config/config.ts';
 import { readConfig } from '../config/config.ts';
+import { readSettings } from '../config/settings.ts';
 import { sendAgain } from '../db/queries/alerts.ts';
+import { audit } from '../db/queries/audit.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker } from './open-worker.ts';
+import { openStoreOnly } from './open-store.ts';
 import { print, printJson } from './print.ts';
 
 /** Sends a message without any alert to a webhook, at once and past those that wait. */
-export async function alertTest(env: Environment, id: string, options: { json?: boolean }): Promise<void> {
-  const { webhooks } = readConfig(env).alerts;
+export async function alertTest(
+  env: Environment,
+  id: string,
+  options: DeciderOptions & { json?: boolean },
+): Promise<void> {
+  const config = readConfig(env);
+  const { webhooks } = config.alerts;
   const webhook = webhooks.find((each) => each.id === id);
   if (!webhook) {
     const known = webhooks.map((each) => each.id).join(', ');
@@ -18,6 +26,10 @@ export async function alertTest(env: Environment, id: string, options: { json?: 
       `no webhook "${id}" is configured; ${known ? `give one of ${known}` : 'set ALERT_WEBHOOK_URL, or see docs/alerts.md'}`,
     );
   }
+  const by = decider(config, options);
+  await using store = openStoreOnly(env);
+  // No transaction reaches a receiver: none hears of anything without its row.
+  await audit(store.db, by, { action: 'alert.test', subject: { kind: 'webhook', id } });
   const now = new Date();
   const error = await post(webhook, newMessageId(), testMessage(now), now.getTime());
   if (error !== undefined) throw new CommandFailure(`webhook ${id} did not take the message: ${error}`);
@@ -29,11 +41,11 @@ export async function alertTest(env: Environment, id: string, options: { json?: 
 export async function alertResend(
   env: Environment,
   deliveryId: number,
-  options: { json?: boolean },
+  options: DeciderOptions & { json?: boolean },
 ): Promise<void> {
-  const { worker } = openWorker(env);
-  await using _ = worker;
-  const webhook = await sendAgain(worker.store.db, deliveryId);
+  const by = decider({ settings: readSettings(env) }, options);
+  await using store = openStoreOnly(env);
+  const webhook = await sendAgain(store.db, deliveryId, by);
   if (webhook === undefined)
     throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
   if (options.json) printJson({ delivery: deliveryId, webhook });

@@ -4,7 +4,7 @@ import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 import { addAudit, addOperators, addOrganizations, addTokens, addUsers } from './account-commands.ts';
-import { add, type Env, type Json } from './command-parts.ts';
+import { add, addChange, type Changing, type Env, type Json } from './command-parts.ts';
 import { addAlerts, addHold, addSources } from './source-commands.ts';
 
 /**
@@ -60,20 +60,20 @@ function addProcesses(program: Command, given: Environment): void {
 }
 
 function addMaintenance(program: Command, env: Env): void {
-  add(program, 'migrate', 'bring the database to this release').action(async (options: Json) =>
+  addChange(program, 'migrate', 'bring the database to this release').action(async (options: Changing) =>
     (await import('./migrate.ts')).migrateCommand(env(), options),
   );
-  add(program, 'publish', 'compare the cache with the database and publish what differs').action(
-    async (options: Json) => (await import('./publish.ts')).publishCommand(env(), options),
+  addChange(program, 'publish', 'compare the cache with the database and publish what differs').action(
+    async (options: Changing) => (await import('./publish.ts')).publishCommand(env(), options),
   );
   add(
     program,
     'doctor',
     'look at configuration, servers, ports and sources, and say what to mend; exit code 1 when something is',
   ).action(async (options: Json) => (await import('./doctor.ts')).doctorCommand(env(), options));
-  add(
+  addChange(
     program,
     'restored',
     'after a backup was restored: publish everything anew, and run every source again',
-  ).action(async (options: Json) => (await import('./restored.ts')).restoredCommand(env(), options));
+  ).action(async (options: Changing) => (await import('./restored.ts')).restoredCommand(env(), options));
 }

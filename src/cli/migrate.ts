@@ -2,12 +2,17 @@ import { type Environment, readConfig } from '../config/config.ts';
 import { databaseUrl } from '../config/settings.ts';
 import { migrate } from '../db/migrate.ts';
 import { describeDatabase } from '../db/server-problem.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { print, printJson, printText } from './print.ts';
 import { wrapped } from './table.ts';
 
-export async function migrateCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
-  const url = databaseUrl(readConfig(env));
-  const { applied, isLater } = await migrate(url);
+export async function migrateCommand(
+  env: Environment,
+  options: DeciderOptions & { json?: boolean } = {},
+): Promise<void> {
+  const config = readConfig(env);
+  const url = databaseUrl(config);
+  const { applied, isLater } = await migrate(url, decider(config, options));
   const where = describeDatabase(url);
   if (options.json) printJson({ migrated: true, applied, isLater, database: where });
   else if (isLater)

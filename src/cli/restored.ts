@@ -1,16 +1,21 @@
 import type { Environment } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
+import { type DeciderOptions, decider } from './arguments.ts';
 import { openWorker, restoredTokensMessage } from './open-worker.ts';
 import { print, printJson } from './print.ts';
 
 /** After a backup was restored: a new lineage, and everything published under it. */
-export async function restoredCommand(env: Environment, options: { json?: boolean } = {}): Promise<void> {
+export async function restoredCommand(
+  env: Environment,
+  options: DeciderOptions & { json?: boolean } = {},
+): Promise<void> {
   // What is found is told below.
-  const { worker } = openWorker(env, () => {});
+  const { config, worker } = openWorker(env, () => {});
   await using _ = worker;
   await redisReady(worker.cache, 5000);
   const { published, lineage } = await worker.publisher.restored(
     'an operator says that a backup was restored',
+    decider(config, options),
   );
   if (options.json) {
     const { id = null, revokedAgain = [], forgotten = [] } = lineage ?? {};

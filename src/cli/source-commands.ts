@@ -169,16 +169,16 @@ export function addAlerts(alert: Command, env: Env): void {
     .option(...ALL_ROWS)
     .option(...JSON_ROWS)
     .action(async (options: PageOptions) => (await loadList()).alertDeliveries(env(), options));
-  add(alert, 'resend', 'send a message once more')
+  addChange(alert, 'resend', 'send a message once more')
     .argument('<delivery>', 'the number that `alert deliveries` shows')
-    .action(async (id: string, options: Json) =>
+    .action(async (id: string, options: Changing) =>
       (await load()).alertResend(
         env(),
         readId(id, 'delivery', '`fleetbook alert deliveries` shows'),
         options,
       ),
     );
-  add(alert, 'test', 'send a message without an alert to a webhook, at once')
+  addChange(alert, 'test', 'send a message without an alert to a webhook, at once')
     .argument('<webhook>', 'its id; default is that of ALERT_WEBHOOK_URL')
-    .action(async (id: string, options: Json) => (await load()).alertTest(env(), id, options));
+    .action(async (id: string, options: Changing) => (await load()).alertTest(env(), id, options));
 }

@@ -3,6 +3,9 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate as applyMigrations } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { inPackage } from '../config/package.ts';
+import type { Decider } from '../domain/operator.ts';
+import { audit } from './queries/audit.ts';
+import * as schema from './schema.ts';
 
 // Any number that no other program uses as an advisory lock; per database.
 const MIGRATION_LOCK = 7_155_237;
@@ -14,18 +17,25 @@ export interface Migrated {
   readonly isLater: boolean;
 }
 
-/** Brings the database to this release's schema. Safe to call from several processes at once: they take turns. */
-export async function migrate(url: string): Promise<Migrated> {
+/**
+ * Brings the database to this release's schema. Safe to call from several processes at once: they take turns.
+ * @param decider the person who asks for it: what was applied is written into the audit log, after it, since the log
+ *   itself may be new
+ */
+export async function migrate(url: string, decider?: Decider): Promise<Migrated> {
   const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
   try {
     await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
     const before = await lastApplied(client);
-    await applyMigrations(drizzle(client), { migrationsFolder: inPackage('drizzle') });
+    const db = drizzle(client, { schema });
+    await applyMigrations(db, { migrationsFolder: inPackage('drizzle') });
     const known = knownMigrations();
-    return {
-      applied: known.filter(({ when }) => when > before).map(({ tag }) => tag),
-      isLater: before > (known.at(-1)?.when ?? 0),
-    };
+    const applied = known.filter(({ when }) => when > before).map(({ tag }) => tag);
+    if (decider && applied.length > 0) {
+      const subject = { kind: 'database', id: applied.at(-1) ?? '' };
+      await audit(db, decider, { action: 'database.migrate', subject, details: { applied } });
+    }
+    return { applied, isLater: before > (known.at(-1)?.when ?? 0) };
   } finally {
     await client.end({ timeout: 5 });
   }

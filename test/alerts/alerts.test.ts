@@ -306,7 +306,7 @@ describe('a webhook', () => {
     expect(await deliveryRecords(scene.sql, undefined)).toMatchObject([{ state: 'given up', attempts: 1 }]);
     hook.status = 200;
     const [first] = await deliveryRecords(scene.sql, 1);
-    expect(await sendAgain(scene.store.db, first?.id ?? 0)).toBe('ops');
+    expect(await sendAgain(scene.store.db, first?.id ?? 0, OPERATOR)).toBe('ops');
     await send();
     expect(hook.taken[0]?.headers['webhook-id']).toBe(first?.messageId);
   });

@@ -1,8 +1,10 @@
 /** Alerts as they open and resolve, and the messages of webhooks. */
 import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from 'drizzle-orm';
+import type { Decider } from '../../domain/operator.ts';
 import type { Database } from '../connect.ts';
 import { alerts, cacheDifferences, alertDeliveries as deliveries } from '../schema.ts';
 import { increment, nameOf } from '../statements.ts';
+import { audit } from './audit.ts';
 
 /** Any number that no other advisory lock of the product uses. */
 const EVALUATION_LOCK = 7_155_239;
@@ -128,12 +130,16 @@ function resolutionOf() {
 }
 
 /** Puts a message that was delivered or given up at the end of its webhook's line. @returns its webhook */
-export async function sendAgain(db: Database, id: number): Promise<string | undefined> {
-  const [row] = await db.select().from(deliveries).where(eq(deliveries.id, id));
-  if (row === undefined) return undefined;
-  const { webhook, messageId, body } = row;
-  await db.insert(deliveries).values({ webhook, messageId, body });
-  return webhook;
+export async function sendAgain(db: Database, id: number, decider: Decider): Promise<string | undefined> {
+  return db.transaction(async (tx) => {
+    const [row] = await tx.select().from(deliveries).where(eq(deliveries.id, id));
+    if (row === undefined) return undefined;
+    const { webhook, messageId, body } = row;
+    await tx.insert(deliveries).values({ webhook, messageId, body });
+    const details = { webhook, message: messageId };
+    await audit(tx, decider, { action: 'alert.resend', subject: { kind: 'delivery', id }, details });
+    return webhook;
+  });
 }
 
 const IS_WAITING = and(isNull(deliveries.deliveredAt), isNull(deliveries.gaveUpAt));

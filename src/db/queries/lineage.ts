@@ -1,8 +1,10 @@
 /** Which history the database is in, and how a new one begins. */
 import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Decider } from '../../domain/operator.ts';
 import type { Database } from '../connect.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from '../schema.ts';
 import { array, increment } from '../statements.ts';
+import { audit } from './audit.ts';
 
 export interface OwnLineage {
   readonly id: string;
@@ -28,9 +30,14 @@ const FENCES_AHEAD = 1_000_000;
 /**
  * Begins a new lineage. Every document's key changes with it, so that nothing that the old one published is found. No
  * run from before may store anything, and every schedule's latest slot is due again.
+ * @param decider the person who says that the database was restored; it has found that itself unless given
  * @returns its id; undefined when `old` is not the current lineage any more: then somebody else has begun a new one
  */
-export async function beginLineage(db: Database, old: string): Promise<string | undefined> {
+export async function beginLineage(
+  db: Database,
+  old: string,
+  decider?: Decider,
+): Promise<string | undefined> {
   return db.transaction(async (tx) => {
     const [row] = await tx
       .update(lineage)
@@ -44,6 +51,10 @@ export async function beginLineage(db: Database, old: string): Promise<string | 
     if (!row) return undefined;
     await tx.update(sources).set({ fence: sql`${sources.fence} + ${FENCES_AHEAD}` });
     await tx.delete(scheduleSlots);
+    if (decider) {
+      const subject = { kind: 'lineage', id: row.id };
+      await audit(tx, decider, { action: 'database.restored', subject, details: { before: old } });
+    }
     return row.id;
   });
 }

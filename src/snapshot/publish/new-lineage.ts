@@ -3,6 +3,7 @@
 import type { ClientDatabase } from '../../db/connect.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/queries/lineage.ts';
 import { mastersOf, type RedisClient } from '../../db/redis.ts';
+import type { Decider } from '../../domain/operator.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId } from '../document/keys.ts';
@@ -25,6 +26,7 @@ const TOKEN = documentId({ kind: 'token', hash: '' });
 /**
  * Begins a new lineage. First it revokes again every token that the old lineage's documents name as revoked: in a backup
  * that is older than the revocation the token is good. The old documents expire.
+ * @param decider the person who says that it was restored, for the audit log
  * @returns undefined when `old` is not the current lineage any more
  * @throws what Postgres or Redis fails with; nothing has begun then, and it can be tried again
  */
@@ -32,6 +34,7 @@ export async function takeNewLineage(
   db: ClientDatabase,
   redis: RedisClient,
   old: string,
+  decider?: Decider,
 ): Promise<NewLineage | undefined> {
   const revoked: NamedToken[] = [];
   // A scan may name a key twice.
@@ -48,7 +51,7 @@ export async function takeNewLineage(
     for (const { hash, record } of records)
       if (unknown.has(hash) && !record.revoked) forgotten.add(record.id);
   }
-  const id = await beginLineage(db, old);
+  const id = await beginLineage(db, old, decider);
   if (id === undefined) return undefined;
   const byId = (a: number, b: number) => a - b;
   return {

@@ -12,6 +12,7 @@ import {
 import { readLineage } from '../../db/reads/lineage.ts';
 import type { RedisClient } from '../../db/redis.ts';
 import { traced } from '../../db/traced.ts';
+import type { Decider } from '../../domain/operator.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from '../document/format.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
@@ -91,10 +92,14 @@ export class Publisher {
 
   /**
    * Gives the database a new lineage, since it has gone back to an earlier state, and publishes every document under it.
+   * @param decider the person who says so, for the audit log
    * @returns undefined for the lineage when somebody else has just done so
    */
-  async restored(why: string): Promise<PublishResult & { readonly lineage: NewLineage | undefined }> {
-    const lineage = await this.#newLineage(await readLineage(this.#sql), why);
+  async restored(
+    why: string,
+    decider?: Decider,
+  ): Promise<PublishResult & { readonly lineage: NewLineage | undefined }> {
+    const lineage = await this.#newLineage(await readLineage(this.#sql), why, decider);
     return { ...(await this.sweep()), lineage };
   }
 
@@ -202,8 +207,8 @@ export class Publisher {
     return { keys: new CacheKeys(lineage, lanesOf(this.#redis)), isNew: !isOwn };
   }
 
-  async #newLineage(old: string, why: string): Promise<NewLineage | undefined> {
-    const begun = await takeNewLineage(this.#db, this.#redis, old);
+  async #newLineage(old: string, why: string, decider?: Decider): Promise<NewLineage | undefined> {
+    const begun = await takeNewLineage(this.#db, this.#redis, old, decider);
     if (begun) this.#onLineage(begun, why);
     return begun;
   }

@@ -1,0 +1,93 @@
+/** Commands that change something outside of a register leave a row in the audit log all the same. */
+
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../src/db/reads/audit.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
+import { type Receiver, receiver } from '../alerts/receiver.ts';
+import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { createDatabase } from '../support/postgres.ts';
+
+describe('the audit log', { timeout: 120_000 }, () => {
+  let here: CommandScene;
+  let hook: Receiver;
+  beforeAll(async () => {
+    [here, hook] = await Promise.all([openCommandScene(), receiver()]);
+  });
+  afterAll(() => Promise.all([here[Symbol.asyncDispose](), hook[Symbol.asyncDispose]()]));
+
+  const run = (...args: string[]) =>
+    fleetbook([...args, '--by', 'ada', '--reason', 'to try it'], {
+      ...here.env,
+      ALERT_WEBHOOK_URL: hook.url,
+    });
+  const last = async () => {
+    const [row] = (await auditRecords(here.scene.sql, { limit: 1 })).rows;
+    return row ?? expect.unreachable('nothing was written');
+  };
+
+  it('has who published by hand', async () => {
+    expect((await run('publish')).code).toBe(0);
+    expect(await last()).toMatchObject({
+      action: 'cache.publish',
+      by: 'ada',
+      how: 'cli',
+      reason: 'to try it',
+      subject: { kind: 'cache', id: 'all' },
+    });
+  });
+
+  it('has who said that a backup was restored, and both lineages', async () => {
+    const before = await readLineage(here.scene.sql);
+    expect((await run('restored')).code).toBe(0);
+    expect(await last()).toMatchObject({
+      action: 'database.restored',
+      by: 'ada',
+      subject: { kind: 'lineage', id: await readLineage(here.scene.sql) },
+      details: { before },
+    });
+  });
+
+  it('has who sent a message again, and nobody where there is none', async () => {
+    await here.scene.sql`insert into alert_deliveries (webhook, message_id, body)
+      values ('default', 'msg_1', '{"type":"alerts.opened"}')`;
+    expect((await run('alert', 'resend', '1')).code).toBe(0);
+    const row = await last();
+    expect(row).toMatchObject({
+      action: 'alert.resend',
+      subject: { kind: 'delivery', id: '1' },
+      details: { webhook: 'default', message: 'msg_1' },
+    });
+    expect((await run('alert', 'resend', '99')).code).toBe(1);
+    expect(await last()).toEqual(row);
+  });
+
+  it('has who tried a webhook, without its address', async () => {
+    expect((await run('alert', 'test', 'default')).code).toBe(0);
+    const row = await last();
+    expect(row).toMatchObject({
+      action: 'alert.test',
+      subject: { kind: 'webhook', id: 'default' },
+      details: {},
+    });
+    expect(JSON.stringify(row)).not.toContain(hook.url);
+    expect((await run('alert', 'test', 'other')).code).toBe(2);
+    expect(await last()).toEqual(row);
+  });
+
+  it('has who migrated, when there was something to migrate', async () => {
+    await using empty = await createDatabase({ migrated: false });
+    const migrate = () => fleetbook(['migrate', '--by', 'ada'], { DATABASE_URL: empty.url });
+    expect((await migrate()).code).toBe(0);
+    expect((await migrate()).code).toBe(0);
+    const sql = postgres(empty.url, { max: 1 });
+    const { total, rows } = await auditRecords(sql, {});
+    await sql.end();
+    expect(total).toBe(1);
+    expect(rows).toMatchObject([{ action: 'database.migrate', by: 'ada', subject: { kind: 'database' } }]);
+    const applied = rows[0]?.details.applied as string[];
+    expect(applied[0]).toMatch(/^0000_/);
+    expect(rows[0]?.subject.id).toBe(applied.at(-1));
+  });
+});
