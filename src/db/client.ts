@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import postgres from 'postgres';
+import { addArrayTypes } from './arrays.ts';
 import { isLostConnection } from './errors.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
@@ -13,7 +14,8 @@ const GRACE_S = 3;
  *
  * postgres.js 3.4 does not. A lost connection keeps unsent statements in its buffer, behind a timer that it has
  * cancelled, and never sends again: a pool under load loses all its connections that way at once. A `rollback` on a lost
- * connection ends the process (porsager/postgres#1154, #1208). Hence three rules: the whole client is replaced when it
+ * connection ends the process (porsager/postgres#1154, #1208), and so does the loss of one that still asks for the types
+ * of arrays. Hence four rules: no connection asks for types (see arrays.ts), the whole client is replaced when it
  * loses its first connection, a transaction sends nothing on a lost connection, and no connection is reserved.
  */
 export class Pool implements AsyncDisposable {
@@ -58,11 +60,10 @@ export class Pool implements AsyncDisposable {
 }
 
 /** A connection is never closed for its age: a closed one counts as lost. */
-const FOR_GOOD = { idle_timeout: 0, max_lifetime: null } as const;
+const FOR_GOOD = { idle_timeout: 0, max_lifetime: null, fetch_types: false } as const;
 
-/** Types of dates and times, and the types of arrays that Drizzle replaces besides. */
+/** Types of dates and times. */
 const INSTANTS = [1082, 1083, 1114, 1184];
-const ARRAYS = [1115, 1182, 1185, 1231];
 
 /**
  * Dates and times are read as the text that Postgres sends: a JavaScript Date would drop the microseconds. Drizzle sets
@@ -73,11 +74,8 @@ export function readInstantsAsText({ options }: Sql): void {
     options.parsers[type] = (text: string) => text;
     options.serializers[type] = (given: unknown) => (given instanceof Date ? given.toISOString() : given);
   }
-  // postgres.js makes these anew with its first connection.
-  for (const type of ARRAYS) {
-    delete options.parsers[type];
-    delete options.serializers[type];
-  }
+  // Drizzle replaces some of these besides.
+  addArrayTypes({ options });
 }
 
 /**

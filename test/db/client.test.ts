@@ -1,4 +1,6 @@
 /** Connections break: servers restart, fail over, end a backend. Nothing that works on others may suffer from it. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -39,6 +41,60 @@ const sleeping = (application: string) =>
 const LOSS = {
   code: expect.stringMatching(/^(CONNECTION_(CLOSED|DESTROYED|ENDED)|ECONNRESET|EPIPE|57P01)$/),
 };
+
+describe('a server that dies while a connection opens', () => {
+  it('fails what was asked, and nothing else', async () => {
+    // It lets everybody in, and is gone with the first word that comes then.
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => {
+        const ready = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49]);
+        socket.write(ready);
+        socket.once('data', () => socket.destroy());
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    const { port } = server.address() as AddressInfo;
+    await using store = openStore({
+      url: `postgres://u:p@127.0.0.1:${port}/d`,
+      role: 'worker',
+      connections: 1,
+    });
+    await expect(store.sql`select 1`).rejects.toMatchObject(LOSS);
+    await expect(store.sql.begin((tx) => [tx`select 1`])).rejects.toMatchObject(LOSS);
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', note);
+    server.close();
+    expect(unhandled).toEqual([]);
+  });
+});
+
+describe('arrays', () => {
+  it('come back as they were sent, whatever is in them', async () => {
+    await using store = open('arrays', 1);
+    const texts = ['', 'a', 'NULL', 'null', '{}', '"', '\\', ',', 'ä🚀', 'a\nb', ' '];
+    const [row] = await store.sql`
+      select ${texts}::text[] as texts, ${[1, -2]}::int[] as numbers, '{t,f}'::bool[] as flags,
+        array[[1,2],[3,4]] as nested, array['a', null] as gaps, '{}'::text[] as none, '[0:1]={5,6}'::int[] as shifted,
+        array['2026-01-02T03:04:05.678901Z'::timestamptz] as instants`;
+    expect(row).toEqual({
+      texts,
+      numbers: [1, -2],
+      flags: [true, false],
+      nested: [
+        [1, 2],
+        [3, 4],
+      ],
+      gaps: ['a', null],
+      none: [],
+      shifted: [5, 6],
+      instants: ['2026-01-02 03:04:05.678901+00'],
+    });
+  });
+});
 
 describe('a store', () => {
   it('leaves busy connections for new ones when it is told that they hang', async () => {
