@@ -12,9 +12,14 @@ export class Breaker {
     this.#now = options.now;
   }
 
+  /** True while nothing is refused. */
+  get isClosed(): boolean {
+    return this.#failures < this.#failuresToOpen;
+  }
+
   /** False while calls are refused. The first one after the pause is let through alone. */
   allows(): boolean {
-    if (this.#failures < this.#failuresToOpen) return true;
+    if (this.isClosed) return true;
     const now = this.#now();
     if (now < this.#openUntil) return false;
     this.#openUntil = now + this.#retryAfterMs;

@@ -39,6 +39,9 @@ export interface DocumentsOptions {
   readonly tokenStaleLimitMs: number;
 }
 
+/** Milliseconds for which a document that memory has is waited for from elsewhere. */
+const WITHOUT_MEMORY_MS = 250;
+
 /** How often a read is made again because a newer version was published, or the lineage changed, meanwhile. */
 const READS_AT_MOST = 3;
 
@@ -135,7 +138,8 @@ export class Documents {
     }
     const flight = this.#flights.get(id);
     if (flight) return flight.promise;
-    const begun: Flight = { promise: this.#read(name, id, lookUp), newestVersion: 0 };
+    const promise = this.#withoutDelay(this.#read(name, id, lookUp), name, id);
+    const begun: Flight = { promise, newestVersion: 0 };
     this.#flights.set(id, begun);
     return begun.promise;
   }
@@ -168,6 +172,20 @@ export class Documents {
   /** Bytes that the documents in memory take, by their own count. */
   get memorySize(): number {
     return this.#memory.size;
+  }
+
+  /**
+   * What is read, or what memory has where that takes long: a document that nobody has said to be old is given before
+   * PostgreSQL, which may hang, has said that it is not. The reading goes on. A token is waited for: it may be revoked.
+   */
+  #withoutDelay(reading: Promise<TieredResult>, { kind }: DocumentName, id: string): Promise<TieredResult> {
+    if (kind === 'token' || !this.#memory.getAny(id)) return reading;
+    const { promise, resolve } = Promise.withResolvers<TieredResult>();
+    const timer = setTimeout(() => {
+      const document = this.#memory.getUnlessOutdated(id, kind);
+      if (document) resolve({ document, tier: 'memory' });
+    }, WITHOUT_MEMORY_MS);
+    return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
   }
 
   /** Reads through the tiers, and again if a newer version or another lineage came meanwhile. */

@@ -4,6 +4,7 @@ import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import { fromEither } from './either.ts';
 import type { PostgresReads } from './postgres-reads.ts';
 
 /** Bytes of a page of regions. */
@@ -99,9 +100,22 @@ export class MachineRegions {
 
   async #read(machineId: number, keys: CacheKeys): Promise<number | undefined> {
     const key = keys.machineRegions(machineId);
+    const fromCache = () => this.#readFromCache(key, machineId);
+    const cached = await fromCache();
+    if (typeof cached === 'number') return cached;
+    const fromPostgres = () => this.#readFromPostgres(key, machineId);
+    return cached === null ? fromPostgres() : fromEither(this.#subscription, fromCache, fromPostgres);
+  }
+
+  /** Null when the cache does not know it, undefined while it does not answer. */
+  async #readFromCache(key: string, machineId: number): Promise<number | null | undefined> {
     const cached = await this.#subscription.ask((redis) => redis.hget(key, String(machineId)));
-    // Anything else than an id is damaged, and replaced below.
-    if (cached != null && /^[1-9]\d{0,9}$/.test(cached)) return Number(cached);
+    // Anything else than an id is damaged, and replaced by what Postgres says.
+    if (cached == null) return cached;
+    return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
+  }
+
+  async #readFromPostgres(key: string, machineId: number): Promise<number | undefined> {
     const region = await this.#postgres.run((sql) => loadRegionOfMachine(sql, machineId));
     // Evicted, most likely. A machine never moves: it needs neither a fence nor an expiry.
     if (region !== undefined) void this.#subscription.ask((redis) => redis.hset(key, machineId, region));

@@ -88,6 +88,11 @@ export class DocumentMemory {
     return now() - this.#confirmedAt(entry) <= limit ? entry.document : undefined;
   }
 
+  /** The same of a document of which no newer version was published, as far as is known. */
+  getUnlessOutdated(id: string, kind: Kind): Document | undefined {
+    return this.#documents.peek(id)?.epoch === OUTDATED ? undefined : this.getStale(id, kind);
+  }
+
   /**
    * @param read.epoch the subscription's, before anything was read; undefined if a newer version was published meanwhile
    * @param read.at when the reading began, in milliseconds

@@ -21,6 +21,9 @@ export interface PostgresReadsOptions {
 /** Milliseconds that a read may take, waiting for its turn included. */
 export const POSTGRES_DEADLINE_MS = 3000;
 
+/** Milliseconds that a request waits for the look whether Postgres is back. */
+const LOOK_MS = 250;
+
 /** Reads in a row that got no answer in time. */
 const UNANSWERED_TO_HANG = 3;
 
@@ -36,6 +39,7 @@ export class PostgresReads {
   readonly #onHang: () => void;
   readonly #problemOf: (error: unknown) => string | undefined;
   #unanswered = 0;
+  #isLooking = false;
 
   constructor(options: PostgresReadsOptions) {
     this.#sql = options.sql;
@@ -52,7 +56,29 @@ export class PostgresReads {
 
   /** @throws Unavailable when it fails, whatever the cause. */
   async run<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
-    if (!this.#breaker.allows()) throw new Unavailable('PostgreSQL does not answer');
+    if (!this.#breaker.isClosed && !(await this.#isBack()))
+      throw new Unavailable('PostgreSQL does not answer');
+    return this.#read(read);
+  }
+
+  /** Looks whether Postgres answers again, now and then. Nobody's request is what finds out that it does not. */
+  async #isBack(): Promise<boolean> {
+    if (this.#isLooking || !this.#breaker.allows()) return false;
+    this.#isLooking = true;
+    const looking = this.#read((sql) => sql`select 1`)
+      .then(
+        () => true,
+        () => this.#breaker.isClosed,
+      )
+      .finally(() => {
+        this.#isLooking = false;
+      });
+    const { promise: soon, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), LOOK_MS);
+    return Promise.race([looking, soon]).finally(() => clearTimeout(timer));
+  }
+
+  async #read<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
     try {
       const result = await this.#gate.run(() => this.#twice(read));
       this.#breaker.succeeded();

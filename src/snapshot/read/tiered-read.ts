@@ -6,6 +6,7 @@ import { loadContent, loadVersion } from '../document/load.ts';
 import { hasSoundCodings } from '../document/soundness.ts';
 import { dropValue } from '../publish/fence.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import { fromEither } from './either.ts';
 import { MgetBatcher } from './mget-batcher.ts';
 import type { PostgresReads } from './postgres-reads.ts';
 
@@ -52,35 +53,53 @@ export class TieredRead {
     lookUp: LookUp | undefined,
   ): Promise<TieredResult> {
     const key = keys.document(name);
+    const fromPostgres = () => this.#fromPostgres(keys, name, cached, lookUp);
     if (cached) {
       const version = await this.#versionInCache(key);
       if (version === cached.version) return { document: cached, tier: 'memory' };
       // The cache has lost what memory has: only Postgres knows what is true.
-      if (version === undefined || version < cached.version)
-        return this.#fromPostgres(keys, name, cached, lookUp);
+      if (version !== undefined && version < cached.version) return fromPostgres();
+      if (version === undefined) return this.#fromEither(key, name, cached, fromPostgres);
     }
-    const document = await this.#inCache(key, name);
-    if (!document || document.version < (cached?.version ?? 0))
-      return this.#fromPostgres(keys, name, cached, lookUp);
-    return { document, tier: 'redis' };
+    const found = await this.#inCache(key, name, cached);
+    if (found) return found;
+    return found === null ? fromPostgres() : this.#fromEither(key, name, cached, fromPostgres);
   }
 
-  /** The document that the cache has. A value that cannot be used is a miss, and leaves the cache, where the fence would keep it. */
-  async #inCache(key: string, name: DocumentName): Promise<Document | undefined> {
+  #fromEither(
+    key: string,
+    name: DocumentName,
+    cached: Document | undefined,
+    fromPostgres: () => Promise<TieredResult>,
+  ): Promise<TieredResult> {
+    return fromEither(this.#subscription, () => this.#inCache(key, name, cached), fromPostgres);
+  }
+
+  /**
+   * The document that the cache has; null when it has none as new as that of memory, undefined while it does not answer. A
+   * value that cannot be used is none, and leaves the cache, where the fence would keep it.
+   */
+  async #inCache(
+    key: string,
+    name: DocumentName,
+    cached: Document | undefined,
+  ): Promise<TieredResult | null | undefined> {
     const value = await this.#batcher.read(key);
-    if (!value) return undefined;
+    if (!value) return value;
     const own = ownBytes(value);
     const document = decodeDocument(name, own);
-    if (document && (await hasSoundCodings(document.body))) return document;
-    if (isForeignFormat(own)) return undefined;
+    if (document && (await hasSoundCodings(document.body)))
+      return document.version < (cached?.version ?? 0) ? null : { document, tier: 'redis' };
+    if (isForeignFormat(own)) return null;
     this.#onUnusable(name);
     await this.#subscription.ask((redis) => dropValue(redis, key, own));
-    return undefined;
+    return null;
   }
 
+  /** 0 for none that can be read, undefined while the cache does not answer. */
   async #versionInCache(key: string): Promise<number | undefined> {
     const header = await this.#subscription.ask((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
-    return header && parseHeader(header)?.version;
+    return header && (parseHeader(header)?.version ?? 0);
   }
 
   async #fromPostgres(

@@ -1,0 +1,111 @@
+/** What a lower tier has is given at once while Postgres is away, also when that tier was late once. */
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { until } from '../support/until.ts';
+import { sceneForEachTest, TestClock, type TestReader } from './scene.ts';
+
+const scene = sceneForEachTest({ redis: 'of the test' });
+
+let database: FaultProxy;
+const proxies: FaultProxy[] = [];
+beforeEach(async () => {
+  database = await faultProxy(scene.db.url);
+  proxies.push(database);
+  await scene.publisher.publishDirty();
+});
+afterEach(() => database.heal());
+afterAll(() => Promise.all(proxies.map((used) => used[Symbol.asyncDispose]())));
+
+const machines = (reader: TestReader) =>
+  reader.catalogue.machines(scene.sample.provider, scene.sample.region);
+
+async function timed<T>(work: () => Promise<T> | T): Promise<[T, number]> {
+  const start = performance.now();
+  const result = await work();
+  return [result, performance.now() - start];
+}
+
+describe.each<[string, () => Promise<void> | void]>([
+  ['refuses connections', () => database.refuse()],
+  ['hangs', () => database.hang()],
+])('while Postgres %s', (_, strike) => {
+  it('a document of the cache is given as soon as a cache that was late answers', async () => {
+    const reader = await scene.linkedReader({ databaseUrl: database.url });
+    await reader.catalogue.machine(scene.sample.small);
+    await strike();
+    scene.redis.pause();
+    const asking = timed(() =>
+      Promise.all([
+        reader.clusters.cluster(scene.sample.a, 'cluster-test'),
+        reader.clusters.clusters(scene.sample.b),
+        reader.catalogue.machines(scene.sample.provider, scene.sample.emptyRegion),
+        reader.catalogue.machine(scene.sample.big),
+      ]),
+    );
+    // The commands that it was asked with time out after 50 ms.
+    await sleep(150);
+    scene.redis.resume();
+    const [answers, took] = await asking;
+    expect(answers.map((answer) => answer?.tier)).toEqual(['redis', 'redis', 'redis', 'memory']);
+    expect(took).toBeLessThan(1500);
+  });
+
+  it('the region of a machine is found as soon as a cache that was late answers', async () => {
+    const reader = await scene.linkedReader({ databaseUrl: database.url });
+    await machines(reader);
+    await strike();
+    scene.redis.pause();
+    const asking = timed(() => reader.catalogue.machine(scene.sample.big));
+    await sleep(150);
+    scene.redis.resume();
+    const [answer, took] = await asking;
+    expect(answer?.tier).toBe('memory');
+    expect(took).toBeLessThan(1500);
+  });
+});
+
+describe('while Postgres hangs', () => {
+  it('memory answers what the cache has lost, and nobody waits for Postgres', async () => {
+    const reader = await scene.linkedReader({ databaseUrl: database.url });
+    const before = await machines(reader);
+    database.hang();
+    const { epoch } = reader.link;
+    await scene.cache.flushall();
+    await until(() => reader.link.linked && reader.link.epoch > epoch);
+    for (let i = 0; i < 20; i++) {
+      const [answer, took] = await timed(() => machines(reader));
+      expect([answer.tier, answer.body]).toEqual(['memory', before.body]);
+      expect(took).toBeLessThan(1000);
+    }
+  });
+
+  it('nobody’s request is what finds out that it still does', async () => {
+    const clock = new TestClock();
+    const reader = await scene.linkedReader({ databaseUrl: database.url, now: clock.now });
+    database.hang();
+    const unknown = (id: number) =>
+      timed(async () => {
+        try {
+          await reader.catalogue.machine(id);
+          return 'there';
+        } catch {
+          return 'away';
+        }
+      });
+    await Promise.all([4001, 4002, 4003].map(unknown));
+    for (let id = 5000; id < 5006; id++) {
+      clock.forward(1001);
+      const [what, took] = await unknown(id);
+      expect(what).toBe('away');
+      expect(took).toBeLessThan(1000);
+    }
+    await database.heal();
+    clock.forward(1001);
+    await until(async () => {
+      clock.forward(1001);
+      return (await unknown(6000))[0] === 'there';
+    });
+  });
+});
