@@ -118,6 +118,11 @@ export class CacheSubscription implements AsyncDisposable {
     return this.#linked;
   }
 
+  /** True while the cache can be asked, which says nothing of whether it answers in time. */
+  get isConnected(): boolean {
+    return this.#commands.status === 'ready';
+  }
+
   /** Rises whenever messages may have been lost. */
   get epoch(): number {
     return this.#epoch;

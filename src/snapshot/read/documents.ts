@@ -176,10 +176,10 @@ export class Documents {
 
   /**
    * What is read, or what memory has where that takes long: a document that nobody has said to be old is given before
-   * PostgreSQL, which may hang, has said that it is not. The reading goes on. A token is waited for: it may be revoked.
+   * PostgreSQL, which may hang, has said that it is not. The reading goes on.
    */
   #withoutDelay(reading: Promise<TieredResult>, { kind }: DocumentName, id: string): Promise<TieredResult> {
-    if (kind === 'token' || !this.#memory.getAny(id)) return reading;
+    if (!this.#memory.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
       const document = this.#memory.getUnlessOutdated(id, kind);

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CacheSubscription } from './cache-subscription.ts';
 
-/** Milliseconds between two questions to a cache that has not answered, and after which it is given up. */
+/** Milliseconds between two questions to a cache that has not answered. */
 const AGAIN_EVERY_MS = 50;
-const GIVEN_UP_AFTER_MS = 1000;
+/** For so long (ms) it is asked although PostgreSQL has failed already. */
+const ASKED_AT_LEAST_MS = 1000;
 
 /**
  * Reads from PostgreSQL what the cache has not given in time. The cache is asked again meanwhile: it was late once, as a
@@ -11,16 +12,18 @@ const GIVEN_UP_AFTER_MS = 1000;
  * @param fromCache gives undefined while the cache does not answer, and null for what it has not got
  */
 export function fromEither<T>(
-  subscription: Pick<CacheSubscription, 'linked'>,
+  subscription: Pick<CacheSubscription, 'isConnected'>,
   fromCache: () => Promise<T | null | undefined>,
   fromPostgres: () => Promise<T>,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const asking = new AbortController();
+  let hasFailed = false;
   const again = async () => {
-    for (const since = performance.now(); performance.now() - since < GIVEN_UP_AFTER_MS; ) {
-      // One that is away is not waited for: its connection, or the link, says so.
-      if (!subscription.linked) return;
+    const since = performance.now();
+    // One that is away is not waited for: its connection says so.
+    while (subscription.isConnected) {
+      if (hasFailed && performance.now() - since > ASKED_AT_LEAST_MS) return;
       await sleep(AGAIN_EVERY_MS);
       if (asking.signal.aborted) return;
       const found = await fromCache();
@@ -31,6 +34,7 @@ export function fromEither<T>(
   const asked = again();
   fromPostgres()
     .then(resolve, async (error: unknown) => {
+      hasFailed = true;
       await asked;
       reject(error);
     })
