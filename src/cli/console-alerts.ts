@@ -23,14 +23,7 @@ export function consoleAlerts(config: Config, closing: Disposer): ConsoleAlerts 
     rules: Object.entries(rulesInWords(config.alerts)).map(([kind, opens]) => ({ kind, opens })),
     repeatHours,
     webhooks: webhooks.map(shown),
-    resend: (id, decider) =>
-      db().transaction(async (tx) => {
-        const webhook = await sendAgain(tx, id);
-        if (webhook === undefined) return undefined;
-        const subject = { kind: 'delivery', id };
-        await audit(tx, decider, { action: 'alert.resend', subject, details: { webhook } });
-        return webhook;
-      }),
+    resend: (id, decider) => sendAgain(db(), id, decider),
     async test(id, decider) {
       const webhook = webhooks.find((each) => each.id === id);
       if (webhook === undefined) throw new Error(`webhook ${id} is not configured`);

@@ -48,7 +48,7 @@ export function addArrayTypes({ options }: Client): void {
 }
 
 /** @throws Error for what is no array */
-export function parseArray(text: string, parse: ((text: string) => unknown) | undefined): unknown[] {
+function parseArray(text: string, parse: ((text: string) => unknown) | undefined): unknown[] {
   // Bounds other than from 1 stand before it: `[0:1]={a,b}`.
   const tokens = [...text.replace(/^[^{]*=/, '').matchAll(TOKEN)];
   let at = 0;
@@ -73,7 +73,7 @@ export function parseArray(text: string, parse: ((text: string) => unknown) | un
 const TOKEN = /[{},]|"((?:[^"\\]|\\.)*)"|[^{},"]+/gs;
 
 /** @param value an array; a text is taken as it is */
-export function arrayText(value: unknown, serialize: ((value: unknown) => unknown) | undefined): unknown {
+function arrayText(value: unknown, serialize: ((value: unknown) => unknown) | undefined): unknown {
   if (!Array.isArray(value)) return value;
   const elements = value.map((each) => {
     if (Array.isArray(each)) return arrayText(each, serialize);
