@@ -3,13 +3,16 @@ import type { Environment } from '../config/config.ts';
 import { claimContent } from '../db/queries/content.ts';
 import { lastSeen } from '../db/reads/status.ts';
 import { groupReasons } from '../domain/rejected.ts';
+import { SourceError } from '../sources/source.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
+import { lineWidth } from './change-rows.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker, publishNow } from './open-worker.ts';
 import { print, printJson } from './print.ts';
 import { setAside, unreadRegions } from './reasons.ts';
+import { fitted, shortened } from './table.ts';
 
 export async function syncCommand(
   env: Environment,
@@ -32,7 +35,13 @@ export async function syncCommand(
   await claimContent(worker.store.db, config.settings.FLEETBOOK_CONTENT);
   const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
-  const result = await worker.runSource(source, { asked, progress: bar.update }).finally(bar.end);
+  const result = await worker
+    .runSource(source, { asked, progress: bar.update })
+    .finally(bar.end)
+    // What is wrong with an upstream is said in sentences.
+    .catch((error: unknown) => {
+      throw error instanceof SourceError ? failureIn([error.message]) : error;
+    });
   const { outcome, counts } = result;
   const stores = outcome === 'held' ? counts.added + counts.changed > 0 : outcome !== 'superseded';
   const published = stores && (await publishNow(worker));
@@ -41,15 +50,27 @@ export async function syncCommand(
   }
   const aside = setAside(sourceId, result);
   const failure = failureOf(sourceId, result);
-  if (failure !== undefined) throw new CommandFailure([failure, ...aside].join('\n'));
+  if (failure !== undefined) throw failureIn([...failure, ...aside]);
   if (options.json) return;
-  const unread = unreadRegions(result);
-  print(
-    `${sourceId}: ${outcome}${unread === undefined ? '' : `, with ${unread}`}: ${countsOf(result)}${published ? '' : '; the cache is away and gets it later'}`,
-  );
-  for (const line of aside) print(line);
+  print(fitted([...summaryOf(sourceId, result, published), ...aside], lineWidth()).join('\n'));
 }
 
+/** Standard error has the name of the program before each line. */
+const PREFIX = 'fleetbook: '.length;
+
+const failureIn = (lines: readonly string[]) =>
+  new CommandFailure(fitted(lines, lineWidth() - PREFIX).join('\n'));
+
+function summaryOf(sourceId: string, result: SyncResult, published: boolean): string[] {
+  const unread = unreadRegions(result);
+  const head = `${sourceId}: ${result.outcome}${unread === undefined ? '' : `, with ${unread}`}`;
+  const counts = countsOf(result);
+  const isOneLine = head.length + 2 + counts.length <= lineWidth();
+  return [
+    ...(isOneLine ? [`${head}: ${counts}`] : [head, `  ${counts}`]),
+    ...(published ? [] : ['  the cache is away and gets it later']),
+  ];
+}
 function countsOf({ counts }: SyncResult): string {
   const { seen, added, changed, retired, rejected, withdrawn } = counts;
   const taken = withdrawn > 0 ? `, ${withdrawn} withdrawn` : '';
@@ -57,43 +78,52 @@ function countsOf({ counts }: SyncResult): string {
 }
 
 /** Why the run is no success: nothing of it, or not all of it, has come to readers. */
-function failureOf(sourceId: string, result: SyncResult): string | undefined {
+function failureOf(sourceId: string, result: SyncResult): string[] | undefined {
   const { seen, added, changed, rejected } = result.counts;
   switch (result.outcome) {
     case 'held': {
-      const why = result.broken.map((guard) => guard.detail).join('; ');
       const rest =
         added + changed > 0
           ? `${added} new and ${changed} changed are stored, the rest waits`
-          : 'Readers keep the last good catalogue';
-      return `${sourceId}: held for a decision: ${why}. ${rest}; see: fleetbook hold show ${sourceId}`;
+          : 'readers keep the last good catalogue';
+      return [
+        `${sourceId}: held for a decision; ${rest}`,
+        ...result.broken.map(({ detail }) => `  ${detail}`),
+        `  see: fleetbook hold show ${sourceId}`,
+      ];
     }
     case 'superseded':
-      return `${sourceId}: another run began meanwhile, which counts, or the source was disabled or retired; see: fleetbook status`;
+      return [
+        `${sourceId}: another run began meanwhile, which counts, or the source was disabled or retired`,
+        '  see: fleetbook status',
+      ];
     default:
       if (seen === 0 || rejected < seen) return undefined;
-      return `${sourceId}: not one of its ${seen} rows can be used; readers keep what they had`;
+      return [`${sourceId}: not one of its ${seen} rows can be used; readers keep what they had`];
   }
 }
 
+/** Characters of the bar, and those below which it says nothing. */
 const WIDTH = 30;
+const SHORTEST = 8;
+/** Characters of a terminal that does not say how many it has. */
+const COLUMNS = 80;
 
-/** On a terminal a bar that fills towards what the last run saw; elsewhere a line every ten thousand rows. */
+/**
+ * On a terminal a bar that fills towards what the last run saw, in one line however narrow it is; elsewhere a line every
+ * ten thousand rows.
+ */
 export function progressBar(
   label: string,
   expected: number | undefined,
-  out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
+  out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> & { readonly columns?: number },
 ): { update: Progress; end: () => void } {
   let told = 0;
   return {
     update(seen) {
       if (out.isTTY) {
-        const share = expected ? Math.min(1, seen / expected) : 0;
-        const filled = Math.round(share * WIDTH);
-        const bar = expected
-          ? `${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${Math.round(share * 100)} % `
-          : '';
-        out.write(`\r\x1b[K${label} ${bar}${seen} rows`);
+        // A line that fills the last column would begin another one.
+        out.write(`\r\x1b[K${progressLine(label, seen, expected, (out.columns ?? COLUMNS) - 1)}`);
       } else if (seen - told >= 10_000) {
         told = seen;
         out.write(`${label}: ${seen} rows so far\n`);
@@ -103,4 +133,15 @@ export function progressBar(
       if (out.isTTY) out.write('\r\x1b[K');
     },
   };
+}
+
+/** The bar gives way first, then the middle of the label. */
+function progressLine(label: string, seen: number, expected: number | undefined, width: number): string {
+  const share = expected ? Math.min(1, seen / expected) : 0;
+  const counted = `${expected ? `${Math.round(share * 100)} % ` : ''}${seen} rows`;
+  const room = width - counted.length - 1;
+  const wide = expected ? Math.min(WIDTH, room - label.length - 1) : 0;
+  if (wide < SHORTEST) return `${shortened(label, Math.max(1, room))} ${counted}`;
+  const filled = Math.round(share * wide);
+  return `${label} ${'█'.repeat(filled)}${'░'.repeat(wide - filled)} ${counted}`;
 }

@@ -59,3 +59,14 @@ export function wrapped(text: string, width: number): string {
   }
   return `${[...lines, line].join('\n')}\n`;
 }
+
+/** Each line in lines of at most so many characters, which keep how far it is indented. */
+export function fitted(lines: readonly string[], width: number): string[] {
+  return lines.flatMap((line) => {
+    const indent = ' '.repeat(line.length - line.trimStart().length);
+    const parts = wrapped(line.trim(), width - indent.length)
+      .trimEnd()
+      .split('\n');
+    return parts.map((part) => indent + part);
+  });
+}

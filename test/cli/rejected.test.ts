@@ -10,6 +10,9 @@ import { startTestRedis } from '../support/redis.ts';
 
 const UNREAD = ZONES.slice(3);
 
+/** Without the ends of lines within a reason. */
+const unwrapped = (text: string) => text.replaceAll(/\n {4}(?=\S)/g, ' ');
+
 /** Scaleway's answers: thirty types in each of the first three zones; the other six answer 404. */
 function sixZonesAway(upstream: FakeUpstream) {
   scalewayProducts(upstream);
@@ -49,11 +52,12 @@ describe('what a source cannot be used for', () => {
     const here = { ...env, SCALEWAY_URL: upstream.url };
     const { code, stdout } = await fleetbook(['sync', 'scaleway'], here);
     expect(code).toBe(0);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(stdout).toMatch(
-      /^scaleway: changed, with 6 of 9 regions unread: 96 rows, 90 new, .* 6 rejected\n/,
+      /^scaleway: changed, with 6 of 9 regions unread\n {2}96 rows, 90 new, .* 6 rejected\n/,
     );
     // One reason for all of them, though each says its own zone.
-    expect(stdout).toMatch(/\n {2}6 unread_region: .*404.* \(nl-ams-1, nl-ams-2, nl-ams-3, …\)\n/);
+    expect(unwrapped(stdout)).toMatch(/\n {2}6 unread_region: .*404.* \(nl-ams-1, nl-ams-2, nl-ams-3, …\)\n/);
     expect(stdout).toContain('see: fleetbook rejected scaleway');
 
     sixZonesAway(upstream);
@@ -136,7 +140,7 @@ describe('what a source cannot be used for', () => {
     expect((await sync()).code).toBe(0);
     const dear = () => priceList(upstream, (row) => (row.name === 'm1' ? { ...row, price: 0.9 } : row));
     dear();
-    expect((await sync()).stdout).toMatch(
+    expect(unwrapped((await sync()).stdout)).toMatch(
       /unchanged: 6 rows, .* 1 rejected\n {2}1 price_jump: .*priceRatio.* \(m1@dc1\)/,
     );
     expect((await operator('rejected', 'price-list')).stdout).toContain(
@@ -162,7 +166,7 @@ describe('what a source cannot be used for', () => {
     priceList(upstream, (row) => (row.name === 'm3' ? { ...row, price: 0 } : row));
     const { code, stdout } = await fleetbook(['sync', 'price-list'], here);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^price-list: changed: .*, 1 withdrawn\n/);
+    expect(stdout).toMatch(/^price-list: changed\n {2}.*, 1 withdrawn\n/);
     expect(stdout).toContain('1 zero_price: its price is zero (m3@dc1)');
     expect(stdout).toContain('fleetbook excluded price-list');
     const excluded = await operator('excluded', 'price-list');

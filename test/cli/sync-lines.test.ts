@@ -1,0 +1,123 @@
+/** What `fleetbook sync` writes fits a terminal of eighty columns. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { progressBar } from '../../src/cli/sync.ts';
+import { fitted } from '../../src/cli/table.ts';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startTestRedis } from '../support/redis.ts';
+
+describe('the progress of a sync', () => {
+  function drawn(
+    label: string,
+    expected: number | undefined,
+    columns: number | undefined,
+    ...seen: number[]
+  ) {
+    const written: string[] = [];
+    const out = { isTTY: true, ...(columns && { columns }), write: (text: string) => written.push(text) > 0 };
+    const bar = progressBar(label, expected, out as never);
+    for (const each of seen) bar.update(each);
+    return written.map((text) => text.replace('\r\x1b[K', ''));
+  }
+
+  it('is a bar that fills towards what the last run saw', () => {
+    expect(drawn('hetzner', 2000, 80, 1000, 5000)).toEqual([
+      `hetzner ${'█'.repeat(15)}${'░'.repeat(15)} 50 % 1000 rows`,
+      `hetzner ${'█'.repeat(30)} 100 % 5000 rows`,
+    ]);
+    expect(drawn('hetzner', undefined, 80, 1000)).toEqual(['hetzner 1000 rows']);
+  });
+
+  it.each([200, 80, 60, 40, 30, undefined])(
+    'is one line on %s columns, however long the id is',
+    (columns) => {
+      for (const label of ['x', 'a-source-with-quite-a-name', 'y'.repeat(100)])
+        for (const expected of [undefined, 1_000_000])
+          for (const line of drawn(label, expected, columns, 0, 500, 1_000_000)) {
+            expect(line.length).toBeLessThan(columns ?? 80);
+            expect(line).toMatch(/\d rows$/);
+          }
+    },
+  );
+
+  it('is a line now and then where nobody sees a bar', () => {
+    const written: string[] = [];
+    const bar = progressBar('s', 10, {
+      isTTY: false,
+      write: (text: string) => written.push(text) > 0,
+    } as never);
+    for (let seen = 0; seen <= 25_000; seen += 500) bar.update(seen);
+    bar.end();
+    expect(written).toEqual(['s: 10000 rows so far\n', 's: 20000 rows so far\n']);
+  });
+});
+
+it('lines that are too long go on in the next one, as far indented', () => {
+  expect(fitted(['short', '  one two three four', `    ${'x'.repeat(30)}`], 12)).toEqual([
+    'short',
+    ...['  one two', '    three', '    four'],
+    `    ${'x'.repeat(30)}`,
+  ]);
+});
+
+describe('the end of a sync', { timeout: 120_000 }, () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    const database = closing.use(await createDatabase());
+    const redis = closing.use(await startTestRedis());
+    env = { DATABASE_URL: database.url, REDIS_URL: redis.url, CATALOGUE_CURRENCY: 'EUR' };
+  });
+  afterAll(() => closing.disposeAsync());
+
+  /** Hetzner with twenty types, of which `broken` lack their cores, every price multiplied. */
+  async function sync(broken: number, factor: number) {
+    await using upstream = await fakeUpstream();
+    const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
+    const query = { page: '1', per_page: '50' };
+    const server_types = Array.from({ length: 20 }, (_, index) => ({
+      name: `a-type-with-a-name-that-is-long-${index}`,
+      cores: index < broken ? null : 2,
+      memory: 4,
+      deprecated: false,
+      deprecation: null,
+      prices: [{ location: 'fsn1', price_hourly: { net: String((index + 1) * 0.01 * factor) } }],
+    }));
+    upstream.expect(
+      { path: '/v1/locations', query },
+      { json: { locations: [{ name: 'fsn1', city: 'F' }], meta } },
+    );
+    upstream.expect({ path: '/v1/server_types', query }, { json: { server_types, meta } });
+    return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
+  }
+  const tooLong = (text: string) => text.split('\n').filter((line) => line.length > 80);
+
+  it('with quarantined rows fits', async () => {
+    const { code, stdout } = await sync(1, 1);
+    expect(code).toBe(0);
+    expect(tooLong(stdout)).toEqual([]);
+    expect(stdout).toMatch(/^hetzner: changed: 20 rows, 19 new, .* 1 rejected\n {2}1 invalid: /);
+    expect(stdout).toContain('\n  see: fleetbook rejected hetzner\n');
+  });
+
+  it('that was held says each guard on a line of its own, and fits', async () => {
+    const { code, stderr } = await sync(1, 100);
+    expect(code).toBe(1);
+    expect(tooLong(stderr)).toEqual([]);
+    expect(stderr).toMatch(
+      /^fleetbook: hetzner: held for a decision; readers keep the last good catalogue\nfleetbook: {3}19 of 19 known rows have another price\n/,
+    );
+    expect(stderr).toMatch(/\nfleetbook: {3}see: fleetbook hold show hetzner\n/);
+  });
+
+  it('that failed fits', async () => {
+    const { code, stderr } = await fleetbook(['sync', 'hetzner'], {
+      ...env,
+      HETZNER_URL: 'http://127.0.0.1:1',
+    });
+    expect(code).toBe(1);
+    expect(tooLong(stderr)).toEqual([]);
+    expect(stderr).toMatch(/^fleetbook: http:\/\/127\.0\.0\.1:1\/v1\/locations cannot be reached:/);
+  });
+});
