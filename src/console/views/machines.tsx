@@ -6,6 +6,7 @@ import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';
 import { Badge, Choice, Search, Title, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { type Column, SortedHead } from '../parts/sorted-head.tsx';
+import { MachinePoints } from './machine-points.tsx';
 
 const LIMIT = 100;
 const FILTERS = [
@@ -24,6 +25,7 @@ const FILTERS = [
 
 export function MachinesView({ place }: { place: Place }) {
   const query = queryOf(place, FILTERS, LIMIT);
+  const isChart = place.query.get('view') === 'chart';
   const { data, error, isOld } = useData<MachinesAnswer>(`/api/machines?${query}`);
   return (
     <>
@@ -31,6 +33,15 @@ export function MachinesView({ place }: { place: Place }) {
         {data?.currency && <p class="summary">prices in {data.currency} per hour</p>}
       </Title>
       <Filters place={place} />
+      <nav class="tabs" aria-label="How machines are shown">
+        <a href={addressWith(place, { view: '', size: '' })} aria-current={isChart ? undefined : 'page'}>
+          Table
+        </a>
+        <a href={addressWith(place, { view: 'chart' })} aria-current={isChart ? 'page' : undefined}>
+          Price against size
+        </a>
+      </nav>
+      {isChart && <MachinePoints place={place} query={query} />}
       <Trouble text={error} />
       {data && <Found data={data} place={place} isOld={isOld} />}
       {!data && !error && <p class="loading">Asking the database …</p>}

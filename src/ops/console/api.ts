@@ -23,6 +23,7 @@ import type { Lines } from '../charts.ts';
 export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
 export type { ClusterChange } from '../../db/reads/cluster-changes.ts';
 export type { BatchRecord } from '../../db/reads/held.ts';
+export type { MachinePoint } from '../../db/reads/machine-points.ts';
 export type { FoundMachine, MachineSort } from '../../db/reads/machines.ts';
 export type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 export type { StripRun } from '../../db/reads/run-strip.ts';

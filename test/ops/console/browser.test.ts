@@ -145,6 +145,28 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('draws price against size, and leads from a point to its machine', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/machines?q=cx3');
+    await page.getByRole('link', { name: 'Price against size' }).click();
+    await page.waitForURL('**/machines?q=cx3&view=chart');
+    await page.getByText('2 machines.').waitFor();
+    const chart = page.getByRole('img', { name: 'Price per hour against memory of 2 machines' });
+    await page.getByRole('combobox', { name: 'Against' }).selectOption('cpu');
+    await page.waitForURL('**/machines?q=cx3&view=chart&size=cpu');
+    expect(await seriousFindings(page)).toEqual([]);
+    // Both cost the same: they are in the middle.
+    const box = (await page.locator('.scatter svg').boundingBox()) ?? expect.unreachable('no chart');
+    await page.mouse.move(box.x + 64 + (box.width - 80) / 2, box.y + 14 + (380 - 56) / 2);
+    await page.getByText(/^cx31 Hetzner, (fsn1|nbg1): 4 cpu, 12 GB/).waitFor();
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByRole('heading', { name: /^cx31 in (fsn1|nbg1)$/ }).waitFor();
+    expect(await chart.count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('draws what readers and workers have reported, and says since when nobody has', async () => {
     await reportsOfAnHour(scene);
     const { page, complaints } = await open();

@@ -4,6 +4,7 @@ import type {
   MachineAnswer,
   MachinesAnswer,
   PlacesAnswer,
+  PointsAnswer,
 } from '../../../src/ops/console/api.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -115,6 +116,15 @@ describe('the catalogue in the console', () => {
       field,
       error: expect.stringMatching(error),
     });
+  });
+
+  it('has price against size of whatever is searched', async () => {
+    const { rows } = await search('&published=all&min_cpu=2');
+    const answer = (await scene.get('/api/machines/points?published=all&min_cpu=2')) as PointsAnswer;
+    const priced = rows.filter(({ price }) => price !== null);
+    expect(answer).toMatchObject({ total: rows.length, isMore: false, isSample: false, currency: 'EUR' });
+    expect(answer.points.map(({ id }) => id)).toEqual(priced.map(({ id }) => id).sort((a, b) => a - b));
+    expect(await scene.get('/api/machines/points?min_cpu=many')).toMatchObject({ field: 'min_cpu' });
   });
 
   it('names the providers and their regions', async () => {
