@@ -1,0 +1,187 @@
+/**
+ * `npm run bench:console`: the operators' console over 1,000,000 machines, 200 sources with a day of runs, 20,000
+ * organizations and 50 held batches: each route of it, the first view in a real browser, and the size of its script.
+ * `--quick` takes a tenth of the machines and organizations; `--json` is for machines. The exit code is 1 when a bar is
+ * missed. The routes are in bench/console/addresses.ts.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Redis } from 'ioredis';
+import type { Sql } from '../src/db/connect.ts';
+import { readLineage } from '../src/db/reads/lineage.ts';
+import { addReport } from '../src/db/reports.ts';
+import { freePort } from '../src/processes/port.ts';
+import { CacheKeys } from '../src/snapshot/document/keys.ts';
+import { hasChromium, launchBrowser } from '../test/support/browser.ts';
+import { type Address, addresses, type Facts } from './console/addresses.ts';
+import { FIRST_PROVIDER, fillConsole, sourceId, sourcesFile } from './console/fill.ts';
+import { startProgram } from './read/program.ts';
+import { type Bar, median, table, verdict } from './support/bar.ts';
+import { startServers } from './support/servers.ts';
+
+const TOKEN = 'bench';
+const SCRIPT_BYTES = 150_000;
+const FIRST_VIEW_MS = 1000;
+const LOADS = 7;
+const headers = { authorization: `Bearer ${TOKEN}` };
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    requests: { type: 'string', default: '9' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const requests = Number(values.requests);
+if (!Number.isInteger(requests) || requests < 1) {
+  process.stderr.write(`--requests must be a whole number from 1; it is ${values.requests}\n`);
+  process.exit(2);
+}
+const part = values.quick ? 10 : 1;
+const size = {
+  machines: 1_000_000 / part,
+  sources: 200,
+  organizations: 20_000 / part,
+  held: 50,
+};
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+const bars = await measure();
+process.stdout.write(
+  values.json
+    ? `${JSON.stringify({ size, bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })) }, undefined, 2)}\n`
+    : table(bars),
+);
+process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+
+async function measure(): Promise<Bar[]> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-console-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const servers = opened.use(await startServers());
+  const database = opened.use(await servers.database('console'));
+  say(`${size.machines} machines, ${size.organizations} organizations`);
+  await fillConsole(database.sql, size, say);
+  await fillReports(database.sql, servers.redisUrl);
+  const file = join(folder, 'sources.json');
+  await writeFile(file, JSON.stringify(sourcesFile(size)));
+  const server = opened.use(
+    await startProgram({
+      args: [join(import.meta.dirname, 'console/server.ts')],
+      env: {
+        DATABASE_URL: database.url,
+        REDIS_URL: servers.redisUrl,
+        FLEETBOOK_CONFIG: file,
+        CATALOGUE_CURRENCY: 'EUR',
+        OPS_TOKEN: TOKEN,
+        OPS_PORT: String(await freePort()),
+      },
+      logFile: join(folder, 'server.log'),
+      core: 'any',
+    }),
+  );
+  const origin = `http://127.0.0.1:${server.details.port}`;
+  const found: Bar[] = [];
+  for (const address of addresses(await factsOf(database.sql))) {
+    found.push(await measureRoute(origin, address));
+    say(`${address.what}: ${Math.round(found.at(-1)?.found ?? 0)} ms`);
+  }
+  return [...(await measureScript(origin)), ...(await measureFirstView(origin)), ...found];
+}
+
+/** Three readers that have reported for an hour, and a worker. */
+async function fillReports(sql: Sql, redisUrl: string): Promise<void> {
+  const redis = new Redis(redisUrl);
+  const key = new CacheKeys(await readLineage(sql)).reports;
+  const durations = Array.from({ length: 17 }, (_, i) => (i < 10 ? 100 : 0));
+  const answers = { statuses: [900, 80, 20, 0], durations, tiers: { memory: 950, redis: 40, postgres: 10 } };
+  const now = Date.now();
+  const sent: Promise<unknown>[] = [];
+  for (let ago = 3600; ago > 0; ago -= 10)
+    for (const process of ['a', 'b', 'c']) {
+      const report = { kind: 'reader', process, number: ago, seconds: 10, ...answers };
+      sent.push(redis.xadd(key, `${now - ago * 1000}-*`, 'report', JSON.stringify(report)));
+    }
+  await Promise.all(sent);
+  const seen = { lagSeconds: 0, dirty: 0, waiting: { sync: 1 } };
+  const worker = { kind: 'worker', process: 'w', number: 0, seconds: 10, ...seen };
+  await addReport(redis, key, JSON.stringify(worker));
+  redis.disconnect();
+}
+
+async function factsOf(sql: Sql): Promise<Facts> {
+  const [row] = await sql<{ batch: number; machine: number }[]>`
+    select (select min(id) from held_batches) as batch,
+      (select min(machine_id) from machine_prices where valid_to is not null) as machine`;
+  return {
+    batch: row?.batch ?? 0,
+    machine: row?.machine ?? 0,
+    source: sourceId(0),
+    largest: FIRST_PROVIDER,
+    large: FIRST_PROVIDER + 2,
+    small: FIRST_PROVIDER + 99,
+  };
+}
+
+/** @throws Error for an answer that is not what a page would show */
+async function measureRoute(origin: string, { what, path, limit }: Address): Promise<Bar> {
+  const times: number[] = [];
+  // The first one finds nothing prepared, and is told of by the highest.
+  for (let i = 0; i < requests; i++) {
+    const began = performance.now();
+    const response = await fetch(`${origin}${path}`, { headers });
+    const body = await response.text();
+    times.push(performance.now() - began);
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${body.slice(0, 200)}`);
+  }
+  const note = `p95 ${Math.round(quantile(times, 0.95))} ms, highest ${Math.round(Math.max(...times))} ms`;
+  return { what, found: median(times), unit: 'ms', limit, note };
+}
+
+/** What a browser has to load before it shows anything, as it is sent. */
+async function measureScript(origin: string): Promise<Bar[]> {
+  const page = await (await fetch(`${origin}/`, { headers })).text();
+  let bytes = 0;
+  for (const [, path] of page.matchAll(/(?:src|href)="(\/assets\/[^"]+\.(?:js|css))"/g)) {
+    // Not by fetch, which takes the coding away.
+    const sent = await fetch(`${origin}${path}`, { headers: { ...headers, 'accept-encoding': 'gzip' } });
+    const length = Number(sent.headers.get('content-length'));
+    if (!(length > 0)) throw new Error(`${path} has no length; is the console built?`);
+    bytes += length;
+  }
+  if (bytes === 0) throw new Error('the page names no script; run npm run build:console');
+  return [{ what: 'script and styles, gzip', found: bytes / 1000, unit: 'kB', limit: SCRIPT_BYTES / 1000 }];
+}
+
+/** From the address to the table of sources. */
+async function measureFirstView(origin: string): Promise<Bar[]> {
+  const what = 'first view in Chromium: the table of sources is there';
+  const bar = { what, unit: 'ms', limit: FIRST_VIEW_MS };
+  if (!hasChromium) return [{ ...bar, note: 'there is no /usr/bin/chromium' }];
+  const browser = await launchBrowser();
+  const times: number[] = [];
+  try {
+    for (let i = 0; i < LOADS; i++) {
+      // A context of its own: nothing is cached.
+      const context = await browser.newContext({ extraHTTPHeaders: headers });
+      const page = await context.newPage();
+      const began = performance.now();
+      await page.goto(`${origin}/`, { waitUntil: 'commit' });
+      await page
+        .locator('tbody tr')
+        .nth(size.sources - 1)
+        .waitFor({ state: 'attached' });
+      times.push(performance.now() - began);
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+  }
+  return [{ ...bar, found: median(times), note: `highest ${Math.round(Math.max(...times))} ms` }];
+}
+
+function quantile(times: readonly number[], share: number): number {
+  const sorted = times.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}

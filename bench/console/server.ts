@@ -1,0 +1,29 @@
+/**
+ * The operators' listener as `work` opens it, without a worker that would run the sources: DATABASE_URL, REDIS_URL,
+ * FLEETBOOK_CONFIG and OPS_TOKEN as usual. Reports its port to the process that started it.
+ */
+import { pino } from 'pino';
+import { openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
+import { Disposer } from '../../src/app/disposer.ts';
+import { openConsole } from '../../src/cli/console.ts';
+import { listenOps } from '../../src/cli/ops.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { databaseUrl } from '../../src/config/settings.ts';
+import { openStore } from '../../src/db/connect.ts';
+import { reportReady } from '../../src/processes/ipc.ts';
+import { openQueues } from '../../workers/queues.ts';
+
+const logger = pino({ level: 'warn' }, pino.destination(2));
+const config = readConfig(process.env);
+const closing = new Disposer();
+const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 2 }));
+const redis = openLoggedRedis(queueRedis(config), 'producer', logger);
+closing.defer(() => redis.disconnect());
+const queues = openQueues(redis, logger);
+closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
+const url = await listenOps(config, config.settings.OPS_TOKEN, async () => '', queues.all, closing, {
+  store,
+  console: () => openConsole(config, queues.sync, closing, logger),
+});
+process.once('SIGTERM', () => void closing[Symbol.asyncDispose]().finally(() => process.exit(0)));
+reportReady({ port: Number(new URL(url).port) });
