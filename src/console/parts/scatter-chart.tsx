@@ -109,7 +109,7 @@ function placed(points: readonly MachinePoint[], size: SizeOf, width: number): C
     for (const value of values) {
       const last = kept.at(-1);
       if (last === undefined || Math.abs(to(value) - last.at) >= apart)
-        kept.push({ at: to(value), text: String(Number(value.toPrecision(2))) });
+        kept.push({ at: to(value), text: String(Number(value.toPrecision(4))) });
     }
     return kept;
   };
