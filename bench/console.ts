@@ -18,7 +18,7 @@ import { hasChromium, launchBrowser } from '../test/support/browser.ts';
 import { type Address, addresses, type Facts } from './console/addresses.ts';
 import { FIRST_PROVIDER, fillConsole, sourceId, sourcesFile } from './console/fill.ts';
 import { startProgram } from './read/program.ts';
-import { type Bar, median, table, verdict } from './support/bar.ts';
+import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
 import { startServers } from './support/servers.ts';
 
 const TOKEN = 'bench';
@@ -179,9 +179,4 @@ async function measureFirstView(origin: string): Promise<Bar[]> {
     await browser.close();
   }
   return [{ ...bar, found: median(times), note: `highest ${Math.round(Math.max(...times))} ms` }];
-}
-
-function quantile(times: readonly number[], share: number): number {
-  const sorted = times.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

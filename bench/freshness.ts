@@ -21,7 +21,7 @@ import { FakeKubernetes } from '../test/support/fake-kubernetes.ts';
 import { openQueues } from '../workers/queues.ts';
 import { serveEnvironment } from './read/fleetbook.ts';
 import { ROOT, startProgram } from './read/program.ts';
-import { type Bar, table, verdict } from './support/bar.ts';
+import { type Bar, quantile, table, verdict } from './support/bar.ts';
 import { startServers } from './support/servers.ts';
 
 /** Clusters of each source, of which one changes. */
@@ -225,9 +225,4 @@ function barsOf({ watched, polled }: Freshness): Bar[] {
       note: 'just after a slot of a schedule of five minutes; computed',
     },
   ];
-}
-
-function quantile(times: readonly number[], share: number): number {
-  const sorted = times.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
