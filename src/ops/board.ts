@@ -4,6 +4,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { includesRole } from '../domain/operator.ts';
 import { isChanging } from './roles.ts';
 
 /** A function is asked again at every look. */
@@ -20,16 +21,12 @@ export async function addBoard(
   beforeChange?: (request: FastifyRequest) => Promise<void>,
 ): Promise<void> {
   const current = typeof queues === 'function' ? queues : () => queues;
-  const adapters = new WeakMap<Queue, BullMQAdapter>();
-  const adapterOf = (queue: Queue): BullMQAdapter => {
-    const known = adapters.get(queue);
-    if (known) return known;
-    const adapter = new BullMQAdapter(queue);
-    adapter.setFormatter('name', titleOf);
-    adapters.set(queue, adapter);
-    return adapter;
-  };
-  const serverAdapter = new FastifyAdapter().setBasePath(path);
+  const adapterOf = adapterMaker(false);
+  const readOnlyAdapterOf = adapterMaker(true);
+  const serverAdapter = new AdapterByRole(
+    () => new Map(current().map((queue) => [queue.name, readOnlyAdapterOf(queue)])),
+  );
+  serverAdapter.setBasePath(path);
   const board = createBullBoard({
     queues: current().map(adapterOf),
     serverAdapter,
@@ -42,6 +39,10 @@ export async function addBoard(
           ? withoutForeignLinks(payload)
           : payload,
       );
+      scope.addHook('onRequest', async (request) => {
+        const { signedIn } = request;
+        if (signedIn && !includesRole(signedIn.role, 'operator')) serverAdapter.isOfViewer(request.headers);
+      });
       if (beforeChange) {
         scope.addHook('preHandler', async (request) => {
           if (isChanging(request.method)) await beforeChange(request);
@@ -59,6 +60,67 @@ export async function addBoard(
     { prefix: path },
   );
 }
+
+/** Makes one adapter for each queue. */
+function adapterMaker(readOnlyMode: boolean): (queue: Queue) => BullMQAdapter {
+  const adapters = new WeakMap<Queue, BullMQAdapter>();
+  return (queue) => {
+    const known = adapters.get(queue);
+    if (known) return known;
+    const adapter = new BullMQAdapter(queue, { readOnlyMode });
+    adapter.setFormatter('name', titleOf);
+    adapters.set(queue, adapter);
+    return adapter;
+  };
+}
+
+type ApiRoutes = Parameters<FastifyAdapter['setApiRoutes']>[0];
+type ErrorHandler = Parameters<FastifyAdapter['setErrorHandler']>[0];
+type BoardQueues = Parameters<FastifyAdapter['setQueues']>[0];
+
+/** Bull Board knows no roles: a viewer is answered of the same queues as of read-only ones, and shown no button. */
+class AdapterByRole extends FastifyAdapter {
+  /** Headers are what a handler gets whole of the request. */
+  readonly #viewers = new WeakSet<object>();
+  readonly #readOnly: () => BoardQueues;
+
+  constructor(readOnly: () => BoardQueues) {
+    super();
+    this.#readOnly = readOnly;
+  }
+
+  /** Notes that a request is a viewer's. */
+  isOfViewer(headers: object): void {
+    this.#viewers.add(headers);
+  }
+
+  override setErrorHandler(handler: ErrorHandler): this {
+    return super.setErrorHandler((error) =>
+      isRedisAway(error)
+        ? { status: 500, body: { error: 'Not now', message: 'The queues’ Redis does not answer.' } }
+        : handler(error),
+    );
+  }
+
+  override setApiRoutes(routes: ApiRoutes): this {
+    super.setApiRoutes(
+      routes.map((route) => ({
+        ...route,
+        handler: (request) =>
+          route.handler(
+            request && this.#viewers.has(request.headers)
+              ? { ...request, queues: this.#readOnly() }
+              : request,
+          ),
+      })),
+    );
+    return this;
+  }
+}
+
+/** As ioredis says it. */
+const isRedisAway = ({ message }: Error): boolean =>
+  /^(?:Stream isn't writeable|Connection is closed|Command timed out|connect |Socket)/.test(message);
 
 /** Without the links to other sites that the page is delivered with: they are for its fonts, and the system has some. */
 function withoutForeignLinks(html: string): string {

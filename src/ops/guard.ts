@@ -9,7 +9,7 @@ import type { passwordMatches } from '../domain/password.ts';
 import { accessCheck, CHALLENGES, isOwnSite, isProvenOwnSite } from './access.ts';
 import { Attempts } from './attempts.ts';
 import { refusalLog } from './refusals.ts';
-import { isApi, isChanging, neededRole, refuse, type SignedIn } from './roles.ts';
+import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './roles.ts';
 import { type SessionLimits, Sessions, sessionKeys } from './session.ts';
 import { addSessionRoutes, LOGIN } from './session-routes.ts';
 import { openSignIn } from './sign-in.ts';
@@ -112,8 +112,13 @@ function mayAct(request: FastifyRequest, sessions: Sessions | undefined): boolea
 
 function askToSignIn(request: FastifyRequest, reply: FastifyReply, canSignIn: boolean): FastifyReply {
   const { headers, method, url } = request;
-  const wantsPage = /\btext\/html\b/.test(headers.accept ?? '');
-  if (canSignIn && wantsPage && !isChanging(method) && !isApi(request) && headers.authorization === undefined)
+  if (
+    canSignIn &&
+    wantsPage(request) &&
+    !isChanging(method) &&
+    !isApi(request) &&
+    headers.authorization === undefined
+  )
     return reply.redirect(url === '/' ? LOGIN : `${LOGIN}?next=${encodeURIComponent(url)}`, 303);
   // A browser that is challenged asks for a password by a window of its own, over the page that has a form for it.
   if (!canSignIn || headers['sec-fetch-site'] === undefined) reply.header('www-authenticate', CHALLENGES);

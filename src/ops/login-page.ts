@@ -44,6 +44,24 @@ ${hasToken ? '<p>Without an account yet: leave the name empty and give <code>OPS
 `;
 }
 
+/** Why nothing is shown, for somebody who looks by a browser. */
+export function problemPage(title: string, why: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escaped(title)} · Fleetbook operations</title>
+${NO_ICON}
+<style>${PAGE_STYLE}</style>
+<main>
+<h1>${escaped(title)}</h1>
+<p role="alert">${escaped(why)}</p>
+<p><a class="button" href="">Try again</a>
+</main>
+</html>
+`;
+}
+
 function oidcLink(oidc: LoginPage['oidc'], next: string): string {
   if (oidc === undefined) return '';
   const to = `${oidc.start}?next=${encodeURIComponent(next)}`;

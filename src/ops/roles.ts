@@ -1,6 +1,7 @@
 /** Who asks, and what they may do: for every route of the operators' pages. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Decider, includesRole, type Role, type Way } from '../domain/operator.ts';
+import { problemPage } from './login-page.ts';
 
 /** Who is signed in, by a session or by OPS_TOKEN. */
 export interface SignedIn {
@@ -52,7 +53,14 @@ export function deciderOf({ signedIn, ip }: FastifyRequest, reason?: string): De
   return { by: signedIn.name, how: signedIn.how, address: ip, reason };
 }
 
-/** Answers with an error: `{"error": "…"}` below `/api/`, else plain text. */
+/** What somebody reads who looks by a browser. */
+const TITLES: Readonly<Record<number, string>> = {
+  401: 'Sign in first',
+  403: 'Not allowed',
+  503: 'Not now',
+};
+
+/** Answers with an error: `{"error": "…"}` below `/api/`, a page for who asks for one, else plain text. */
 export function refuse(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -60,9 +68,16 @@ export function refuse(
   why: string,
 ): FastifyReply {
   reply.code(status);
-  return isApi(request)
-    ? reply.send({ error: why })
-    : reply.type('text/plain; charset=utf-8').send(`${why}\n`);
+  if (isApi(request)) return reply.send({ error: why });
+  if (wantsPage(request))
+    return reply
+      .type('text/html; charset=utf-8')
+      .send(problemPage(TITLES[status] ?? 'This did not work', why));
+  return reply.type('text/plain; charset=utf-8').send(`${why}\n`);
 }
+
+/** Whether a browser asks for something that a person reads. */
+export const wantsPage = ({ headers }: FastifyRequest): boolean =>
+  /\btext\/html\b/.test(headers.accept ?? '');
 
 export const isApi = ({ url }: FastifyRequest): boolean => /^\/api(?:[/?]|$)/.test(url);

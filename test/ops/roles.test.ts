@@ -79,6 +79,19 @@ describe('a role', () => {
     expect(await scene.everything()).toEqual(before);
   });
 
+  it('of a viewer is shown no button of the board that would be refused', async () => {
+    const shown = async (name: string) =>
+      (await as(name).ask('GET', '/queues/api/queues'))
+        .json()
+        .queues.map(({ name: queue, readOnlyMode, allowRetries }: Record<string, unknown>) => [
+          queue,
+          readOnlyMode,
+          allowRetries,
+        ]);
+    expect(await shown('vera')).toEqual([['sync', true, false]]);
+    expect(await shown('oscar')).toEqual([['sync', false, true]]);
+  });
+
   it('of an operator works the board, and what it does there is on record', async () => {
     expect(await status(as('oscar').ask('PUT', '/queues/api/queues/sync/pause'))).toBe(200);
     expect(await queue.isPaused()).toBe(true);

@@ -28,18 +28,13 @@ export function useSignedIn(): SignedIn | undefined {
   return signedIn;
 }
 
+/** Whether who is signed in has at least this role; false until that is known. */
 export function useMay(role: Role): boolean {
   const signedIn = useSignedIn();
   return signedIn !== undefined && includesRole(signedIn.role, role);
 }
 
 /** What only those see who have at least this role: a button that would be refused helps nobody. */
-export function May({
-  as: role,
-  children,
-}: {
-  readonly as: Role;
-  readonly children: ComponentChildren;
-}): ComponentChildren {
+export function May({ as: role, children }: { readonly as: Role; readonly children: ComponentChildren }) {
   return useMay(role) ? children : null;
 }

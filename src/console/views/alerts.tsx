@@ -10,7 +10,7 @@ import type {
 import { act, useData } from '../lib/data.ts';
 import { counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
-import { May } from '../lib/session.ts';
+import { useMay } from '../lib/session.ts';
 import { Ago, Ahead, Badge, Choice, Lasting, Search, Title, type Tone, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
 
@@ -62,13 +62,13 @@ function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
       <tbody>
         {alerts.map((alert) => (
           <tr key={alert.id}>
-            <th scope="row" data-label="About">
+            <th scope="row" class="tight" data-label="About">
               <Subject {...alert} />
             </th>
             <td data-label="Kind">
               <Badge tone="bad">{alert.kind}</Badge>
             </td>
-            <td data-label="For">
+            <td class="tight" data-label="For">
               <Lasting since={alert.openedAt} />
             </td>
             <td data-label="What is wrong">{alert.summary}</td>
@@ -104,21 +104,23 @@ function Over({ alerts }: { alerts: readonly AlertRecord[] }) {
       <tbody>
         {alerts.map((alert) => (
           <tr key={alert.id}>
-            <th scope="row" data-label="About">
+            <th scope="row" class="tight" data-label="About">
               <Subject {...alert} />
             </th>
             <td data-label="Kind">
               <Badge tone="note">{alert.kind}</Badge>
             </td>
-            <td data-label="Opened">
+            <td class="tight" data-label="Opened">
               <Ago at={alert.openedAt} />
             </td>
-            <td data-label="Over">
+            <td class="tight" data-label="Over">
               <Ago at={alert.resolvedAt} />
             </td>
             <td data-label="What was wrong">
-              {alert.summary}
-              {alert.resolution !== null && <div class="muted">{alert.resolution}</div>}
+              <div>
+                {alert.summary}
+                {alert.resolution !== null && <div class="muted">{alert.resolution}</div>}
+              </div>
             </td>
           </tr>
         ))}
@@ -131,7 +133,7 @@ function Rules({ rules, repeatHours }: Pick<AlertsAnswer, 'rules' | 'repeatHours
   return (
     <section aria-labelledby="rules">
       <h2 id="rules">Rules</h2>
-      <p class="muted">
+      <p class="rule-note">
         Told again every {repeatHours} hours while it lasts. The limits are in the file that FLEETBOOK_CONFIG
         names.
       </p>
@@ -158,6 +160,7 @@ function Rules({ rules, repeatHours }: Pick<AlertsAnswer, 'rules' | 'repeatHours
 }
 
 function Webhooks({ webhooks }: { webhooks: readonly ShownWebhook[] }) {
+  const maySend = useMay('operator');
   return (
     <section aria-labelledby="webhooks">
       <h2 id="webhooks">Webhooks</h2>
@@ -172,7 +175,7 @@ function Webhooks({ webhooks }: { webhooks: readonly ShownWebhook[] }) {
               <th scope="col">Webhook</th>
               <th scope="col">Format</th>
               <th scope="col">Told of</th>
-              <th scope="col">Test</th>
+              {maySend && <th scope="col">Test</th>}
             </tr>
           </thead>
           <tbody>
@@ -186,8 +189,8 @@ function Webhooks({ webhooks }: { webhooks: readonly ShownWebhook[] }) {
                   {isSigned ? ', signed' : ''}
                 </td>
                 <td data-label="Told of">{kinds === null ? 'everything' : kinds.join(', ')}</td>
-                <td data-label="Test">
-                  <May as="operator">
+                {maySend && (
+                  <td data-label="Test">
                     <Action
                       address={`/api/alerts/webhooks/${encodeURIComponent(id)}/test`}
                       label="Send a test"
@@ -195,8 +198,8 @@ function Webhooks({ webhooks }: { webhooks: readonly ShownWebhook[] }) {
                         problem === null ? 'It took the message.' : `It did not take the message: ${problem}.`
                       }
                     />
-                  </May>
-                </td>
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>
@@ -252,6 +255,7 @@ function Deliveries({ place }: { place: Place }) {
     if (value !== null) query.set(name, value);
   }
   const { data, error, isOld } = useData<DeliveriesAnswer>(`/api/alerts/deliveries?${query}`);
+  const maySend = useMay('operator');
   const set = (changes: Record<string, string>) => navigate(addressWith(place, changes), true);
   return (
     <section aria-labelledby="deliveries">
@@ -278,12 +282,12 @@ function Deliveries({ place }: { place: Place }) {
                 Tries
               </th>
               <th scope="col">What it tells</th>
-              <th scope="col">Send again</th>
+              {maySend && <th scope="col">Send again</th>}
             </tr>
           </thead>
           <tbody>
             {data.rows.map((delivery) => (
-              <DeliveryRow key={delivery.id} {...delivery} />
+              <DeliveryRow key={delivery.id} delivery={delivery} maySend={maySend} />
             ))}
           </tbody>
         </table>
@@ -293,7 +297,7 @@ function Deliveries({ place }: { place: Place }) {
   );
 }
 
-function DeliveryRow(delivery: ShownDelivery) {
+function DeliveryRow({ delivery, maySend }: { delivery: ShownDelivery; maySend: boolean }) {
   const { id, webhook, type, state, createdAt, attempts, nextAttemptAt, lastError, summaries, alerts } =
     delivery;
   const more = alerts - summaries.length;
@@ -304,40 +308,46 @@ function DeliveryRow(delivery: ShownDelivery) {
       </th>
       <td data-label="Webhook">{webhook}</td>
       <td data-label="State">
-        <Badge tone={STATES[state]}>{state}</Badge>
-        {nextAttemptAt !== null && (
-          <div class="muted">
-            next <Ahead at={nextAttemptAt} />
-          </div>
-        )}
+        <div>
+          <Badge tone={STATES[state]}>{state}</Badge>
+          {nextAttemptAt !== null && (
+            <div class="muted">
+              next <Ahead at={nextAttemptAt} />
+            </div>
+          )}
+        </div>
       </td>
-      <td data-label="Made">
+      <td class="tight" data-label="Made">
         <Ago at={createdAt} />
       </td>
       <td data-label="Tries" class="number">
         {attempts}
       </td>
       <td data-label="What it tells">
-        <div>{type.replace('alerts.', '')}</div>
-        {summaries.map((summary) => (
-          <div key={summary} class="muted">
-            {summary}
-          </div>
-        ))}
-        {more > 0 && <div class="muted">and {more} more</div>}
-        {lastError !== null && <div class="wrong">{lastError}</div>}
+        <div>
+          <div>{type.replace('alerts.', '')}</div>
+          {summaries.map((summary) => (
+            <div key={summary} class="muted">
+              {summary}
+            </div>
+          ))}
+          {more > 0 && <div class="muted">and {more} more</div>}
+          {lastError !== null && <div class="wrong">{lastError}</div>}
+        </div>
       </td>
-      <td data-label="Send again">
-        {state !== 'waiting' && (
-          <May as="operator">
+      {maySend && (
+        <td data-label="Send again">
+          {state === 'waiting' ? (
+            <span class="muted">waits</span>
+          ) : (
             <Action
               address={`/api/alerts/deliveries/${id}/resend`}
               label="Send again"
               told={() => 'A worker sends it within a minute.'}
             />
-          </May>
-        )}
-      </td>
+          )}
+        </td>
+      )}
     </tr>
   );
 }

@@ -87,7 +87,7 @@ export async function openConsoleScene(
   const worker = opening.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
   await addOperators(worker, { ada: 'operator', vera: 'viewer' });
   const closing = opening.use(new Disposer());
-  const producer = openRedis(redis.url, 'producer', () => {});
+  const producer = openRedis(env.REDIS_URL, 'producer', () => {});
   opening.defer(() => producer.disconnect());
   const queues = openQueues(producer, silent);
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
