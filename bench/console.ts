@@ -93,7 +93,7 @@ async function measure(): Promise<Bar[]> {
 /** Three readers that have reported for an hour, and a worker. */
 async function fillReports(sql: Sql, redisUrl: string): Promise<void> {
   const redis = new Redis(redisUrl);
-  const key = new CacheKeys(await readLineage(sql)).reports;
+  const key = new CacheKeys(await readLineage(sql), 1).reports;
   const durations = Array.from({ length: 17 }, (_, i) => (i < 10 ? 100 : 0));
   const answers = { statuses: [900, 80, 20, 0], durations, tiers: { memory: 950, redis: 40, postgres: 10 } };
   const now = Date.now();

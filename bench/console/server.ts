@@ -23,7 +23,7 @@ const queues = openQueues(redis, logger);
 closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
 const url = await listenOps(config, config.settings.OPS_TOKEN, async () => '', queues.all, closing, {
   store,
-  console: () => openConsole(config, queues.sync, closing, logger),
+  console: () => openConsole(config, queues.sync, closing, logger, process.env),
 });
 process.once('SIGTERM', () => void closing[Symbol.asyncDispose]().finally(() => process.exit(0)));
 reportReady({ port: Number(new URL(url).port) });
