@@ -25,6 +25,7 @@ import {
   AttemptFailed,
   backoffStrategy,
   jobId,
+  NEVER_GIVEN_UP,
   openQueues,
   QUEUE_PREFIX,
   type Queues,
@@ -106,7 +107,7 @@ export async function startWorker(
       for (const connection of [consumer, ...copies])
         if (connection.status !== 'end') connection.disconnect();
     });
-    const consume = { connection: consumer, prefix: QUEUE_PREFIX };
+    const consume = { connection: consumer, prefix: QUEUE_PREFIX, ...NEVER_GIVEN_UP };
     const workers = [
       new Worker<SyncJob>(
         SYNC_QUEUE,
