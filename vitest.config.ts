@@ -13,6 +13,18 @@ const shared = {
 
 const quick = { ...shared, name: 'quick', include: [...quickFiles().quick] };
 
+/** Set where only the fault suite is to run, which takes minutes and the machine for itself. */
+const FAULTS = 'FLEETBOOK_TEST_FAULTS';
+const faults = {
+  ...shared,
+  name: 'faults',
+  include: ['test/faults/**/*.test.ts'],
+  globalSetup: ['test/faults/support/report.ts'],
+  fileParallelism: false,
+  testTimeout: 300_000,
+  hookTimeout: 120_000,
+};
+
 export default defineConfig({
   test: {
     // Tests wait for processes and servers more than they compute: two at a time, also on two cores.
@@ -20,27 +32,29 @@ export default defineConfig({
     teardownTimeout: 30_000,
     projects: process.env[QUICK]
       ? [{ test: quick }]
-      : [
-          {
-            test: {
-              ...shared,
-              name: 'main',
-              include: ['test/**/*.test.ts'],
-              exclude: ['test/containers/**'],
-              globalSetup: ['test/support/postgres-server.ts'],
+      : process.env[FAULTS]
+        ? [{ test: faults }]
+        : [
+            {
+              test: {
+                ...shared,
+                name: 'main',
+                include: ['test/**/*.test.ts'],
+                exclude: ['test/containers/**', 'test/faults/**'],
+                globalSetup: ['test/support/postgres-server.ts'],
+              },
             },
-          },
-          {
-            test: {
-              ...shared,
-              name: 'containers',
-              include: ['test/containers/**/*.test.ts'],
-              globalSetup: ['test/support/docker.ts'],
-              runner: 'test/support/container-runner.ts',
-              testTimeout: 120_000,
-              hookTimeout: 300_000,
+            {
+              test: {
+                ...shared,
+                name: 'containers',
+                include: ['test/containers/**/*.test.ts'],
+                globalSetup: ['test/support/docker.ts'],
+                runner: 'test/support/container-runner.ts',
+                testTimeout: 120_000,
+                hookTimeout: 300_000,
+              },
             },
-          },
-        ],
+          ],
   },
 });

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Sql } from '../../src/db/connect.ts';
 
-async function addSource(sql: Sql, id: string, kind: 'catalogue' | 'clusters'): Promise<string> {
+export async function addSource(sql: Sql, id: string, kind: 'catalogue' | 'clusters'): Promise<string> {
   await sql`insert into sources (id, kind, adapter) values (${id}, ${kind}, 'test')`;
   return id;
 }
@@ -13,7 +13,7 @@ export async function verify(sql: Sql, sourceId: string, at: string): Promise<vo
   await sql`update region_freshness set verified_at = ${at}::timestamptz where source_id = ${sourceId}`;
 }
 
-async function addProvider(sql: Sql, id: number, name: string): Promise<number> {
+export async function addProvider(sql: Sql, id: number, name: string): Promise<number> {
   await sql`
     insert into providers (id, name, listed) values (${id}, ${name}, true)
     on conflict (id) do update set name = excluded.name, listed = true`;

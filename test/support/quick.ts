@@ -19,7 +19,8 @@ export interface QuickFiles {
 export function quickFiles(): QuickFiles {
   const known = new Map<string, boolean>();
   const all = globSync('test/**/*.test.ts', { cwd: ROOT }).sort();
-  const isLeft = (path: string) => path.startsWith('test/containers/') || isSlow(join(ROOT, path), known);
+  const isLeft = (path: string) =>
+    path.startsWith('test/containers/') || path.startsWith('test/faults/') || isSlow(join(ROOT, path), known);
   return { quick: all.filter((path) => !isLeft(path)), left: all.filter(isLeft) };
 }
 

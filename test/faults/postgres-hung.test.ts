@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { troubles, underLoad } from './support/row.ts';
+
+it('what memory and Redis have is given at once while PostgreSQL hangs', async () => {
+  const outcome = await underLoad({
+    fault: 'PostgreSQL hangs for {seconds}',
+    strike: ({ database }) => database.hang(),
+    heal: ({ database }) => database.heal(),
+  });
+  expect(troubles(outcome.asked)).toEqual({});
+});

@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { troubles, underLoad } from './support/row.ts';
+
+it('what memory and Redis have is given at once while PostgreSQL is killed, and nothing committed is lost', async () => {
+  const outcome = await underLoad({
+    fault: 'PostgreSQL is killed for {seconds}',
+    strike: ({ postgres }) => postgres.kill(),
+    heal: ({ postgres }) => postgres.restart(),
+  });
+  expect(troubles(outcome.asked)).toEqual({});
+});

@@ -1,0 +1,79 @@
+/**
+ * What was ever true. Each subject (a machine, a cluster) has one number that only rises: it is written into the database
+ * and comes back in answers, so that an answer tells which state it is of.
+ */
+export type Verdict = 'true' | 'never true' | 'went back' | 'lost';
+
+interface Written {
+  /** When the write began, in milliseconds of `performance.now()`. */
+  readonly begun: number;
+  /** When it was known to be committed; undefined for one whose outcome nobody has seen. */
+  committed: number | undefined;
+  /** When the database had lost it. */
+  lostAt: number | undefined;
+}
+
+export class Ledger {
+  readonly #written = new Map<string, Written[]>();
+  /** Reader and subject → the newest number that it has given, and when that answer had arrived. */
+  readonly #given = new Map<string, { number: number; at: number }>();
+
+  /** The number that a write is about to give the subject. */
+  begin(subject: string): number {
+    const all = this.#written.get(subject) ?? [];
+    this.#written.set(subject, all);
+    all.push({ begun: performance.now(), committed: undefined, lostAt: undefined });
+    return all.length - 1;
+  }
+
+  committed(subject: string, number: number): void {
+    const write = this.#written.get(subject)?.[number];
+    if (write) write.committed = performance.now();
+  }
+
+  /** The newest number that is known to be committed; -1 for none. */
+  newest(subject: string): number {
+    return this.#written.get(subject)?.findLastIndex(({ committed }) => committed !== undefined) ?? -1;
+  }
+
+  get subjects(): Iterable<string> {
+    return this.#written.keys();
+  }
+
+  /** The database has gone back: of the subject it holds this number, and none that came after it. */
+  wentBack(subject: string, number: number): void {
+    const now = performance.now();
+    for (const write of this.#written.get(subject)?.slice(number + 1) ?? []) write.lostAt ??= now;
+  }
+
+  /** @param asked when the request began */
+  judge(reader: string, subject: string, number: number, asked: number): Verdict {
+    const write = this.#written.get(subject)?.[number];
+    if (!write) return 'never true';
+    if (write.lostAt !== undefined && write.lostAt < asked) return 'lost';
+    const key = `${reader} ${subject}`;
+    const before = this.#given.get(key);
+    if (before && before.at < asked && before.number > number && !this.#isLost(subject, before.number))
+      return 'went back';
+    if (!before || before.number <= number) this.#given.set(key, { number, at: performance.now() });
+    return 'true';
+  }
+
+  /** Milliseconds by which an answer was behind: since when a newer number was known to be committed. */
+  age(subject: string, number: number, asked: number): number {
+    const next = this.#written.get(subject)?.slice(number + 1) ?? [];
+    const since = next.find(
+      ({ committed, lostAt }) => committed !== undefined && lostAt === undefined,
+    )?.committed;
+    return since === undefined ? 0 : Math.max(0, asked - since);
+  }
+
+  /** Whether the number was committed after this instant. */
+  isSince(subject: string, number: number, instant: number): boolean {
+    return (this.#written.get(subject)?.[number]?.begun ?? 0) >= instant;
+  }
+
+  #isLost(subject: string, number: number): boolean {
+    return this.#written.get(subject)?.[number]?.lostAt !== undefined;
+  }
+}

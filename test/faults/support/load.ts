@@ -1,0 +1,213 @@
+/** Asks both readers at a fixed rate, however long answers take, and compares each answer with the ledger. */
+import { Agent, get } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { reprice } from '../../snapshot/rows.ts';
+import { Ledger, type Verdict } from './ledger.ts';
+import type { Machine, Organization, Reader, Stack } from './stack.ts';
+
+/** A request that began in the time that is looked at. */
+export interface Asked {
+  readonly at: number;
+  readonly reader: string;
+  readonly path: string;
+  readonly status: number;
+  readonly tier: string | undefined;
+  readonly ms: number;
+  /** What is wrong with the answer. */
+  readonly wrong: string | undefined;
+  /** Milliseconds by which the answer was behind what was known to be committed. */
+  readonly behindMs: number;
+  /** It shows a state that was committed after this instant: the newest of what it shows. */
+  readonly newest: number;
+}
+
+interface Shown {
+  readonly subject: string;
+  readonly number: number;
+}
+
+/** Requests a second to all readers together. */
+const RATE = 200;
+const TICK_MS = 20;
+/** Beyond it nothing is sent, and counted as an error: a generator must not fall over before what it tests. */
+const UNDER_WAY_AT_MOST = 2000;
+const DEADLINE_MS = 10_000;
+/** Milliseconds between two writes. */
+const WRITE_EVERY_MS = 30;
+
+export class Load implements AsyncDisposable {
+  readonly ledger = new Ledger();
+  readonly asked: Asked[] = [];
+  readonly #stack: Stack;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  readonly #timer: NodeJS.Timeout;
+  readonly #writing: Promise<void>;
+  #underWay = 0;
+  #due = 0;
+  #last = performance.now();
+  #isOver = false;
+  /** The instant, in milliseconds of `performance.now()`, at which a subject's number was written. */
+  readonly #begun = new Map<string, number>();
+
+  constructor(stack: Stack) {
+    this.#stack = stack;
+    for (const { id } of stack.machines) this.#first(`machine ${id}`);
+    for (const { id } of stack.organizations) this.#first(`cluster ${id}`);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#writing = this.#write();
+  }
+
+  #first(subject: string): void {
+    this.ledger.committed(subject, this.ledger.begin(subject));
+  }
+
+  #tick(): void {
+    const now = performance.now();
+    // What this process could not send in time is not made up for: it would come in one burst.
+    this.#due = Math.min(RATE / 10, this.#due + ((now - this.#last) / 1000) * RATE);
+    this.#last = now;
+    for (; this.#due >= 1; this.#due -= 1) this.#ask();
+  }
+
+  #ask(): void {
+    const { readers, organizations, machines, provider } = this.#stack;
+    const reader = anyOf(readers);
+    const organization = anyOf(organizations);
+    const machine = anyOf(machines);
+    const share = Math.random();
+    if (share < 0.4)
+      this.#send(reader, organization, `/v1/machines/${machine.id}`, (body) => [machineIn(body)]);
+    else if (share < 0.7)
+      this.#send(reader, organization, '/v1/clusters/main', (body) => [clusterIn(body, organization)]);
+    else if (share < 0.85)
+      this.#send(
+        reader,
+        organization,
+        `/v1/machines?provider=${provider}&region=${machine.regionId}`,
+        (body) => listOf(body).map(machineIn),
+      );
+    else
+      this.#send(reader, organization, '/v1/clusters', (body) =>
+        listOf(body).map((each) => clusterIn(each, organization)),
+      );
+  }
+
+  #send(reader: Reader, { token }: Organization, path: string, read: (body: unknown) => Shown[]): void {
+    const at = performance.now();
+    const done = (status: number, tier?: string, body?: string) => {
+      const facts = status === 200 ? this.#judge(reader, at, body ?? '', read) : NOTHING;
+      this.asked.push({ at, reader: reader.name, path, status, tier, ms: performance.now() - at, ...facts });
+    };
+    if (this.#underWay >= UNDER_WAY_AT_MOST) {
+      done(0);
+      return;
+    }
+    this.#underWay += 1;
+    const request = get(reader.url + path, {
+      agent: this.#agent,
+      timeout: DEADLINE_MS,
+      headers: { authorization: `Bearer ${token}` },
+    });
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        this.#underWay -= 1;
+        done(
+          response.statusCode ?? 0,
+          String(response.headers['fleetbook-tier']),
+          Buffer.concat(chunks).toString(),
+        );
+      });
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer in time')));
+    request.on('error', () => {
+      this.#underWay -= 1;
+      done(0);
+    });
+  }
+
+  #judge(reader: Reader, at: number, body: string, read: (body: unknown) => Shown[]) {
+    let shown: Shown[];
+    try {
+      shown = read(JSON.parse(body));
+    } catch (error) {
+      return { ...NOTHING, wrong: String(error) };
+    }
+    let wrong: string | undefined;
+    let behindMs = 0;
+    let newest = 0;
+    for (const { subject, number } of shown) {
+      const verdict: Verdict = this.ledger.judge(reader.name, subject, number, at);
+      if (verdict !== 'true') wrong ??= `${verdict}: ${subject} is ${number}`;
+      behindMs = Math.max(behindMs, this.ledger.age(subject, number, at));
+      newest = Math.max(newest, this.#begun.get(`${subject} ${number}`) ?? 0);
+    }
+    return { wrong, behindMs, newest };
+  }
+
+  async #write(): Promise<void> {
+    while (!this.#isOver) {
+      await sleep(WRITE_EVERY_MS);
+      const isMachine = Math.random() < 0.5;
+      const machine: Machine = anyOf(this.#stack.machines);
+      const organization: Organization = anyOf(this.#stack.organizations);
+      const subject = isMachine ? `machine ${machine.id}` : `cluster ${organization.id}`;
+      const number = this.ledger.begin(subject);
+      this.#begun.set(`${subject} ${number}`, performance.now());
+      try {
+        if (isMachine) await reprice(this.#stack.store.sql, machine.id, priceOf(number));
+        else await rename(this.#stack, organization, number);
+        this.ledger.committed(subject, number);
+        await this.#stack.publisher.publishDirty();
+      } catch {
+        // Whether it was committed nobody knows.
+      }
+    }
+  }
+
+  /** What was asked since then, and is answered. */
+  since(instant: number): Asked[] {
+    return this.asked.filter(({ at }) => at >= instant);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    clearInterval(this.#timer);
+    await this.#writing;
+    this.#agent.destroy();
+  }
+}
+
+const NOTHING = { wrong: undefined, behindMs: 0, newest: 0 } as const;
+
+/** Machines begin with the first number. */
+const priceOf = (number: number): string => ((number + 1) / 10_000).toFixed(4);
+
+async function rename({ store }: Stack, { id, clusterId }: Organization, number: number): Promise<void> {
+  await store.sql`
+    with renamed as (update clusters set name = ${`${id} ${number}`} where id = ${clusterId} returning organization_id)
+    update organizations set clusters_version = clusters_version + 1
+    where id in (select organization_id from renamed)`;
+}
+
+function machineIn(body: unknown): Shown {
+  const { id, price } = body as { id: number; price: number };
+  return { subject: `machine ${id}`, number: Math.round(price * 10_000) - 1 };
+}
+
+function clusterIn(body: unknown, { id }: Organization): Shown {
+  const [owner, number] = (body as { name: string }).name.split(' ').map(Number);
+  if (owner !== id || number === undefined) throw new Error(`another organization's cluster: ${owner}`);
+  return { subject: `cluster ${owner}`, number };
+}
+
+function listOf(body: unknown): unknown[] {
+  if (!Array.isArray(body) || body.length === 0) throw new Error('an empty list');
+  return body;
+}
+
+function anyOf<T>(all: readonly T[]): T {
+  return all[Math.floor(Math.random() * all.length)] as T;
+}

@@ -1,0 +1,132 @@
+/** One row of docs/reliability.md: a fault under load, and what came of it. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inject } from 'vitest';
+import { until } from '../../support/until.ts';
+import { type Asked, Load } from './load.ts';
+import { openStack, type Stack } from './stack.ts';
+
+export interface Row {
+  /** What is done, as the table says it: "PostgreSQL is killed for 8 s". */
+  readonly fault: string;
+  readonly requests: number;
+  /** Answers that were never true, that went back, or that showed another organization's data. */
+  readonly wrong: number;
+  /** Answers that were none: 5xx, connections that failed, no answer within ten seconds. */
+  readonly errors: number;
+  /** Answers that took longer than a second. */
+  readonly slow: number;
+  /** Milliseconds. */
+  readonly p99: number;
+  /** From the end of the fault until both readers answered with something that was committed after it, without error. */
+  readonly recoverySeconds: number;
+}
+
+export interface Fault {
+  /** What the table says; `{seconds}` stands for how long. */
+  readonly fault: string;
+  readonly strike: (stack: Stack, load: Load) => Promise<void> | void;
+  readonly heal: (stack: Stack, load: Load) => Promise<void> | void;
+  /** Seconds that it lasts; FAULT_SECONDS, or 8, unless given. */
+  readonly seconds?: number;
+}
+
+export interface Outcome extends Row {
+  readonly asked: readonly Asked[];
+}
+
+const SECONDS = Number(process.env.FAULT_SECONDS ?? 8);
+const WARM_UP_MS = 4000;
+const SLOW_MS = 1000;
+const RECOVER_WITHIN_MS = 30_000;
+/** Without an error for so long it has recovered. */
+const CALM_MS = 1500;
+
+/** Runs a stack under load, strikes and heals it, and records the row. */
+export async function underLoad({ fault, strike, heal, seconds = SECONDS }: Fault): Promise<Outcome> {
+  await using stack = await openStack();
+  const load = new Load(stack);
+  try {
+    await sleep(WARM_UP_MS);
+    const struck = performance.now();
+    await strike(stack, load);
+    await sleep(seconds * 1000);
+    await heal(stack, load);
+    const healed = performance.now();
+    const names = stack.readers.map(({ name }) => name);
+    await until(
+      () => {
+        const calm = performance.now() - lastTrouble(load, healed) > CALM_MS;
+        return calm && names.every((name) => freshAt(load, name, healed) !== undefined);
+      },
+      { timeoutMs: RECOVER_WITHIN_MS, everyMs: 100, what: 'answers with what was committed after the fault' },
+    ).catch((error: unknown) => {
+      const last = JSON.stringify(troubles(load.since(healed)));
+      const programs = stack.readers.map(({ program }) => program.output().slice(-2000));
+      throw new Error(`it did not recover: ${last}\n${programs.join('\n')}`, { cause: error });
+    });
+    const recovered = Math.max(
+      lastTrouble(load, healed),
+      ...names.map((name) => freshAt(load, name, healed) ?? 0),
+    );
+    await load[Symbol.asyncDispose]();
+    const asked = load.since(struck);
+    const row: Row = {
+      fault: fault.replace('{seconds}', `${seconds} s`),
+      ...figures(asked),
+      recoverySeconds: Math.round((recovered - healed) / 100) / 10,
+    };
+    record(row);
+    return { ...row, asked };
+  } finally {
+    await load[Symbol.asyncDispose]();
+  }
+}
+
+const isError = ({ status }: Asked) => status === 0 || status >= 500;
+
+function lastTrouble(load: Load, healed: number): number {
+  const last = load.since(healed - 20_000).findLast((each) => isError(each) || each.wrong !== undefined);
+  return Math.max(healed, last ? last.at + last.ms : 0);
+}
+
+/** When the reader first answered with what was committed after the fault. */
+function freshAt(load: Load, name: string, healed: number): number | undefined {
+  const first = load.since(healed).find(({ reader, newest }) => reader === name && newest >= healed);
+  return first && first.at + first.ms;
+}
+
+function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'recoverySeconds'> {
+  const times = asked.map(({ ms }) => ms).sort((a, b) => a - b);
+  return {
+    requests: asked.length,
+    wrong: asked.filter(({ wrong }) => wrong !== undefined).length,
+    errors: asked.filter(isError).length,
+    slow: asked.filter(({ ms }) => ms > SLOW_MS).length,
+    p99: Math.round(times[Math.floor(times.length * 0.99)] ?? 0),
+  };
+}
+
+/** The run's end gathers the rows, see report.ts. */
+function record(row: Row): void {
+  const { folder } = inject('faults');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${row.fault.replaceAll(/\W+/g, '-')}.json`), JSON.stringify(row));
+  process.stdout.write(`${JSON.stringify(row)}\n`);
+}
+
+/** What was wrong or none, grouped, for the message of a test that fails. */
+export function troubles(asked: readonly Asked[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const each of asked) {
+    const { wrong, status, path, ms, tier } = each;
+    const kind = path.replaceAll(/\d+/g, 'N');
+    const what =
+      wrong?.replaceAll(/\d+/g, 'N') ??
+      (isError(each) ? `status ${status}` : ms > SLOW_MS ? `slow, ${tier}` : undefined);
+    if (what !== undefined) counts[`${kind}: ${what}`] = (counts[`${kind}: ${what}`] ?? 0) + 1;
+  }
+  return counts;
+}
