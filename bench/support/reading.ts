@@ -45,7 +45,7 @@ export async function readDuring(asked: Asked, work: () => Promise<unknown>): Pr
   for (const id of asked.regionIds) {
     before.set(id, (await reader.catalogue.machines(asked.providerId, id)).body.hash);
   }
-  const answered: Record<Tier, number> = { memory: 0, redis: 0, postgres: 0 };
+  const answered: Record<Tier, number> = { memory: 0, redis: 0, postgres: 0, disk: 0 };
   const times: number[] = [];
   let unavailable = 0;
   let wrong = 0;

@@ -7,9 +7,11 @@ import { addReport } from '../db/reports.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import type { ApiDeps } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
+import { DiskCopy, type DiskCopyCounts } from '../snapshot/disk/disk-copy.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
+  type Tier,
   type TokenReader,
   Unavailable,
 } from '../snapshot/document/answer.ts';
@@ -28,6 +30,8 @@ export interface Reader extends AsyncDisposable {
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
+  /** What is counted of its copy on disk, where it keeps one. */
+  readonly diskCopy: DiskCopyCounts | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
   /** Sends a report of this process (src/domain/report.ts); false where the cache is away. It never fails. */
@@ -68,6 +72,11 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     }),
   );
   const tokenUse = closing.use(new TokenUse({ sql: store.sql, logger }));
+  const staleLimitMs = settings.STALE_LIMIT * 1000;
+  const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
+  const { SNAPSHOT_DIR: folder, SNAPSHOT_DIR_LIMIT: bytes } = settings;
+  const limits = { bytes, staleLimitMs, tokenStaleLimitMs };
+  const diskCopy = folder ? closing.use(new DiskCopy({ folder, limits, logger })) : undefined;
   const cache = cacheRedis(config);
   const subscription = closing.use(
     new CacheSubscription({
@@ -77,7 +86,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     }),
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
-  const staleLimitMs = settings.STALE_LIMIT * 1000;
   const documents = new Documents({
     sql: store.sql,
     subscription,
@@ -88,7 +96,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     onHang: () => store.renew(),
     onUnusable: observer.onUnusable,
     staleLimitMs,
-    tokenStaleLimitMs: settings.TOKEN_STALE_LIMIT * 1000,
+    tokenStaleLimitMs,
+    copy: diskCopy,
   });
   const { onCompared } = observer;
   if (onCompared && settings.COMPARE_EVERY > 0) {
@@ -114,16 +123,23 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
       postgresReads: settings.POSTGRES_READS,
     }),
     responses: new ResponseCache(documents, memory.responses),
+    diskCopy: diskCopy?.counts,
     async readiness() {
       let catalogue = 'ok';
+      let tier: Tier | undefined;
       try {
-        await documents.get({ kind: 'providers' });
+        ({ tier } = await documents.get({ kind: 'providers' }));
       } catch (error) {
         catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
       }
       return {
         ready: catalogue === 'ok',
-        checks: { catalogue, cache: subscription.linked ? 'ok' : 'not linked' },
+        checks: {
+          catalogue,
+          cache: subscription.linked ? 'ok' : 'not linked',
+          // Whoever watches a reader with a copy on disk wants to know that it lives on it.
+          ...(diskCopy && tier ? { tier } : {}),
+        },
       };
     },
     async report(text) {

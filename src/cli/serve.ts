@@ -107,7 +107,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   let loading: Promise<ApiMetrics> | undefined;
   const metrics = () => {
-    loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) => apiMetrics(counts));
+    loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) => apiMetrics(counts, reader.diskCopy));
     return loading;
   };
   const reader = closing.use(

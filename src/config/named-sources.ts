@@ -8,7 +8,8 @@ import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
 import adapters from './adapters.json' with { type: 'json' };
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
-import { BadSetting, integer, readSettings, type Settings } from './settings.ts';
+import { integer } from './setting-values.ts';
+import { BadSetting, readSettings, type Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
 import type { ClusterEntry, SourceEntry, SourcesFile } from './sources-file.ts';
 

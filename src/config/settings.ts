@@ -1,12 +1,26 @@
 /** The settings that the environment can give: name, meaning, default, and how a value is read. */
-import { availableParallelism } from 'node:os';
-import { messageOf } from '../domain/driver-error.ts';
-import type { RoleRule } from '../domain/oidc.ts';
-import { ROLES } from '../domain/operator.ts';
-import { redisAddress } from '../domain/redis-address.ts';
+import {
+  BadSetting,
+  cidrs,
+  currency,
+  integer,
+  issuer,
+  oneOf,
+  origin,
+  port,
+  postgresUrl,
+  processes,
+  rates,
+  redisUrl,
+  roleRules,
+  scopes,
+  sessionKey,
+  share,
+  text,
+  url,
+} from './setting-values.ts';
 
-/** A value that does not do; `remedy` says what would. */
-export class BadSetting extends Error {}
+export { BadSetting } from './setting-values.ts';
 
 export interface Setting<T> {
   readonly describe: string;
@@ -26,129 +40,6 @@ function setting<T>(describe: string, read: (text: string) => T, fallback?: stri
   return { describe, read, fallback };
 }
 const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
-
-/** Reads a whole number. @param what stands before the range in the message, e.g. "seconds" */
-export function integer(from: number, to: number, what: string) {
-  return (value: string): number => {
-    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(number >= from && number <= to)) throw new BadSetting(`must be ${what} from ${from} to ${to}`);
-    return number;
-  };
-}
-/** `max` is one for each core that this process may use. */
-function processes(value: string): number {
-  if (value === 'max') return availableParallelism();
-  if (!/^[1-9]\d{0,2}$/.test(value) || Number(value) > 256)
-    throw new BadSetting('must be a count from 1 to 256, or max for one on each core');
-  return Number(value);
-}
-const port = integer(0, 65_535, 'a port');
-
-function url(...protocols: string[]) {
-  return (value: string): string => {
-    const parsed = URL.canParse(value) ? new URL(value) : undefined;
-    if (!parsed || !protocols.includes(parsed.protocol.slice(0, -1))) {
-      throw new BadSetting(`must be a URL that starts with ${protocols.map((p) => `${p}://`).join(' or ')}`);
-    }
-    return value;
-  };
-}
-
-function oneOf<const T extends string>(...values: readonly T[]) {
-  return (value: string): T => {
-    const found = values.find((v) => v === value);
-    if (found === undefined) throw new BadSetting(`must be one of ${values.join(', ')}`);
-    return found;
-  };
-}
-
-function share(value: string): number {
-  if (!/^(?:0|1|[01]?\.\d{1,6})$/.test(value) || Number(value) > 1)
-    throw new BadSetting('must be a share from 0 to 1 such as 0.01');
-  return Number(value);
-}
-
-const text = (value: string): string => value;
-
-function sessionKey(value: string): string {
-  if (value.length < 32)
-    throw new BadSetting('must have at least 32 characters, e.g. what `openssl rand -base64 32` prints');
-  return value;
-}
-
-/** Loopback is the only network on which nobody listens. */
-function issuer(value: string): string {
-  const parsed = URL.parse(value);
-  const isHere = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname);
-  if (parsed?.protocol === 'https:' || (isHere && parsed.protocol === 'http:')) return value;
-  throw new BadSetting('must be a URL that starts with https:// (http:// for a server on this machine)');
-}
-
-function origin(value: string): string {
-  const parsed = URL.parse(value);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || `${parsed.origin}/` !== parsed.href)
-    throw new BadSetting('must be a URL without a path, such as https://fleetbook.example.com');
-  return parsed.origin;
-}
-
-function scopes(value: string): string {
-  const list = value.split(/[ ,]+/).filter((each) => each !== '');
-  if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
-  return list.join(' ');
-}
-
-function roleRules(value: string): readonly RoleRule[] {
-  return value.split(',').map((part) => {
-    const [, name, group] = /^\s*(\w+)=(.*\S)\s*$/.exec(part) ?? [];
-    const role = ROLES.find((each) => each === name);
-    if (role === undefined || group === undefined) {
-      throw new BadSetting(
-        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is no role (${ROLES.join(', ')}) and group`,
-      );
-    }
-    return { role, group };
-  });
-}
-
-function currency(value: string): string {
-  if (!/^[A-Z]{3}$/.test(value)) throw new BadSetting('must be a three-letter ISO 4217 code such as USD');
-  return value;
-}
-
-function rates(value: string): Readonly<Record<string, string>> {
-  const found: Record<string, string> = {};
-  for (const pair of value.split(',')) {
-    const match = /^\s*([A-Z]{3}):(\d{1,9}(?:\.\d{1,12})?)\s*$/.exec(pair);
-    if (!match?.[1] || !match[2] || Number(match[2]) === 0) {
-      throw new BadSetting(
-        'must be a list such as EUR:1.0845,GBP:1.27 (units of the published currency for one)',
-      );
-    }
-    if (found[match[1]] !== undefined)
-      throw new BadSetting(`names ${match[1]} twice; give one rate for each currency`);
-    found[match[1]] = match[2];
-  }
-  return found;
-}
-
-function cidrs(value: string): readonly string[] {
-  const list = value.split(',').map((part) => part.trim());
-  if (!list.every((part) => /^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(part))) {
-    throw new BadSetting('must be a list of addresses or CIDR blocks such as 10.0.0.0/8,::1');
-  }
-  return list;
-}
-
-const postgresUrl = url('postgres', 'postgresql');
-
-function redisUrl(value: string): string {
-  try {
-    redisAddress(value);
-  } catch (error) {
-    throw new BadSetting(messageOf(error));
-  }
-  return value;
-}
 
 /** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`, `<ID>_MAX_AGE`). The README's table is made from it. */
 export const SETTINGS = {
@@ -258,7 +149,7 @@ export const SETTINGS = {
   FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
   FLEETBOOK_OPERATOR: setting('who acts by commands, for the audit log; unset: user@host', text),
   STALE_LIMIT: setting(
-    'seconds for which memory answers when nothing else does',
+    'seconds for which memory, and what is in SNAPSHOT_DIR, answers when nothing else does',
     integer(0, 604_800, 'seconds'),
     '3600',
   ),
@@ -266,6 +157,15 @@ export const SETTINGS = {
     'seconds for which known tokens are accepted when they cannot be checked',
     integer(0, 86_400, 'seconds'),
     '900',
+  ),
+  SNAPSHOT_DIR: setting(
+    'folder on a local disk where readers keep what they serve, and have it when nothing else answers; unset: none',
+    text,
+  ),
+  SNAPSHOT_DIR_LIMIT: setting(
+    'bytes that all of it may take there',
+    integer(16_000_000, 9_999_999_999, 'bytes'),
+    '512000000',
   ),
   MEMORY_LIMIT: setting(
     'bytes by which what one reader keeps of the data may enlarge its process',

@@ -39,7 +39,7 @@ export const HEADERS = {
   },
   'Fleetbook-Tier': {
     ...header('Which tier answered', 'memory'),
-    schema: { type: 'string', enum: ['memory', 'redis', 'postgres'] },
+    schema: { type: 'string', enum: ['memory', 'redis', 'postgres', 'disk'] },
   },
   'X-Request-Id': header("The caller's where it is well formed, else made", REQUEST_ID),
 };

@@ -4,6 +4,7 @@ import type { Sql } from '../db/connect.ts';
 import { reasonCounts } from '../db/reads/excluded.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { sourceStatus } from '../db/reads/status.ts';
+import { addDiskCopySeries, type DiskCopyCounts } from './disk-copy-series.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
@@ -37,9 +38,13 @@ export interface PrimaryMetrics {
 /** Seconds by which a copy may lag: publications take milliseconds, the sweep comes every minute. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-/** @param counts what was counted before somebody wanted to know */
-export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
+/**
+ * @param counts what was counted before somebody wanted to know
+ * @param diskCopy the same of a copy on disk, where there is one
+ */
+export function apiMetrics(counts = new RequestCounts(), diskCopy?: DiskCopyCounts): ApiMetrics {
   const registry = processRegistry('api');
+  if (diskCopy) addDiskCopySeries(registry, diskCopy);
   addRequestSeries(registry, counts);
   return {
     registry,

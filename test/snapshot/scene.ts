@@ -6,6 +6,7 @@ import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
 import { readLineage } from '../../src/db/reads/lineage.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
+import { DiskCopy } from '../../src/snapshot/disk/disk-copy.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { lanesOf } from '../../src/snapshot/document/lanes.ts';
@@ -50,6 +51,9 @@ export interface ReaderOptions {
   readonly unknownTokens?: number;
   readonly unknownTokensPerAddress?: number;
   readonly used?: (tokenId: number) => void;
+  /** Of a copy on disk; without it there is none. */
+  readonly snapshotDir?: string | undefined;
+  readonly snapshotDirLimit?: number;
 }
 
 export interface TestReader extends AsyncDisposable {
@@ -59,6 +63,7 @@ export interface TestReader extends AsyncDisposable {
   readonly clusters: ClusterReader;
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
+  readonly copy: DiskCopy | undefined;
 }
 
 /** A store's `sql` as the reader has it, which notes every statement. */
@@ -90,6 +95,11 @@ function openReader(options: ReaderOptions): TestReader {
   });
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
   const staleLimitMs = options.staleLimitMs ?? 3_600_000;
+  const tokenStaleLimitMs = options.tokenStaleLimitMs ?? 900_000;
+  const { snapshotDir: folder, snapshotDirLimit: bytes = 64_000_000 } = options;
+  const limits = { bytes, staleLimitMs, tokenStaleLimitMs };
+  const copy =
+    folder === undefined ? undefined : new DiskCopy({ folder, limits, logger: silent, now, everyMs: 50 });
   const documents = new Documents({
     sql: options.sql ?? store.sql,
     subscription: link,
@@ -101,7 +111,8 @@ function openReader(options: ReaderOptions): TestReader {
     onHang: options.onHang,
     onUnusable: options.onUnusable,
     staleLimitMs,
-    tokenStaleLimitMs: options.tokenStaleLimitMs ?? 900_000,
+    tokenStaleLimitMs,
+    copy,
   });
   return {
     link,
@@ -120,7 +131,9 @@ function openReader(options: ReaderOptions): TestReader {
       postgresDeadlineMs: options.postgresDeadlineMs,
     }),
     responses: new ResponseCache(documents, memory.responses),
+    copy,
     async [Symbol.asyncDispose]() {
+      await copy?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },

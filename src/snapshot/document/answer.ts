@@ -1,7 +1,7 @@
 import type { Grant } from '../../domain/grant.ts';
 
 /** Which tier answered: the `Fleetbook-Tier` header. */
-export type Tier = 'memory' | 'redis' | 'postgres';
+export type Tier = 'memory' | 'redis' | 'postgres' | 'disk';
 
 /** A JSON body, encoded once. `gzip` and `br` are there only where they are smaller. */
 export interface EncodedBody {

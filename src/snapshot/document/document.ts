@@ -16,7 +16,8 @@ export class Document {
   readonly body: Body;
   readonly sources: readonly string[];
   readonly currency: string | undefined;
-  readonly #index: Buffer;
+  /** JSON: where in the body each element lies. */
+  readonly index: Buffer;
   readonly #initialSize: number;
   #keys: Set<string> | undefined;
   #onGrowth: (() => void) | undefined;
@@ -27,7 +28,7 @@ export class Document {
     this.body = body;
     this.sources = sources;
     this.currency = currency;
-    this.#index = index;
+    this.index = index;
     this.#initialSize = size;
     if (body.isPlainOnly) body.onCompressed = () => this.#onGrowth?.();
   }
@@ -48,16 +49,21 @@ export class Document {
   }
 
   #parseKeys(): Set<string> {
-    const entries: [key: string, place: unknown][] = JSON.parse(this.#index.toString());
+    const entries: [key: string, place: unknown][] = JSON.parse(this.index.toString());
     const keys = new Set(entries.map(([key]) => key));
     this.#keys = keys;
     this.#onGrowth?.();
     return keys;
   }
 
+  /** The keys that the index names. */
+  keys(): Iterable<string> {
+    return this.#keys ?? this.#parseKeys();
+  }
+
   /** Whether the index names the same keys, in the same order and for the same places, as the other's. */
   isIndexedAs(other: Document): boolean {
-    return this.#index.equals(other.#index);
+    return this.index.equals(other.index);
   }
 
   /** One element of the list, by its key; undefined when the list has none. The bytes are shared with the list. */
@@ -76,10 +82,10 @@ export class Document {
    */
   #placeOf(key: string): readonly [start: number, end: number] | undefined {
     const entry = Buffer.from(`[${JSON.stringify(key)},[`);
-    const at = this.#index.indexOf(entry);
+    const at = this.index.indexOf(entry);
     if (at === -1) return undefined;
     const from = at + entry.length;
-    const place = this.#index.toString('latin1', from, this.#index.indexOf(']', from));
+    const place = this.index.toString('latin1', from, this.index.indexOf(']', from));
     const [start, end] = place.split(',').map(Number);
     return start === undefined || end === undefined ? undefined : [start, end];
   }

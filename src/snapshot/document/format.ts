@@ -61,32 +61,38 @@ export function encoding({
 }: DocumentContent): Encoding {
   const body = new Body(identity, hashOf(identity), undefined);
   const index = Buffer.from(JSON.stringify([...places]));
+  const document = new Document(
+    version,
+    body,
+    { sources, currency },
+    index,
+    HEADER_LENGTH + index.length + identity.length,
+  );
   return {
-    document: new Document(
-      version,
-      body,
-      { sources, currency },
-      index,
-      HEADER_LENGTH + index.length + identity.length,
-    ),
+    document,
     async value() {
       await body.compress();
-      const empty = Buffer.alloc(0);
-      const parts = [index, identity, body.gzip ?? empty, body.br ?? empty] as const;
-      const head: Head = {
-        id: documentId(name),
-        hash: body.hash,
-        sources,
-        ...(currency === undefined ? {} : { currency }),
-        lengths: [parts[0].length, parts[1].length, parts[2].length, parts[3].length],
-      };
-      const headBytes = Buffer.from(JSON.stringify(head));
-      const first = firstLine(version, headBytes.length, '0'.repeat(CRC_DIGITS));
-      const value = Buffer.concat([Buffer.from(first), headBytes, ...parts]);
-      value.write(checksum(value).toString(16).padStart(CRC_DIGITS, '0'), CRC_AT, 'latin1');
-      return value;
+      return encodeLoaded(documentId(name), document);
     },
   };
+}
+
+/** The value that decodes to this document, with the codings that its body has by now. */
+export function encodeLoaded(id: string, { version, body, sources, currency, index }: Document): Buffer {
+  const empty = Buffer.alloc(0);
+  const parts = [index, body.identity, body.gzip ?? empty, body.br ?? empty] as const;
+  const head: Head = {
+    id,
+    hash: body.hash,
+    sources,
+    ...(currency === undefined ? {} : { currency }),
+    lengths: [parts[0].length, parts[1].length, parts[2].length, parts[3].length],
+  };
+  const headBytes = Buffer.from(JSON.stringify(head));
+  const first = firstLine(version, headBytes.length, '0'.repeat(CRC_DIGITS));
+  const value = Buffer.concat([Buffer.from(first), headBytes, ...parts]);
+  value.write(checksum(value).toString(16).padStart(CRC_DIGITS, '0'), CRC_AT, 'latin1');
+  return value;
 }
 
 /** A content's value for Redis. */
@@ -143,10 +149,10 @@ export function decodeDocument(name: DocumentName, value: Buffer): Document | un
   const gzipped = take(gzipLength);
   const br = take(brLength);
   if (hashOf(identity) !== head.hash || !isUsable(name, identity, index)) return undefined;
-  const body = new Body(identity, head.hash, {
-    gzip: gzipped.length > 0 ? gzipped : undefined,
-    br: br.length > 0 ? br : undefined,
-  });
+  const gzip = gzipped.length > 0 ? gzipped : undefined;
+  // Without codings, as a disk copy may have it, they are made when somebody asks for them.
+  const codings = gzip || br.length > 0 ? { gzip, br: br.length > 0 ? br : undefined } : undefined;
+  const body = new Body(identity, head.hash, codings);
   return new Document(header.version, body, head, index, value.length);
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connect.ts';
 import { readLineage } from '../../db/reads/lineage.ts';
+import type { DiskCopy } from '../disk/disk-copy.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
@@ -37,6 +38,8 @@ export interface DocumentsOptions {
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
+  /** What is served is kept there, and given when no other tier answers. */
+  readonly copy?: DiskCopy | undefined;
 }
 
 /** Milliseconds for which a document that memory has is waited for from elsewhere. */
@@ -58,17 +61,22 @@ export class Documents {
   readonly #postgres: PostgresReads;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
+  readonly #copy: DiskCopy | undefined;
   readonly #listeners: InvalidationListener[] = [];
   #keys: CacheKeys | undefined;
   /** False while only the cache has named the lineage. */
   #lineageIsSure = false;
+  /** True while nobody but the disk has named it. */
+  #lineageIsOfDisk = false;
   #openingLineage: Promise<CacheKeys> | undefined;
+  #askingForLineage: Promise<void> | undefined;
 
   constructor(options: DocumentsOptions) {
     const { subscription, sql, logger, memory } = options;
     const now = options.now ?? Date.now;
     this.#options = options;
     this.#now = now;
+    this.#copy = options.copy;
     this.#memory = new DocumentMemory({
       subscription,
       now,
@@ -104,15 +112,25 @@ export class Documents {
       subscription,
       postgres: this.#postgres,
       now,
+      copy: this.#copy,
       memoryLimit: memory.machineRegions,
     });
     this.#freshness = new Freshness({
       subscription,
       postgres: this.#postgres,
       now,
+      copy: this.#copy,
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
       },
+    });
+    this.#copy?.feedFrom({
+      confirmed: () => {
+        const { linked, epoch } = subscription;
+        return linked ? { epoch, at: subscription.confirmedAt(epoch) } : undefined;
+      },
+      documents: () => this.#memory.known(),
+      stamps: () => this.#freshness.known(),
     });
   }
 
@@ -183,7 +201,7 @@ export class Documents {
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
       const document = this.#memory.getUnlessOutdated(id, kind);
-      if (document) resolve({ document, tier: 'memory' });
+      if (document) resolve({ document, tier: this.#memory.staleTier(id) });
     }, WITHOUT_MEMORY_MS);
     return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
   }
@@ -193,7 +211,10 @@ export class Documents {
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
-        const keys = this.#keys ?? (await this.#currentKeys());
+        const known = this.#keys ?? (await this.#currentKeys());
+        // The disk's lineage may be another than the database's by now: its versions say nothing then.
+        if (this.#lineageIsOfDisk) await this.#askForLineage();
+        const keys = this.#keys ?? known;
         const cached = this.#memory.getAny(id);
         // Taken before anything is read: what changes meanwhile makes the entry old at once.
         const { epoch } = this.#options.subscription;
@@ -201,11 +222,15 @@ export class Documents {
         let found: TieredResult;
         try {
           found = await this.#tiers.read(keys, name, cached, lookUp);
+          const newest = this.#copy && (await this.#copy.supersede(id, found.document));
+          // The cache has lost what this reader, or the one before it, has given.
+          if (found.tier === 'redis' && newest !== undefined && newest > (found.document?.version ?? 0))
+            found = await this.#tiers.fromPostgres(keys, name, cached, lookUp);
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#keys) throw error;
-          const document = this.#memory.getStale(id, name.kind);
-          if (!document) throw error;
-          return { document, tier: 'memory' };
+          const stale = await this.#stale(name, id);
+          if (!stale) throw error;
+          return stale;
         }
         if (keys !== this.#keys) {
           if (isLast) throw new Unavailable('the database was replaced while it was read');
@@ -214,11 +239,24 @@ export class Documents {
         const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.newestVersion ?? 0);
         if (overtaken && !isLast) continue;
         this.#memory.set(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
+        if (found.document && !overtaken) this.#copy?.keep(id, found.document, { epoch, at });
         return found;
       }
     } finally {
       this.#flights.delete(id);
     }
+  }
+
+  /** What may be given although nobody confirms it: by memory, else by the copy on disk. */
+  async #stale(name: DocumentName, id: string): Promise<TieredResult | undefined> {
+    const known = this.#memory.getStale(id, name.kind);
+    if (known) return { document: known, tier: this.#memory.staleTier(id) };
+    const before = this.#memory.getAny(id)?.version ?? 0;
+    const kept = await this.#copy?.read(name);
+    if (!kept || kept.document.version < Math.max(before, this.#flights.get(id)?.newestVersion ?? 0))
+      return undefined;
+    this.#memory.setFromDisk(id, kept.document, kept.knownAt);
+    return { document: kept.document, tier: 'disk' };
   }
 
   /** The keys of the current lineage. Postgres names it, or the cache while Postgres is away. */
@@ -234,9 +272,13 @@ export class Documents {
     try {
       return this.#follow(await this.#postgres.run(readLineage), true);
     } catch (error) {
-      const lineage = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
-      if (lineage == null) throw error;
-      return this.#follow(lineage, false);
+      const cached = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
+      if (cached != null) return this.#follow(cached, false);
+      const lineage = await this.#copy?.lineage();
+      if (lineage === undefined) throw error;
+      const keys = this.#follow(lineage, false);
+      this.#lineageIsOfDisk = true;
+      return keys;
     }
   }
 
@@ -244,6 +286,8 @@ export class Documents {
     const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
     this.#keys = keys;
     this.#lineageIsSure = isSure;
+    this.#lineageIsOfDisk = false;
+    this.#copy?.follow(lineage, isSure);
     this.#memory.clear();
     for (const flight of this.#flights.values()) flight.newestVersion = 0;
     this.#freshness.clear();
@@ -269,15 +313,26 @@ export class Documents {
     const flight = this.#flights.get(id);
     if (flight) flight.newestVersion = Math.max(flight.newestVersion, version);
     this.#memory.outdate(id, version);
+    this.#copy?.heard(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
   }
 
   /** Asks Postgres which lineage to follow: the cache names another one, or is the only one that has named ours. */
-  async #askForLineage(): Promise<void> {
+  #askForLineage(): Promise<void> {
+    this.#askingForLineage ??= this.#askPostgresForLineage().finally(() => {
+      this.#askingForLineage = undefined;
+    });
+    return this.#askingForLineage;
+  }
+
+  async #askPostgresForLineage(): Promise<void> {
     const lineage = await this.#postgres.run(readLineage).catch(() => undefined);
     if (lineage === undefined) return;
-    if (lineage === this.#keys?.lineage) this.#lineageIsSure = true;
-    else {
+    if (lineage === this.#keys?.lineage) {
+      this.#lineageIsSure = true;
+      this.#lineageIsOfDisk = false;
+      this.#copy?.follow(lineage, true);
+    } else {
       this.#options.logger.info(
         { lineage },
         'the database has a new lineage: documents in memory are dropped',

@@ -1,3 +1,4 @@
+import type { DiskCopy } from '../disk/disk-copy.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
@@ -13,6 +14,8 @@ export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads;
   readonly now: () => number;
+  /** Keeps stamps, and has some when nobody else does. */
+  readonly copy?: Pick<DiskCopy, 'keepStamp' | 'stamps'> | undefined;
   /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
@@ -24,6 +27,7 @@ export class Freshness {
   readonly #subscription: CacheSubscription;
   readonly #postgres: PostgresReads;
   readonly #now: () => number;
+  readonly #copy: FreshnessOptions['copy'];
   readonly #onChange: () => void;
   /** See `loadFreshness`. */
   readonly #stamps = new Map<string, string>();
@@ -36,6 +40,7 @@ export class Freshness {
     this.#subscription = options.subscription;
     this.#postgres = options.postgres;
     this.#now = options.now;
+    this.#copy = options.copy;
     this.#onChange = options.onChange;
   }
 
@@ -46,6 +51,7 @@ export class Freshness {
       const known = this.#stamps.get(id);
       if (stamp === known || !STAMP.test(stamp) || (known !== undefined && !isLater(stamp, known))) continue;
       this.#stamps.set(id, stamp);
+      this.#copy?.keepStamp(id, stamp);
       isChanged = true;
     }
     if (this.#stamps.size > 0) this.#firstStamp.resolve();
@@ -57,6 +63,11 @@ export class Freshness {
     this.#firstStamp = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
     this.#onChange();
+  }
+
+  /** Every stamp that is here. */
+  known(): Iterable<readonly [id: string, stamp: string]> {
+    return this.#stamps;
   }
 
   /** True while every change of a stamp arrives as it happens. */
@@ -99,10 +110,14 @@ export class Freshness {
       this.#readAt = this.#now();
       this.#reading = this.#postgres.run(loadFreshness).then(
         (stamps) => this.update(stamps),
-        () => {},
+        () => this.#readFromCopy(),
       );
     }
     await this.#reading;
+  }
+
+  async #readFromCopy(): Promise<void> {
+    if (this.#copy && this.#stamps.size === 0) this.update(await this.#copy.stamps());
   }
 }
 

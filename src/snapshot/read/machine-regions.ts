@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { DiskCopy } from '../disk/disk-copy.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
@@ -16,6 +17,7 @@ export interface MachineRegionsOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads;
   readonly now: () => number;
+  readonly copy?: Pick<DiskCopy, 'regionOfMachine'> | undefined;
   /** Bytes that may be kept: three quarters for what is known, a quarter for what is known to be unknown. */
   readonly memoryLimit: number;
 }
@@ -28,6 +30,7 @@ export class MachineRegions {
   readonly #subscription: CacheSubscription;
   readonly #postgres: PostgresReads;
   readonly #now: () => number;
+  readonly #copy: MachineRegionsOptions['copy'];
   /** Page number → region of each of its ids; 0 where it is not known. */
   readonly #known: LRUCache<number, Int32Array>;
   /** Machine id → when it was found to be unknown, in milliseconds. */
@@ -40,6 +43,7 @@ export class MachineRegions {
     this.#subscription = options.subscription;
     this.#postgres = options.postgres;
     this.#now = options.now;
+    this.#copy = options.copy;
     // Limited by size: by number, the LRU would take all the room at its start.
     this.#known = new LRUCache({
       maxSize: room(options.memoryLimit * 0.75, PAGE),
@@ -115,11 +119,23 @@ export class MachineRegions {
     return /^[1-9]\d{0,9}$/.test(cached) ? Number(cached) : null;
   }
 
+  /** Tells the cache too. */
   async #readFromPostgres(key: string, machineId: number): Promise<number | undefined> {
-    const region = await this.#postgres.run((sql) => loadRegionOfMachine(sql, machineId));
+    const region = await this.#fromPostgres(machineId);
     // Evicted, most likely. A machine never moves: it needs neither a fence nor an expiry.
     if (region !== undefined) void this.#subscription.ask((redis) => redis.hset(key, machineId, region));
     return region;
+  }
+
+  /** The copy on disk knows the machines of its lists, and says nothing of others. */
+  async #fromPostgres(machineId: number): Promise<number | undefined> {
+    try {
+      return await this.#postgres.run((sql) => loadRegionOfMachine(sql, machineId));
+    } catch (error) {
+      const region = await this.#copy?.regionOfMachine(machineId);
+      if (region === undefined) throw error;
+      return region;
+    }
   }
 }
 

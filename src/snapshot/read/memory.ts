@@ -13,10 +13,13 @@ interface Entry {
   epoch: number;
   /** When it was last known to be what the cache or Postgres has, in milliseconds. */
   confirmedAt: number;
+  readonly isFromDisk?: boolean;
 }
 
 /** The epoch of an entry of which a newer version was published. The subscription's epoch never has this value. */
 const OUTDATED = 0;
+/** The epoch of an entry of the disk copy, which nobody has confirmed since this process began. */
+const FROM_DISK = -1;
 
 /** While no messages arrive, memory older than this (ms) is compared with Postgres before it is used. */
 const UNLINKED_MAX_AGE_MS = 1000;
@@ -82,8 +85,8 @@ export class DocumentMemory {
     const entry = this.#documents.peek(id);
     if (!entry?.document) return undefined;
     const { staleLimitMs, tokenStaleLimitMs, now } = this.#options;
-    // The newer version of a token is its revocation.
-    if (kind === 'token' && entry.epoch === OUTDATED) return undefined;
+    // The newer version of a token is its revocation. What the disk has outlives this process: nothing older is given.
+    if ((kind === 'token' || entry.isFromDisk) && entry.epoch === OUTDATED) return undefined;
     const limit = kind === 'token' ? tokenStaleLimitMs : staleLimitMs;
     return now() - this.#confirmedAt(entry) <= limit ? entry.document : undefined;
   }
@@ -91,6 +94,23 @@ export class DocumentMemory {
   /** The same of a document of which no newer version was published, as far as is known. */
   getUnlessOutdated(id: string, kind: Kind): Document | undefined {
     return this.#documents.peek(id)?.epoch === OUTDATED ? undefined : this.getStale(id, kind);
+  }
+
+  /** Which tier answers with `getStale`: `disk` where nobody has confirmed what came from there. */
+  staleTier(id: string): 'memory' | 'disk' {
+    return this.#documents.peek(id)?.isFromDisk ? 'disk' : 'memory';
+  }
+
+  /** Everything that is here and of which no newer version is known; the epoch and time are those of its reading. */
+  *known(): Generator<{ id: string; document: Document; epoch: number; at: number }> {
+    for (const [id, { document, epoch, confirmedAt, isFromDisk }] of this.#documents.entries())
+      if (document && epoch !== OUTDATED && !isFromDisk) yield { id, document, epoch, at: confirmedAt };
+  }
+
+  /** Takes what the disk copy gave. @param knownAt when it was last known to be true, in milliseconds */
+  setFromDisk(id: string, document: Document, knownAt: number): void {
+    this.#documents.set(id, { document, epoch: FROM_DISK, confirmedAt: knownAt, isFromDisk: true });
+    document.onGrowth(() => this.#resize(id, document));
   }
 
   /**
@@ -134,7 +154,7 @@ export class DocumentMemory {
     if (kind === 'token' && !entry.document && now() - entry.confirmedAt > UNKNOWN_TOKEN_MAX_AGE_MS)
       return false;
     if (subscription.linked) return entry.epoch === subscription.epoch;
-    if (entry.epoch === OUTDATED) return false;
+    if (entry.epoch === OUTDATED || entry.isFromDisk) return false;
     const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
     return now() - this.#confirmedAt(entry) <= maxAge;
   }

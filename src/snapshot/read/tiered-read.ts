@@ -53,7 +53,7 @@ export class TieredRead {
     lookUp: LookUp | undefined,
   ): Promise<TieredResult> {
     const key = keys.document(name);
-    const fromPostgres = () => this.#fromPostgres(keys, name, cached, lookUp);
+    const fromPostgres = () => this.fromPostgres(keys, name, cached, lookUp);
     if (cached) {
       const version = await this.#versionInCache(key);
       if (version === cached.version) return { document: cached, tier: 'memory' };
@@ -102,7 +102,8 @@ export class TieredRead {
     return header && (parseHeader(header)?.version ?? 0);
   }
 
-  async #fromPostgres(
+  /** As `read`, where it is known that the cache is behind. */
+  async fromPostgres(
     keys: CacheKeys,
     name: DocumentName,
     cached: Document | undefined,

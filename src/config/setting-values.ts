@@ -1,0 +1,132 @@
+/** How the values of settings are read. Each throws BadSetting for what will not do. */
+import { availableParallelism } from 'node:os';
+import { messageOf } from '../domain/driver-error.ts';
+import type { RoleRule } from '../domain/oidc.ts';
+import { ROLES } from '../domain/operator.ts';
+import { redisAddress } from '../domain/redis-address.ts';
+
+/** A value that does not do; `remedy` says what would. */
+export class BadSetting extends Error {}
+
+/** Reads a whole number. @param what stands before the range in the message, e.g. "seconds" */
+export function integer(from: number, to: number, what: string) {
+  return (value: string): number => {
+    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= from && number <= to)) throw new BadSetting(`must be ${what} from ${from} to ${to}`);
+    return number;
+  };
+}
+/** `max` is one for each core that this process may use. */
+export function processes(value: string): number {
+  if (value === 'max') return availableParallelism();
+  if (!/^[1-9]\d{0,2}$/.test(value) || Number(value) > 256)
+    throw new BadSetting('must be a count from 1 to 256, or max for one on each core');
+  return Number(value);
+}
+export const port = integer(0, 65_535, 'a port');
+
+export function url(...protocols: string[]) {
+  return (value: string): string => {
+    const parsed = URL.canParse(value) ? new URL(value) : undefined;
+    if (!parsed || !protocols.includes(parsed.protocol.slice(0, -1))) {
+      throw new BadSetting(`must be a URL that starts with ${protocols.map((p) => `${p}://`).join(' or ')}`);
+    }
+    return value;
+  };
+}
+
+export function oneOf<const T extends string>(...values: readonly T[]) {
+  return (value: string): T => {
+    const found = values.find((v) => v === value);
+    if (found === undefined) throw new BadSetting(`must be one of ${values.join(', ')}`);
+    return found;
+  };
+}
+
+export function share(value: string): number {
+  if (!/^(?:0|1|[01]?\.\d{1,6})$/.test(value) || Number(value) > 1)
+    throw new BadSetting('must be a share from 0 to 1 such as 0.01');
+  return Number(value);
+}
+
+export const text = (value: string): string => value;
+
+export function sessionKey(value: string): string {
+  if (value.length < 32)
+    throw new BadSetting('must have at least 32 characters, e.g. what `openssl rand -base64 32` prints');
+  return value;
+}
+
+/** Loopback is the only network on which nobody listens. */
+export function issuer(value: string): string {
+  const parsed = URL.parse(value);
+  const isHere = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname);
+  if (parsed?.protocol === 'https:' || (isHere && parsed.protocol === 'http:')) return value;
+  throw new BadSetting('must be a URL that starts with https:// (http:// for a server on this machine)');
+}
+
+export function origin(value: string): string {
+  const parsed = URL.parse(value);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol) || `${parsed.origin}/` !== parsed.href)
+    throw new BadSetting('must be a URL without a path, such as https://fleetbook.example.com');
+  return parsed.origin;
+}
+
+export function scopes(value: string): string {
+  const list = value.split(/[ ,]+/).filter((each) => each !== '');
+  if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
+  return list.join(' ');
+}
+
+export function roleRules(value: string): readonly RoleRule[] {
+  return value.split(',').map((part) => {
+    const [, name, group] = /^\s*(\w+)=(.*\S)\s*$/.exec(part) ?? [];
+    const role = ROLES.find((each) => each === name);
+    if (role === undefined || group === undefined) {
+      throw new BadSetting(
+        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is no role (${ROLES.join(', ')}) and group`,
+      );
+    }
+    return { role, group };
+  });
+}
+
+export function currency(value: string): string {
+  if (!/^[A-Z]{3}$/.test(value)) throw new BadSetting('must be a three-letter ISO 4217 code such as USD');
+  return value;
+}
+
+export function rates(value: string): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const pair of value.split(',')) {
+    const match = /^\s*([A-Z]{3}):(\d{1,9}(?:\.\d{1,12})?)\s*$/.exec(pair);
+    if (!match?.[1] || !match[2] || Number(match[2]) === 0) {
+      throw new BadSetting(
+        'must be a list such as EUR:1.0845,GBP:1.27 (units of the published currency for one)',
+      );
+    }
+    if (found[match[1]] !== undefined)
+      throw new BadSetting(`names ${match[1]} twice; give one rate for each currency`);
+    found[match[1]] = match[2];
+  }
+  return found;
+}
+
+export function cidrs(value: string): readonly string[] {
+  const list = value.split(',').map((part) => part.trim());
+  if (!list.every((part) => /^[0-9a-fA-F.:]+(\/\d{1,3})?$/.test(part))) {
+    throw new BadSetting('must be a list of addresses or CIDR blocks such as 10.0.0.0/8,::1');
+  }
+  return list;
+}
+
+export const postgresUrl = url('postgres', 'postgresql');
+
+export function redisUrl(value: string): string {
+  try {
+    redisAddress(value);
+  } catch (error) {
+    throw new BadSetting(messageOf(error));
+  }
+  return value;
+}
