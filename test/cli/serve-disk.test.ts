@@ -1,0 +1,296 @@
+/** `serve` with SNAPSHOT_DIR: the real program, started again while Redis and PostgreSQL cannot be reached. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStore } from '../../src/db/connect.ts';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { withFence } from '../../src/snapshot/publish/fence.ts';
+import { Publisher } from '../../src/snapshot/publish/publisher.ts';
+import { addMachines, addSample, reprice, type Sample } from '../snapshot/rows.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
+const OPS_TOKEN = 'of the operators';
+
+const opened = new AsyncDisposableStack();
+let db: TestDatabase;
+let redis: TestRedis;
+let sample: Sample;
+let publisher: Publisher;
+let store: ReturnType<typeof openStore>;
+let folder: string;
+
+beforeAll(async () => {
+  db = opened.use(await createDatabase());
+  redis = opened.use(await startTestRedis());
+  store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
+  sample = await addSample(store.sql);
+  await addMachines(store.sql, sample.region, 30);
+  const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
+  opened.defer(() => cache.disconnect());
+  await redisReady(cache, 5000);
+  publisher = new Publisher(store.db, cache);
+});
+afterAll(() => opened.disposeAsync());
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fleetbook-serve-disk-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+});
+
+async function newToken(): Promise<{ token: string; id: number }> {
+  const scopes = ['machines:read', 'clusters:read'] as const;
+  return createToken(store.db, { organizationId: sample.a, scopes });
+}
+
+interface Serving extends AsyncDisposable {
+  readonly program: Program;
+  get(
+    path: string,
+    token: string,
+  ): Promise<{ status: number; tier: string | null; body: string; all: string }>;
+  metrics(): Promise<string>;
+  ready(): Promise<{ status: number; checks: Record<string, string> }>;
+}
+
+/** @param isDown its settings name servers that are not there */
+async function serve(isDown: boolean, more: Record<string, string> = {}): Promise<Serving> {
+  const [port, opsPort, nobody] = [await freePort(), await freePort(), await freePort()];
+  const servers = isDown
+    ? { DATABASE_URL: `postgres://u:p@127.0.0.1:${nobody}/d`, REDIS_URL: `redis://127.0.0.1:${nobody}` }
+    : { DATABASE_URL: db.url, REDIS_URL: redis.url };
+  const program = await startProgram(CLI, ['serve'], {
+    env: {
+      PATH: process.env.PATH,
+      ...servers,
+      OPS_TOKEN,
+      SNAPSHOT_DIR: folder,
+      PORT: String(port),
+      OPS_PORT: String(opsPort),
+      ...more,
+    },
+  });
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await until(async () => (await fetch(`${url}/healthz`)).ok);
+  } catch (error) {
+    await program[Symbol.asyncDispose]();
+    throw new Error(`serve did not start:\n${program.output()}`, { cause: error });
+  }
+  return {
+    program,
+    async get(path, token) {
+      const headers = { authorization: `Bearer ${token}`, 'accept-encoding': 'identity' };
+      const answer = await fetch(url + path, { headers });
+      const body = await answer.text();
+      const shown = [
+        'etag',
+        'fleetbook-as-of',
+        'fleetbook-currency',
+        'content-type',
+        'cache-control',
+        'vary',
+      ];
+      const all = JSON.stringify([answer.status, body, shown.map((name) => answer.headers.get(name))]);
+      return { status: answer.status, tier: answer.headers.get('fleetbook-tier'), body, all };
+    },
+    async metrics() {
+      const headers = { authorization: `Bearer ${OPS_TOKEN}` };
+      return (await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers })).text();
+    },
+    async ready() {
+      const answer = await fetch(`${url}/readyz`);
+      return {
+        status: answer.status,
+        checks: ((await answer.json()) as { checks: Record<string, string> }).checks,
+      };
+    },
+    [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
+  };
+}
+
+const paths = () => [
+  '/v1/providers',
+  `/v1/machines?provider=${sample.provider}&region=${sample.region}`,
+  `/v1/machines/${sample.small}`,
+  '/v1/clusters',
+  '/v1/clusters/cluster-test',
+];
+
+async function kill({ program }: Serving): Promise<void> {
+  program.child.kill('SIGKILL');
+  await program.exited;
+}
+
+const written = async (serving: Serving): Promise<number> =>
+  Number(/^fleetbook_disk_copy_written_total\S* (\d+)/m.exec(await serving.metrics())?.[1] ?? 0);
+
+const failures = async (serving: Serving, reason: string): Promise<number> => {
+  const found = new RegExp(`^fleetbook_disk_copy_failures_total\\{.*reason="${reason}".*\\} (\\d+)`, 'm');
+  return Number(found.exec(await serving.metrics())?.[1] ?? 0);
+};
+
+describe('a reader that is killed and started with everything down', () => {
+  it('gets ready and answers as before, as tier disk', async () => {
+    const { token } = await newToken();
+    await publisher.publishDirty();
+    await using before = await serve(false);
+    const expected: string[] = [];
+    for (const path of paths()) {
+      const answer = await before.get(path, token);
+      expect([path, answer.status]).toEqual([path, 200]);
+      expected.push(answer.all);
+    }
+    // The list of providers, a region, an organization, a token.
+    await until(async () => (await written(before)) >= 4);
+    expect((await before.ready()).checks.tier).toMatch(/^(memory|redis|postgres)$/);
+    await kill(before);
+    await using after = await serve(true);
+    await until(async () => (await after.ready()).status === 200);
+    expect(await after.ready()).toEqual({
+      status: 200,
+      checks: { catalogue: 'ok', cache: 'not linked', tier: 'disk' },
+    });
+    for (const [i, path] of paths().entries()) {
+      const answer = await after.get(path, token);
+      expect([path, answer.tier, answer.all]).toEqual([path, 'disk', expected[i]]);
+    }
+    expect((await after.get(`/v1/machines/${sample.small}/prices`, token)).status).toBe(503);
+    expect(await after.metrics()).toMatch(/fleetbook_reads_total\{.*tier="disk".*\} \d/);
+  });
+
+  it('without SNAPSHOT_DIR it is as it was: alive, not ready, 503', async () => {
+    const { token } = await newToken();
+    await using after = await serve(true, { SNAPSHOT_DIR: '' });
+    const ready = await after.ready();
+    expect(ready.status).toBe(503);
+    expect(Object.keys(ready.checks)).toEqual(['catalogue', 'cache']);
+    expect((await after.get('/v1/providers', token)).status).toBe(503);
+    expect(await after.metrics()).not.toContain('fleetbook_disk_copy');
+  });
+
+  it('a revoked token is refused', async () => {
+    const { token, id } = await newToken();
+    await publisher.publishDirty();
+    await using before = await serve(false);
+    expect((await before.get('/v1/providers', token)).status).toBe(200);
+    await until(async () => (await written(before)) >= 2);
+    await revokeToken(store.db, id);
+    await publisher.publishDirty();
+    await until(async () => (await before.get('/v1/providers', token)).status === 401);
+    await until(async () => (await written(before)) >= 3);
+    await kill(before);
+    await using after = await serve(true);
+    expect((await after.get('/v1/providers', token)).status).toBe(401);
+  });
+
+  it('killed amid newer and newer prices, it gives the last one that it gave, or nothing: never one before', async () => {
+    const { token } = await newToken();
+    await publisher.publishDirty();
+    const path = `/v1/machines/${sample.small}`;
+    const price = ({ body }: { body: string }) => (JSON.parse(body) as { price: number }).price;
+    for (let round = 1; round <= 5; round++) {
+      await using before = await serve(false);
+      await before.get(paths()[1] ?? '', token);
+      let given = price(await before.get(path, token));
+      const answers = 1 + Math.floor(Math.random() * 30);
+      for (let i = 1; i <= answers; i++) {
+        await reprice(store.sql, sample.small, String(round + i / 1000));
+        await publisher.publishDirty();
+        given = price(await before.get(path, token));
+      }
+      await kill(before);
+      await using after = await serve(true);
+      const answer = await after.get(path, token);
+      if (answer.status === 200) expect(price(answer)).toBe(given);
+      else expect(answer.status).toBe(503);
+      await kill(after);
+    }
+  });
+});
+
+describe('a folder that does not do', () => {
+  it('that cannot be made costs one line of log and is counted; serving goes on', async () => {
+    const { token } = await newToken();
+    await publisher.publishDirty();
+    const file = join(folder, 'a file');
+    writeFileSync(file, '');
+    await using serving = await serve(false, { SNAPSHOT_DIR: file });
+    for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
+    await until(async () => (await failures(serving, 'failed')) > 3);
+    expect(serving.program.output().match(/SNAPSHOT_DIR cannot be used/g)).toHaveLength(1);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'that is full is counted, and used again when there is room',
+    async () => {
+      const { token } = await newToken();
+      await publisher.publishDirty();
+      const disk = join(folder, 'disk');
+      execFileSync('mkdir', [disk]);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'none', disk]);
+      try {
+        const fill = join(disk, 'of somebody else');
+        await using serving = await serve(false, { SNAPSHOT_DIR: disk });
+        expect((await serving.get('/v1/providers', token)).status).toBe(200);
+        await until(async () => (await written(serving)) >= 2);
+        execFileSync('sh', ['-c', `cat /dev/zero > '${fill}' 2>/dev/null || true`]);
+        for (let i = 1; (await failures(serving, 'full')) + (await failures(serving, 'failed')) < 3; i++) {
+          await reprice(store.sql, sample.small, `100.${i}`);
+          await publisher.publishDirty();
+          for (const path of paths()) expect((await serving.get(path, token)).status).toBe(200);
+        }
+        expect(serving.program.output().match(/SNAPSHOT_DIR cannot be used/g)).toHaveLength(1);
+        rmSync(fill);
+        await until(() => /SNAPSHOT_DIR is written again/.test(serving.program.output()));
+        const expected = (await serving.get(paths()[1] ?? '', token)).all;
+        const before = await written(serving);
+        await until(
+          async () => (await written(serving)) > before || existsSync(join(disk, 'fleetbook-copy-1')),
+        );
+        // What memory holds is there again although nobody has asked for it since.
+        await until(async () => copied(disk) >= 4);
+        await kill(serving);
+        await using after = await serve(true, { SNAPSHOT_DIR: disk });
+        expect((await after.get(paths()[1] ?? '', token)).all).toBe(expected);
+      } finally {
+        await until(() => execFileSync('umount', [disk]) !== undefined);
+      }
+    },
+  );
+});
+
+it('several processes share one folder', async () => {
+  const { token } = await newToken();
+  await publisher.publishDirty();
+  const many = { PROCESSES: '2' };
+  await using before = await serve(false, many);
+  for (let i = 0; i < 4; i++)
+    for (const path of paths()) expect((await before.get(path, token)).status).toBe(200);
+  await until(() => copied(folder) >= 4);
+  await before.program[Symbol.asyncDispose]();
+  await using after = await serve(true, many);
+  for (let i = 0; i < 4; i++)
+    for (const path of paths()) expect((await after.get(path, token)).tier).toBe('disk');
+});
+
+/** Documents with a value in the copy that is in this folder. */
+function copied(inFolder: string): number {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  const copies = join(inFolder, 'fleetbook-copy-1');
+  const [name = ''] = readdirSync(copies).filter((each) => each.endsWith('.sqlite'));
+  const database = new DatabaseSync(join(copies, name), { readOnly: true });
+  try {
+    const row = database.prepare('select count(*) as n from documents where value is not null').get();
+    return Number(row?.n);
+  } finally {
+    database.close();
+  }
+}

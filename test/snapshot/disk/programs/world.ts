@@ -1,0 +1,16 @@
+/** What a program that is killed writes, so that its parent knows it again. */
+import type { MachineRow, RegionHead } from '../../../../src/snapshot/document/build.ts';
+import type { Provenance } from '../../../../src/snapshot/document/document.ts';
+
+export const LIMITS = { bytes: 16_000_000, staleLimitMs: 3_600_000, tokenStaleLimitMs: 900_000 };
+export const LINEAGE = '5f0c2f8e-0000-4000-8000-000000000001';
+export const REGIONS = 5;
+
+/** The region's document in this version: larger and smaller ones, each machine with the version as its price. */
+export function regionOf(id: number, version: number): [RegionHead, MachineRow[], Provenance] {
+  const head = { id, code: `r${id}`, name: `Region ${id}`, version, provider: { id: 1, name: 'Cloud' } };
+  const machines = Array.from({ length: 1 + ((version * 37) % 400) }, (_, i) => {
+    return { id: id * 1000 + i, name: `m${i}`, ram: 4, cpu: 2, price: version, ramUnit: 'Binary' as const };
+  });
+  return [head, machines, { sources: ['cloud'], currency: 'USD' }];
+}
