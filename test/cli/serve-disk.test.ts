@@ -1,6 +1,6 @@
 /** `serve` with SNAPSHOT_DIR: the real program, started again while Redis and PostgreSQL cannot be reached. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -234,8 +234,8 @@ describe('a folder that does not do', () => {
       const { token } = await newToken();
       await publisher.publishDirty();
       const disk = join(folder, 'disk');
-      execFileSync('mkdir', [disk]);
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'none', disk]);
+      mkdirSync(disk);
+      execFileSync('sh', ['-c', `mount -t tmpfs -o size=2m none '${disk}'`]);
       try {
         const fill = join(disk, 'of somebody else');
         await using serving = await serve(false, { SNAPSHOT_DIR: disk });
@@ -261,7 +261,7 @@ describe('a folder that does not do', () => {
         await using after = await serve(true, { SNAPSHOT_DIR: disk });
         expect((await after.get(paths()[1] ?? '', token)).all).toBe(expected);
       } finally {
-        await until(() => execFileSync('umount', [disk]) !== undefined);
+        await until(() => execFileSync('sh', ['-c', `umount '${disk}'`]) !== undefined);
       }
     },
   );

@@ -10,7 +10,7 @@ import { crcOf, SCHEMA, Statements } from './copy-schema.ts';
 import { nameOf } from './document-names.ts';
 import { DamagedCopy } from './failures.ts';
 import { removeOtherFormats } from './formats.ts';
-import type { Batch, Confirmed, CopyLimits, StoredDocument } from './messages.ts';
+import type { Batch, Confirmed, CopyLimits, KnownVersions, StoredDocument } from './messages.ts';
 
 /** Raise it whenever another release would misread the file: each format has a folder of its own. */
 const COPY_FORMAT = 1;
@@ -88,10 +88,10 @@ export class CopyFile {
     });
   }
 
-  /** The newest version of a document that a process has given or heard of; 0 where nothing is known of it. */
-  newest(lineage: string, id: string): number {
+  versions(lineage: string, id: string): KnownVersions {
     const statements = this.#open();
-    return statements.lineage()?.id === lineage ? (statements.document(id)?.floor ?? 0) : 0;
+    const row = statements.lineage()?.id === lineage ? statements.versions(id) : undefined;
+    return row ?? { newest: 0, held: 0 };
   }
 
   /** Undefined where there is none, none that may be given, or where it was last known to be true before `since` (ms). */
@@ -197,8 +197,7 @@ export class CopyFile {
       if (readAt > row.readAt) statements.touch({ id, run, epoch, readAt, crc });
       return;
     }
-    if (!value || value.length > this.#limits.bytes / 16) return;
-    this.#makeRoom(value.length);
+    if (!value || value.length > this.#limits.bytes / 16 || !this.#makeRoom(value.length)) return;
     statements.set({ id, version, floor, run, epoch, readAt, value, crc });
     if (!id.startsWith('region:')) return;
     const name = nameOf(id);
@@ -214,12 +213,16 @@ export class CopyFile {
     this.#statementsNow().confirm(run, epoch, at, crcOf(lineage, run, epoch, at));
   }
 
-  /** Lists go first, those that were read longest ago; without the list of providers or a token nothing is answered. */
-  #makeRoom(bytes: number): void {
+  /**
+   * Lists go, those that were read longest ago; without the list of providers or a token nothing is answered.
+   * False when those alone fill the room.
+   */
+  #makeRoom(bytes: number): boolean {
     const statements = this.#statementsNow();
     const pages = Math.ceil(bytes / PAGE) + 1;
     const most = (this.#limits.bytes * FULL) / PAGE;
-    while (statements.usedPages() + pages > most) if (!statements.evict()) return;
+    while (statements.usedPages() + pages > most) if (!statements.evict()) return false;
+    return true;
   }
 
   #inTransaction<T>(isUrgent: boolean, work: () => T): T {

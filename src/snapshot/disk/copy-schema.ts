@@ -60,6 +60,13 @@ export class Statements {
     );
   }
 
+  versions(id: string): { readonly newest: number; readonly held: number } | undefined {
+    return this.#row(
+      'select floor as newest, case when value is null then 0 else version end as held from documents where id = ?',
+      id,
+    );
+  }
+
   set(row: Omit<DocumentRow, 'value'> & { readonly id: string; readonly value: Uint8Array }): void {
     this.#run(
       `insert into documents (id, version, floor, run, epoch, read_at, crc, value) values (?, ?, ?, ?, ?, ?, ?, ?)

@@ -18,7 +18,7 @@ const answers: Answers = {
   write: (batch) => file.write(batch),
   supersede(batch) {
     file.write(batch);
-    return batch.floors.map(([id]) => file.newest(batch.lineage, id));
+    return batch.floors.map(([id]) => file.versions(batch.lineage, id));
   },
   read: ({ lineage, id, since, now }) => file.read(lineage, id, since, now),
   remove: (id) => void file.remove(id),

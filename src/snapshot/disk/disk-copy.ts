@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../document/document.ts';
-import { decodeDocument, encodeLoaded } from '../document/format.ts';
+import { decodeDocument } from '../document/format.ts';
 import { type DocumentName, documentId } from '../document/keys.ts';
 import { CopyClient, type NoAnswer } from './copy-client.ts';
 import type { Batch, CopyLimits } from './messages.ts';
+import { PendingDocuments, type ReadAt } from './pending-documents.ts';
 import { PendingFloors } from './pending-floors.ts';
 
 export interface DiskCopyOptions {
@@ -18,12 +19,6 @@ export interface DiskCopyOptions {
   readonly everyMs?: number;
 }
 
-/** When something was read: the subscription's epoch then, and the time in milliseconds. */
-export interface ReadAt {
-  readonly epoch: number;
-  readonly at: number;
-}
-
 /** What the copy is fed from. */
 export interface CopyFeed {
   /** The epoch in which memory is known to be what the cache has, and since when; undefined while no messages arrive. */
@@ -31,12 +26,6 @@ export interface CopyFeed {
   /** Everything that memory holds and may be kept. */
   documents(): Iterable<{ readonly id: string; readonly document: Document } & ReadAt>;
   stamps(): Iterable<readonly [id: string, stamp: string]>;
-}
-
-interface Pending extends ReadAt {
-  readonly document: Document;
-  /** 0 where the content is kept already. */
-  readonly bytes: number;
 }
 
 /** What is counted, for the metrics. */
@@ -49,7 +38,8 @@ export interface DiskCopyCounts {
 
 /** Milliseconds that an answer waits until what is older is put out. A disk that takes longer is not waited for. */
 const PUT_OUT_MS = { first: 1000, later: 250 };
-const READ_MS = 500;
+/** The alternative is no answer. */
+const READ_MS = 2000;
 const WRITE_MS = 10_000;
 const PRUNE_EVERY_MS = 60_000;
 /** Bytes of one write, and of what may wait to be written. */
@@ -57,8 +47,8 @@ const CHUNK = 1_000_000;
 const PENDING_AT_MOST = 32_000_000;
 /** A document that is read again and again is said to be known at so many times within its limit. */
 const TOUCHES = 60;
-/** The epoch of what was read from the copy: no epoch of a subscription. */
-const OF_THE_COPY = -1;
+/** Of what the copy has: no epoch of a subscription. */
+const OF_THE_COPY = { epoch: -1, at: 0 };
 
 /**
  * A reader's own copy, on disk, of the documents that it serves: what it starts with when nothing else answers.
@@ -76,11 +66,8 @@ export class DiskCopy implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   /** Tells this process' epochs from those of others. */
   readonly #run = randomUUID();
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new PendingDocuments(PENDING_AT_MOST);
   readonly #stamps = new Map<string, string>();
-  #pendingBytes = 0;
-  /** What was handed over, and when it was last said to be known. */
-  #kept = new WeakMap<Document, ReadAt>();
   /** What memory holds, while it is handed over anew. */
   #again: Iterator<{ readonly id: string; readonly document: Document } & ReadAt> | undefined;
   #isIncomplete = false;
@@ -120,10 +107,8 @@ export class DiskCopy implements AsyncDisposable {
   follow(lineage: string, isSure: boolean): void {
     if (lineage !== this.#lineage) {
       this.#pending.clear();
-      this.#pendingBytes = 0;
       this.#floors.clear();
       this.#stamps.clear();
-      this.#kept = new WeakMap();
       this.#again = undefined;
     }
     this.#lineage = lineage;
@@ -139,8 +124,7 @@ export class DiskCopy implements AsyncDisposable {
   /** A newer version was published. */
   heard(id: string, version: number): void {
     if (this.#lineage === undefined) return;
-    const pending = this.#pending.get(id);
-    if (pending && pending.document.version < version) this.#drop(id, pending);
+    this.#pending.dropOlder(id, version);
     this.#floors.add(id, version);
   }
 
@@ -149,29 +133,23 @@ export class DiskCopy implements AsyncDisposable {
    * @returns the newest version that was ever given or heard of, as far as the copy knows and answers in time; else 0
    */
   supersede(id: string, document: Document | undefined): Promise<number> | 0 {
-    if (this.#lineage === undefined || (document && this.#kept.has(document))) return 0;
+    if (this.#lineage === undefined || (document && this.#pending.isKept(id, document.version))) return 0;
     // There is no such document: whatever is kept of it is given no more.
     const version = document?.version ?? Number.MAX_SAFE_INTEGER;
     this.heard(id, version);
-    return this.#floors.sent(id);
+    return this.#floors.sent(id).then(({ newest, held }) => {
+      if (held === version) this.#pending.setKept(id, version, OF_THE_COPY);
+      return newest;
+    });
   }
 
   /** Hands a document over, to be written in a moment; or says that one is still what it was. */
   keep(id: string, document: Document, read: ReadAt): void {
     if (this.#lineage === undefined) return;
-    const last = this.#kept.get(document);
-    if (last?.epoch === read.epoch && read.at - last.at < this.#limitOf(id) / TOUCHES) return;
-    const waits = this.#pending.get(id);
-    const bytes = last ? 0 : document.size;
-    const pendingBytes = this.#pendingBytes - (waits?.bytes ?? 0) + bytes;
-    if (bytes > 0 && pendingBytes > PENDING_AT_MOST) {
-      // The disk is slower than what is read: memory hands it over when there is room again.
-      this.#count('overflow');
-      this.#isIncomplete = true;
-      return;
-    }
-    this.#pendingBytes = pendingBytes;
-    this.#pending.set(id, { document, bytes, ...read });
+    if (this.#pending.add(id, document, read, this.#limitOf(id) / TOUCHES)) return;
+    // The disk is slower than what is read: memory hands it over when there is room again.
+    this.#count('overflow');
+    this.#isIncomplete = true;
   }
 
   keepStamp(id: string, stamp: string): void {
@@ -197,10 +175,11 @@ export class DiskCopy implements AsyncDisposable {
     const document = decoded(name, value);
     if (document?.version !== version) {
       this.#failed('damaged', `a damaged document is removed: ${name.kind}`);
+      this.#pending.forgetKept(id);
       void this.#client.ask('remove', id, WRITE_MS);
       return undefined;
     }
-    this.#kept.set(document, { epoch: OF_THE_COPY, at: knownAt });
+    this.#pending.setKept(id, version, OF_THE_COPY);
     return { document, knownAt };
   }
 
@@ -263,20 +242,10 @@ export class DiskCopy implements AsyncDisposable {
     if ('answer' in sizes) Object.assign(this.counts, sizes.answer);
   }
 
-  /** Documents in the form of the cache, as many as one write takes. */
   #take(): Batch['documents'] {
-    const taken: Batch['documents'][number][] = [];
-    let bytes = 0;
-    for (const [id, pending] of this.#pending) {
-      if (bytes >= CHUNK) break;
-      const { document, epoch, at } = pending;
-      const value = pending.bytes > 0 ? encodeLoaded(id, document) : undefined;
-      bytes += value?.length ?? 0;
-      this.#drop(id, pending);
-      this.#kept.set(document, { epoch, at });
-      taken.push({ id, version: document.version, run: this.#run, epoch, readAt: Math.floor(at), value });
-    }
-    return taken;
+    return this.#pending
+      .take(CHUNK)
+      .map(({ at, ...document }) => ({ ...document, run: this.#run, readAt: Math.floor(at) }));
   }
 
   #batch(parts: Partial<Batch>): Batch {
@@ -292,14 +261,9 @@ export class DiskCopy implements AsyncDisposable {
     };
   }
 
-  #drop(id: string, { bytes }: Pending): void {
-    this.#pending.delete(id);
-    this.#pendingBytes -= bytes;
-  }
-
   /** The copy is empty, or lacks something: memory is handed over once more, bit by bit. */
   #keepAll(): void {
-    this.#kept = new WeakMap();
+    this.#pending.forgetKept();
     this.#isIncomplete = true;
     for (const [id, stamp] of this.#feed?.stamps() ?? []) this.#stamps.set(id, stamp);
   }
@@ -307,10 +271,10 @@ export class DiskCopy implements AsyncDisposable {
   #refill(): void {
     if (this.#isIncomplete && this.#pending.size === 0) {
       this.#isIncomplete = false;
-      this.#kept = new WeakMap();
+      this.#pending.forgetKept();
       this.#again = this.#feed?.documents()[Symbol.iterator]();
     }
-    while (this.#again && this.#pendingBytes < CHUNK) {
+    while (this.#again && this.#pending.bytes < CHUNK) {
       const next = this.#again.next();
       if (next.done) this.#again = undefined;
       else this.keep(next.value.id, next.value.document, next.value);

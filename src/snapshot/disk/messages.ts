@@ -42,11 +42,19 @@ export interface StoredDocument {
   readonly knownAt: number;
 }
 
+/** Of one document; 0 where there is none. */
+export interface KnownVersions {
+  /** That was ever given or heard of. */
+  readonly newest: number;
+  /** Whose content is in the copy. */
+  readonly held: number;
+}
+
 /** What the thread is asked, and what it answers to each. */
 export interface Questions {
   write: { readonly ask: Batch; readonly answer: boolean };
-  /** The newest version known of each document, after these have put out what is older. */
-  supersede: { readonly ask: Batch; readonly answer: readonly number[] };
+  /** What is known of each document, after these have put out what is older. */
+  supersede: { readonly ask: Batch; readonly answer: readonly KnownVersions[] };
   read: {
     readonly ask: {
       readonly lineage: string;

@@ -1,6 +1,9 @@
 import type { Outcome } from './copy-client.ts';
+import type { KnownVersions } from './messages.ts';
 
 type Floor = readonly [id: string, version: number];
+
+const NOTHING: KnownVersions = { newest: 0, held: 0 };
 
 /** Versions that were given or heard of, on their way to the disk copy: one message at a time, with all that came since. */
 export class PendingFloors {
@@ -10,7 +13,7 @@ export class PendingFloors {
   #floors = new Map<string, number>();
   /** On their way, and not there yet. */
   #sent: ReadonlyMap<string, number> = new Map();
-  #waiting: { readonly id: string; readonly resolve: (newest: number) => void }[] = [];
+  #waiting: { readonly id: string; readonly resolve: (known: KnownVersions) => void }[] = [];
   #sending: Promise<boolean> | undefined;
   /** True from an answer that was waited for in vain until the next one. */
   #isSlow = false;
@@ -41,21 +44,21 @@ export class PendingFloors {
     return Math.max(this.#floors.get(id) ?? 0, this.#sent.get(id) ?? 0);
   }
 
-  /** The newest version that the copy knows, once it has taken what was added; 0 when it does not answer in time. */
-  async sent(id: string): Promise<number> {
-    if (this.#isSlow) return 0;
-    const { promise, resolve } = Promise.withResolvers<number>();
+  /** What the copy knows, once it has taken what was added; nothing when it does not answer in time. */
+  async sent(id: string): Promise<KnownVersions> {
+    if (this.#isSlow) return NOTHING;
+    const { promise, resolve } = Promise.withResolvers<KnownVersions>();
     this.#waiting.push({ id, resolve });
     const timer = setTimeout(
       () => {
         this.#isSlow = true;
-        resolve(0);
+        resolve(NOTHING);
       },
       this.#deadlineMs[this.#hasAnswered ? 'later' : 'first'],
     );
-    const newest = await promise;
+    const known = await promise;
     clearTimeout(timer);
-    return newest;
+    return known;
   }
 
   /** Sends all. False when some could not be put down and wait for the next time. */
@@ -80,8 +83,8 @@ export class PendingFloors {
       const outcome = await this.#ask(floors);
       this.#sent = new Map();
       const isDown = 'answer' in outcome;
-      const newest = new Map(isDown ? floors.map(([id], i) => [id, outcome.answer[i] ?? 0]) : []);
-      for (const { id, resolve } of waiting) resolve(newest.get(id) ?? 0);
+      const known = new Map(isDown ? floors.map(([id], i) => [id, outcome.answer[i] ?? NOTHING]) : []);
+      for (const { id, resolve } of waiting) resolve(known.get(id) ?? NOTHING);
       // A copy that was removed has nothing older.
       if (!isDown && !outcome.dropped) {
         this.#takeBack(floors);

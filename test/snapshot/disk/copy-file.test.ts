@@ -96,9 +96,10 @@ describe('what is kept', () => {
     expect(read(a)).toBeUndefined();
     a.write(batch({ documents: [row('region:7', 3, value, NOW + 10)] }));
     expect(read(b)).toBeUndefined();
-    expect(b.newest(LINEAGE, 'region:7')).toBe(4);
+    expect(b.versions(LINEAGE, 'region:7')).toEqual({ newest: 4, held: 0 });
     a.write(batch({ documents: [row('region:7', 4, await region(4))] }));
     expect(read(b)?.version).toBe(4);
+    expect(b.versions(LINEAGE, 'region:7')).toEqual({ newest: 4, held: 4 });
   });
 
   it('is given as long as it is known: since it was read, or its epoch was confirmed', async () => {
@@ -172,6 +173,15 @@ describe('its room', () => {
     expect(read(file, 'clusters:399')?.version).toBe(1);
     expect(read(file, 'clusters:0')).toBeUndefined();
     expect(file.sizes().documents).toBeGreaterThan(50);
+  });
+
+  it('that tokens alone have filled takes no more of them, and fails nobody', async () => {
+    const file = open({ ...LIMITS, bytes: 16 * MB });
+    const value = await region(1, 1, 'x'.repeat(90_000));
+    for (let i = 0; i < 400; i++)
+      expect(file.write(batch({ documents: [row(`token:${i}`, 1, value, NOW + i)] }))).toBe(true);
+    expect(read(file, 'token:0')?.version).toBe(1);
+    expect(read(file, 'token:399')).toBeUndefined();
   });
 
   it('is for nobody else on the machine', async () => {
