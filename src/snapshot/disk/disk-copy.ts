@@ -17,6 +17,8 @@ export interface DiskCopyOptions {
   readonly now?: () => number;
   /** Milliseconds between two writes. */
   readonly everyMs?: number;
+  /** Milliseconds that an answer waits until what is older is put out; `PUT_OUT_MS` unless given. */
+  readonly putOutMs?: typeof PUT_OUT_MS;
 }
 
 /** What the copy is fed from. */
@@ -92,7 +94,7 @@ export class DiskCopy implements AsyncDisposable {
     );
     this.#floors = new PendingFloors(
       (floors) => this.#client.ask('supersede', this.#batch({ floors }), WRITE_MS),
-      PUT_OUT_MS,
+      options.putOutMs ?? PUT_OUT_MS,
     );
     this.#timer = setInterval(() => void (this.#writing ?? this.#write()), options.everyMs ?? 1000);
     this.#timer.unref();

@@ -10,7 +10,10 @@ import { encoding } from '../../../../src/snapshot/document/format.ts';
 import { LIMITS, LINEAGE, REGIONS, regionOf } from './world.ts';
 
 const [folder = '', first = '1'] = process.argv.slice(2);
-const copy = new DiskCopy({ folder, limits: LIMITS, logger: pino({ level: 'silent' }), everyMs: 5 });
+const logger = pino({ level: 'silent' });
+// However busy the machine is: what is given without waiting may be lost.
+const putOutMs = { first: 60_000, later: 60_000 };
+const copy = new DiskCopy({ folder, limits: LIMITS, logger, everyMs: 5, putOutMs });
 copy.follow(LINEAGE, true);
 for (let version = Number(first); ; version++) {
   for (let region = 1; region <= REGIONS; region++) {
