@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Database } from '../connect.ts';
-import { clusters, organizations, providers, regions } from '../schema.ts';
+import { clusters, machineNames, machines, organizations, providers, regions } from '../schema.ts';
 import { array, increment, insertInto } from '../statements.ts';
 
 export interface KnownProvider {
@@ -55,6 +55,11 @@ async function moveRegions(db: Database, { id, wanted }: { id: number; wanted: n
     .update(regions)
     .set({ providerId: wanted })
     .where(sql`${regions.providerId} = ${id} and not exists (${same})`);
+  await db.execute(sql`
+    insert into ${machineNames} (provider_id, name)
+    select distinct ${regions.providerId}, ${machines.name} from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
+    where ${regions.providerId} = ${wanted}
+    order by 1, 2 on conflict do nothing`);
   await db.delete(providers).where(sql`${providers.id} = ${id} and not exists (
       select from ${regions} where ${regions.providerId} = ${providers.id})`);
 }

@@ -102,7 +102,7 @@ export const machineNames = pgTable(
   {
     providerId: integer('provider_id')
       .notNull()
-      .references(() => providers.id),
+      .references(() => providers.id, { onDelete: 'cascade' }),
     name: text('name').notNull(),
   },
   (t) => [primaryKey({ columns: [t.providerId, t.name] })],
