@@ -1,4 +1,4 @@
-import { crc32, gzipSync } from 'node:zlib';
+import { brotliCompressSync, crc32, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/queries/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
@@ -6,6 +6,7 @@ import { hashOf } from '../../src/snapshot/document/body.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
+import { hasSoundCodings } from '../../src/snapshot/document/soundness.ts';
 import { until } from '../support/until.ts';
 import { addMachines, reprice } from './rows.ts';
 import { sceneForEachTest, type TestReader } from './scene.ts';
@@ -88,20 +89,6 @@ const DAMAGE: Record<string, (name: DocumentName) => Buffer | Promise<Buffer>> =
   'bytes of something else': () => Buffer.from('<html>not found</html>'),
 };
 
-const codings = (identity: Buffer) => ({ identity, index: placesOf(identity) });
-/** An index of all elements of a list of objects, named by their numbers. */
-function placesOf(identity: Buffer): Buffer {
-  let end = 0;
-  const elements = JSON.parse(identity.toString()) as object[];
-  return index(
-    elements.map((element, i) => {
-      const start = end + 1;
-      end = start + Buffer.byteLength(JSON.stringify(element));
-      return [String(i), [start, end]];
-    }),
-  );
-}
-
 async function good(name: DocumentName): Promise<Buffer> {
   return encodeDocument(
     (await loadContent(scene.sql, name)) ?? expect.unreachable('there is no such document'),
@@ -160,15 +147,11 @@ describe('under the key of a region', () => {
     ['a gzip coding that is cut short', { gzip: gzipSync('[]').subarray(0, 15) }],
     ['a br coding that is none', { br: Buffer.from('this is not compressed') }],
     ['a coding that unpacks to far more', { gzip: gzipSync(Buffer.alloc(50_000_000)) }],
-  ])('%s is a miss, is counted, and is replaced', async (_, coding) => {
+  ])('%s is found by the comparer, which looks at codings as well', async (_, coding) => {
     const { body } = (await loadContent(scene.sql, region())) ?? expect.unreachable('there is the region');
-    await scene.cache.set(scene.keys.document(region()), forge(region(), { ...codings(body), ...coding }));
-    const unusable: string[] = [];
-    const reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
-    const answer = await machines(reader);
-    expect([answer.tier, answer.body.identity]).toEqual(['postgres', body]);
-    expect(unusable).toEqual(['region']);
-    await until(async () => (await inCache(region()))?.version !== Number(VERSION));
+    const right = { gzip: gzipSync(body), br: brotliCompressSync(body) };
+    expect(await hasSoundCodings({ identity: body, hash: '', ...right })).toBe(true);
+    expect(await hasSoundCodings({ identity: body, hash: '', ...right, ...coding })).toBe(false);
   });
 
   it('another region’s document is a miss, is counted, and is replaced', async () => {

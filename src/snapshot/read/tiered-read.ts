@@ -3,7 +3,6 @@ import type { Document } from '../document/document.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent, loadVersion } from '../document/load.ts';
-import { hasSoundCodings } from '../document/soundness.ts';
 import { dropValue } from '../publish/fence.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import { fromEither } from './either.ts';
@@ -88,8 +87,7 @@ export class TieredRead {
     if (!value) return value;
     const own = ownBytes(value);
     const document = decodeDocument(name, own);
-    if (document && (await hasSoundCodings(document.body)))
-      return document.version < (cached?.version ?? 0) ? null : { document, tier: 'redis' };
+    if (document) return document.version < (cached?.version ?? 0) ? null : { document, tier: 'redis' };
     if (isForeignFormat(own)) return null;
     this.#onUnusable(name);
     await this.#subscription.ask((redis) => dropValue(redis, key, own));
