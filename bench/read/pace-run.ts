@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pinned } from './program.ts';
 
@@ -35,6 +35,10 @@ export async function runPace(task: PaceTask, logFile: string): Promise<PacedRun
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw new Error(`the paced client ended with code ${code}; see ${logFile}`);
+  if (code !== 0) {
+    // The log goes with the bench's folder.
+    const why = /^\w*Error: .*/m.exec(readFileSync(logFile, 'utf8'))?.[0] ?? 'it said nothing';
+    throw new Error(`the paced client ended with code ${code}: ${why}`);
+  }
   return JSON.parse(output) as PacedRun;
 }

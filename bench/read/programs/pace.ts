@@ -25,8 +25,6 @@ interface Connection {
 }
 
 const idle: Connection[] = [];
-/** Every answer has the same length: that of the first. */
-let answerLength = 0;
 const times: number[] = [];
 let countsFrom = Number.POSITIVE_INFINITY;
 let open = 0;
@@ -76,14 +74,14 @@ async function addConnection(): Promise<void> {
 
 function received(connection: Connection, chunk: Buffer): void {
   if (connection.left < 0) {
-    if (answerLength === 0) answerLength = lengthOf(chunk);
     // "HTTP/1.1 2": a refusal is quick, and no answer.
     if (chunk[9] !== 0x32) throw new Error(`unexpected answer: ${chunk.toString('latin1', 0, 60)}`);
-    connection.left = answerLength;
+    // Not that of the first one: which tier answers is in the head.
+    connection.left = lengthOf(chunk);
   }
   connection.left -= chunk.length;
   if (connection.left > 0) return;
-  if (connection.left < 0) throw new Error('an answer was longer than the first one');
+  if (connection.left < 0) throw new Error('an answer was longer than it said');
   open -= 1;
   if (connection.due >= countsFrom) times.push(performance.now() - connection.due);
   idle.push(connection);
