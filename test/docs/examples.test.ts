@@ -83,9 +83,10 @@ const OPERATIONS = [
   ...providerOperations({} as CatalogueReader),
 ];
 
-/** Variables of other programs. */
+/** Variables of other programs, and of the tests. */
 const OTHERS = new Set([
   'LD_LIBRARY_PATH',
+  'FAULT_SECONDS',
   'CONFIG_FOLDER',
   'EXTRA_CA',
   'NODE_EXTRA_CA_CERTS',
