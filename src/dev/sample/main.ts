@@ -2,7 +2,7 @@
  * The sample's upstreams as a process of their own. `SAMPLE_PORT` chooses the port; unset, a free one is taken. Its
  * URLs go to the process that started it, or, started by hand, as one line of JSON to standard output.
  */
-import { reportReady, whenParentIsGone } from '../../processes/ipc.ts';
+import { answerParent, reportReady, whenParentIsGone } from '../../processes/ipc.ts';
 import { startSampleUpstream } from './upstream.ts';
 
 const port = process.env.SAMPLE_PORT || '0';
@@ -14,6 +14,8 @@ if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
 const upstream = await startSampleUpstream({ port: Number(port) });
 const { url, hetznerUrl, linodeUrl, clustersUrl } = upstream;
 const urls = { url, hetznerUrl, linodeUrl, clustersUrl };
+// It has none; who asks all processes would wait for it.
+answerParent('metrics', async () => undefined);
 if (process.send) reportReady(urls);
 else console.log(JSON.stringify(urls));
 
