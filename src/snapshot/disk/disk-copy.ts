@@ -315,9 +315,5 @@ export class DiskCopy implements AsyncDisposable {
 }
 
 function decoded(name: DocumentName, value: Uint8Array): Document | undefined {
-  try {
-    return decodeDocument(name, Buffer.from(value.buffer, value.byteOffset, value.length));
-  } catch {
-    return undefined;
-  }
+  return decodeDocument(name, Buffer.from(value.buffer, value.byteOffset, value.length));
 }
