@@ -2,8 +2,9 @@
 import { type ListedSource, listedSources } from '../app/listed-sources.ts';
 import { readNamedSources } from '../config/named-sources.ts';
 import type { Environment } from '../config/source-config.ts';
-import { type SourceSetting, sourceSettings } from '../config/source-settings.ts';
+import { sourceSettings } from '../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../db/reads/sources.ts';
+import { originInWords, type SourceSetting } from '../domain/setting-origin.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { UsageFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
@@ -162,21 +163,8 @@ function settingsText(settings: readonly SourceSetting[]): string {
     ['SETTING', 'VALUE', 'FROM'],
     settings
       .filter(isOwn)
-      .map((setting) => [setting.name, shortened(setting.value ?? '-', VALUE_WIDTH), whence(setting)]),
+      .map((setting) => [setting.name, shortened(setting.value ?? '-', VALUE_WIDTH), originInWords(setting)]),
   );
   const rest = defaults > 0 ? `  … ${count(defaults, 'limit')} of the guards by default; see --json\n` : '';
   return `\n${table}${rest}`;
-}
-
-function whence(setting: SourceSetting): string {
-  switch (setting.from) {
-    case 'environment':
-      return setting.value === null ? `${setting.variable}, which is not set` : setting.variable;
-    case 'file':
-      return setting.file;
-    case 'default':
-      return 'default';
-    case 'unset':
-      return 'not set';
-  }
 }

@@ -1,4 +1,5 @@
 /** Where each setting of a source comes from. No adapter is loaded, and no secret is told. */
+import type { SourceSetting } from '../domain/setting-origin.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';
 import { MASK, maskedAddress, maskedCommand, maskedCommandText } from './masked.ts';
@@ -6,20 +7,6 @@ import { isDefault, type NamedSource } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
 import type { ClusterEntry, SourceEntry } from './sources-file.ts';
-
-/** Whence a value comes; `unset` where nothing gives one. */
-export type Origin =
-  | { readonly from: 'environment'; readonly variable: string }
-  | { readonly from: 'file'; readonly file: string }
-  | { readonly from: 'default' }
-  | { readonly from: 'unset' };
-
-export type SourceSetting = Origin & {
-  /** As the file has it: `url`, `schedule`, `token`, `options.region`, `limits.removedShare`. */
-  readonly name: string;
-  /** As it may be shown: of what is secret `***`; null where there is none. */
-  readonly value: string | null;
-};
 
 /** Fields of credentials that renew themselves; in the environment `<ID>_TENANT_ID`, `<ID>_CLIENT_SECRET`, … */
 export const CREDENTIAL_FIELDS = [

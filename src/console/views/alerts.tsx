@@ -62,12 +62,7 @@ function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
       <tbody>
         {alerts.map((alert) => (
           <tr key={alert.id}>
-            <th scope="row" class="tight" data-label="About">
-              <Subject {...alert} />
-            </th>
-            <td data-label="Kind">
-              <Badge tone="bad">{alert.kind}</Badge>
-            </td>
+            <About alert={alert} tone="bad" />
             <td class="tight" data-label="For">
               <Lasting since={alert.openedAt} />
             </td>
@@ -76,6 +71,20 @@ function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** The first cells of a row: what it is about, and its kind. */
+function About({ alert, tone }: { alert: AlertRecord; tone: Tone }) {
+  return (
+    <>
+      <th scope="row" class="tight" data-label="About">
+        <Subject {...alert} />
+      </th>
+      <td data-label="Kind">
+        <Badge tone={tone}>{alert.kind}</Badge>
+      </td>
+    </>
   );
 }
 
@@ -104,12 +113,7 @@ function Over({ alerts }: { alerts: readonly AlertRecord[] }) {
       <tbody>
         {alerts.map((alert) => (
           <tr key={alert.id}>
-            <th scope="row" class="tight" data-label="About">
-              <Subject {...alert} />
-            </th>
-            <td data-label="Kind">
-              <Badge tone="note">{alert.kind}</Badge>
-            </td>
+            <About alert={alert} tone="note" />
             <td class="tight" data-label="Opened">
               <Ago at={alert.openedAt} />
             </td>

@@ -6,6 +6,7 @@ import { addressWith, navigate, type Place } from '../lib/router.ts';
 import { May } from '../lib/session.ts';
 import { Ago, Badge, Choice, Search, Title, type Tone, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { ReasonList } from '../parts/reason-list.tsx';
 import { Decide } from './decide.tsx';
 import { Decision, StatusBadge } from './held.tsx';
 import { ReadersView, SeeLink } from './readers.tsx';
@@ -140,17 +141,7 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
       {reasons.length > 0 && (
         <>
           <h2>Rows of it that cannot be used</h2>
-          <ul class="plain card">
-            {reasons.map(({ code, reason, count: n, examples }) => (
-              <li key={`${code} ${reason}`}>
-                {count(n)} {code}: {reason}{' '}
-                <span class="muted">
-                  ({examples.join(', ')}
-                  {n > examples.length ? ', …' : ''})
-                </span>
-              </li>
-            ))}
-          </ul>
+          <ReasonList reasons={reasons} />
         </>
       )}
     </section>

@@ -2,23 +2,16 @@
 import type { ExcludedAnswer, RejectedAnswer } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { count } from '../lib/format.ts';
-import { addressWith, navigate, type Place } from '../lib/router.ts';
+import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';
 import { Ago, Search, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
 
 const LIMIT = 100;
 
-function pageQuery(place: Place, ...names: string[]): URLSearchParams {
-  const query = new URLSearchParams({ limit: String(LIMIT) });
-  for (const name of [...names, 'offset']) {
-    const value = place.query.get(name);
-    if (value !== null) query.set(name, value);
-  }
-  return query;
-}
-
 export function Rejected({ path, place }: { path: string; place: Place }) {
-  const { data, error, isOld } = useData<RejectedAnswer>(`${path}/rejected?${pageQuery(place, 'q')}`);
+  const { data, error, isOld } = useData<RejectedAnswer>(
+    `${path}/rejected?${queryOf(place, ['q', 'offset'], LIMIT)}`,
+  );
   if (!data) return <Trouble text={error} />;
   if (data.reasons.length === 0) return <p class="calm">The last good run could use every row.</p>;
   return (
@@ -69,7 +62,9 @@ export function Rejected({ path, place }: { path: string; place: Place }) {
 }
 
 export function Excluded({ path, place }: { path: string; place: Place }) {
-  const { data, error, isOld } = useData<ExcludedAnswer>(`${path}/excluded?${pageQuery(place)}`);
+  const { data, error, isOld } = useData<ExcludedAnswer>(
+    `${path}/excluded?${queryOf(place, ['offset'], LIMIT)}`,
+  );
   if (!data) return <Trouble text={error} />;
   if (data.total === 0) return <p class="calm">Readers see every machine that it reports.</p>;
   return (

@@ -6,6 +6,7 @@ import { count, counted, span, utc } from '../lib/format.ts';
 import type { Place } from '../lib/router.ts';
 import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';
 import { ChangeList, changesQuery } from '../parts/change-table.tsx';
+import { ReasonList } from '../parts/reason-list.tsx';
 import { OUTCOMES } from './timeline.tsx';
 
 export function RunView({ place, id }: { place: Place; id: string }) {
@@ -89,17 +90,7 @@ function Reasons({ run: { reasons, rejected, sourceId } }: { run: RunAnswer['run
       {reasons.length === 0 ? (
         <p class="calm">The reasons of this run are not kept.</p>
       ) : (
-        <ul class="plain card">
-          {reasons.map(({ code, reason, count: n, examples }) => (
-            <li key={`${code} ${reason}`}>
-              {count(n)} {code}: {reason}{' '}
-              <span class="muted">
-                ({examples.join(', ')}
-                {n > examples.length ? ', …' : ''})
-              </span>
-            </li>
-          ))}
-        </ul>
+        <ReasonList reasons={reasons} />
       )}
       <p class="muted">
         Those of the last good run:{' '}

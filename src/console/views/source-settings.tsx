@@ -1,5 +1,6 @@
 /** Where each setting of a source comes from, and what an operator does with the source as a whole. */
 import { useState } from 'preact/hooks';
+import { originInWords } from '../../domain/setting-origin.ts';
 import type {
   Retired,
   RetirementAnswer,
@@ -223,23 +224,10 @@ function SettingsTable({ settings }: { settings: readonly ShownSetting[] }) {
               {setting.name}
             </th>
             <td data-label="Value">{setting.value ?? '–'}</td>
-            <td data-label="From">{whence(setting)}</td>
+            <td data-label="From">{originInWords(setting)}</td>
           </tr>
         ))}
       </tbody>
     </table>
   );
-}
-
-function whence(setting: ShownSetting): string {
-  switch (setting.from) {
-    case 'environment':
-      return setting.value === null ? `${setting.variable}, which is not set` : setting.variable;
-    case 'file':
-      return setting.file;
-    case 'default':
-      return 'default';
-    case 'unset':
-      return 'not set';
-  }
 }

@@ -111,16 +111,7 @@ export interface SourceAnswer {
 }
 
 /** One setting of a source: what it is, and whence. */
-export type ShownSetting = {
-  /** `url`, `schedule`, `options.region`, `limits.removedShare`, … */
-  readonly name: string;
-  /** Of what is secret `***`; null where there is none. */
-  readonly value: string | null;
-} & (
-  | { readonly from: 'environment'; readonly variable: string }
-  | { readonly from: 'file'; readonly file: string }
-  | { readonly from: 'default' | 'unset' }
-);
+export type { SourceSetting as ShownSetting } from '../../domain/setting-origin.ts';
 
 /** That a source was disabled, or enabled. */
 export interface Switched {
