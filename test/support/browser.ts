@@ -15,6 +15,9 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox'] });
 }
 
+/** As a context's options. */
+export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
+
 export interface WatchedPage {
   readonly page: Page;
   /** What the page has complained about so far: errors and warnings of its console, requests to elsewhere. */

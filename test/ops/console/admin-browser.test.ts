@@ -1,15 +1,13 @@
 /** What an admin does about organizations and tokens, and what of it everybody else sees, in a real browser. */
-import { pino } from 'pino';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeReader } from '../../../src/app/reader.ts';
-import { buildApp } from '../../../src/http/app.ts';
 import {
   CHROMIUM,
   hasChromium,
   launchBrowser,
   openPage,
   overflows,
+  PHONE,
   seriousFindings,
   type WatchedPage,
 } from '../../support/browser.ts';
@@ -17,9 +15,7 @@ import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
 import { addOperators, PASSWORD } from '../accounts-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
-import { type ConsoleScene, openConsoleScene } from './scene.ts';
-
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
+import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
 describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
@@ -38,15 +34,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await statesClusters(scene, [orders, atHetzner('zeta', 'c-2', { name: 'Events', status: 'stopped' })]);
     await statesClusters(scene, [{ ...orders, replicas: 3 }]);
     await scene.worker.publisher.publishDirty();
-    const reader = closing.use(composeReader(scene.config, pino({ level: 'silent' })));
-    const api = buildApp({
-      ...reader,
-      readiness: () => reader.readiness(),
-      logger: false,
-      version: '1.2.3',
-      limits: { maxEventLoopDelayMs: 0 },
-    });
-    closing.defer(() => api.close());
+    const api = closing.use(apiOf(scene));
     read = async (token) => {
       const headers = { authorization: `Bearer ${token}` };
       return (await api.inject({ url: '/v1/providers', headers })).statusCode;

@@ -3,23 +3,26 @@
  * readers get. With SCREENSHOTS=docs/images it draws the pages of the README as well.
  */
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { composeReader } from '../../../src/app/reader.ts';
 import { createToken } from '../../../src/db/queries/tokens.ts';
-import { buildApp } from '../../../src/http/app.ts';
-import { CHROMIUM, hasChromium, launchBrowser, openPage, type WatchedPage } from '../../support/browser.ts';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  PHONE,
+  type WatchedPage,
+} from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
 import { PASSWORD } from '../accounts-scene.ts';
 import { addOrganizations } from './clusters-scene.ts';
 import { reportsOfAnHour } from './reports-scene.ts';
-import { type ConsoleScene, openConsoleScene } from './scene.ts';
+import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
 const FOLDER = process.env.SCREENSHOTS;
 const WINDOW = { viewport: { width: 1280, height: 800 } } as const;
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
 
 describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
@@ -50,15 +53,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
     await sql`update sources set verified_at = now() - interval '9 hours' where id = 'hetzner'`;
     await reportsOfAnHour(scene);
 
-    const reader = closing.use(composeReader(scene.config, pino({ level: 'silent' })));
-    const api = buildApp({
-      ...reader,
-      readiness: () => reader.readiness(),
-      logger: false,
-      version: '1.2.3',
-      limits: { maxEventLoopDelayMs: 0 },
-    });
-    closing.defer(() => api.close());
+    const api = closing.use(apiOf(scene));
     const headers = { authorization: `Bearer ${token}` };
     const read = async (url: string) => (await api.inject({ url, headers })).json();
     pricesInApi = async () => {

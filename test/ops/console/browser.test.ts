@@ -6,6 +6,7 @@ import {
   launchBrowser,
   openPage,
   overflows,
+  PHONE,
   seriousFindings,
   type WatchedPage,
 } from '../../support/browser.ts';
@@ -13,8 +14,6 @@ import { needs } from '../../support/needs.ts';
 import { PASSWORD } from '../accounts-scene.ts';
 import { reportsOfAnHour } from './reports-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
-
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
@@ -159,8 +158,8 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
       '5xx 1.5/s',
     ]);
     await requests.getByText('As a table').click();
-    expect(await requests.getByRole('row').count()).toBeGreaterThan(10);
     await requests.getByRole('cell', { name: '30/s' }).first().waitFor();
+    expect(await requests.getByRole('row').count()).toBeGreaterThan(10);
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('combobox', { name: 'Time' }).selectOption('180');
     await page.waitForURL('**/?minutes=180');

@@ -7,14 +7,13 @@ import {
   launchBrowser,
   openPage,
   overflows,
+  PHONE,
   seriousFindings,
   type WatchedPage,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { PASSWORD } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
-
-const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true } as const;
 
 describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Disposer } from '../../../src/app/disposer.ts';
+import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { openConsole } from '../../../src/cli/console.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { openRedis } from '../../../src/db/redis.ts';
 import type { OidcSettings } from '../../../src/domain/oidc.ts';
+import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import type { SyncResult } from '../../../src/sync/result.ts';
 import { openQueues, type Queues } from '../../../workers/queues.ts';
@@ -125,5 +127,24 @@ export async function openConsoleScene(
       return { status: answer.statusCode, body: answer.json() };
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** The API as `serve` answers it, of what the scene's worker stores and publishes. */
+export function apiOf({ config }: ConsoleScene): Pick<FastifyInstance, 'inject'> & AsyncDisposable {
+  const reader = composeReader(config, silent);
+  const api = buildApp({
+    ...reader,
+    readiness: () => reader.readiness(),
+    logger: false,
+    version: '1.2.3',
+    limits: { maxEventLoopDelayMs: 0 },
+  });
+  return {
+    inject: api.inject.bind(api),
+    async [Symbol.asyncDispose]() {
+      await api.close();
+      await reader[Symbol.asyncDispose]();
+    },
   };
 }
