@@ -15,7 +15,7 @@ RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem &&
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY workers workers
-RUN ./node_modules/.bin/tsc -p tsconfig.build.json && node src/console/build.mjs --strict
+RUN ./node_modules/.bin/tsc -p tsconfig.build.json && node src/console/build.mjs --strict && node src/http/reference/build.mjs --strict
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app

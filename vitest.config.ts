@@ -27,8 +27,8 @@ const faults = {
 
 export default defineConfig({
   test: {
-    // Tests wait for processes and servers more than they compute: two at a time, also on two cores.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Tests wait for processes and servers for a third of their time: three at a time, also on two cores.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     teardownTimeout: 30_000,
     projects: process.env[QUICK]
       ? [{ test: quick }]

@@ -24,13 +24,19 @@ const program = new Command('fleetbook')
 const env = process.env;
 addCommands(program, env);
 
+/** By name: to load what throws them takes longer than a short command. */
+const PLAIN: ReadonlySet<string> = new Set([
+  'CommandFailure',
+  'UsageFailure',
+  'SourceError',
+  'SourceDisabled',
+  'LockedError',
+  'MigrationFailed',
+]);
+
 /** Something that a person can mend: told in one line, without a stack. */
 function isToldPlainly(error: unknown): error is Error {
-  return (
-    error instanceof BadSetting ||
-    (error instanceof Error &&
-      ['CommandFailure', 'UsageFailure', 'SourceError', 'SourceDisabled', 'LockedError'].includes(error.name))
-  );
+  return error instanceof BadSetting || (error instanceof Error && PLAIN.has(error.name));
 }
 
 /** Every command has one database; Redis tells of its own trouble. */

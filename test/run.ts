@@ -9,7 +9,13 @@ import { constants, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
-import { type FlakyTest, REPORT_FILE, readReport, type TestRunStarted } from './support/report.ts';
+import {
+  type FlakyTest,
+  REPORT_FILE,
+  readReport,
+  type TestRunStarted,
+  type UnhandledError,
+} from './support/report.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** The test under way may take so long to end after Ctrl-C, with the servers; then all of it is killed. */
@@ -29,6 +35,7 @@ const isQuick = args.includes('--quick');
 const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-report-'));
 const flaky: FlakyTest['flaky'][] = [];
+const unhandled: string[] = [];
 const reportFile = join(folder.path, 'vitest.json');
 const { problem, files = 0, signal } = await run();
 const report = await readReport(reportFile, {
@@ -51,6 +58,7 @@ if (isQuick) {
 if (signal) say(`interrupted by ${signal}: ${report.files} of ${files} test files ran to their end`);
 // What fails outside of every test, such as a server that does not start, is a failure too.
 const outside = problem !== undefined && report.failed === 0 && !signal ? 1 : 0;
+for (const error of unhandled) say(`an error that no test caught: ${error}`);
 if (outside > 0) say(`failed outside of the tests: ${problem}`);
 const failed = report.failed + outside;
 const skipped = report.skipped.length + report.cancelled;
@@ -74,8 +82,9 @@ async function run(): Promise<Outcome> {
     detached: true,
   });
   let told: TestRunStarted | undefined;
-  child.on('message', (message: TestRunStarted | FlakyTest) => {
+  child.on('message', (message: TestRunStarted | FlakyTest | UnhandledError) => {
     if ('flaky' in message) flaky.push(message.flaky);
+    else if ('unhandled' in message) unhandled.push(message.unhandled);
     else told = message;
   });
   const interruption = interruptible(child);

@@ -25,7 +25,7 @@ export function alertProcessor({ config, db, queue, logger }: AlertDependencies)
     const { webhook: id } = job.data;
     if (id === undefined) {
       const now = new Date();
-      const changes = await evaluateAlerts(db, config.sources, rules, now);
+      const changes = await evaluateAlerts(db, config.sources, rules, now, config.settings.EXPORT_EVERY);
       for (const { kind, subject, summary } of changes?.opened ?? [])
         logger.warn({ kind, subject }, `alert: ${summary}`);
       for (const { kind, subject, summary } of changes?.resolved ?? [])

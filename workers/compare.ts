@@ -12,12 +12,14 @@ import {
 import { dirtyDocuments } from '../src/db/queries/versions.ts';
 import { readLineage } from '../src/db/reads/lineage.ts';
 import type { RedisClient } from '../src/db/redis.ts';
+import { type DocumentName, documentsOfRow } from '../src/domain/document-name.ts';
 import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
 import { lanesOf } from '../src/snapshot/document/lanes.ts';
 import {
   type Comparison,
   compareDocument,
   dropDamaged,
+  type Expected,
   type Verdict,
 } from '../src/snapshot/publish/compare.ts';
 import type { Publisher } from '../src/snapshot/publish/publisher.ts';
@@ -62,7 +64,7 @@ export class Comparer {
   readonly #options: ComparerOptions;
   readonly #now: () => number;
   /** Document id → what it is and since when (ms) it has been seen to lag. */
-  readonly #lagging = new Map<string, { name: SampledDocument['name']; since: number }>();
+  readonly #lagging = new Map<string, { name: DocumentName; since: number }>();
 
   constructor(options: ComparerOptions) {
     this.#options = options;
@@ -94,7 +96,9 @@ export class Comparer {
     const { db, observe } = this.#options;
     const followed = await this.#of([...this.#lagging.values()].map(({ name }) => name));
     const keys = new CacheKeys(await readLineage(db.$client), lanesOf(this.#options.cache));
-    const byId = new Map([...chosen, ...followed].map((each) => [documentId(each.name), each]));
+    const byId = new Map(
+      [...chosen, ...followed].flatMap(documentsOf).map((each) => [documentId(each.name), each]),
+    );
     // What is not there any more, e.g. a deleted organization, lags no longer.
     for (const id of this.#lagging.keys()) if (!byId.has(id)) this.#lagging.delete(id);
     let hasRaised = false;
@@ -118,11 +122,11 @@ export class Comparer {
     observe?.round(this.#now() / 1000, (this.#now() - oldest) / 1000);
   }
 
-  #of(names: readonly SampledDocument['name'][]): Promise<SampledDocument[]> {
+  #of(names: readonly DocumentName[]): Promise<SampledDocument[]> {
     return names.length === 0 ? Promise.resolve([]) : documentVersions(this.#options.db, names);
   }
 
-  #note(id: string, { name, version }: SampledDocument, verdict: Verdict): void {
+  #note(id: string, { name, version }: Expected, verdict: Verdict): void {
     const lag = this.#lagging.get(id);
     if (LAGGING.has(verdict)) {
       if (!lag && this.#lagging.size < FOLLOWED_AT_MOST) this.#lagging.set(id, { name, since: this.#now() });
@@ -135,11 +139,11 @@ export class Comparer {
   }
 
   /** For the alert that tells of it. */
-  #record(document: string, { version }: SampledDocument, { verdict, cached }: Comparison): Promise<void> {
+  #record(document: string, { version }: Expected, { verdict, cached }: Comparison): Promise<void> {
     return noteDifference(this.#options.db, { document, verdict, version, cached });
   }
 
-  async #mend(keys: CacheKeys, id: string, document: SampledDocument, found: Comparison): Promise<void> {
+  async #mend(keys: CacheKeys, id: string, document: Expected, found: Comparison): Promise<void> {
     const { db, cache, logger } = this.#options;
     const { name, version } = document;
     const { verdict, cached } = found;
@@ -192,4 +196,9 @@ export function compareNowAndThen(comparer: Comparer, everyMs: number, logger: L
       await under;
     },
   };
+}
+
+/** Every document whose version the row counts. */
+function documentsOf(row: SampledDocument): Expected[] {
+  return documentsOfRow(row.name).map((name) => ({ ...row, name }));
 }

@@ -1,11 +1,12 @@
 import { type Telemetry, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
-import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
+import { databaseUrls, openLoggedRedis, queueRedis } from '../src/app/connections.ts';
 import { Disposer } from '../src/app/disposer.ts';
 import { composeWorker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneAlerts } from '../src/db/queries/alerts.ts';
+import { pruneFeed } from '../src/db/queries/feed.ts';
 import { pruneChanges } from '../src/db/queries/prune-changes.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/queries/slots.ts';
 import { pruneRuns } from '../src/db/queries/watch-runs.ts';
@@ -14,10 +15,12 @@ import { EVERY_MINUTE } from '../src/db/reads/workers.ts';
 import { type RedisClient, redisReady } from '../src/db/redis.ts';
 import { redisMisfit } from '../src/db/redis-misfit.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
-import { isRefusal, type PublishObserver } from '../src/snapshot/publish/publisher.ts';
+import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
+import { isRefusal } from '../src/snapshot/publish/refusal.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { ALERTS_SCHEDULE, alertProcessor } from './alerts.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
+import { type ExportObserver, exportNowAndThen } from './exports.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
   ALERTS_QUEUE,
@@ -40,6 +43,8 @@ import { openWatches } from './watching.ts';
 
 /** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
 const DIRTY_CHECK_MS = 2000;
+/** The same while PostgreSQL or the cache is away: when it is back the database may be in an earlier state. */
+const AWAY_CHECK_MS = 200;
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
 const LET_GO_WITHIN_MS = 3000;
@@ -52,6 +57,8 @@ export interface WorkerOptions {
   readonly published?: PublishObserver;
   /** Hears what the comparer finds of the cache. */
   readonly comparison?: CompareObserver;
+  /** Counts attempts to make the files of the catalogue. */
+  readonly exported?: ExportObserver;
   /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
   readonly closeWithinMs?: number;
   /** As `composeWorker` takes them. */
@@ -75,6 +82,7 @@ export async function startWorker(
     observe,
     published,
     comparison,
+    exported,
     closeWithinMs = CLOSE_WITHIN_MS,
     requestRetries,
     telemetry,
@@ -133,6 +141,7 @@ export async function startWorker(
         withoutParameters(async () => {
           await pruneSlots(worker.store.db);
           await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
+          await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneRuns(worker.store.db);
           await pruneAlerts(worker.store.db);
           return worker.publisher.sweep();
@@ -168,7 +177,7 @@ export async function startWorker(
 
     const rounds = publishingRounds(worker, logger);
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
-    const { COMPARE_EVERY, COMPARE_DOCUMENTS } = config.settings;
+    const { COMPARE_EVERY, COMPARE_DOCUMENTS, EXPORT_EVERY } = config.settings;
     const lag = lagObserver(COMPARE_EVERY * 1000, comparison);
     const reports = reportWorker({
       sql: worker.store.sql,
@@ -188,6 +197,16 @@ export async function startWorker(
       });
       const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
       closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
+    }
+    if (EXPORT_EVERY > 0) {
+      const exporting = exportNowAndThen({
+        sql: worker.store.sql,
+        ...databaseUrls(config),
+        everyMs: EXPORT_EVERY * 1000,
+        logger,
+        observe: exported,
+      });
+      closing.defer(() => withTimeout(LET_GO_WITHIN_MS, exporting[Symbol.asyncDispose]()));
     }
     const clocks = new Scheduler({
       db: worker.store.db,
@@ -238,29 +257,54 @@ export async function startWorker(
 function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logger): AsyncDisposable {
   let under: Promise<unknown> | undefined;
   let mayDiffer = true;
+  let again = false;
+  let hasFailed = false;
+  let isOver = false;
+  let timer: NodeJS.Timeout;
+  const next = (ms: number) => {
+    clearTimeout(timer);
+    if (!isOver) timer = setTimeout(round, ms);
+  };
   const round = () => {
-    if (under || worker.cache.status !== 'ready') return;
+    // The end of the round that is under way sees to the next one, and so does a cache that is ready again.
+    if (under || worker.cache.status !== 'ready') return next(DIRTY_CHECK_MS);
     const sweeps = mayDiffer;
     mayDiffer = false;
+    again = false;
+    let isAway = false;
+    const began = performance.now();
     under = (sweeps ? worker.publisher.sweep() : worker.publisher.publishDirty())
-      .catch((error: unknown) => {
-        mayDiffer ||= sweeps || !isRefusal(error);
-        logger.warn({ err: error }, 'publishing failed; it is tried again');
-      })
+      .then(
+        () => {
+          hasFailed = false;
+        },
+        (error: unknown) => {
+          isAway = !isRefusal(error);
+          mayDiffer ||= sweeps || isAway;
+          logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; it is tried again');
+          hasFailed = true;
+        },
+      )
       .finally(() => {
         under = undefined;
+        // What takes long before it fails is not repeated all the time.
+        const soon = Math.min(DIRTY_CHECK_MS, Math.max(AWAY_CHECK_MS, performance.now() - began));
+        next(again || isAway ? soon : DIRTY_CHECK_MS);
       });
   };
-  const timer = setInterval(round, DIRTY_CHECK_MS);
-  const onReady = () => {
+  const now = () => {
     mayDiffer = true;
-    round();
+    again = true;
+    if (!under) round();
   };
-  worker.cache.on('ready', onReady);
+  next(DIRTY_CHECK_MS);
+  worker.cache.on('ready', now);
+  worker.store.onLost(now);
   return {
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      worker.cache.off('ready', onReady);
+      isOver = true;
+      clearTimeout(timer);
+      worker.cache.off('ready', now);
       await under;
     },
   };

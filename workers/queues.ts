@@ -32,12 +32,13 @@ const NO_LIMIT = 1_000_000;
 /**
  * A job whose worker died goes back into the queue, as often as that happens: a run that is begun again does no harm, since
  * its fence keeps the one before from writing, and a slot whose job was given up would wait for the next one. It is
- * noticed within half a minute: a live worker renews the lock twice in that time.
+ * noticed within 15 seconds, when the lock has run out and the next look comes. A live worker renews the lock every five
+ * seconds; one that is silent for ten loses its jobs to others, and what it still does of them takes no effect.
  */
 export const NEVER_GIVEN_UP = {
   maxStalledCount: NO_LIMIT,
-  stalledInterval: 10_000,
-  lockDuration: 20_000,
+  stalledInterval: 5000,
+  lockDuration: 10_000,
 } as const;
 
 /** An attempt that is to be repeated after a pause. Its message is that of its cause. */

@@ -1,39 +1,5 @@
 /** What the dashboard shows, and by which queries. */
-
-/** The metrics' unit as Grafana calls it. */
-type Unit = 'short' | 's' | 'reqps' | 'bytes' | 'percentunit' | 'ops';
-
-interface Query {
-  /** May hold `$job`, the installation that is looked at. */
-  readonly expr: string;
-  /** How the series are named; none for a single one. */
-  readonly legend?: string;
-}
-
-/** A panel: a chart, or a number. */
-export interface Shown {
-  readonly title: string;
-  /** What a good value is, in a sentence. */
-  readonly says: string;
-  readonly unit: Unit;
-  readonly queries: readonly Query[];
-  /** Values from here on are shown in red. */
-  readonly badFrom?: number;
-  /** A number alone and not a chart. */
-  readonly isNumber?: true;
-  readonly isStacked?: true;
-}
-
-const JOB = 'job="$job"';
-/** Grafana's own: at least four scrapes. */
-const INTERVAL = '[$__rate_interval]';
-const of = (name: string, labels = '') => `${name}{${[JOB, labels].filter(Boolean).join(',')}}`;
-const perSource = (aggregate: 'min' | 'max', name: string) => `${aggregate} by (source) (${of(name)})`;
-const ratio = `${perSource('min', 'fleetbook_source_age_seconds')} / on (source) ${perSource('max', 'fleetbook_source_freshness_objective_seconds')}`;
-const rate = (name: string, labels = '') => `rate(${of(name, labels)}${INTERVAL})`;
-const quantile = (share: number, name: string, by: string, labels = '') =>
-  `histogram_quantile(${share}, sum by (${[by, 'le'].filter(Boolean).join(', ')}) (${rate(`${name}_bucket`, labels)}))`;
-const V1 = 'route=~"/v1/.*"';
+import { INTERVAL, of, perSource, quantile, rate, ratio, type Shown, V1 } from './dashboard-queries.ts';
 
 /** The panels, from the top to the bottom. */
 export const ROWS: readonly { readonly title: string; readonly panels: readonly Shown[] }[] = [
@@ -225,6 +191,29 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
             legend: 'memory: {{verdict}}',
           },
         ],
+      },
+    ],
+  },
+  {
+    title: 'Replica of PostgreSQL',
+    panels: [
+      {
+        title: 'Lag of the replica',
+        says: 'Seconds by which it is behind the primary, against REPLICA_LAG_LIMIT; none where none is read',
+        unit: 's',
+        queries: [
+          { expr: `max by (instance) (${of('fleetbook_replica_lag_seconds')})`, legend: '{{instance}}' },
+          { expr: `min(${of('fleetbook_replica_lag_limit_seconds')})`, legend: 'limit' },
+        ],
+      },
+      {
+        title: 'Reads that the primary answered for it',
+        says: 'By why the replica would not do: behind and away ask for a person',
+        unit: 'reqps',
+        queries: [
+          { expr: `sum by (reason) (${rate('fleetbook_fenced_reads_total')})`, legend: '{{reason}}' },
+        ],
+        isStacked: true,
       },
     ],
   },

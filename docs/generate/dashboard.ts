@@ -1,7 +1,8 @@
 /** Writes docs/monitoring/dashboard.json, a dashboard for Grafana: part of `npm run docs`. */
 import { writeFileSync } from 'node:fs';
 import { inPackage } from '../../src/config/package.ts';
-import { ROWS, type Shown } from './dashboard-panels.ts';
+import { ROWS } from './dashboard-panels.ts';
+import type { Shown } from './dashboard-queries.ts';
 
 export const DASHBOARD_FILE = 'docs/monitoring/dashboard.json';
 

@@ -1,3 +1,4 @@
+import { FACT_FIELDS, FACT_NAMES } from '../../src/domain/machine-facts.ts';
 import type { SourceMemoryUnit } from '../../src/domain/memory.ts';
 import { environmentKey } from '../../src/sources/schema/options.ts';
 import type {
@@ -57,6 +58,21 @@ A provider that a source's options name gets an id from 1000 up when it is new; 
 together, each its own regions. Upper and lower case do not tell two providers apart, the first spelling stays. Another
 name is another provider: the machines of the old one are retired as missing.`;
 
+const FACTS = `Facts are what an upstream states of a machine besides its size and price; each adapter's column names those that it
+can. A fact that a payload does not state is unknown, and none is guessed: from a name it is read only where the provider
+documents its names. Local disk is in GB (10^9 bytes), on the host and included in the price; network is in Mbit/s that the
+machine may send. UpCloud states no fact; the four operations of another Fleetbook have none.`;
+
+const ABSENT = `### Providers without an adapter
+
+| provider | why |
+|---|---|
+| Exoscale | its public price list (\`portal.exoscale.com/api/pricing/opencompute\`) has neither sizes nor zones; those come from an API whose every request is signed with the account's key |
+| IONOS Cloud | prices are those of one contract (\`/billing/{contract}/products\`), and no public document says which meter prices which template |
+| Alibaba Cloud, Tencent Cloud | prices come from APIs alone whose every request is signed |
+
+A list of their machines with prices can be read as a [price-list](#price-list).`;
+
 /** The page of the documentation that tells of every adapter, from what they say of themselves. Pure. */
 export function adapterPage(
   catalogues: readonly AnyCatalogueAdapter[],
@@ -67,7 +83,9 @@ export function adapterPage(
     ...credentialSections(catalogues),
     '## Machines',
     overview(catalogues),
+    FACTS,
     ...catalogues.map(section),
+    ABSENT,
     '## Clusters',
     ...clusterSections(clusters),
   ].join('\n\n')}\n`;
@@ -81,10 +99,13 @@ function overview(catalogues: readonly AnyCatalogueAdapter[]): string {
       CREDENTIALS[adapter.credentials],
       memoryOf(adapter),
       adapter.currency ?? adapter.currencyFrom,
+      FACT_FIELDS.filter((fact) => adapter.facts?.includes(fact))
+        .map((fact) => FACT_NAMES[fact])
+        .join(', '),
       `\`${adapter.schedule}\``,
     ]),
   );
-  return table(['adapter', 'provider', 'credentials', 'memory', 'currency', 'schedule'], rows);
+  return table(['adapter', 'provider', 'credentials', 'memory', 'currency', 'facts', 'schedule'], rows);
 }
 
 function section(adapter: AnyCatalogueAdapter): string {

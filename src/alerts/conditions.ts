@@ -2,6 +2,7 @@
 
 import type { Sql } from '../db/client.ts';
 import { type FoundDifferences, movedPrices, recentDifferences } from '../db/reads/alerts.ts';
+import { type ExportState, exportState, exportsMayBeBehind } from '../db/reads/exports.ts';
 import { pendingBatches } from '../db/reads/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
@@ -25,19 +26,24 @@ export interface WatchedSource {
   readonly maxAge: number;
 }
 
-/** All conditions that hold at `now`. */
+/**
+ * All conditions that hold at `now`.
+ * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
+ */
 export async function findConditions(
   sql: Sql,
   sources: readonly WatchedSource[],
   rules: AlertRules,
   now: Date,
+  exportEvery: number,
 ): Promise<Condition[]> {
-  const [statuses, held, troubles, dirty, differences] = await Promise.all([
+  const [statuses, held, troubles, dirty, differences, exported] = await Promise.all([
     sourceStatus(sql),
     pendingBatches(sql),
     sourceTroubles(sql),
     dirtyDocumentCounts(sql),
     recentDifferences(sql),
+    exportEvery > 0 ? exportState(sql) : undefined,
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
   const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
@@ -69,7 +75,19 @@ export async function findConditions(
       summary: `${backlog} documents wait to be published`,
       details: { documents: backlog },
     });
-  return differences.count > 0 ? [...found, differing(differences)] : found;
+  if (differences.count > 0) found.push(differing(differences));
+  if (exported && exported.behindSeconds > exportsMayBeBehind(exportEvery)) found.push(behind(exported));
+  return found;
+}
+
+function behind({ behindSeconds, made }: ExportState): Condition {
+  const newest = made ? `the newest are of ${made.createdAt}` : 'there are none yet';
+  return {
+    kind: 'exports_behind',
+    subject: 'exports',
+    summary: `the catalogue changed ${span(behindSeconds)} ago, and no files of it could be made since; ${newest}. The log of the workers says why`,
+    details: { behindSeconds: Math.round(behindSeconds), createdAt: made?.createdAt ?? null },
+  };
 }
 
 function differing({ count, first }: FoundDifferences): Condition {

@@ -9,6 +9,7 @@ import type { AlertRules } from './rules.ts';
 /**
  * Compares what is wrong now with the open alerts: new ones open, those that are over resolve. What webhooks are told is
  * written in the same transaction.
+ * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
  * @returns undefined when another worker does the same right now
  */
 export async function evaluateAlerts(
@@ -16,11 +17,12 @@ export async function evaluateAlerts(
   sources: readonly WatchedSource[],
   rules: AlertRules,
   now: Date,
+  exportEvery = 0,
 ): Promise<AlertChanges | undefined> {
   const sql = db.$client;
   const find = async () => {
     const [lasting, events] = await Promise.all([
-      findConditions(sql, sources, rules, now),
+      findConditions(sql, sources, rules, now, exportEvery),
       findMoves(sql, rules),
     ]);
     return { lasting: lasting.map(keyed), events: events.map(keyed) };

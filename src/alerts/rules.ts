@@ -7,6 +7,7 @@ export const ALERT_KINDS = [
   'prices_moved',
   'publication_behind',
   'cache_differs',
+  'exports_behind',
 ] as const;
 
 export type AlertKind = (typeof ALERT_KINDS)[number];
@@ -54,5 +55,7 @@ export function rulesInWords(rules: AlertRules): Readonly<Record<AlertKind, stri
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; told once`,
     publication_behind: `for five minutes more than ${rules.backlog} documents waited to be published`,
     cache_differs: 'within the last hour the cache held something else than the database',
+    exports_behind:
+      'for more than an hour, and two intervals, no files of the changed catalogue could be made',
   };
 }

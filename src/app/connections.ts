@@ -5,14 +5,27 @@ import { BadSetting, type Configured, databaseUrl } from '../config/settings.ts'
 import { openRedis, type RedisClient, type RedisUse } from '../db/redis.ts';
 import { redisMisfit } from '../db/redis-misfit.ts';
 import { redisProblem, type ServerSetting } from '../db/server-problem.ts';
+import { primaryAmong } from '../domain/postgres-address.ts';
 
-export { type Configured, databaseUrl } from '../config/settings.ts';
+export { type Configured, databaseUrls } from '../config/settings.ts';
 
 /** Where readers read: their own user, where they have one. */
 export function readerDatabase(config: Configured): ServerSetting {
   const url = config.settings.READER_DATABASE_URL;
   if (url) return { setting: 'READER_DATABASE_URL', url };
   return { setting: 'DATABASE_URL', url: databaseUrl(config) };
+}
+
+/**
+ * Where readers ask for what a replica does not have yet: undefined where all they read is in the one database.
+ * `READER_DATABASE_URL` alone may name the primary among its hosts.
+ */
+export function readerPrimary({ settings }: Configured): ServerSetting | undefined {
+  const { READER_DATABASE_URL: reader, DATABASE_URL: url } = settings;
+  if (reader === undefined || reader === url) return undefined;
+  if (url !== undefined) return { setting: 'DATABASE_URL', url };
+  const primary = primaryAmong(reader);
+  return primary === undefined ? undefined : { setting: 'READER_DATABASE_URL', url: primary };
 }
 
 export function cacheRedis(config: Configured): ServerSetting {

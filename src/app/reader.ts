@@ -1,10 +1,13 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings.ts';
-import { openSqlStore } from '../db/open.ts';
+import { openSqlStore, type SqlStore } from '../db/open.ts';
 import { TokenUse } from '../db/reads/token-use.ts';
 import { addReport } from '../db/reports.ts';
-import { postgresProblem } from '../db/server-problem.ts';
+import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
+import type { ExportReader } from '../domain/export-files.ts';
+import { exportReader } from '../exports/stored-exports.ts';
+import { FeedTail } from '../feed/feed-tail.ts';
 import type { ApiDeps } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
 import { DiskCopy, type DiskCopyCounts } from '../snapshot/disk/disk-copy.ts';
@@ -19,19 +22,36 @@ import { withFence } from '../snapshot/publish/fence.ts';
 import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
+import { watchLineage } from '../snapshot/read/lineage-watch.ts';
 import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
+import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
+import { ReplicaReads } from '../snapshot/read/replica-reads.ts';
+import { type SearchReader, searchReader } from '../snapshot/read/search-reader.ts';
+import { Searchable } from '../snapshot/read/searchable.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
-import { type Configured, cacheRedis, openLoggedRedis, readerDatabase } from './connections.ts';
+import {
+  type Configured,
+  cacheRedis,
+  openLoggedRedis,
+  readerDatabase,
+  readerPrimary,
+} from './connections.ts';
+import { tellReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
 
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
+  readonly search: SearchReader;
   readonly tokens: TokenReader;
+  readonly exports: ExportReader;
   readonly responses: ResponseCache;
+  readonly feed: FeedTail;
   /** What is counted of its copy on disk, where it keeps one. */
   readonly diskCopy: DiskCopyCounts | undefined;
+  /** What is counted of the replica, where it may read one. */
+  readonly replica: Pick<ReplicaReads, 'counts'> | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
   /** Sends a report of this process (src/domain/report.ts); false where the cache is away. It never fails. */
@@ -39,14 +59,20 @@ export interface Reader extends AsyncDisposable {
 }
 
 /** What the settings say about the API itself. */
-export function apiOptions(settings: Settings): Pick<ApiDeps, 'trustProxy' | 'logSuccesses' | 'limits'> {
+export function apiOptions(
+  settings: Settings,
+): Pick<ApiDeps, 'trustProxy' | 'corsOrigins' | 'logSuccesses' | 'limits' | 'docs'> {
   return {
+    docs: settings.API_DOCS === 'on',
     trustProxy: settings.TRUST_PROXY,
+    corsOrigins: settings.CORS_ORIGINS,
     logSuccesses: settings.LOG_SUCCESSES,
     limits: {
       maxConnections: settings.MAX_CONNECTIONS,
+      streamsAtMost: settings.STREAMS_LIMIT,
       maxEventLoopDelayMs: settings.MAX_EVENT_LOOP_DELAY,
       requestsPerMinute: settings.RATE_LIMIT,
+      downloadsAtOnce: settings.EXPORT_DOWNLOADS,
     },
   };
 }
@@ -71,7 +97,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
       statementTimeoutMs: 2500,
     }),
   );
-  const tokenUse = closing.use(new TokenUse({ sql: store.sql, logger }));
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
   const { SNAPSHOT_DIR: folder, SNAPSHOT_DIR_LIMIT: bytes } = settings;
@@ -86,8 +111,21 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     }),
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
+  const primary = openPrimary(config, closing);
+  const replica = primary && closing.use(replicaReads(config, store, primary, logger));
+  const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
+  // What comes is heard by the documents, and read by their way to Postgres.
+  const feed: FeedTail = new FeedTail({
+    run: (read) => documents.postgres(read),
+    atOnce: Math.ceil(settings.POSTGRES_READS / 4),
+    logger,
+  });
+  closing.defer(() => feed[Symbol.dispose]());
   const documents = new Documents({
+    onFeed: (position) => feed.heard(position),
+    onLineage: () => feed.reset(),
     sql: store.sql,
+    replica,
     subscription,
     logger,
     memory,
@@ -99,6 +137,18 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     tokenStaleLimitMs,
     copy: diskCopy,
   });
+  const searchable = new Searchable({
+    documents,
+    subscription,
+    logger,
+    memoryLimit: memory.search,
+    staleLimitMs,
+  });
+  const watching = watchLineage(() => documents.checkLineage());
+  closing.defer(() => watching[Symbol.dispose]());
+  for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
+  const telling = tellReaderMisfit({ store, server: database, hasPrimary: primary !== undefined, logger });
+  closing.defer(() => telling[Symbol.dispose]());
   const { onCompared } = observer;
   if (onCompared && settings.COMPARE_EVERY > 0) {
     const check = new MemoryCheck({
@@ -113,6 +163,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
+    search: searchReader(searchable),
     tokens: tokenVerifier(documents, {
       used: (tokenId) => tokenUse.used(tokenId),
       memoryLimit: memory.acceptedTokens,
@@ -122,8 +173,11 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
       },
       postgresReads: settings.POSTGRES_READS,
     }),
+    exports: openExports(database, logger, closing),
     responses: new ResponseCache(documents, memory.responses),
+    feed,
     diskCopy: diskCopy?.counts,
+    replica,
     async readiness() {
       let catalogue = 'ok';
       let tier: Tier | undefined;
@@ -151,4 +205,69 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
+}
+
+/** Connections for downloads alone, of all of them together. */
+const EXPORT_CONNECTIONS = 2;
+
+function openExports(server: ServerSetting, logger: Logger, closing: Disposer): ExportReader {
+  const { sql, renew } = closing.use(
+    openSqlStore({
+      url: server.url,
+      role: 'reader',
+      connections: EXPORT_CONNECTIONS,
+      statementTimeoutMs: 2500,
+    }),
+  );
+  const reads = new PostgresReads({
+    sql,
+    logger,
+    now: Date.now,
+    atOnce: EXPORT_CONNECTIONS,
+    deadlineMs: POSTGRES_DEADLINE_MS,
+    onHang: renew,
+    problemOf: (error) => postgresProblem(error, server),
+  });
+  return exportReader({ reads, now: Date.now });
+}
+
+/** A share of what readers may read from PostgreSQL: the primary has the writes as well. */
+const SHARE_OF_PRIMARY = 1 / 4;
+
+interface Primary extends SqlStore {
+  readonly server: ServerSetting;
+  /** Reads at once. */
+  readonly atOnce: number;
+}
+
+/** Undefined where readers have no other place to read than the primary. */
+function openPrimary(config: Configured, closing: Disposer): Primary | undefined {
+  const server = readerPrimary(config);
+  if (!server) return undefined;
+  const atOnce = Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY);
+  const store = closing.use(
+    openSqlStore({ url: server.url, role: 'reader', connections: atOnce, statementTimeoutMs: 2500 }),
+  );
+  return { ...store, server, atOnce };
+}
+
+function replicaReads(config: Configured, store: SqlStore, primary: Primary, logger: Logger): ReplicaReads {
+  const { settings } = config;
+  const reads = ({ sql, renew }: SqlStore, server: ServerSetting, most: number) =>
+    new PostgresReads({
+      sql,
+      logger,
+      now: Date.now,
+      atOnce: most,
+      deadlineMs: POSTGRES_DEADLINE_MS,
+      onHang: renew,
+      problemOf: (error) => postgresProblem(error, server),
+    });
+  return new ReplicaReads({
+    replica: reads(store, readerDatabase(config), settings.POSTGRES_READS),
+    primary: reads(primary, primary.server, primary.atOnce),
+    logger,
+    lagLimitMs: settings.REPLICA_LAG_LIMIT * 1000,
+    staleLimitMs: settings.STALE_LIMIT * 1000,
+  });
 }

@@ -1,76 +1,38 @@
-/** Composes what `work` and the commands write with. */
+/** Composes what sources are run with. */
 
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
-import { openStore, type Store } from '../db/connect.ts';
 import type { CurrencyChange } from '../db/queries/currency.ts';
 import { seedProviders } from '../db/queries/providers.ts';
 import { storedCurrency } from '../db/reads/currency.ts';
-import type { RedisClient } from '../db/redis.ts';
-import { withFence } from '../snapshot/publish/fence.ts';
-import { type LineageObserver, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';
 import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '../sources/http/retries.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { adoptCurrency } from '../sync/currency.ts';
 import type { SyncResult } from '../sync/result.ts';
-import { cacheRedis, databaseUrl, openLoggedRedis } from './connections.ts';
-import { Disposer } from './disposer.ts';
 import { inSomeLogContext } from './log-context.ts';
 import { type RunOptions, runSource } from './run-source.ts';
+import { composeWriter, type Writer, type WriterOptions } from './writer.ts';
 
-export interface Worker extends AsyncDisposable {
-  readonly store: Store;
-  readonly publisher: Publisher;
-  /** The connection to the cache, e.g. to publish when it is ready again. */
-  readonly cache: RedisClient;
+export interface Worker extends Writer {
   /** Converts all prices to the configured currency, once. Every run does so before it begins. */
   adoptCurrency(): Promise<void>;
   runSource(source: SourceConfig, options?: Omit<RunOptions, 'retries'>): Promise<SyncResult>;
 }
 
-export interface WorkerOptions {
-  readonly onPublish?: PublishObserver | undefined;
-  /** Called when the database turns out to be a restored one: every schedule's latest slot is due again. */
-  readonly onNewLineage?: LineageObserver;
+export interface WorkerOptions extends WriterOptions {
   /** False keeps the currency that the database publishes in, if it has one, whatever is configured. */
   readonly decidesCurrency?: boolean;
   /** How single requests to a source are repeated within its run. */
   readonly requestRetries?: RetryPolicy | undefined;
 }
 
-/** Statements of a transaction follow each other at once: a writer that is silent for this long hangs. */
-const SILENT_IN_TRANSACTION_MS = 60_000;
-
 export function composeWorker(
   config: Config,
   logger: Logger,
-  {
-    onPublish,
-    onNewLineage = () => {},
-    decidesCurrency = true,
-    requestRetries = REQUEST_RETRIES,
-  }: WorkerOptions = {},
+  { decidesCurrency = true, requestRetries = REQUEST_RETRIES, ...observers }: WorkerOptions = {},
 ): Worker {
-  const closing = new Disposer();
-  const store = closing.use(
-    openStore({
-      url: databaseUrl(config),
-      role: 'worker',
-      connections: 8,
-      statementTimeoutMs: config.settings.WRITE_STATEMENT_TIMEOUT * 1000,
-      silentInTransactionMs: SILENT_IN_TRANSACTION_MS,
-    }),
-  );
-  const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
-  closing.defer(() => cache.disconnect());
-  const publisher = new Publisher(store.db, cache, onPublish, (begun, why) => {
-    const { id, revokedAgain, forgotten } = begun;
-    logger.warn(
-      { lineage: id, revokedAgain, forgottenTokens: forgotten },
-      `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
-    );
-    onNewLineage(begun, why);
-  });
+  const writer = composeWriter(config, logger, observers);
+  const { store } = writer;
   let seeded: Promise<void> | undefined;
   const seed = () => {
     seeded ??= seedProviders(
@@ -93,9 +55,7 @@ export function composeWorker(
     lastChange = change.outcome;
   };
   return {
-    store,
-    publisher,
-    cache,
+    ...writer,
     adoptCurrency: adopt,
     runSource: (source, options = {}) =>
       inSomeLogContext(async () => {
@@ -107,7 +67,6 @@ export function composeWorker(
         const retries = new RequestRetries(requestRetries, (retry) => logRetry(logger, source.id, retry));
         return runSource(config, store, source, { ...options, retries });
       }),
-    [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Environment } from '../config/config.ts';
 import { acceptPrice } from '../db/queries/accepted-prices.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker } from './open-worker.ts';
+import { openWriter } from './open-writer.ts';
 import { print, printJson } from './print.ts';
 
 /** Accepts the price of one machine that is quarantined because it changes by more than `priceRatio`. */
@@ -18,10 +18,10 @@ export async function acceptCommand(
       `"${amount}" is no price; give the amount that \`fleetbook rejected ${source}\` shows, e.g. 0.0119`,
     );
   }
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
   const by = decider(config, options);
-  const accepted = await acceptPrice(worker.store.db, source, machine, amount, by);
+  const accepted = await acceptPrice(writer.store.db, source, machine, amount, by);
   if (accepted.outcome === 'none') {
     throw new UsageFailure(
       `no price of "${machine}" is quarantined in ${source}; see: fleetbook rejected ${source}`,

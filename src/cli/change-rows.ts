@@ -9,6 +9,7 @@ import {
 } from '../db/reads/changes.ts';
 import { type ClusterChange, type ClusterChanges, clusterChanges } from '../db/reads/cluster-changes.ts';
 import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../domain/changes.ts';
+import { factsChange } from '../domain/machine-facts.ts';
 import { alignedLines, moreLine, wrapped } from './table.ts';
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -127,7 +128,7 @@ function price({ before, after, factor }: MachineChange): string {
 const stated = (state: MachineState | null): string =>
   state?.amount == null ? '' : `${state.amount} ${state.currency}/${state.per}`;
 
-/** What else differs: the size, and why readers do not see it. */
+/** What else differs: the size, the facts, and why readers do not see it. */
 function detail({ before, after }: MachineChange): string {
   const sizes = [before, after].flatMap((state) => (state === null ? [] : shapeOf(state)));
   const size = sizes[1] !== undefined && sizes[0] !== sizes[1] ? sizes.join(' → ') : '';
@@ -137,7 +138,8 @@ function detail({ before, after }: MachineChange): string {
     before === null || after === null || old === now
       ? (now ?? old ?? '')
       : `${old ?? 'shown'} → ${now ?? 'shown'}`;
-  return [size, excluded].filter(Boolean).join(', ');
+  const facts = before && after ? factsChange(before.facts, after.facts) : '';
+  return [size, facts, excluded].filter(Boolean).join(', ');
 }
 
 const shapeOf = ({ cpu, ram, ramUnit }: MachineState): string =>

@@ -75,12 +75,12 @@ export function changesText(found: FoundChanges, now: Date, width: number): stri
 }
 
 function machineSummary({ totals }: MachineChanges): string {
-  const { retired, withdrawn, reshaped, repriced, excluded, published, returned, added } = totals;
+  const { retired, withdrawn, reshaped, repriced, excluded, changed, published, returned, added } = totals;
   return [
     count(repriced, 'price move'),
     count(added + returned + published, 'arrival'),
     count(retired + withdrawn, 'departure'),
-    `${reshaped + excluded} other`,
+    `${reshaped + excluded + changed} other`,
   ].join(', ');
 }
 

@@ -57,6 +57,10 @@ function addProcesses(program: Command, given: Environment): void {
     .command('work')
     .description('run the schedules, the syncs and the publisher')
     .action(async () => (await import('./work.ts')).work(given));
+  program
+    .command('mcp')
+    .description('offer machines, prices and clusters to a language model, over standard input and output')
+    .action(async () => (await import('./mcp.ts')).mcp(given));
 }
 
 function addMaintenance(program: Command, env: Env): void {

@@ -22,7 +22,7 @@ import { Conflict } from '../ops/console/parameters.ts';
 import type { SourceActions } from '../ops/console/source-actions.ts';
 import type { RunActions } from '../ops/console/sources.ts';
 import type { SyncResult } from '../sync/result.ts';
-import { publishNow } from './open-worker.ts';
+import { publishNow } from './open-writer.ts';
 
 /** What the console writes with: connects when somebody first looks at a batch or changes something; `closing` closes it. */
 export function writer(config: Config, closing: Disposer, logger: Logger): () => Worker {

@@ -5,7 +5,7 @@ import { testMessage } from '../alerts/message.ts';
 import { rulesInWords, type Webhook } from '../alerts/rules.ts';
 import type { Disposer } from '../app/disposer.ts';
 import type { Config } from '../config/config.ts';
-import { databaseUrl } from '../config/settings.ts';
+import { databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { sendAgain } from '../db/queries/alerts.ts';
 import { audit } from '../db/queries/audit.ts';
@@ -16,7 +16,7 @@ export function consoleAlerts(config: Config, closing: Disposer): ConsoleAlerts 
   const { webhooks, repeatHours } = config.alerts;
   let opened: Store | undefined;
   const db = () => {
-    opened ??= closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 1 }));
+    opened ??= closing.use(openStore({ ...databaseUrls(config), role: 'worker', connections: 1 }));
     return opened.db;
   };
   return {

@@ -4,6 +4,8 @@ import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/driver-error.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
+import { checkDiskCopy } from './doctor/disk-copy.ts';
+import { checkExports } from './doctor/exports.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
 import { checkRedis } from './doctor/redis.ts';
@@ -28,6 +30,8 @@ export async function examine(env: Environment, now = () => new Date()): Promise
   const found = await Promise.all([
     made('database', () => checkDatabase(config, now)),
     made('Redis', () => checkRedis(config)),
+    made('copy on disk', () => checkDiskCopy(config)),
+    made('exports', () => checkExports(config)),
     made('ports', () => checkPorts(config)),
     made('sources', () => checkSources(config, now)),
   ]);
@@ -40,7 +44,8 @@ export async function examine(env: Environment, now = () => new Date()): Promise
       if (!(error instanceof BadSetting))
         return [problem(name, `this check failed: ${messageOf(error)}`, 'report it')];
       // A value that is wrong is told of with the configuration, and a database that is lacking once.
-      const isTold = name === 'sources' || (SETTINGS_OF[name] ?? []).some((setting) => env[setting]);
+      const isTold =
+        name === 'sources' || name === 'exports' || (SETTINGS_OF[name] ?? []).some((setting) => env[setting]);
       return [
         isTold
           ? warning(name, 'not looked at, for want of a good setting', null)

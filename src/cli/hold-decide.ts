@@ -12,7 +12,8 @@ import {
   recordOf,
 } from './hold-batch.ts';
 import { headline, summary } from './hold-preview.ts';
-import { openWorker, publishNow } from './open-worker.ts';
+import { openWorker } from './open-worker.ts';
+import { publishNow } from './open-writer.ts';
 import { print, printAside, printJson } from './print.ts';
 import { confirm } from './terminal.ts';
 

@@ -36,6 +36,7 @@ const SIGNS: Record<PreviewRow['change'], string> = {
   excluded: '-',
   price: '~',
   shape: '~',
+  facts: '~',
   published: '+',
   new: '+',
 };

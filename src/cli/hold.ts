@@ -1,5 +1,5 @@
 import { readNamedSources } from '../config/named-sources.ts';
-import { databaseUrl } from '../config/settings.ts';
+import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { batchRecords, pendingBatches } from '../db/reads/held.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
@@ -32,7 +32,7 @@ export async function holdShow(
   const { settings, sources } = await readNamedSources(env);
   // To compare a batch takes staging, which Drizzle has a part in.
   const { openStore } = await import('../db/connect.ts');
-  await using store = openStore({ url: databaseUrl({ settings }), role: 'worker', connections: 2 });
+  await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 2 });
   const { sql } = store;
   const batch =
     named === undefined ? await pendingBatch(sql, source) : await recordOf(sql, source, readBatch(named));

@@ -1,9 +1,9 @@
 import { type Environment, readConfig } from '../config/config.ts';
-import { databaseUrl } from '../config/settings.ts';
+import { databaseUrls } from '../config/settings.ts';
 import { migrate } from '../db/migrate.ts';
 import { describeDatabase } from '../db/server-problem.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
-import { print, printJson, printText } from './print.ts';
+import { print, printAside, printJson, printText } from './print.ts';
 import { wrapped } from './table.ts';
 
 export async function migrateCommand(
@@ -11,8 +11,11 @@ export async function migrateCommand(
   options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
   const config = readConfig(env);
-  const url = databaseUrl(config);
-  const { applied, isLater } = await migrate(url, decider(config, options));
+  const { directUrl: url } = databaseUrls(config);
+  const { applied, isLater } = await migrate(url, {
+    decider: decider(config, options),
+    tell: (line) => printAside(`fleetbook: ${line}`),
+  });
   const where = describeDatabase(url);
   if (options.json) printJson({ migrated: true, applied, isLater, database: where });
   else if (isLater)

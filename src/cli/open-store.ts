@@ -1,4 +1,4 @@
-import { databaseUrl, readSettings } from '../config/settings.ts';
+import { databaseUrls, readSettings } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { openStore, type Store } from '../db/connect.ts';
 
@@ -6,7 +6,7 @@ import { openStore, type Store } from '../db/connect.ts';
 export function openStoreOnly(env: Environment): Store {
   const settings = readSettings(env);
   return openStore({
-    url: databaseUrl({ settings }),
+    ...databaseUrls({ settings }),
     role: 'worker',
     connections: 1,
     statementTimeoutMs: settings.WRITE_STATEMENT_TIMEOUT * 1000,

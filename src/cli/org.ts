@@ -3,7 +3,7 @@ import { administration } from '../db/queries/administration.ts';
 import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker, publishNow } from './open-worker.ts';
+import { openWriter, publishNow } from './open-writer.ts';
 import { existingOrganization, noOrganization } from './org-list.ts';
 import { print, printJson } from './print.ts';
 import { count } from './table.ts';
@@ -19,15 +19,15 @@ export async function createOrg(
       `"${slug}" is no slug; use 1 to 63 lower-case letters, digits and dashes, e.g. fleetbook org create acme --name "Acme Ltd"`,
     );
   }
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const changes = administration(worker.store.db, decider(config, options));
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
+  const changes = administration(writer.store.db, decider(config, options));
   const made = await changes.createOrganization(slug, nameOf(options.name ?? slug));
   if (!made)
     throw new CommandFailure(
       `the slug "${slug}" is taken, perhaps by an organization that was deleted; choose another`,
     );
-  await publishNow(worker);
+  await publishNow(writer);
   if (options.json) return printJson(made);
   print(
     `organization ${made.slug} (id ${made.id}) made; give it a token: fleetbook token create --org ${made.slug}`,
@@ -40,9 +40,9 @@ export async function renameOrg(
   options: DeciderOptions & { name: string; json?: boolean },
 ): Promise<void> {
   const name = nameOf(options.name);
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const changes = administration(worker.store.db, decider(config, options));
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
+  const changes = administration(writer.store.db, decider(config, options));
   const renamed = await changes.renameOrganization(slug, name);
   if (!renamed) throw noOrganization(slug);
   if (options.json) return printJson(renamed);
@@ -54,16 +54,16 @@ export async function deleteOrg(
   slug: string,
   options: DeciderOptions & { yes?: boolean; json?: boolean },
 ): Promise<void> {
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const changes = administration(worker.store.db, decider(config, options));
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
+  const changes = administration(writer.store.db, decider(config, options));
   if (!options.yes) {
-    await existingOrganization(worker.store.sql, slug);
+    await existingOrganization(writer.store.sql, slug);
     await confirmSlug(slug, process.stdin, process.stderr);
   }
   const deleted = await changes.deleteOrganization(slug);
   if (!deleted) throw noOrganization(slug);
-  const published = await publishNow(worker);
+  const published = await publishNow(writer);
   if (options.json) return printJson({ ...deleted, published });
   print(
     `organization ${slug} is deleted: ${count(deleted.clusters, 'cluster')} shown no more, ${count(deleted.tokens, 'token')} revoked; its slug stays taken${

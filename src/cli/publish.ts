@@ -2,21 +2,21 @@ import type { Environment } from '../config/config.ts';
 import { audit } from '../db/queries/audit.ts';
 import { redisReady } from '../db/redis.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
-import { openWorker } from './open-worker.ts';
+import { openWriter } from './open-writer.ts';
 import { print, printJson } from './print.ts';
 
 export async function publishCommand(
   env: Environment,
   options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
   const by = decider(config, options);
-  await redisReady(worker.cache, 5000);
+  await redisReady(writer.cache, 5000);
   // The cache is out of reach of a transaction: nothing is published by hand without its row.
-  await audit(worker.store.db, by, { action: 'cache.publish', subject: { kind: 'cache', id: 'all' } });
-  const dirty = await worker.publisher.publishDirty();
-  const repaired = await worker.publisher.sweep();
+  await audit(writer.store.db, by, { action: 'cache.publish', subject: { kind: 'cache', id: 'all' } });
+  const dirty = await writer.publisher.publishDirty();
+  const repaired = await writer.publisher.sweep();
   const total = dirty.published + repaired.published;
   if (options.json) printJson({ published: total });
   else print(total === 0 ? 'the cache holds what the database holds' : `published ${total} documents`);

@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
-import { openWorker, restoredTokensMessage } from './open-worker.ts';
+import { openWriter, restoredTokensMessage } from './open-writer.ts';
 import { print, printJson } from './print.ts';
 
 /** After a backup was restored: a new lineage, and everything published under it. */
@@ -10,10 +10,10 @@ export async function restoredCommand(
   options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
   // What is found is told below.
-  const { config, worker } = openWorker(env, () => {});
-  await using _ = worker;
-  await redisReady(worker.cache, 5000);
-  const { published, lineage } = await worker.publisher.restored(
+  const { config, writer } = openWriter(env, () => {});
+  await using _ = writer;
+  await redisReady(writer.cache, 5000);
+  const { published, lineage } = await writer.publisher.restored(
     'an operator says that a backup was restored',
     decider(config, options),
   );

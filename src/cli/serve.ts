@@ -107,7 +107,9 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   let loading: Promise<ApiMetrics> | undefined;
   const metrics = () => {
-    loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) => apiMetrics(counts, reader.diskCopy));
+    loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) =>
+      apiMetrics(counts, reader.diskCopy, reader.replica, reader.feed),
+    );
     return loading;
   };
   const reader = closing.use(
@@ -121,11 +123,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   );
   closing.use(reportRequests(counts, (text) => reader.report(text)));
   const app = buildApp({
-    catalogue: reader.catalogue,
-    clusters: reader.clusters,
-    tokens: reader.tokens,
-    responses: reader.responses,
-    readiness: reader.readiness,
+    ...reader,
     logger,
     version: VERSION,
     ...apiOptions(config.settings),

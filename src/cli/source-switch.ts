@@ -1,7 +1,7 @@
 /** Disables a source, and enables it again. */
 
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
-import { databaseUrl } from '../config/settings.ts';
+import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { openStore } from '../db/connect.ts';
 import { disableSource, disablingOf, enableSource } from '../db/queries/disabled.ts';
@@ -21,7 +21,7 @@ export interface SwitchOptions extends DeciderOptions {
 /** Redis has no part in it: workers see in the database what is disabled. */
 async function open(env: Environment) {
   const { settings, sources } = await readNamedSources(env);
-  const store = openStore({ url: databaseUrl({ settings }), role: 'worker', connections: 1 });
+  const store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
   return { settings, sources, store };
 }
 

@@ -4,7 +4,7 @@ import { readAhead, readSpan } from '../domain/span.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
 import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker, publishNow } from './open-worker.ts';
+import { openWriter, publishNow } from './open-writer.ts';
 import { existingOrganization } from './org-list.ts';
 import { print, printAside, printJson } from './print.ts';
 
@@ -14,15 +14,15 @@ export async function createTokenCommand(
 ): Promise<void> {
   const scopes = readScopes(options.scope);
   const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
   const by = decider(config, options);
-  const organization = await existingOrganization(worker.store.sql, options.org);
-  const { id, token } = await administration(worker.store.db, by).createToken(organization, {
+  const organization = await existingOrganization(writer.store.sql, options.org);
+  const { id, token } = await administration(writer.store.db, by).createToken(organization, {
     scopes,
     expiresAt,
   });
-  const published = await publishNow(worker);
+  const published = await publishNow(writer);
   const until = expiresAt?.toISOString() ?? null;
   if (options.json) {
     return printJson({ id, token, organization: organization.slug, scopes, expiresAt: until, published });
@@ -41,12 +41,12 @@ export async function revokeTokenCommand(
   options: DeciderOptions & { json?: boolean },
 ): Promise<void> {
   const id = readTokenId(text);
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
   const by = decider(config, options);
-  const outcome = await administration(worker.store.db, by).revokeToken(id);
+  const outcome = await administration(writer.store.db, by).revokeToken(id);
   if (outcome === undefined) throw new CommandFailure(unknownToken(id));
-  const published = await publishNow(worker);
+  const published = await publishNow(writer);
   if (options.json) printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked', published });
   else if (outcome === 'was revoked') print(`token ${id} was revoked already`);
   else print(`token ${id} is revoked${unlessPublished(published)}`);
@@ -59,17 +59,17 @@ export async function rotateTokenCommand(
 ): Promise<void> {
   const id = readTokenId(text);
   const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
   const by = decider(config, options);
-  const rotated = await administration(worker.store.db, by).rotateToken(id, graceMs);
+  const rotated = await administration(writer.store.db, by).rotateToken(id, graceMs);
   if (rotated === 'unknown') throw new CommandFailure(unknownToken(id));
   if (typeof rotated === 'string') {
     throw new CommandFailure(
       `token ${id} is ${rotated}, so nothing takes its place; make one: fleetbook token create`,
     );
   }
-  const published = await publishNow(worker);
+  const published = await publishNow(writer);
   const { oldExpiresAt, ...made } = rotated;
   if (options.json) {
     return printJson({

@@ -2,7 +2,7 @@ import type { Environment } from '../config/config.ts';
 import { administration, type UserName } from '../db/queries/administration.ts';
 import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker, publishNow } from './open-worker.ts';
+import { openWriter, publishNow } from './open-writer.ts';
 import { existingOrganization } from './org-list.ts';
 import { print, printJson } from './print.ts';
 
@@ -27,13 +27,13 @@ export async function renameOrgUser(
   if (/\p{Cc}/u.test(name.firstName + name.lastName)) {
     throw new UsageFailure('--first-name and --last-name must be names that can be shown, each on one line');
   }
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const changes = administration(worker.store.db, decider(config, options));
-  const organization = await existingOrganization(worker.store.sql, options.org);
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
+  const changes = administration(writer.store.db, decider(config, options));
+  const organization = await existingOrganization(writer.store.sql, options.org);
   const renamed = await changes.renameUser(organization, id, name);
   if (!renamed) throw new CommandFailure(noUser(id, organization.slug));
-  const published = await publishNow(worker);
+  const published = await publishNow(writer);
   if (options.json) return printJson({ ...renamed, ...name, published });
   print(
     `${shown(renamed.was)} is shown as ${shown(name)} (id ${renamed.id}) from now on, in ${clusters(renamed.clusters)}${later(published)}`,
@@ -42,13 +42,13 @@ export async function renameOrgUser(
 
 export async function deleteOrgUser(env: Environment, text: string, options: OfOrganization): Promise<void> {
   const id = readUserId(text);
-  const { config, worker } = openWorker(env);
-  await using _ = worker;
-  const changes = administration(worker.store.db, decider(config, options));
-  const organization = await existingOrganization(worker.store.sql, options.org);
+  const { config, writer } = openWriter(env);
+  await using _ = writer;
+  const changes = administration(writer.store.db, decider(config, options));
+  const organization = await existingOrganization(writer.store.sql, options.org);
   const deleted = await changes.deleteUser(organization, id);
   if (!deleted) throw new CommandFailure(noUser(id, organization.slug));
-  const published = await publishNow(worker);
+  const published = await publishNow(writer);
   if (options.json) return printJson({ id, was: deleted.was, clusters: deleted.clusters, published });
   print(
     `${shown(deleted.was)} is deleted: ${clusters(deleted.clusters)} without a name from now on, also where a control plane says it again${later(published)}`,

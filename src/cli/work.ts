@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import { startWorker } from '../../workers/main.ts';
+import { refuseWriterMisfit } from '../app/database-misfit.ts';
 import { Disposer } from '../app/disposer.ts';
 import { openLogger } from '../app/logger.ts';
 import { openTracing } from '../app/tracing/open.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
-import { databaseUrl } from '../config/settings.ts';
+import { databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { claimContent } from '../db/queries/content.ts';
 import { registerSource } from '../db/queries/runs.ts';
@@ -24,10 +25,11 @@ export async function work(env: Environment): Promise<void> {
   await using closing = new Disposer();
   const tracing = await openTracing(env, 'work');
   if (tracing) closing.use(tracing);
-  const store = closing.use(openStore({ url: databaseUrl(config), role: 'worker', connections: 2 }));
+  const store = closing.use(openStore({ ...databaseUrls(config), role: 'worker', connections: 2 }));
+  await refuseWriterMisfit(store, config, logger);
   await claimContent(store.db, config.settings.FLEETBOOK_CONTENT);
   await registerSources(store, config, logger);
-  const metrics = workerMetrics(store.sql, config.sources);
+  const metrics = workerMetrics(store.sql, config.sources, config.settings.EXPORT_EVERY);
   const worker = closing.use(
     await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
   );

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { messageOf } from '../domain/driver-error.ts';
 import type { RoleRule } from '../domain/oidc.ts';
 import { ROLES } from '../domain/operator.ts';
+import { type PostgresAddress, postgresAddress } from '../domain/postgres-address.ts';
 import { redisAddress } from '../domain/redis-address.ts';
 
 /** A value that does not do; `remedy` says what would. */
@@ -72,6 +73,20 @@ export function origin(value: string): string {
   return parsed.origin;
 }
 
+/** `*`, or a list. */
+export function corsOrigins(value: string): '*' | readonly string[] {
+  if (value.trim() === '*') return '*';
+  return value.split(',').map((part) => {
+    try {
+      // A URL may have a * in its host; it would stand for itself.
+      if (!part.includes('*')) return origin(part.trim());
+    } catch {}
+    throw new BadSetting(
+      'must be *, or a list of origins without a path such as https://app.example.com,http://localhost:5173',
+    );
+  });
+}
+
 export function scopes(value: string): string {
   const list = value.split(/[ ,]+/).filter((each) => each !== '');
   if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
@@ -120,7 +135,37 @@ export function cidrs(value: string): readonly string[] {
   return list;
 }
 
-export const postgresUrl = url('postgres', 'postgresql');
+/** Of a server that is written to. */
+export function postgresUrl(value: string): string {
+  const { hosts, target } = addressOf(value);
+  const takesWrites =
+    target === 'read-write' || target === 'primary' || (target === 'any' && hosts.length < 2);
+  if (takesWrites) return value;
+  throw new BadSetting(
+    'must lead to a server that takes writes: leave target_session_attrs out, or give read-write or primary',
+  );
+}
+
+/** Of the server itself, behind its pooler. */
+export function directPostgresUrl(value: string): string {
+  if (addressOf(value).isPooled)
+    throw new BadSetting('must lead to the server itself and not to a pooler: leave pool_mode out');
+  return postgresUrl(value);
+}
+
+/** Of a server that is only read; it may be a replica. */
+export function readerPostgresUrl(value: string): string {
+  addressOf(value);
+  return value;
+}
+
+function addressOf(value: string): PostgresAddress {
+  try {
+    return postgresAddress(value);
+  } catch (error) {
+    throw new BadSetting(messageOf(error));
+  }
+}
 
 export function redisUrl(value: string): string {
   try {

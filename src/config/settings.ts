@@ -1,8 +1,11 @@
 /** The settings that the environment can give: name, meaning, default, and how a value is read. */
+import { postgresAddress } from '../domain/postgres-address.ts';
 import {
   BadSetting,
   cidrs,
+  corsOrigins,
   currency,
+  directPostgresUrl,
   integer,
   issuer,
   oneOf,
@@ -11,6 +14,7 @@ import {
   postgresUrl,
   processes,
   rates,
+  readerPostgresUrl,
   redisUrl,
   roleRules,
   scopes,
@@ -45,12 +49,18 @@ const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret:
 export const SETTINGS = {
   DATABASE_URL: secret(
     setting(
-      'PostgreSQL; the user owns the schema and may create roles. `up` without it: embedded',
+      'PostgreSQL; the user owns the schema and may create roles. Several hosts: see docs/postgres.md. `up` without it: embedded',
       postgresUrl,
     ),
   ),
+  DIRECT_DATABASE_URL: secret(
+    setting(
+      'PostgreSQL itself, where DATABASE_URL names a pooler in transaction mode (`pool_mode=transaction`): for what needs a session',
+      directPostgresUrl,
+    ),
+  ),
   READER_DATABASE_URL: secret(
-    setting('PostgreSQL for `serve`, when the API has a user of its own', postgresUrl),
+    setting('PostgreSQL for `serve`, when the API has a user or a replica of its own', readerPostgresUrl),
   ),
   REDIS_URL: secret(
     setting(
@@ -64,6 +74,11 @@ export const SETTINGS = {
   CACHE_REDIS_URL: secret(setting('Redis for the published snapshots; may evict', redisUrl)),
   HOST: setting('address the API listens on', text, '127.0.0.1'),
   PORT: setting('port the API listens on', port, '3000'),
+  API_DOCS: setting(
+    'whether the API’s reference page `/docs` and `/llms.txt` are served, to everybody: on or off',
+    oneOf('on', 'off'),
+    'on',
+  ),
   PROCESSES: setting(
     'processes that serve the API, on one port; `max`: one for each core. Each has memory and connections of its own',
     processes,
@@ -177,15 +192,30 @@ export const SETTINGS = {
     integer(1, 1_000, 'a count'),
     '16',
   ),
+  REPLICA_LAG_LIMIT: setting(
+    'seconds by which the replica that READER_DATABASE_URL names may be behind; beyond, readers ask the primary',
+    integer(1, 3_600, 'seconds'),
+    '5',
+  ),
   WRITE_STATEMENT_TIMEOUT: setting(
     'seconds that PostgreSQL gives one statement of `work`, or of a command that writes; 0: no limit',
     integer(0, 86_400, 'seconds'),
     '900',
   ),
   CHANGES_KEPT: setting(
-    'days for which it is kept what each run has changed',
+    'days for which it is kept what each run has changed, and what `/v1/changes` has told',
     integer(1, 3_650, 'days'),
     '90',
+  ),
+  EXPORT_EVERY: setting(
+    'seconds from one version of the files of the whole catalogue to the next, see docs/exports.md; 0: none is made',
+    integer(0, 604_800, 'seconds'),
+    '900',
+  ),
+  EXPORT_DOWNLOADS: setting(
+    'downloads of these files that one process serves at once, half of them for one organization; beyond: 503',
+    integer(1, 1_000, 'a count'),
+    '16',
   ),
   COMPARE_EVERY: setting(
     'seconds between two looks whether copies are as PostgreSQL has them; 0: never',
@@ -222,12 +252,21 @@ export const SETTINGS = {
     integer(0, 1_000_000, 'a count'),
     '10000',
   ),
+  STREAMS_LIMIT: setting(
+    'streams of `/v1/changes`, and requests that wait for a change, that one process holds; beyond: 503. Each is a connection',
+    integer(0, 1_000_000, 'a count'),
+    '5000',
+  ),
   MAX_EVENT_LOOP_DELAY: setting(
     'milliseconds by which the event loop may be late before requests are refused with 503, but for what memory answers. 0: no limit',
     integer(0, 60_000, 'milliseconds'),
     '1000',
   ),
   TRUST_PROXY: setting('addresses of proxies whose X-Forwarded-For is believed', cidrs),
+  CORS_ORIGINS: setting(
+    'origins whose pages may read the API in a browser, such as https://app.example.com,https://admin.example.com; *: all. Unset: none',
+    corsOrigins,
+  ),
 } satisfies Record<string, Setting<unknown>>;
 
 export type Settings = {
@@ -277,4 +316,18 @@ export function databaseUrl({ settings }: Configured): string {
   throw new BadSetting(
     'DATABASE_URL is not set; give postgres://user:password@host/database, or use `fleetbook up`, which brings its own',
   );
+}
+
+/**
+ * The same with the address for what needs a session.
+ * @throws BadSetting where a pooler is named that has none, and nothing else.
+ */
+export function databaseUrls(config: Configured): { readonly url: string; readonly directUrl: string } {
+  const url = databaseUrl(config);
+  const { DIRECT_DATABASE_URL: directUrl } = config.settings;
+  if (directUrl === undefined && postgresAddress(url).isPooled)
+    throw new BadSetting(
+      'DIRECT_DATABASE_URL is not set, and DATABASE_URL names a pooler in transaction mode (pool_mode=transaction); give the address of the server itself, for locks, temporary tables, COPY and migrations',
+    );
+  return { url, directUrl: directUrl ?? url };
 }

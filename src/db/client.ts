@@ -1,13 +1,26 @@
 import { Socket } from 'node:net';
 import postgres from 'postgres';
+import { postgresAddress } from '../domain/postgres-address.ts';
 import { addArrayTypes } from './arrays.ts';
-import { isLostConnection } from './errors.ts';
+import { HostChoice } from './choose-host.ts';
+import { codeOf, isLostConnection } from './errors.ts';
+import { executeIn, forPooler, isQuery } from './pooled.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
 export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
 
+/** What of a client is ours. */
+export interface ClientChoice {
+  /** Milliseconds for which it is waited for a server that will do, where the URL names several; none unless given. */
+  readonly patienceMs?: number | undefined;
+}
+
 /** Seconds that statements under way may take to finish once another connection of their client is lost. */
 const GRACE_S = 3;
+/** SQLSTATE `read_only_sql_transaction`. */
+const READ_ONLY = '25006';
+/** Milliseconds that a client is left alone: a server that is read only and the only one refuses every write. */
+const YOUNG_MS = 1000;
 
 /**
  * A pool of connections that survives the loss of any of them: restarts, failovers, `pg_terminate_backend`.
@@ -22,24 +35,52 @@ export class Pool implements AsyncDisposable {
   /** Stays valid when the client behind it is replaced. For temporary tables there is `openSession`. */
   readonly sql: Sql;
   readonly #open: () => Sql;
+  readonly #onLost: (() => void)[] = [];
   #client: Sql;
+  /** What each transaction begins with, where a pooler takes nothing for a session. */
+  readonly #local: string | undefined;
+  #openedAt = 0;
+  #choice: HostChoice | undefined;
   #ended = false;
 
-  constructor(url: string, options: ClientOptions) {
+  constructor(url: string, options: ClientOptions, { patienceMs = 0 }: ClientChoice = {}) {
+    const address = postgresAddress(url);
+    const pooled = address.isPooled ? forPooler(options.connection) : undefined;
+    this.#local = pooled?.local;
     this.#open = () => {
-      const client: Sql = postgres(url, { ...options, ...FOR_GOOD, onclose: () => this.#replace(client) });
+      this.#choice?.[Symbol.dispose]();
+      this.#choice = address.isChosen
+        ? new HostChoice(address, { patienceMs, onUnfit: () => this.#replace(client, 0) })
+        : undefined;
+      const client: Sql = postgres(address.url, {
+        ...options,
+        ...(pooled && { connection: pooled.connection, prepare: false }),
+        ...FOR_GOOD,
+        ...socketOf(this.#choice),
+        onclose: () => this.#replace(client),
+      });
       readInstantsAsText(client);
+      this.#openedAt = performance.now();
       return client;
     };
     this.#client = this.#open();
     this.sql = new Proxy(this.#client, {
-      apply: (_, self, parts) => Reflect.apply(this.#client, self, parts),
+      apply: (_, self, parts) => this.#heard(Reflect.apply(this.#client, self, parts)),
       get: (_, name) => {
-        if (name === 'begin') return beginOn(this.#client);
+        if (name === 'begin') return this.#begin(this.#client);
+        if (name === 'unsafe') {
+          const client = this.#client;
+          return (...given: Parameters<Sql['unsafe']>) => this.#heard(client.unsafe(...given), client);
+        }
         if (name === 'reserve') return refuseToReserve;
         return Reflect.get(this.#client, name);
       },
     });
+  }
+
+  /** Adds a listener that hears when connections were lost and are made anew: the server may be another one by then. */
+  onLost(listener: () => void): void {
+    this.#onLost.push(listener);
   }
 
   /** Replaces all connections by new ones: the present ones may lead nowhere. */
@@ -47,14 +88,45 @@ export class Pool implements AsyncDisposable {
     this.#replace(this.#client);
   }
 
-  #replace(lost: Sql): void {
+  #replace(lost: Sql, graceS = GRACE_S): void {
     if (this.#ended || lost !== this.#client) return;
     this.#client = this.#open();
-    void lost.end({ timeout: GRACE_S });
+    void lost.end({ timeout: graceS });
+    for (const listener of this.#onLost) listener();
+  }
+
+  /** What a statement fails with is looked at before its caller sees it. Fragments and lists are left as they are. */
+  #heard<T>(statement: T, client = this.#client): T {
+    if (!isQuery(statement)) return statement;
+    const { reject } = statement;
+    statement.reject = (error) => {
+      this.#look(error, client);
+      reject(error);
+    };
+    if (this.#local !== undefined) executeIn(statement, this.#begin(client));
+    return statement;
+  }
+
+  /** A server that takes no writes any more keeps its connections: they would fail for as long as they are kept. */
+  #look(error: unknown, client: Sql): void {
+    if (codeOf(error) === READ_ONLY && performance.now() - this.#openedAt > YOUNG_MS) this.#replace(client);
+  }
+
+  #begin(client: Sql) {
+    const begin = beginOn(client, this.#local);
+    return async (...given: Parameters<typeof begin>): Promise<unknown> => {
+      try {
+        return await begin(...given);
+      } catch (error) {
+        this.#look(error, client);
+        throw error;
+      }
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true;
+    this.#choice?.[Symbol.dispose]();
     await this.#client.end({ timeout: GRACE_S });
   }
 }
@@ -83,21 +155,32 @@ export function readInstantsAsText({ options }: Sql): void {
  * Once its connection is lost every statement fails: a new connection would run the rest of a transaction on its own. The
  * server rolls back whatever was not committed when the connection ends.
  */
-export function openClient(url: string, options: ClientOptions): Sql {
-  const connecting = SEVERAL_HOSTS.test(url) ? {} : { socket: promptSocket };
-  const client: Sql = postgres(url, {
+export function openClient(url: string, options: ClientOptions, { patienceMs = 0 }: ClientChoice = {}): Sql {
+  const address = postgresAddress(url);
+  if (address.isPooled)
+    throw new Error(
+      'a session cannot go through a pooler in transaction mode; name the server itself in DIRECT_DATABASE_URL',
+    );
+  const end = () => {
+    choice?.[Symbol.dispose]();
+    void client.end({ timeout: 0 });
+  };
+  const choice = address.isChosen ? new HostChoice(address, { patienceMs, onUnfit: end }) : undefined;
+  const client: Sql = postgres(address.url, {
     ...options,
     ...FOR_GOOD,
-    ...connecting,
+    ...(choice ? socketOf(choice) : { socket: promptSocket }),
     max: 1,
-    onclose: () => void client.end({ timeout: 0 }),
+    onclose: end,
   });
   readInstantsAsText(client);
   return client;
 }
 
-/** With several hosts postgres.js tries one after the other, and only with sockets of its own. */
-const SEVERAL_HOSTS = /^[^/]*\/\/[^/]*,/;
+/** The driver's option; its type does not know it. */
+function socketOf(choice: HostChoice | undefined) {
+  return choice ? { socket: () => choice.socket() } : {};
+}
 
 interface Server {
   readonly host: readonly string[];
@@ -118,7 +201,8 @@ function promptSocket({ host: [host = ''], port: [port = 5432], path }: Server):
 type TransactionSql = postgres.TransactionSql<Record<string, never>>;
 type Steps = (sql: TransactionSql) => unknown;
 
-function beginOn(client: Sql) {
+/** @param local statements that every transaction begins with */
+function beginOn(client: Sql, local?: string) {
   return async (...given: [Steps] | [string, Steps]): Promise<unknown> => {
     const [options, steps] = given.length === 1 ? ['', given[0]] : given;
     let lost: unknown;
@@ -133,6 +217,8 @@ function beginOn(client: Sql) {
           get: (target, name) =>
             name === 'unsafe' ? refuseOnceLost(transaction.unsafe) : Reflect.get(target, name),
         });
+      // Goes out with the first of the steps. Where it fails they fail too, and the transaction with this failure.
+      if (local !== undefined) transaction.unsafe(local).catch(() => {});
       const sql = refuseOnceLost(transaction);
       const results = steps(sql);
       return unlessLost(Array.isArray(results) ? Promise.all(results) : Promise.resolve(results));

@@ -1,6 +1,6 @@
 import { Pool } from './client.ts';
 import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
-import { clientOptions, type SqlStore, type StoreOptions } from './open.ts';
+import { choiceOf, clientOptions, type SqlStore, type StoreOptions } from './open.ts';
 import { LiveRuns } from './queries/live-runs.ts';
 
 export type { Sql } from './client.ts';
@@ -19,8 +19,9 @@ export interface Store extends SqlStore {
 /** Connects lazily: nothing is opened before the first query. */
 export function openStore(options: StoreOptions): Store {
   const client = clientOptions(options);
-  const pool = new Pool(options.url, client);
-  const session = () => openSession(options.url, client);
+  const choice = choiceOf(options);
+  const pool = new Pool(options.url, client, choice);
+  const session = () => openSession(options.directUrl ?? options.url, client, choice);
   const liveRuns = new LiveRuns(session);
   return {
     sql: pool.sql,
@@ -28,6 +29,7 @@ export function openStore(options: StoreOptions): Store {
     liveRuns,
     session,
     renew: () => pool.renew(),
+    onLost: (listener) => pool.onLost(listener),
     async [Symbol.asyncDispose]() {
       await Promise.all([liveRuns[Symbol.asyncDispose](), pool[Symbol.asyncDispose]()]);
     },

@@ -1,6 +1,5 @@
-import type { PgDatabase } from 'drizzle-orm/pg-core';
-import { drizzle, type PostgresJsQueryResultHKT } from 'drizzle-orm/postgres-js';
-import { type ClientOptions, openClient, readInstantsAsText, type Sql } from './client.ts';
+import { type ClientChoice, type ClientOptions, openClient, readInstantsAsText, type Sql } from './client.ts';
+import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
 import * as schema from './schema.ts';
 
 /** Drizzle, on the pool, in a session or in a transaction. */
@@ -20,8 +19,8 @@ export interface Session extends AsyncDisposable {
 }
 
 /** It connects when it is first used. */
-export function openSession(url: string, options: ClientOptions): Session {
-  const client = openClient(url, options);
+export function openSession(url: string, options: ClientOptions, choice?: ClientChoice): Session {
+  const client = openClient(url, options, choice);
   const db = Object.assign(databaseOn(client), { inSession: true as const });
   return { db, sql: client, [Symbol.asyncDispose]: () => client.end({ timeout: 0 }) };
 }

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { migrate as applyMigrations } from 'drizzle-orm/postgres-js/migrator';
-import postgres from 'postgres';
+import { join } from 'node:path';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import type postgres from 'postgres';
 import { inPackage } from '../config/package.ts';
 import type { Decider } from '../domain/operator.ts';
+import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from './apply-migration.ts';
+import { openClient } from './client.ts';
+import { drizzle } from './drizzle.ts';
 import { audit } from './queries/audit.ts';
 import * as schema from './schema.ts';
 
@@ -11,34 +14,62 @@ import * as schema from './schema.ts';
 const MIGRATION_LOCK = 7_155_237;
 
 export interface Migrated {
-  /** Names of the migrations that were applied, in their order. */
+  /** Names of the migrations that were applied by this call, in their order. */
   readonly applied: readonly string[];
   /** The database has a migration that this release does not know: a later release has migrated it. */
   readonly isLater: boolean;
 }
 
+export interface MigrateOptions {
+  /** Who asks for it: what was applied is written into the audit log, after it, since the log itself may be new. */
+  readonly decider?: Decider | undefined;
+  /** Hears why it takes longer than it should, a line each. */
+  readonly tell?: (line: string) => void;
+  readonly patience?: LockPatience;
+  /** Where the migrations are; those of this release unless given. */
+  readonly folder?: string;
+}
+
 /**
- * Brings the database to this release's schema. Safe to call from several processes at once: they take turns.
- * @param decider the person who asks for it: what was applied is written into the audit log, after it, since the log
- *   itself may be new
+ * Brings the database to this release's schema, while another release goes on reading and writing. Each migration is a
+ * transaction of its own: after a failure those before it stay, and the next call goes on with the one that failed. Safe to
+ * call from several processes at once: they take turns.
+ * @throws MigrationFailed · whatever a connection fails with
  */
-export async function migrate(url: string, decider?: Decider): Promise<Migrated> {
-  const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
+  const { decider, tell = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
+  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10 }, { patienceMs: 10_000 });
   try {
-    await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
+    await takeTurn(client, tell);
+    await client`create schema if not exists drizzle`;
+    await client`
+      create table if not exists drizzle.__drizzle_migrations
+        (id serial primary key, hash text not null, created_at bigint)`;
     const before = await lastApplied(client);
-    const db = drizzle(client, { schema });
-    await applyMigrations(db, { migrationsFolder: inPackage('drizzle') });
-    const known = knownMigrations();
-    const applied = known.filter(({ when }) => when > before).map(({ tag }) => tag);
+    const known = migrationsIn(folder);
+    const applied: string[] = [];
+    for (const migration of known) {
+      if (migration.folderMillis <= before) continue;
+      await applyMigration(client, migration, patience, tell);
+      applied.push(migration.tag);
+    }
     if (decider && applied.length > 0) {
       const subject = { kind: 'database', id: applied.at(-1) ?? '' };
+      const db = drizzle(client, { schema });
       await audit(db, decider, { action: 'database.migrate', subject, details: { applied } });
     }
-    return { applied, isLater: before > (known.at(-1)?.when ?? 0) };
+    return { applied, isLater: before > (known.at(-1)?.folderMillis ?? 0) };
   } finally {
     await client.end({ timeout: 5 });
   }
+}
+
+/** One process at a time. The lock is the connection's, and goes with it. */
+async function takeTurn(client: postgres.Sql, tell: (line: string) => void): Promise<void> {
+  const [turn] = await client`select pg_try_advisory_lock(${MIGRATION_LOCK}) as is_mine`;
+  if (turn?.is_mine) return;
+  tell('another process migrates this database: waiting until it has ended');
+  await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
 }
 
 /** How a database stands to this release, without changing anything. */
@@ -49,10 +80,10 @@ export interface MigrationState {
 }
 
 export async function migrationState(url: string): Promise<MigrationState> {
-  const client = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 5 });
+  const client = openClient(url, { onnotice: () => {}, connect_timeout: 5 });
   try {
     const last = await lastApplied(client);
-    const known = knownMigrations();
+    const known = journalOf(inPackage('drizzle'));
     return {
       pending: known.filter(({ when }) => when > last).map(({ tag }) => tag),
       isLater: last > (known.at(-1)?.when ?? 0),
@@ -70,7 +101,16 @@ async function lastApplied(client: postgres.Sql): Promise<number> {
   return (row?.last as number | null) ?? 0;
 }
 
-function knownMigrations(): readonly { readonly tag: string; readonly when: number }[] {
-  const journal = readFileSync(inPackage('drizzle', 'meta', '_journal.json'), 'utf8');
+function journalOf(folder: string): readonly { readonly tag: string; readonly when: number }[] {
+  const journal = readFileSync(join(folder, 'meta', '_journal.json'), 'utf8');
   return (JSON.parse(journal) as { entries: { tag: string; when: number }[] }).entries;
+}
+
+/** In their order. */
+function migrationsIn(folder: string): Migration[] {
+  const tags = new Map(journalOf(folder).map(({ when, tag }) => [when, tag]));
+  return readMigrationFiles({ migrationsFolder: folder }).map((migration) => ({
+    ...migration,
+    tag: tags.get(migration.folderMillis) ?? String(migration.folderMillis),
+  }));
 }

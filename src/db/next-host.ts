@@ -7,7 +7,7 @@ import type { RedisHost } from '../domain/redis-address.ts';
 const CLOSE_WITHIN_MS = 250;
 
 /** A connector for ioredis that goes on to the next host at every attempt: any of them will do. */
-export function nextHost(hosts: readonly RedisHost[], tls: boolean) {
+export function nextHost(hosts: readonly RedisHost[], tls: boolean): new () => AbstractConnector {
   // Not every process begins with the first.
   let next = Math.floor(Math.random() * hosts.length);
   return class extends AbstractConnector {

@@ -1,4 +1,4 @@
-import { Pool, type Sql } from './client.ts';
+import { type ClientChoice, Pool, type Sql } from './client.ts';
 
 /** `owner` migrates; `worker` writes for every organization; `reader` serves, and row-level security holds it. */
 export type StoreRole = 'owner' | 'worker' | 'reader';
@@ -15,10 +15,14 @@ export interface SqlStore extends AsyncDisposable {
   readonly sql: Sql;
   /** Leaves connections that nothing comes back on, e.g. after a failover that closed none, for new ones. */
   renew(): void;
+  /** Adds a listener that hears when connections were lost and are made anew: the server may be another one by then. */
+  onLost(listener: () => void): void;
 }
 
 export interface StoreOptions {
   readonly url: string;
+  /** Where sessions are opened, if there is a pooler at `url` that has none. */
+  readonly directUrl?: string | undefined;
   readonly role: StoreRole;
   /** Connections of the pool; they open when first used. */
   readonly connections?: number;
@@ -35,12 +39,21 @@ export interface StoreOptions {
 
 /** Connects lazily: nothing is opened before the first query. */
 export function openSqlStore(options: StoreOptions): SqlStore {
-  const pool = new Pool(options.url, clientOptions(options));
+  const pool = new Pool(options.url, clientOptions(options), choiceOf(options));
   return {
     sql: pool.sql,
     renew: () => pool.renew(),
+    onLost: (listener) => pool.onLost(listener),
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
+}
+
+/** Milliseconds for which what writes waits until one of several servers takes writes: a standby is being promoted. */
+const PATIENCE_MS = 10_000;
+
+/** A reader does not wait: it has other places to ask. */
+export function choiceOf({ role }: StoreOptions): ClientChoice {
+  return { patienceMs: role === 'reader' ? 0 : PATIENCE_MS };
 }
 
 export function clientOptions(options: StoreOptions) {

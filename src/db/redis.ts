@@ -139,13 +139,26 @@ export function openRedis(
   const redis = clientOf(redisAddress(url), use);
   const origin: Origin = { setting, url, failure: undefined };
   origins.set(redis, origin);
+  const failed = (error: Error) => {
+    origin.failure = error;
+    onError(error);
+  };
   redis.on('error', (error: Error) => {
     // What a cluster fails with says nothing; what the last of its nodes failed with does.
     const { lastNodeError = error } = error as { lastNodeError?: Error };
-    origin.failure = lastNodeError;
-    onError(lastNodeError);
+    failed(lastNodeError);
   });
+  if (isCluster(redis)) redis.on('connect', () => void clusterDown(redis).then((why) => why && failed(why)));
   return redis;
+}
+
+/** A cluster that is down is not taken for ready, and ioredis says nothing of it: its nodes answer well. */
+async function clusterDown(redis: Cluster): Promise<Error | undefined> {
+  const info = await redis.cluster('INFO').then(String, () => '');
+  const [, state] = /^cluster_state:(\w+)/m.exec(info) ?? [];
+  const [, served = '?'] = /^cluster_slots_ok:(\d+)/m.exec(info) ?? [];
+  if (state !== 'fail') return undefined;
+  return new Error(`CLUSTERDOWN cluster_state is fail, ${served} of 16384 slots are served`);
 }
 
 function clientOf(address: RedisAddress, use: RedisUse): RedisClient {

@@ -1,5 +1,6 @@
 /** Why a server cannot be used, in words that name the setting, the server and what to do; never a password. */
 import { driverError } from '../domain/driver-error.ts';
+import { describeState, type NoHost } from './choose-host.ts';
 import { codeOf } from './errors.ts';
 
 /** How a setting's server is reached. */
@@ -40,6 +41,7 @@ export function describeDatabase(url: string): string {
 /** What an operator is told; undefined for an error that is not about reaching or entering PostgreSQL. */
 export function postgresProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
   const { code, message } = facts(error);
+  if (code === 'NO_HOST') return noHost(driverError(error) as NoHost, setting);
   const problem = inPostgres(code, message, setting) ?? onTheWay(code, message, setting, 'sslmode');
   return problem && `PostgreSQL at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
 }
@@ -49,6 +51,26 @@ export function redisProblem(error: unknown, { setting, url }: ServerSetting): s
   const { code, message } = facts(error);
   const problem = inRedis(message, setting) ?? onTheWay(code, message, setting, 'redis:// or rediss://');
   return problem && `Redis at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
+}
+
+const WANTED: Readonly<Record<NoHost['target'], string>> = {
+  any: 'answers',
+  'read-write': 'takes writes',
+  'read-only': 'is read only',
+  primary: 'is a primary',
+  standby: 'is a standby',
+  'prefer-standby': 'answers',
+};
+
+/** Each host with its own cause. */
+function noHost({ target, found }: NoHost, setting: string): string {
+  const each = found.map(({ host, state }) => {
+    if (!(state instanceof Error)) return `${host.host}:${host.port} ${describeState(state)}`;
+    const { code, message } = facts(state);
+    const problem = inPostgres(code, message, setting) ?? onTheWay(code, message, setting, 'sslmode');
+    return `${host.host}:${host.port} ${problem?.what ?? message}`;
+  });
+  return `no host of PostgreSQL ${WANTED[target]} (${each.join(', ')}): start one, or correct the hosts in ${setting}`;
 }
 
 function inPostgres(code: string, message: string, setting: string): Problem | undefined {
@@ -69,6 +91,18 @@ function inPostgres(code: string, message: string, setting: string): Problem | u
       return { what: 'has no connection left', remedy: 'raise its max_connections, or run fewer processes' };
     case '57P03':
       return { what: `is not ready (${message})`, remedy: 'wait for it, and try again' };
+    case '25006':
+      return {
+        what: `takes no writes (${message})`,
+        remedy: `name the primary in ${setting}, or all hosts, with target_session_attrs=read-write`,
+      };
+    case '08P01':
+      return /startup parameter/.test(message)
+        ? {
+            what: `is a pooler, which does not take what a session begins with (${message})`,
+            remedy: `add pool_mode=transaction to ${setting}, and name the server itself in DIRECT_DATABASE_URL`,
+          }
+        : undefined;
     case '22023':
     case '42P01':
     case '42703':
@@ -105,6 +139,11 @@ function inRedis(message: string, setting: string): Problem | undefined {
     return {
       what: 'is a replica, which takes no writes',
       remedy: `give the address of its master in ${setting}`,
+    };
+  if (/^CLUSTERDOWN/.test(message))
+    return {
+      what: `is of a Redis Cluster that is down (${message})`,
+      remedy: 'bring the masters of its slots back, or have replicas take over; CLUSTER INFO tells more',
     };
   if (/^ERR DB index|^ERR invalid DB/.test(message))
     return { what: 'has no database of that number', remedy: `correct what follows the host in ${setting}` };

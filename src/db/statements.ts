@@ -2,9 +2,19 @@
  * Set-based statements by the schema's own tables and columns, so that a renamed column is a type error. Drizzle's query
  * builder has an `update … from`, but neither an insert of some columns from a select nor a `create table as`.
  */
-import { type Column, getTableColumns, is, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { getTableConfig, type PgTable, PgTransaction } from 'drizzle-orm/pg-core';
+
 import type { Database } from './database.ts';
+import {
+  type Column,
+  getTableColumns,
+  getTableConfig,
+  is,
+  type PgTable,
+  PgTransaction,
+  type SQL,
+  type SQLWrapper,
+  sql,
+} from './drizzle.ts';
 
 /** What a column gets: an expression, a column of another table, or a value that becomes a parameter. */
 type Expression = SQLWrapper | string | number | boolean | null;

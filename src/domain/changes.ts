@@ -7,6 +7,7 @@
  * - `reshaped`: another cpu or memory, and maybe another price;
  * - `repriced`: the source states another price. Another exchange rate is none;
  * - `excluded`: excluded before and after, for another reason;
+ * - `changed`: other facts (domain/machine-facts.ts), and nothing else;
  * - `published`: excluded until now, and readers see it;
  * - `returned`: it was retired;
  * - `added`: it was in no catalogue before.
@@ -17,6 +18,7 @@ export const MACHINE_CHANGES = [
   'reshaped',
   'repriced',
   'excluded',
+  'changed',
   'published',
   'returned',
   'added',

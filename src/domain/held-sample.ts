@@ -1,7 +1,7 @@
 /** The few rows of a held batch that say most about it: what whoever is told of it sees first. */
 
 export interface HeldSampleRow {
-  /** What would happen to it: `gone`, `excluded`, `price`, `shape`, `published`, `changed` or `new`. */
+  /** What would happen to it: `gone`, `excluded`, `price`, `shape`, `facts`, `published`, `changed` or `new`. */
   readonly change: string;
   readonly name: string;
   /** The region's code of a machine, the organization's slug of a cluster. */

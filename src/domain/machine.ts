@@ -1,4 +1,5 @@
 import type { ExclusionReason } from './exclusion.ts';
+import type { MachineFacts } from './machine-facts.ts';
 import type { MemoryUnit } from './memory.ts';
 import type { SourcePrice } from './price.ts';
 
@@ -13,6 +14,8 @@ export interface Offer {
   readonly ram: number;
   readonly ramUnit: MemoryUnit;
   readonly price: SourcePrice;
+  /** What else the source says of it. What is left out is unknown, also where an earlier run knew it. */
+  readonly facts?: Partial<MachineFacts>;
   /** Why the source itself says that this machine cannot be ordered as an ordinary one today. */
   readonly excluded?: ExclusionReason;
 }

@@ -7,6 +7,8 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
+import type { ExportReader } from '../domain/export-files.ts';
+import type { FeedTail } from '../feed/feed-tail.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -14,10 +16,13 @@ import {
   Unavailable,
 } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
+import type { SearchReader } from '../snapshot/read/search-reader.ts';
+import type { EventStream, WaitingRequest } from './event-stream.ts';
 import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
 import { cutWhenIdle, drainOnClose, limitConnections } from './protocol/connections.ts';
+import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import { accepts } from './protocol/negotiate.ts';
@@ -35,17 +40,27 @@ import { clientAddress, hasBadHost, mendedTarget, requestIdOf } from './protocol
 import { answerUpgradesAndExpects, clientErrorHandler } from './protocol/transport.ts';
 import { type RequestOutcome, recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
+import { addChanges, changesOperation } from './routes/changes.ts';
 import { clusterOperations } from './routes/clusters.ts';
+import { exportDownload, exportOperations } from './routes/exports.ts';
 import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { addNotFound } from './routes/not-found.ts';
 import { providerOperations } from './routes/providers.ts';
+import { addReference } from './routes/reference.ts';
+import { searchOperations } from './routes/search.ts';
 import { answerSender, sendPublic } from './send.ts';
+import { addStreamOperation } from './stream-operation.ts';
 
 export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
+  readonly search: SearchReader;
   readonly tokens: TokenReader;
+  /** Files of the whole catalogue; without it there are no operations for them. */
+  readonly exports?: ExportReader | undefined;
+  /** Without it there is no `/v1/changes`. */
+  readonly feed?: FeedTail | undefined;
   /** What `/readyz` tells everybody. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
@@ -53,6 +68,10 @@ export interface ApiDeps {
   readonly trustProxy?: readonly string[] | undefined;
   /** The release, as `/openapi.json` shows it. */
   readonly version: string;
+  /** What comes before every path where somebody else's application has put the API; none unless given. */
+  readonly basePath?: string;
+  /** Whether `/docs` and `/llms.txt` are there; not unless given. */
+  readonly docs?: boolean;
   /** Hears of every answer, also of those to what was no request. */
   observe?(facts: RequestOutcome): void;
   readonly limits?: Partial<HttpLimits>;
@@ -60,9 +79,13 @@ export interface ApiDeps {
   readonly logSuccesses?: number;
   /** Answers that are given again, before Fastify routes the request. Without it every request takes the ordinary way. */
   readonly responses?: ResponseCache | undefined;
+  /** Origins whose pages may read the answers in a browser. Without them nothing is done for other origins. */
+  readonly corsOrigins?: CorsOrigins | undefined;
   /** Does the rest of a request: what is logged meanwhile is of it. Only called for a request that takes the ordinary way. */
   inRequest?(requestId: string, work: () => void): void;
 }
+
+type OpenHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 const BAD_TARGET = plainProblem(
   400,
@@ -74,7 +97,7 @@ const BAD_HOST = plainProblem(400, 'HTTP/1.1 asks for exactly one Host header fi
 export function buildApp(deps: ApiDeps): FastifyInstance {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   const withDeadline = deadline(limits.answerTimeoutMs);
-  const { logger, tokens, responses, trustProxy = [], logSuccesses = 1 } = deps;
+  const { logger, tokens, responses, version, basePath = '', trustProxy = [], logSuccesses = 1 } = deps;
   const record = recorder({ logger, observe: deps.observe?.bind(deps), logSuccesses, quiet: HEALTH_PATHS });
 
   const app: FastifyInstance = Fastify({
@@ -131,6 +154,12 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const { inRequest } = deps;
   if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
+  // Before what waits for answers that are under way: a stream has no end of its own.
+  const openStreams = new Set<EventStream | WaitingRequest>();
+  app.addHook('preClose', (done) => {
+    for (const each of openStreams) each.end();
+    done();
+  });
   const { isClosing, tellToClose } = drainOnClose(app, limits.drainMs);
   app.addHook('onRequest', (request, reply, done) => {
     if (!hasBadHost(request.raw)) {
@@ -149,17 +178,17 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
   const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
+  const addressOf = clientAddress(trustProxy);
   // Where requests are counted, all of them take the route that counts.
   if (responses && !rateLimit) {
-    const [ordinary] = app.server.listeners('request') as RequestListener[];
-    if (!ordinary) throw new Error('unreachable: the framework listens to its own server');
-    app.server.removeListener('request', ordinary);
-    const addressOf = clientAddress(trustProxy);
     const { idleTimeoutMs } = limits;
-    app.server.on(
-      'request',
-      hotPath({ responses, tokens, addressOf, isClosing, recorder: record, idleTimeoutMs }, ordinary),
-    );
+    const hot = { responses, tokens, addressOf, isClosing, recorder: record, idleTimeoutMs };
+    answerBefore(app, (ordinary) => hotPath(hot, ordinary));
+  }
+  const { corsOrigins: origins } = deps;
+  if (origins) {
+    const cors = { origins, addressOf, recorder: record, tellToClose };
+    answerBefore(app, (ordinary) => corsListener(cors, ordinary));
   }
   answerUpgradesAndExpects(app.server, record, limits.idleTimeoutMs);
   limitConnections(app.server, limits.maxConnections, logger);
@@ -168,25 +197,24 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const operations = [
     ...providerOperations(deps.catalogue),
     ...machineOperations(deps.catalogue),
+    ...searchOperations(deps.search),
     ...clusterOperations(deps.clusters),
+    ...(deps.exports ? exportOperations(deps.exports) : []),
   ];
-  for (const operation of operations)
-    addOperation(app, operation, {
-      tokens,
-      rateLimit,
-      recorder: record,
-      pressure,
-      sendAnswer,
-      withDeadline,
-      responses,
-    });
+  const downloads = deps.exports
+    ? [exportDownload({ exports: deps.exports, downloadsAtOnce: limits.downloadsAtOnce })]
+    : [];
+  const answering = { tokens, rateLimit, recorder: record, pressure, sendAnswer, withDeadline, responses };
+  for (const operation of operations) addOperation(app, operation, answering);
+  for (const operation of downloads) addStreamOperation(app, operation, answering);
+  const { feed } = deps;
+  const { streamsAtMost: streamsLimit, idleTimeoutMs } = limits;
+  if (feed) addChanges(app, { ...answering, feed, streamsLimit, idleTimeoutMs, open: openStreams });
+  const documented = [...operations, ...downloads, ...(feed ? [changesOperation] : [])];
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */
-  function open(
-    path: string,
-    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-  ) {
+  function page(path: string, handler: OpenHandler) {
     openPaths.push(path);
     app.route({
       method: ['GET', 'HEAD'],
@@ -197,23 +225,41 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
         record.answered(path, request, reply.statusCode, reply.elapsedTime);
         done();
       },
-      handler: async (request, reply) =>
-        accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
+      handler,
     });
+  }
+  /** The same, which answers JSON. */
+  function open(path: string, handler: OpenHandler) {
+    page(path, async (request, reply) =>
+      accepts(request.headers) ? handler(request, reply) : sendProblem(reply, NOT_ACCEPTABLE),
+    );
   }
   addHealth({ readiness: () => deps.readiness(), withDeadline, open, failed: record.failed });
   let document: ReturnType<typeof encodeBody> | undefined;
   open('/openapi.json', async (request, reply) => {
-    document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(operations, deps.version))));
+    document ??= encodeBody(Buffer.from(JSON.stringify(openApiDocument(documented, version, basePath))));
     return sendPublic(request, reply, await document);
   });
 
+  if (deps.docs) addReference({ operations: documented, basePath, page });
+
   const known = [
-    ...operations.map(({ path }) => ({ path, open: false })),
+    ...documented.map(({ path }) => ({ path, open: false })),
     ...openPaths.map((path) => ({ path, open: true })),
   ];
   addNotFound(app, { known, tokens, withDeadline, rateLimit, pressure, recorder: record });
   return app;
+}
+
+/** Puts a listener in front of the one that answers until now. */
+function answerBefore(
+  { server }: FastifyInstance,
+  listener: (ordinary: RequestListener) => RequestListener,
+): void {
+  const [ordinary] = server.listeners('request') as RequestListener[];
+  if (!ordinary) throw new Error('unreachable: the framework listens to its own server');
+  server.removeListener('request', ordinary);
+  server.on('request', listener(ordinary));
 }
 
 function noSchemas(): never {

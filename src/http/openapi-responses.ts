@@ -1,7 +1,7 @@
 /** The headers and the responses that `/openapi.json` has by name. Examples are what is really answered. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from './auth.ts';
 import { reference, references } from './openapi-schemas.ts';
-import { invalidParameter } from './protocol/parameters.ts';
+import { invalidParameter, unknownParameter } from './protocol/parameters.ts';
 import {
   INTERNAL_ERROR,
   METHOD_NOT_ALLOWED,
@@ -10,6 +10,7 @@ import {
   type Problem,
   unavailable,
 } from './protocol/problem.ts';
+import { unsatisfiable } from './protocol/range.ts';
 import { tooMany } from './protocol/rate-limit.ts';
 import { notReady } from './routes/health.ts';
 import { problemSchema, type Schema } from './schemas.ts';
@@ -44,8 +45,18 @@ export const HEADERS = {
   'X-Request-Id': header("The caller's where it is well formed, else made", REQUEST_ID),
 };
 
+/** Of a file that is sent as it comes, besides those. */
+export const FILE_HEADERS = {
+  'Accept-Ranges': header('Parts can be asked for', 'bytes'),
+  'Content-Disposition': header('The name to save it by', 'attachment; filename="machines.parquet"'),
+  'Fleetbook-Export-Version': header(
+    'Names the state of the catalogue that the file is of',
+    'w2Yv0rIq3c8kT5dJm1xZfA',
+  ),
+};
+
 /** A response that is one of these problems. */
-function problems(
+export function problems(
   description: string,
   examples: Readonly<Record<string, Problem>>,
   headers: Readonly<Record<string, Schema>> = {},
@@ -68,17 +79,18 @@ const challenge = (problem: Problem) =>
 const RETRY_AFTER = header('Seconds', '1');
 const LACKING = insufficientScope('clusters:read');
 
+const INVALID = 'A parameter is missing, repeated, or not what it must be; `parameter` names it';
+const invalidExample = invalidParameter('region', {
+  in: 'query',
+  expected: 'a positive 32-bit integer in decimal digits',
+});
+
 export const RESPONSES = {
   304: {
     description: 'What `If-None-Match` names is current',
     headers: references('headers', Object.keys(HEADERS)),
   },
-  400: problems('A parameter is missing, repeated, or not what it must be; `parameter` names it', {
-    invalidParameter: invalidParameter('region', {
-      in: 'query',
-      expected: 'a positive 32-bit integer in decimal digits',
-    }),
-  }),
+  400: problems(INVALID, { invalidParameter: invalidExample }),
   401: problems(
     'No token, or one that is not valid',
     { noToken: UNAUTHENTICATED, invalidToken: INVALID_TOKEN },
@@ -122,6 +134,28 @@ export const NOT_READY = problems(
   { notReady: notReady({ catalogue: 'not published yet', cache: 'ok' }) },
   { 'Retry-After': RETRY_AFTER },
 );
+
+/** Of a download: the answers to `Range`. */
+export const RANGE_RESPONSES = {
+  206: {
+    description: 'The part that `Range` asks for',
+    headers: {
+      ...references('headers', ['ETag', 'X-Request-Id']),
+      ...FILE_HEADERS,
+      'Content-Range': header('Which part, and of how many bytes', 'bytes 0-1023/2148933'),
+    },
+  },
+  416: problems('`Range` asks for no byte that there is', {
+    unsatisfiable: unsatisfiable(2_148_933),
+  }),
+};
+
+/** Of an operation that refuses unknown query parameters. @param known those that it has */
+export const strict400 = (known: readonly string[]): Schema =>
+  problems(`${INVALID}. Or the operation has no query parameter of that name`, {
+    invalidParameter: invalidExample,
+    unknownParameter: unknownParameter('regoin', known),
+  });
 
 /** These responses of an operation, by name. */
 export function responseReferences(statuses: readonly (keyof typeof RESPONSES)[]): Schema {

@@ -1,6 +1,8 @@
 /** The schemas that `/openapi.json` has by name. */
+import { changesSchema } from './changes-schema.ts';
 import {
   clusterSchema,
+  exportSchema,
   machineSchema,
   priceSchema,
   problemSchema,
@@ -13,6 +15,8 @@ export const NAMED: ReadonlyMap<Schema, string> = new Map([
   [clusterSchema, 'Cluster'],
   [providerSchema, 'Provider'],
   [priceSchema, 'Price'],
+  [exportSchema, 'Export'],
+  [changesSchema, 'Changes'],
   [problemSchema, 'Problem'],
 ]);
 

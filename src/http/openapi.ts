@@ -1,9 +1,17 @@
 /** `/openapi.json`: written out of the very operations that are routed. Pure. */
 
-import { HEADERS, NOT_READY, RESPONSES, responseReferences } from './openapi-responses.ts';
+import {
+  FILE_HEADERS,
+  HEADERS,
+  NOT_READY,
+  RANGE_RESPONSES,
+  RESPONSES,
+  responseReferences,
+  strict400,
+} from './openapi-responses.ts';
 import { NAMED, reference, references } from './openapi-schemas.ts';
-import type { Operation } from './operation.ts';
-import type { Parameter } from './protocol/parameters.ts';
+import type { DescribedOperation, OperationDoc } from './operation.ts';
+import { type Parameter, queryNames } from './protocol/parameters.ts';
 import type { Schema } from './schemas.ts';
 
 const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
@@ -14,8 +22,22 @@ const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the to
 - Bodies come plain, in gzip or br; \`ETag\` and \`If-None-Match\` work across these.
 - Operations tagged *Extensions* are not part of the given contract.`;
 
-/** The OpenAPI 3.1 document. */
-export function openApiDocument(operations: readonly Operation[], version: string): Schema {
+/**
+ * The OpenAPI 3.1 document.
+ * @param basePath what comes before every path, e.g. `/catalogue`; empty for none
+ */
+export function openApiDocument(
+  operations: readonly DescribedOperation[],
+  version: string,
+  basePath = '',
+): Schema {
+  const paths = {
+    ...Object.fromEntries(operations.map((operation) => [operation.path, { get: describe(operation) }])),
+    ...OPEN_PATHS,
+  };
+  // A reader without files or a feed has no answers of theirs.
+  const used = JSON.stringify([paths, RESPONSES]);
+  const named = [...NAMED].filter(([schema]) => used.includes(JSON.stringify(reference(schema).$ref)));
   return {
     openapi: '3.1.1',
     info: {
@@ -24,7 +46,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
       description: DESCRIPTION,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: basePath || '/' }],
     security: [{ token: [] }],
     tags: [
       { name: 'Machines', description: 'What can be ordered today, and what it costs' },
@@ -32,28 +54,25 @@ export function openApiDocument(operations: readonly Operation[], version: strin
       { name: 'Extensions', description: 'Operations beyond the given contract' },
       { name: 'Health', description: 'For whoever keeps the process running; no token is asked for' },
     ],
-    paths: {
-      ...Object.fromEntries(operations.map((operation) => [operation.path, { get: describe(operation) }])),
-      ...OPEN_PATHS,
-    },
+    paths,
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'Scopes: `machines:read`, `clusters:read`' },
       },
-      schemas: Object.fromEntries([...NAMED].map(([schema, name]) => [name, schema])),
+      schemas: Object.fromEntries(named.map(([schema, name]) => [name, schema])),
       headers: HEADERS,
       responses: RESPONSES,
     },
   };
 }
 
-function describe({ path, scope, parameters, doc }: Operation): Schema {
+function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation): Schema {
   const subject = path.startsWith('/v1/clusters') ? 'Clusters' : 'Machines';
   const named = Object.entries(parameters);
   return {
     operationId: doc.id,
     summary: doc.summary,
-    description: `${doc.description}\n\nNeeds the scope \`${scope}\`.`,
+    description: scope ? `${doc.description}\n\nNeeds the scope \`${scope}\`.` : doc.description,
     tags: doc.extension ? [subject, 'Extensions'] : [subject],
     ...(named.length > 0 && {
       parameters: named.map(([name, parameter]) => describeParameter(name, parameter)),
@@ -61,12 +80,12 @@ function describe({ path, scope, parameters, doc }: Operation): Schema {
     responses: {
       200: {
         description: doc.summary,
-        headers: references('headers', Object.keys(HEADERS)),
-        content: { 'application/json': { schema: named200(doc.answers), example: doc.example } },
+        headers: { ...references('headers', Object.keys(HEADERS)), ...(doc.types && FILE_HEADERS) },
+        content: { ...contentOf(doc), ...doc.otherContent },
       },
       ...responseReferences([
         304,
-        ...(named.some(([, { schema }]) => schema.type === 'integer') ? ([400] as const) : []),
+        ...(isStrict || !named.some(([, { schema }]) => schema.type === 'integer') ? [] : ([400] as const)),
         401,
         403,
         ...(path.includes('{') ? ([404] as const) : []),
@@ -76,21 +95,32 @@ function describe({ path, scope, parameters, doc }: Operation): Schema {
         503,
         'default',
       ]),
+      ...(isStrict && { 400: strict400(queryNames(parameters)) }),
+      ...(doc.types && RANGE_RESPONSES),
+      ...doc.otherResponses,
     },
   };
 }
 
-function describeParameter(
-  name: string,
-  { in: where, description, schema, example }: Parameter<unknown>,
-): Schema {
-  return { name, in: where, required: true, description, schema, example };
+function contentOf({ types, answers, example }: OperationDoc): Schema {
+  if (types) return Object.fromEntries(types.map((type) => [type, { schema: answers }]));
+  return { 'application/json': { schema: named200(answers), example } };
 }
 
-/** A schema of the documents is referred to by its name. */
+function describeParameter(
+  name: string,
+  { in: where, description, schema, example, absent }: Parameter<unknown>,
+): Schema {
+  // Lists stand between commas, as one value.
+  const form = schema.type === 'array' ? { style: 'form', explode: false } : {};
+  return { name, in: where, required: absent === undefined, ...form, description, schema, example };
+}
+
+/** A schema that has a name is referred to by it. */
 function named200(schema: Schema): Schema {
   const { items } = schema as { items?: Schema };
-  return items ? { ...schema, items: reference(items) } : reference(schema);
+  if (items) return { ...schema, items: reference(items) };
+  return NAMED.has(schema) ? reference(schema) : schema;
 }
 
 const status = (value: string, more: Readonly<Record<string, Schema>> = {}): Schema => ({
@@ -103,16 +133,18 @@ const status = (value: string, more: Readonly<Record<string, Schema>> = {}): Sch
 interface OpenPath {
   readonly id: string;
   readonly summary: string;
+  readonly description: string;
   readonly answer: Schema;
   readonly example?: unknown;
   readonly responses?: Schema;
 }
 
-function openPath({ id, summary, answer, example, responses }: OpenPath): Schema {
+function openPath({ id, summary, description, answer, example, responses }: OpenPath): Schema {
   return {
     get: {
       operationId: id,
       summary,
+      description,
       tags: ['Health'],
       security: [],
       responses: {
@@ -133,12 +165,14 @@ const OPEN_PATHS = {
   '/healthz': openPath({
     id: 'getHealth',
     summary: 'The process is alive',
+    description: 'It says nothing of the data, and is answered as long as anything is.',
     answer: status('ok'),
     example: { status: 'ok' },
   }),
   '/readyz': openPath({
     id: 'getReadiness',
     summary: 'Ready to answer; 503 with `checks` while not',
+    description: 'Ready when the list of providers can be answered.',
     answer: status('ready', {
       checks: {
         type: 'object',
@@ -152,6 +186,7 @@ const OPEN_PATHS = {
   '/openapi.json': openPath({
     id: 'getOpenApi',
     summary: 'This document',
+    description: 'It is written out of the operations that are routed, and changes with a release alone.',
     answer: { type: 'object' },
     responses: responseReferences([304, 503]),
   }),

@@ -38,22 +38,38 @@ export interface OperationDoc {
   readonly description: string;
   /** The 200 answer's JSON Schema and what one looks like. */
   readonly answers: Schema;
+  /** The media types of the answer; JSON unless given. */
+  readonly types?: readonly string[];
   readonly example: unknown;
   /** Not one of the four operations that were given, but added by us. */
   readonly extension: boolean;
+  /** What the 200 answer may be beside JSON, and what is answered beside what every operation may answer; as OpenAPI has it. */
+  readonly otherContent?: Schema;
+  readonly otherResponses?: Schema;
 }
 
-export interface Operation<P extends Parameters = Parameters> {
+/** What every operation says of itself. */
+export interface OperationBase<P extends Parameters = Parameters> {
   /** As OpenAPI writes it: `/v1/machines/{id}`. */
   readonly path: string;
   readonly scope: Scope;
   readonly parameters: P;
+  /** True where unknown query parameters are refused; else they are ignored. */
+  readonly isStrict?: boolean;
   readonly doc: OperationDoc;
+}
+
+export interface Operation<P extends Parameters = Parameters> extends OperationBase<P> {
   /** True where the answer is the same for every organization. */
   readonly shared: boolean;
   /** Undefined where nothing is there. At once where memory has it. Rejects with `Unavailable`. */
-  read(values: Values<P>, grant: Grant): MaybePromise<Answer | undefined>;
+  read(values: Values<P>, grant: Grant): MaybePromise<Answer | Problem | undefined>;
 }
+
+/** An operation as far as the documentation tells of it. Without a scope of its own its description says what it needs. */
+export type DescribedOperation = Omit<OperationBase, 'scope'> & {
+  readonly scope: Scope | undefined;
+};
 
 /** Ties the type of `read`'s values to the parameters, then forgets it, so that operations make one list. */
 export function operation<const P extends Parameters>(definition: Operation<P>): Operation {
@@ -72,11 +88,11 @@ export interface OperationDeps extends GuardDeps {
 /** Routes GET and HEAD. The order is the contract's: who asks, then what is accepted, what is asked, what is there. */
 export function addOperation(
   app: FastifyInstance,
-  { path, scope, shared, parameters, read }: Operation,
+  { path, scope, shared, parameters, isStrict, read }: Operation,
   deps: OperationDeps,
 ) {
   const { recorder, sendAnswer, withDeadline, rateLimit, responses } = deps;
-  const readParameters = parameterReader(parameters);
+  const readParameters = parameterReader(parameters, isStrict);
 
   function answered(request: FastifyRequest, status: number): void {
     recorder.answered(path, request, status, performance.now() - request.startedAt);
@@ -114,6 +130,7 @@ export function addOperation(
       const reading = read(values, grant);
       const answer = reading instanceof Promise ? await withDeadline(reading) : reading;
       if (answer === undefined) return sendProblem(reply, NOT_FOUND);
+      if (answer instanceof Problem) return sendProblem(reply, answer);
       const prepared = new PreparedAnswer(answer);
       const sending = send(request, reply, prepared);
       // An answer that had to be waited for may be outdated by now.
@@ -127,7 +144,7 @@ export function addOperation(
   });
 }
 
-function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerDoneFunction): void {
+export function startClock(request: FastifyRequest, _: FastifyReply, done: HookHandlerDoneFunction): void {
   request.startedAt = performance.now();
   done();
 }
@@ -136,16 +153,16 @@ async function compressed(body: EncodedBody): Promise<void> {
   await body.compress?.();
 }
 
-function found({ params, query }: FastifyRequest): RawParameters {
+export function found({ params, query }: FastifyRequest): RawParameters {
   return { path: params as RawParameters['path'], query: (query as { query: QueryString }).query };
 }
 
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */
-function routePattern(path: string): string {
+export function routePattern(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
-function grantOf({ grant }: { grant: Grant | undefined }): Grant {
+export function grantOf({ grant }: { grant: Grant | undefined }): Grant {
   if (grant === undefined) throw new Error('a route without a guard has no grant');
   return grant;
 }

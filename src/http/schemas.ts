@@ -2,6 +2,8 @@
 import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument } from '../domain/machine.ts';
 import type { ProviderListing } from '../snapshot/document/build.ts';
+import type { RecommendDocument, SearchDocument } from '../snapshot/read/search-reader.ts';
+import type { MachineFactsDocument } from '../snapshot/search/shown.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -13,7 +15,7 @@ function object<T>(properties: { readonly [K in keyof T]-?: Schema }): Schema {
 const text = (description: string): Schema => ({ type: 'string', description });
 const count = (description: string): Schema => ({ type: 'integer', description });
 const id = (description: string): Schema => ({ type: 'integer', format: 'int32', minimum: 1, description });
-const pricePerMinute: Schema = {
+export const pricePerMinute: Schema = {
   type: 'number',
   format: 'double',
   description: 'Price per minute, in the currency that the header `Fleetbook-Currency` names',
@@ -26,7 +28,8 @@ const memoryUnit: Schema = {
 const provider = object<MachineDocument['provider']>({ id: id('Provider id'), name: text('Provider name') });
 const ram = count('Memory, a whole number of GiB or GB as `ram_unit` says');
 
-export const machineSchema: Schema = object<MachineDocument>({
+const nullable = (schema: Schema): Schema => ({ ...schema, type: [schema.type, 'null'] });
+const contractMachine: { readonly [K in keyof MachineDocument]-?: Schema } = {
   id: id('Machine id, stable'),
   name: text('Name, as the provider names it'),
   ram,
@@ -39,6 +42,57 @@ export const machineSchema: Schema = object<MachineDocument>({
     name: text('Region name'),
     code: text('Region code, as the provider defines it'),
   }),
+};
+export const machineSchema: Schema = object<MachineDocument>(contractMachine);
+
+const machineWithFacts: { readonly [K in keyof MachineFactsDocument]-?: Schema } = {
+  ...contractMachine,
+  architecture: nullable(text('`x86_64`, `arm64`, or another one in lower case; null: unknown')),
+  generation: nullable(text('As the provider states it; null: unknown')),
+  cpu_kind: {
+    type: ['string', 'null'],
+    enum: ['dedicated', 'shared', null],
+    description: 'Whether its cpu is its own; null: unknown',
+  },
+  local_disk: nullable({ type: 'number', description: 'GB of local disk; 0 for none, null: unknown' }),
+  network: nullable({ type: 'number', description: 'Mbit/s; null: unknown' }),
+};
+/** What searches, recommendations and changes tell of a machine. */
+export const machineWithFactsSchema: Schema = object<MachineFactsDocument>(machineWithFacts);
+const version = text('Names the catalogue that was searched');
+
+export const searchSchema: Schema = object<SearchDocument>({
+  machines: {
+    type: 'array',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      properties: machineWithFacts,
+      description: 'Every field, or those that `fields` names',
+    },
+  },
+  next: nullable(text('Cursor of the next page; null: this is the last one')),
+  version,
+  moved: {
+    type: 'boolean',
+    description: 'The cursor is of another version: the page goes on behind its place in the order',
+  },
+});
+
+export const recommendSchema: Schema = object<RecommendDocument>({
+  recommendations: {
+    type: 'array',
+    items: object<RecommendDocument['recommendations'][number]>({
+      machine: machineWithFactsSchema,
+      hours: { type: 'number', description: 'For which it is paid' },
+      total: {
+        type: 'number',
+        description: 'What that costs, in the currency that `Fleetbook-Currency` names',
+      },
+      computed: text('How the total was computed'),
+    }),
+  },
+  version,
 });
 
 export const clusterSchema: Schema = object<ClusterDocument>({
@@ -106,6 +160,25 @@ export const priceSchema: Schema = object<PriceDocument>({
   },
 });
 
+/** A file of the whole catalogue, as the list of them shows it. */
+export interface ListedExport {
+  file: string;
+  version: string;
+  bytes: number;
+  rows: number;
+  created_at: string;
+  etag: string;
+}
+
+export const exportSchema: Schema = object<ListedExport>({
+  file: text('Its name, which `/v1/exports/{file}` asks for'),
+  version: text('Names the state of the catalogue; the same for all files'),
+  bytes: count('Of the file as it is, not compressed'),
+  rows: count('Machines or prices in it'),
+  created_at: { type: 'string', format: 'date-time', description: 'When the catalogue was in this state' },
+  etag: text('Entity tag of the file as it is, not compressed'),
+});
+
 /** RFC 9457. Types of our own add members. */
 export const problemSchema: Schema = {
   type: 'object',
@@ -120,8 +193,13 @@ export const problemSchema: Schema = {
     status: { type: 'integer', minimum: 400, maximum: 599 },
     detail: text('What is wrong and what would do'),
     instance: text('Id of the request, as in the `x-request-id` header and in the log'),
-    parameter: text('Of `urn:fleetbook:problem:invalid-parameter`: the first parameter that does not do'),
+    parameter: text(
+      'Of `urn:fleetbook:problem:invalid-parameter`: the first parameter that does not do. Of `urn:fleetbook:problem:unknown-parameter`: one that is not known; absent where its name has other characters than a-z and _',
+    ),
     scope: text('Of `urn:fleetbook:problem:insufficient-scope`: the scope that the token lacks'),
+    next: text(
+      'Of `urn:fleetbook:problem:cursor-gone`: where to go on once everything has been listed again',
+    ),
     checks: {
       type: 'object',
       additionalProperties: { type: 'string' },

@@ -46,13 +46,18 @@ export function answerSender({ idleTimeoutMs, tellToClose }: SenderOptions): Sen
 }
 
 /** Sends a body that is the same for everybody, so that shared caches may keep it as long as they ask each time. */
-export function sendPublic(request: FastifyRequest, reply: FastifyReply, body: EncodedBody): FastifyReply {
+export function sendPublic(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: EncodedBody,
+  type = 'application/json',
+): FastifyReply {
   const coding = codingFor(request.raw, body);
   const tag = entityTag(body.hash, coding);
   const matching = knownTag(request.raw, body, tag);
   reply.header('cache-control', 'no-cache').header('vary', 'Accept-Encoding');
   if (matching !== undefined) return reply.code(304).header('etag', matching).send();
-  reply.code(200).header('etag', tag).header('content-type', 'application/json');
+  reply.code(200).header('etag', tag).header('content-type', type);
   if (coding !== 'identity') reply.header('content-encoding', coding);
   return reply.send(body[coding] ?? body.identity);
 }

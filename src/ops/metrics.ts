@@ -5,10 +5,13 @@ import { reasonCounts } from '../db/reads/excluded.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { sourceStatus } from '../db/reads/status.ts';
 import { addDiskCopySeries, type DiskCopyCounts } from './disk-copy-series.ts';
+import { addExportSeries } from './export-series.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
+import { addReplicaSeries, type ReplicaSeriesOf } from './replica-series.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
+import { addStreamSeries, type StreamCounts } from './stream-series.ts';
 
 export interface ApiMetrics {
   readonly registry: Registry;
@@ -27,6 +30,8 @@ export interface WorkerMetrics {
   readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
   /** The cache was compared with the database. */
   readonly comparison: ReturnType<typeof cacheComparison>;
+  /** An attempt to make the files of the catalogue has ended. */
+  readonly exported: ReturnType<typeof addExportSeries>;
 }
 
 export interface PrimaryMetrics {
@@ -41,10 +46,19 @@ const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 /**
  * @param counts what was counted before somebody wanted to know
  * @param diskCopy the same of a copy on disk, where there is one
+ * @param replica and of a replica of PostgreSQL
+ * @param streams and of those who follow the changes feed
  */
-export function apiMetrics(counts = new RequestCounts(), diskCopy?: DiskCopyCounts): ApiMetrics {
+export function apiMetrics(
+  counts = new RequestCounts(),
+  diskCopy?: DiskCopyCounts,
+  replica?: ReplicaSeriesOf,
+  streams?: StreamCounts,
+): ApiMetrics {
   const registry = processRegistry('api');
   if (diskCopy) addDiskCopySeries(registry, diskCopy);
+  if (replica) addReplicaSeries(registry, replica);
+  if (streams) addStreamSeries(registry, streams);
   addRequestSeries(registry, counts);
   return {
     registry,
@@ -57,10 +71,12 @@ export function apiMetrics(counts = new RequestCounts(), diskCopy?: DiskCopyCoun
 /**
  * @param sql is asked at a scrape, so that what is told of the sources is what the database knows
  * @param configured the sources that this worker runs; `maxAge` in seconds
+ * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
  */
 export function workerMetrics(
   sql: Sql,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
+  exportEvery = 0,
 ): WorkerMetrics {
   const registry = processRegistry('worker');
   const { counter, histogram } = seriesOf(registry);
@@ -116,6 +132,7 @@ export function workerMetrics(
       rounds.observe({ outcome }, seconds);
     },
     comparison: cacheComparison(registry),
+    exported: addExportSeries(registry, sql, exportEvery),
   };
 }
 
@@ -137,7 +154,7 @@ export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetr
 /** What is found when all is not well; see snapshot/publish/compare.ts and snapshot/read/memory-check.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
 const MEMORY_VERDICTS = ['behind'];
-const DOCUMENT_KINDS = ['clusters', 'providers', 'region', 'token'];
+const DOCUMENT_KINDS = ['clusters', 'columns', 'providers', 'region', 'token'];
 
 /** What the worker's comparer finds of the cache. */
 export function cacheComparison(registry: Registry) {

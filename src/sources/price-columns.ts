@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { CPU_KINDS } from '../domain/machine-facts.ts';
+import { architectureNamed } from './schema/facts.ts';
 import { amount, count, currencyCode, label, oneOf, quantity } from './schema/fields.ts';
 import { descriptionOf } from './schema/options.ts';
 
@@ -27,6 +29,20 @@ export const PriceColumns = z.object({
   excluded: oneOf(EXCLUDED)
     .nullish()
     .describe(`why it is not to be published: ${EXCLUDED.map((reason) => `\`${reason}\``).join(', ')}`),
+  architecture: z
+    .string()
+    .refine((text) => architectureNamed(text) !== undefined, { error: 'must be a name such as x86_64' })
+    .transform(architectureNamed)
+    .nullish()
+    .describe('`x86_64`, `arm64` or another; the usual other names of these two are known'),
+  generation: label.nullish().describe('generation of the series or the processor, as text'),
+  cpu_kind: oneOf(CPU_KINDS).nullish().describe('`dedicated` or `shared`: whether its cpu is its own'),
+  local_disk: numeric(
+    z.number({ error: 'must be a number, 0 or above' }).min(0, { error: 'must be a number, 0 or above' }),
+  )
+    .nullish()
+    .describe('GB (10^9 bytes) of disk on the host that the price includes; 0 for none'),
+  network: numeric(count).nullish().describe('Mbit/s that it may send, a whole number'),
 });
 
 /** Names of the columns that a schema requires. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { DescribedCluster } from '../domain/cluster.ts';
 import type { Offer } from '../domain/machine.ts';
+import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { SourceMemoryUnit } from '../domain/memory.ts';
 import type { ReferenceRates } from '../domain/rates.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
@@ -217,6 +218,8 @@ interface CatalogueReading {
   readonly tokenIssuers?: TokenIssuers;
   /** Its sources may have an API key besides: how it is sent, and what for. */
   readonly apiKey?: { readonly credentials: CredentialKind; readonly describe: string };
+  /** What its upstream states of some machine besides size and price; nothing unless given. */
+  readonly facts?: readonly (keyof MachineFacts)[];
   /** Default schedule: five cron fields, UTC. */
   readonly schedule: string;
   /** Further notes for operators, as Markdown: they become part of docs/adapters.md. */

@@ -6,8 +6,9 @@
  * What is read is staged in temporary tables of a session. The rest is one transaction, which begins and ends here. A kind
  * of source says how its rows are staged, compared and written.
  */
-import { sql } from 'drizzle-orm';
+
 import type { SessionDatabase, Store } from '../db/connect.ts';
+import { sql } from '../db/drizzle.ts';
 import { stampEveryRegion } from '../db/queries/freshness.ts';
 import { type BatchDecision, decide, heldReadAt, isOpen, supersedeHeld } from '../db/queries/held.ts';
 import { writeQuarantine } from '../db/queries/quarantine.ts';

@@ -31,6 +31,7 @@ describe('an installation in which nothing is wrong', () => {
       'ok role of workers',
       'ok role of readers',
       'ok Redis',
+      'ok exports',
       'ok port of the API',
       'ok port of the operators’ pages',
       'ok workers',

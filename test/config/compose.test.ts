@@ -1,8 +1,9 @@
 /** What docker-compose.yml gives to the containers, without a Docker engine; test/containers asks Compose itself. */
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { redisAddress } from '../../src/domain/redis-address.ts';
 
 const FILE = readFileSync(inPackage('docker-compose.yml'), 'utf8');
 /** The lines below a key, one level in, e.g. those of a service. */
@@ -31,4 +32,56 @@ it('only where containers find each other goes before .env: no other setting is 
   }
   const own = [...below(below(services, 'worker'), 'environment').matchAll(/^ {6}([\w<]+):/gm)];
   expect(own.map(([, name]) => name)).toEqual(['<<', 'NODE_OPTIONS']);
+});
+
+describe('a profile', () => {
+  const NODES = ['cluster-1', 'cluster-2', 'cluster-3', 'cluster-4', 'cluster-5', 'cluster-6'];
+  const all = [...services.matchAll(/^ {2}([\w-]+):$/gm)].map(([, name = '']) => name);
+  const node = below(FILE, 'x-cluster-node');
+  const profileOf = (name: string) => {
+    const service = below(services, name);
+    const text = service.includes('<<: *cluster-node') ? node : service;
+    return /^ +profiles: \[(\w+)\]$/m.exec(text)?.[1];
+  };
+
+  it('brings its own services, and the others start as if there were none', () => {
+    const inProfile = new Map(all.map((name) => [name, profileOf(name)]));
+    expect(inProfile).toEqual(
+      new Map<string, string | undefined>([
+        ...['postgres', 'queue-redis', 'cache-redis'].map((name) => [name, undefined] as const),
+        ...['migrate', 'api', 'worker'].map((name) => [name, undefined] as const),
+        ['replica', 'replica'],
+        ...[...NODES, 'cluster'].map((name) => [name, 'cluster'] as const),
+      ]),
+    );
+    for (const name of all.filter((each) => profileOf(each) === undefined))
+      for (const [, needed = ''] of below(below(services, name), 'depends_on').matchAll(/^ {6}([\w-]+):$/gm))
+        expect([name, needed, profileOf(needed)]).toEqual([name, needed, undefined]);
+  });
+
+  it('of a cluster has nodes that lose no jobs, and keep their part and their place over a restart', () => {
+    expect(node).toMatch(/--maxmemory-policy\n +- noeviction\n/);
+    expect(node).toMatch(/--appendonly\n +- "yes"\n/);
+    const volumes = FILE.slice(FILE.lastIndexOf('\nvolumes:'));
+    for (const name of NODES) {
+      expect(below(services, name)).toContain(`- ${name}-data:/data`);
+      expect(volumes).toContain(`  ${name}-data:\n`);
+    }
+  });
+
+  it('is led to by lines of .env that the head of the file shows', () => {
+    const shown = Object.fromEntries(
+      [...FILE.matchAll(/^# {3}((?:CACHE|QUEUE)_REDIS_URL|READER_DATABASE_URL)=(\S+)$/gm)].map(
+        ([, name, value]) => [name, value],
+      ),
+    );
+    const settings = readSettings(shown);
+    const hosts = NODES.slice(0, 3).map((host) => ({ host, port: 6379 }));
+    for (const url of [settings.CACHE_REDIS_URL, settings.QUEUE_REDIS_URL])
+      expect(redisAddress(url ?? '')).toMatchObject({ kind: 'cluster', hosts });
+    expect(new URL(settings.READER_DATABASE_URL ?? '').hostname).toBe('replica');
+    const environment = below(FILE, 'x-environment');
+    expect(environment).toMatch(/CACHE_REDIS_URL: \$\{CACHE_REDIS_URL:-redis:\/\/cache-redis:6379\}/);
+    expect(environment).toMatch(/QUEUE_REDIS_URL: \$\{QUEUE_REDIS_URL:-redis:\/\/queue-redis:6379\}/);
+  });
 });

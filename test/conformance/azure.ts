@@ -117,6 +117,16 @@ export const catalogueCase: CatalogueCase = {
     offer('Standard_E4-2as_v5', IRELAND, 2, 32, '0.25'),
     offer('Standard_F2s_v2', NETHERLANDS, 2, 4, '0.097', 'unavailable'),
   ],
+  facts: {
+    Standard_D2s_v5: { architecture: 'x86_64', generation: 'v5', localDisk: 0 },
+    'Standard_E4-2as_v5': { generation: 'v5', localDisk: 0 },
+    Standard_NC4as_T4_v3: { generation: 'v3', localDisk: 0 },
+    Standard_NP10s: { localDisk: 0 },
+    Standard_D1: { localDisk: 0 },
+    Standard_B2s: { architecture: 'arm64', localDisk: 8.59 },
+    Standard_B1ls: { localDisk: 0 },
+    Standard_F2s_v2: { generation: 'v2', localDisk: 0 },
+  },
   rejected: [
     { key: `Standard_D2as_v5@${NETHERLANDS}`, reason: /^several prices are in force: 0\.104, 0\.105/ },
     { key: 'Standard_Secret1', reason: /^has a price, but no region lists it among its SKUs/ },

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
+import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { BillingPeriod } from '../../src/domain/price.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -45,6 +46,8 @@ export interface CatalogueCase {
   /** Region codes and names. */
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];
+  /** Facts of the offers, by the machine's name, or by `name@region` where they differ; none unless given. */
+  readonly facts?: Readonly<Record<string, Partial<MachineFacts>>>;
   readonly rejected: readonly { readonly key: string; readonly reason: RegExp }[];
 }
 

@@ -83,6 +83,11 @@ function sorted(offers: readonly Offer[]): Offer[] {
   return offers.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
+function withFacts(offer: Offer, { facts = {} }: CatalogueCase): Offer {
+  const own = facts[nameOf(offer)] ?? facts[offer.name];
+  return own === undefined ? offer : { ...offer, facts: own };
+}
+
 function nameOf({ name, regionCode }: { name?: string; regionCode?: string }): string {
   return `${name}@${regionCode}`;
 }
@@ -175,12 +180,14 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
   it('reads regions, offers, reasons and totals, asking for every page once', async () => {
     const found = await read(adapter, own, undefined, 'all');
     expect(found.regions).toEqual(own.regions);
-    expect(found.offers).toEqual(sorted(own.offers));
+    expect(found.offers).toEqual(sorted(own.offers.map((offer) => withFacts(offer, own))));
     const reasons = own.rejected.map(({ key, reason }) => ({ key, reason: expect.stringMatching(reason) }));
     expect(found.rejected).toHaveLength(reasons.length);
     expect(found.rejected).toEqual(
       expect.arrayContaining(reasons.map((row) => expect.objectContaining(row))),
     );
+    const stated = new Set(found.offers.flatMap(({ facts = {} }) => Object.keys(facts)));
+    expect(stated, 'the facts that the adapter says it states').toEqual(new Set(adapter.facts ?? []));
     for (const total of found.totals) expect(total.fetched).toBe(total.advertised);
     for (const { ramUnit, price } of found.offers) {
       if (adapter.memoryUnit) expect(ramUnit).toBe(adapter.memoryUnit === 'GB' ? 'Decimal' : 'Binary');

@@ -11,15 +11,17 @@ const METADATA = ['name', 'namespace', 'uid', 'creationTimestamp'].map(
 );
 
 /** What an API server says that it knows of one API. */
-function discovered(apiVersion: string, name: string): { readonly path: string; readonly json: Json } {
-  const json = { kind: 'APIResourceList', groupVersion: apiVersion, resources: [{ name, namespaced: true }] };
+function discovered(apiVersion: string, ...names: string[]): { readonly path: string; readonly json: Json } {
+  const resources = names.map((name) => ({ name, namespaced: true }));
+  const json = { kind: 'APIResourceList', groupVersion: apiVersion, resources };
   return { path: `/apis/${apiVersion}`, json };
 }
 
 export const clusterCase: ClusterCase = {
   ownClient: true,
+  options: { kinds: 'click-house-cluster,click-house-installation,cloud-native-pg,keeper-cluster' },
   afterRefusal: [
-    discovered('clickhouse.com/v1alpha1', 'clickhouseclusters'),
+    discovered('clickhouse.com/v1alpha1', 'clickhouseclusters', 'keeperclusters'),
     discovered('clickhouse.altinity.com/v1', 'clickhouseinstallations'),
     discovered('postgresql.cnpg.io/v1', 'clusters'),
   ],
@@ -54,7 +56,7 @@ export const clusterCase: ClusterCase = {
         '/items/0/spec/additionalDataVolumeClaimSpecs',
         '/items/0/metadata/labels',
       ],
-      empty: { clusters: 2 },
+      empty: { clusters: 3 },
     },
     {
       path: '/apis/clickhouse.altinity.com/v1/clickhouseinstallations',
@@ -84,7 +86,7 @@ export const clusterCase: ClusterCase = {
         '/items/0/metadata/annotations',
         '/items/0/spec/configuration/clusters/0/layout',
       ],
-      empty: { clusters: 2 },
+      empty: { clusters: 3 },
     },
     {
       path: '/apis/postgresql.cnpg.io/v1/clusters',
@@ -106,11 +108,43 @@ export const clusterCase: ClusterCase = {
         '/items/0/spec/walStorage',
         '/items/0/metadata/labels',
       ],
-      empty: { clusters: 2 },
+      empty: { clusters: 3 },
+    },
+    {
+      path: '/apis/clickhouse.com/v1alpha1/keeperclusters',
+      query: { limit: '100' },
+      json: list('clickhouse.com/v1alpha1', 'KeeperCluster', fixture('kubernetes/keeper-cluster.json')),
+      list: 'items',
+      maps: [
+        '/items/0/metadata/labels',
+        '/items/0/metadata/annotations',
+        '/items/0/spec/podTemplate/nodeSelector',
+      ],
+      required: [
+        '/items',
+        '/metadata/resourceVersion',
+        ...METADATA,
+        '/items/0/spec/dataVolumeClaimSpec/resources/requests/storage',
+      ],
+      optional: ['/items/0/spec/replicas', '/items/0/spec/dataVolumeClaimSpec', '/items/0/status'],
+      empty: { clusters: 3 },
     },
   ],
   secrets: ['never read'],
   clusters: [
+    {
+      tenant: 'initech',
+      key: '7e2f0a52-7c1e-4f86-b0a9-3e5c7a9d4444',
+      name: 'keeper',
+      provider: 'GCP',
+      region: { code: 'europe-west1' },
+      status: 'Active',
+      shards: 1,
+      replicas: 3,
+      machine: { name: 'e2-standard-2', cpu: 1, ram: 1, ramUnit: 'Binary' },
+      disks: [{ type: { name: 'pd-ssd' }, size: 10, unit: 'GiB' }],
+      createdAt: '2026-04-02T12:20:00.000000',
+    },
     {
       tenant: 'initech',
       key: '4d3f0a52-7c1e-4f86-b0a9-3e5c7a9d3333',

@@ -74,6 +74,14 @@ export const catalogueCase: CatalogueCase = {
     offer('s-1vcpu-512mb-free', 'ams3', 1, 0.5, '0', unavailable),
     offer('s-1vcpu-512mb-free', 'sfo1', 1, 0.5, '0', unavailable),
   ],
+  facts: {
+    's-1vcpu-1gb': { cpuKind: 'shared', localDisk: 26.844 },
+    's-2vcpu-2gb': { cpuKind: 'shared', localDisk: 26.844 },
+    'c-2': { cpuKind: 'dedicated', localDisk: 26.844 },
+    'gpu-h100x1-80gb': { localDisk: 26.844 },
+    'm-2vcpu-16gb': { cpuKind: 'dedicated', localDisk: 26.844 },
+    's-1vcpu-512mb-free': { cpuKind: 'shared', localDisk: 26.844 },
+  },
   rejected: [
     { key: 'm-2vcpu-16gb@lon1', reason: /^regions names lon1, which \/v2\/regions does not list/ },
     { key: 's-4vcpu-8gb', reason: /^vcpus must be a whole number above 0; it is "4"$/ },

@@ -73,6 +73,16 @@ export const catalogueCase: CatalogueCase = {
     // To be announced in December.
     offer('cpx31', 'hel1', 4, 8, '0.0216'),
   ],
+  facts: {
+    cx22: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
+    cx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
+    cpx11: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
+    cax11: { architecture: 'arm64', cpuKind: 'shared', localDisk: 40 },
+    ccx63: { architecture: 'x86_64', cpuKind: 'dedicated', localDisk: 960 },
+    cpx21: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
+    // Its disk is not the host's.
+    cpx31: { architecture: 'x86_64', cpuKind: 'shared' },
+  },
   rejected: [
     { key: 'cpx21@mars1', reason: /^prices\[1\]\.location names mars1, which \/v1\/locations does not list/ },
   ],

@@ -98,6 +98,15 @@ export const catalogueCase: CatalogueCase = {
     offer('g1-gpu-rtx6000-1', 'us-east', 8, 32, '1.5', accelerated),
     offer('g1-accelerated-netint-vpu-t1u1-s', 'us-east', 8, 16, '0.42', accelerated),
   ],
+  facts: {
+    'g6-nanode-1': { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
+    'g6-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
+    'g5-standard-2': { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
+    'g7-highmem-1': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000 },
+    'g7-premium-2': { cpuKind: 'dedicated', localDisk: 26.844, network: 1000 },
+    'g1-gpu-rtx6000-1': { localDisk: 26.844, network: 1000 },
+    'g1-accelerated-netint-vpu-t1u1-s': { localDisk: 26.844, network: 1000 },
+  },
   rejected: [
     { key: 'g7-highmem-1@id-cgk', reason: /^region_prices\[0\] must have an hourly or a monthly amount/ },
     { key: 'g9-metal-1', reason: /^class must be one of nanode, .*; it is "metal"$/ },

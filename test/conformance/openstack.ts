@@ -73,6 +73,10 @@ export const catalogueCase: CatalogueCase = {
     offer('w2.small', 2, 4, { amount: '0.041' }, 'licensed'),
     offer('c2.medium', 4, 8, { amount: '27.75', per: 'month', currency: 'USD' }),
   ],
+  facts: {
+    'c2.small': { cpuKind: 'shared' },
+    'c2.large': { cpuKind: 'dedicated', architecture: 'arm64' },
+  },
   rejected: [
     { key: 'test.unpriced@dc1', reason: /^the price list has no row for it/ },
     {

@@ -71,6 +71,9 @@ export const catalogueCase: CatalogueCase = {
     offer('r4-16', 'EU-WEST-PAR', 2, 16, '0.0999', 'unavailable'),
     offer('d2-2', 'BHS5', 1, 2, '0', 'zero_price'),
   ],
+  facts: {
+    'b3-8': { localDisk: 50, network: 500 },
+  },
   rejected: [
     { key: 'c3-4.consumption', reason: /^is sold in no region: .* lists it for none/ },
     { key: 'addons without a description', reason: /^blobs is null .* vps-ssd-1\.consumption$/ },

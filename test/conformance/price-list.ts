@@ -49,6 +49,15 @@ export const catalogueCase: CatalogueCase = {
     offer('m.small', 'dc3', 2, [4, 'Binary'], { amount: '0.021' }),
     offer('m.large', 'dc3', 8, [32, 'Binary'], { amount: '0.084' }),
   ],
+  facts: {
+    'm.small': {
+      architecture: 'x86_64',
+      generation: 'Genoa',
+      cpuKind: 'shared',
+      localDisk: 40.5,
+      network: 1000,
+    },
+  },
   rejected: [
     {
       key: 'dc3',

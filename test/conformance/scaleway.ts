@@ -144,6 +144,23 @@ export const catalogueCase: CatalogueCase = {
     ...OTHER_ZONES.map((zone) => offer('PLAY2-NANO', zone, 2, 4, '0.02754')),
     ...OTHER_ZONES.map((zone) => offer('PLAY2-MICRO', zone, 4, 8, '0.054')),
   ],
+  facts: {
+    'DEV1-S@fr-par-1': { architecture: 'x86_64', network: 200 },
+    'BASIC2-A2C-4G': { architecture: 'arm64' },
+    ...Object.fromEntries(
+      [
+        'DEV1-S',
+        'GP1-S',
+        'START1-S',
+        'L4-1-24G',
+        'POP2-2C-8G-WIN',
+        'STARDUST1-S',
+        'PLAY2-PICO',
+        'PLAY2-NANO',
+        'PLAY2-MICRO',
+      ].map((name) => [name, { architecture: 'x86_64' }]),
+    ),
+  },
   rejected: [
     {
       key: 'PRO2-XXS@fr-par-1',

@@ -77,6 +77,16 @@ export const catalogueCase: CatalogueCase = {
     offer('vx1-g-2c-8g', 'ams', 2, 8, '0.06', unavailable),
     offer('vx1-g-2c-8g', 'ewr', 2, 8, '0.06'),
   ],
+  facts: {
+    'vc2-1c-1gb': { cpuKind: 'shared', localDisk: 25 },
+    'vhf-2c-4gb': { cpuKind: 'shared', localDisk: 128 },
+    'vcg-a16-2c-8g-2vram': { localDisk: 25 },
+    'vc2-1c-0.5gb-free': { cpuKind: 'shared', localDisk: 25 },
+    'vcg-a40-24c-120g-48vram': { localDisk: 25 },
+    // It has two disks.
+    'voc-c-2c-4gb': { cpuKind: 'dedicated' },
+    'vx1-g-2c-8g': { localDisk: 25 },
+  },
   rejected: [
     { key: 'vx1-g-2c-8g@sao', reason: /^location_cost\.sao must have an hourly_cost or a monthly_cost/ },
     { key: 'vx1-g-2c-8g@mars', reason: /^locations names mars, which \/v2\/regions does not list/ },

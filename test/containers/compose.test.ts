@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const FLEETBOOK = ['migrate', 'api', 'worker'] as const;
@@ -66,6 +67,78 @@ it('where the containers find each other does not depend on .env', async () => {
       ]),
     );
   }
+});
+
+it('both Redis are those that .env names, e.g. the nodes of the profile’s cluster', async () => {
+  const url = 'redis+cluster://cluster-1,cluster-2,cluster-3';
+  const env = {
+    CACHE_REDIS_URL: url,
+    QUEUE_REDIS_URL: url,
+    READER_DATABASE_URL: 'postgres://fleetbook:fleetbook@replica:5432/fleetbook',
+  };
+  const services = await configured(
+    Object.entries(env)
+      .map((pair) => `${pair.join('=')}\n`)
+      .join(''),
+  );
+  for (const service of FLEETBOOK)
+    for (const [name, value] of Object.entries(env))
+      expect(services[service], service).toContain(`${name}: ${value}`);
+});
+
+it('the profiles bring a cluster that is whole again after all addresses have changed, and a replica that streams', {
+  timeout: 300_000,
+}, async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-profiles-'));
+  await copyFile(inPackage('docker-compose.yml'), join(folder.path, 'docker-compose.yml'));
+  await writeFile(join(folder.path, '.env'), '');
+  const project = ['-p', `fleetbook-profiles-${process.pid}`, '--profile', 'cluster', '--profile', 'replica'];
+  const act = (...args: readonly string[]) => compose(folder.path, ...project, ...args);
+  const nodes = [1, 2, 3, 4, 5, 6].map((i) => `cluster-${i}`);
+  const cli = (node: string, ...words: readonly string[]) => act('exec', '-T', node, 'redis-cli', ...words);
+  const views = nodes.map((node) => `redis-cli -h ${node} cluster nodes; echo --`).join('; ');
+  const isWhole = async () => {
+    const infos = (await act('exec', '-T', 'cluster', 'sh', '-c', views)).trim().split('--').slice(0, -1);
+    expect(infos).toHaveLength(nodes.length);
+    return infos.every((info) => {
+      const lines = info.trim().split('\n');
+      const ranges = lines.flatMap((line) => [...line.matchAll(/ (\d+)-(\d+)$/g)]);
+      const slots = ranges.reduce((sum, [, from, to]) => sum + Number(to) - Number(from) + 1, 0);
+      const replicas = lines.filter((line) => / (?:myself,)?slave /.test(line));
+      return lines.length === 6 && slots === 16_384 && replicas.length === 3 && !info.includes('fail');
+    });
+  };
+  const untilWhole = () =>
+    until(isWhole, { timeoutMs: 60_000, everyMs: 500, what: 'all nodes to know all slots and replicas' });
+  await using closing = new AsyncDisposableStack();
+  closing.defer(async () => {
+    await act('down', '--volumes', '--timeout', '2');
+  });
+  await act('up', '-d', 'replica', 'cluster', ...nodes);
+  await untilWhole();
+  await cli('cluster-1', '-c', 'set', 'kept', 'yes');
+  await act('down', '--timeout', '5');
+  // In another order, so that addresses differ.
+  await act('up', '-d', 'replica', 'cluster', ...nodes.toReversed());
+  await untilWhole();
+  expect(await cli('cluster-2', '-c', 'get', 'kept')).toBe('yes\n');
+
+  const sql = (service: string, text: string) =>
+    act('exec', '-T', service, 'psql', '-h', '/var/run/postgresql', '-wtAU', 'fleetbook', '-c', text);
+  await sql('postgres', 'create table streamed as select 42 as n');
+  await until(
+    () =>
+      sql('replica', 'select n from streamed').then(
+        (text) => text === '42\n',
+        () => false,
+      ),
+    {
+      timeoutMs: 60_000,
+      everyMs: 500,
+      what: 'the replica to have what the primary has committed',
+    },
+  );
+  expect(await sql('replica', 'select pg_is_in_recovery()')).toBe('t\n');
 });
 
 it('files that settings name are in one folder of every container, which is empty unless one is given', async () => {

@@ -1,11 +1,11 @@
 /** Connections break: servers restart, fail over, end a backend. Nothing that works on others may suffer from it. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connect.ts';
 import { copyField, copyLines } from '../../src/db/copy.ts';
+import { sql } from '../../src/db/drizzle.ts';
 import { providers } from '../../src/db/schema.ts';
 import { driverError } from '../../src/domain/driver-error.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -1,6 +1,6 @@
-import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Store } from '../../src/db/connect.ts';
+import { sql } from '../../src/db/drizzle.ts';
 import { codeOf, isLostConnection, postgresError } from '../../src/db/errors.ts';
 import { postgresProblem } from '../../src/db/server-problem.ts';
 import { statementTimeout } from '../../src/db/statement-timeout.ts';

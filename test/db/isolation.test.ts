@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { tellChanges } from '../../src/db/queries/feed.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
@@ -40,6 +41,13 @@ beforeAll(async () => {
       ];
     }),
   );
+  await tellChanges(scene.store.db, 'all');
+  await scene.sql`
+    with file as (
+      insert into exports (version, file, coding, bytes, rows, hash, chunk_bytes, created_at)
+      values ('v', 'machines.csv', 'identity', 3, 1, 'h', 3, now()) returning id
+    )
+    insert into export_chunks (export_id, position, data) select id, 0, 'id\n'::bytea from file`;
   ({ token } = await createToken(scene.store.db, {
     organizationId: organizations.two,
     scopes: ['clusters:read'],
@@ -125,13 +133,17 @@ describe('without any predicate', () => {
     expect(loose).toEqual([]);
   });
 
-  it('the reader may call what runs as the owner for two purposes only', async () => {
+  it('the reader may call what runs as the owner for three purposes only', async () => {
     const functions = await scene.sql`
       select proname as name from pg_proc
       where pronamespace = 'public'::regnamespace and prosecdef
         and has_function_privilege('fleetbook_reader', oid, 'execute')
       order by 1`;
-    expect(functions.map(({ name }) => name)).toEqual(['authenticate_token', 'note_token_use']);
+    expect(functions.map(({ name }) => name)).toEqual([
+      'authenticate_token',
+      'feed_organizations',
+      'note_token_use',
+    ]);
   });
 
   it.each(SCOPED)('the reader sees nothing of %s before it says for whom it reads', async (table) => {
@@ -165,6 +177,15 @@ describe('without any predicate', () => {
     expect(await names(String(organizations.one))).toEqual(['A', 'cellar of one']);
     expect(await names(String(organizations.two))).toEqual(['A', 'cellar of two']);
     expect(await names()).toEqual(['A']);
+  });
+
+  it('the reader sees the changes that concern everybody, and those of its own organization', async () => {
+    const changes: Table = { name: 'feed_changes', columns: ['organization_id', 'region_id', 'slugs'] };
+    expect((await seen(changes)).join()).not.toContain('cluster-');
+    expect(await seen(changes)).not.toEqual([]);
+    const one = (await seen(changes, String(organizations.one))).join();
+    expect(one).toContain('cluster-of-one');
+    expect(one).not.toContain('cluster-of-two');
   });
 
   it('the organization is forgotten with the transaction, on every connection of the pool', async () => {

@@ -1,14 +1,8 @@
-import { cp, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { migrate as applyMigrations } from 'drizzle-orm/postgres-js/migrator';
 import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
 import { migrate } from '../../src/db/migrate.ts';
+import { migrationsOf } from '../support/older-migrations.ts';
 import { createDatabase } from '../support/postgres.ts';
-
-const DRIZZLE = join(import.meta.dirname, '../../drizzle');
 
 describe('the migrations', () => {
   it('run once, however many processes start them at the same moment, and again without effect', async () => {
@@ -28,16 +22,10 @@ describe('the migrations', () => {
 
   it('give regions of an older release the age that is known of them, and publish them anew', async () => {
     await using db = await createDatabase({ migrated: false });
-    await using older = await mkdtempDisposable(join(tmpdir(), 'fleetbook-migrations-'));
-    await cp(DRIZZLE, older.path, { recursive: true });
-    const journalFile = join(older.path, 'meta/_journal.json');
-    const journal = JSON.parse(await readFile(journalFile, 'utf8')) as { entries: { tag: string }[] };
-    const at = journal.entries.findIndex(({ tag }) => tag.endsWith('_region_freshness'));
-    journal.entries.splice(at);
-    await writeFile(journalFile, JSON.stringify(journal));
+    await using older = await migrationsOf({ before: '_region_freshness' });
+    await migrate(db.url, { folder: older.path });
     const sql = postgres(db.url, { max: 1, onnotice: () => {} });
     try {
-      await applyMigrations(drizzle({ client: sql }), { migrationsFolder: older.path });
       // Good runs at 1, 2 and 3 o'clock; b cannot be read since the second.
       await sql`insert into sources (id, kind, adapter, verified_at) values ('s', 'catalogue', 'x', '2026-01-01T03:00:30Z')`;
       await sql`insert into providers (id, name, listed) values (1, 'P', true)`;
@@ -79,7 +67,18 @@ describe('the migrations', () => {
       where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by 1`;
     await sql.end();
     expect(scoped).toEqual(
-      ['cluster_changes', 'clusters', 'disk_types', 'disks', 'regions', 'tokens', 'users'].map((name) => ({
+      [
+        'cluster_changes',
+        'cluster_slugs',
+        'clusters',
+        'disk_types',
+        'disks',
+        'feed_changes',
+        'regions',
+        'tokens',
+        'told_clusters',
+        'users',
+      ].map((name) => ({
         name,
         forced: true,
       })),

@@ -1,7 +1,6 @@
-import { eq, gt, sql } from 'drizzle-orm';
-import { integer, numeric, pgTable, text } from 'drizzle-orm/pg-core';
 import { beforeAll, expect, it } from 'vitest';
 import { openStore, type Store } from '../../src/db/connect.ts';
+import { eq, gt, integer, numeric, pgTable, sql, text } from '../../src/db/drizzle.ts';
 import {
   array,
   countIf,

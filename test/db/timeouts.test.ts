@@ -77,7 +77,7 @@ describe('what writes', () => {
       const [limits] = await sql`
         select current_setting('statement_timeout') as statement,
           current_setting('idle_in_transaction_session_timeout') as silence`;
-      expect(limits).toEqual({ statement, silence: '1min' });
+      expect(limits).toEqual({ statement, silence: '20s' });
     }
   });
 });

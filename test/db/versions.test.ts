@@ -8,7 +8,7 @@ import {
   type VersionedDocument,
 } from '../../src/db/queries/versions.ts';
 import { readLineage } from '../../src/db/reads/lineage.ts';
-import type { DocumentName } from '../../src/domain/document-name.ts';
+import type { RowName } from '../../src/domain/document-name.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
 import { cluster } from '../sync/cluster-rows.ts';
@@ -34,7 +34,7 @@ async function someOfEach(): Promise<void> {
 }
 
 const shown = ({ name, version }: VersionedDocument) => `${named(name)} ${version}`;
-function named(name: DocumentName): string {
+function named(name: RowName): string {
   switch (name.kind) {
     case 'clusters':
       return `clusters ${name.organizationId}`;

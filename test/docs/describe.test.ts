@@ -16,6 +16,7 @@ const known: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'SEK',
+  facts: ['localDisk', 'architecture'],
   schedule: '1 2 * * *',
   catalogue: nothing,
 };
@@ -44,7 +45,7 @@ it('docs/adapters.md is what the adapters say of themselves (node docs/generate/
 it('the page has for each adapter its provider, units, variables and endpoints', () => {
   const page = adapterPage([known, generic], []);
   expect(page).toContain(
-    '| [some-cloud](#some-cloud) | Some Cloud (id 77) | none | MiB, whole GiB of them (Binary) | SEK | `1 2 * * *` |',
+    '| [some-cloud](#some-cloud) | Some Cloud (id 77) | none | MiB, whole GiB of them (Binary) | SEK | architecture, local disk | `1 2 * * *` |',
   );
   expect(page).toContain('### some-cloud\n\nReads `/v1/types`.');
   expect(page).toContain('| `SOME_CLOUD_URL` | where the API is | https://api.some.example |');
@@ -54,7 +55,7 @@ it('the page has for each adapter its provider, units, variables and endpoints',
 
 it('the page has the options of an adapter that some must be given, and its notes', () => {
   const page = adapterPage([known, generic], []);
-  expect(page).toContain('| as each row says | as it comes | `3 * * * *` |');
+  expect(page).toContain('| as each row says | as it comes |  | `3 * * * *` |');
   expect(page).toContain('| `ANY_LIST_URL` | URL, or path on this machine | must be given |');
   expect(page).toContain('| `ANY_LIST_TOKEN` | a token, sent as `X-Auth-Token` |  |');
   expect(page).toContain('| `ANY_LIST_PROVIDER` | option `provider`: who sells | must be given |');

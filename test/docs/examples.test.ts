@@ -10,7 +10,10 @@ import { readConfig } from '../../src/config/config.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
+import type { ExportReader } from '../../src/domain/export-files.ts';
+import { changesOperation } from '../../src/http/routes/changes.ts';
 import { clusterOperations } from '../../src/http/routes/clusters.ts';
+import { exportDownload, exportOperations } from '../../src/http/routes/exports.ts';
 import { machineOperations } from '../../src/http/routes/machines.ts';
 import { providerOperations } from '../../src/http/routes/providers.ts';
 import type { CatalogueReader, ClusterReader } from '../../src/snapshot/document/answer.ts';
@@ -81,12 +84,19 @@ const OPERATIONS = [
   ...machineOperations({} as CatalogueReader),
   ...clusterOperations({} as ClusterReader),
   ...providerOperations({} as CatalogueReader),
+  ...exportOperations({} as ExportReader),
+  exportDownload({ exports: {} as ExportReader, downloadsAtOnce: 1 }),
+  changesOperation,
 ];
 
 /** Variables of other programs, and of the tests. */
 const OTHERS = new Set([
   'LD_LIBRARY_PATH',
+  'FAULT_KILLS',
+  'FAULT_RATE',
   'FAULT_SECONDS',
+  'FAULT_STEPS',
+  'ORACLE_SECONDS',
   'CONFIG_FOLDER',
   'EXTRA_CA',
   'NODE_EXTRA_CA_CERTS',

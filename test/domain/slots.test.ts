@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { latestSlot, nextSlot, nextSlots } from '../../src/domain/slots.ts';
 import { jobId } from '../../workers/queues.ts';
 
@@ -24,6 +24,25 @@ describe('the slots of a schedule', () => {
     expect(latestSlot(cron, new Date(now))).toBe(latest);
     expect(nextSlot(cron, new Date(now))).toBe(next);
   });
+
+  it.each(['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'])(
+    'are those of UTC in %s, each once, through both days on which clocks there are put forward and back',
+    (zone) => {
+      vi.stubEnv('TZ', zone);
+      const days = ['2026-03-08', '2026-03-29', '2026-04-05', '2026-10-04', '2026-10-25', '2026-11-01'];
+      for (const day of days) {
+        const start = Date.parse(`${day}T00:00:00Z`);
+        const half = (step: number) => new Date(start + step * 1_800_000);
+        const found = Array.from({ length: 48 }, (_, step) => latestSlot('*/30 * * * *', half(step)));
+        expect(found).toEqual(found.map((_, step) => `${half(step).toISOString().slice(0, 19)}Z`));
+        expect(nextSlots('30 2 * * *', half(0), 2)).toEqual([
+          `${day}T02:30:00Z`,
+          `${new Date(start + 86_400_000).toISOString().slice(0, 10)}T02:30:00Z`,
+        ]);
+      }
+      vi.unstubAllEnvs();
+    },
+  );
 
   it('are listed from the first one after now', () => {
     const now = new Date('2026-03-01T10:17:00Z');

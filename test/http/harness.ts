@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
 import type { RequestOutcome } from '../../src/http/record.ts';
-import { type MemoryTokens, memoryCatalogue, memoryClusters, memoryTokens } from './readers.ts';
+import { type MemoryTokens, memoryCatalogue, memoryClusters, memorySearch, memoryTokens } from './readers.ts';
 
 export interface TestApi extends AsyncDisposable {
   readonly app: FastifyInstance;
@@ -21,6 +21,7 @@ export async function testApi({ limits, ...overrides }: Partial<ApiDeps> = {}): 
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
+    search: memorySearch(),
     tokens,
     readiness: async () => ({ ready: true, checks: { catalogue: 'ok' } }),
     logger: false,

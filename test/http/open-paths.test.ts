@@ -76,6 +76,8 @@ describe('/openapi.json', () => {
       '/v1/machines',
       '/v1/machines/{id}',
       '/v1/machines/{id}/prices',
+      '/v1/machines/search',
+      '/v1/machines/recommend',
       '/v1/clusters',
       '/v1/clusters/{slug}',
       '/healthz',
@@ -85,10 +87,15 @@ describe('/openapi.json', () => {
     expect(new Set(operations).size).toBe(operations.length);
   });
 
-  it('lists as extensions just the two operations that were not given', async () => {
+  it('lists as extensions just the operations that were not given', async () => {
     const { paths } = await read();
     const extensions = Object.entries(paths ?? {}).filter(([, { get }]) => get?.tags?.includes('Extensions'));
-    expect(extensions.map(([path]) => path)).toEqual(['/v1/providers', '/v1/machines/{id}/prices']);
+    expect(extensions.map(([path]) => path)).toEqual([
+      '/v1/providers',
+      '/v1/machines/{id}/prices',
+      '/v1/machines/search',
+      '/v1/machines/recommend',
+    ]);
   });
 
   it('refers to nothing that is not there', async () => {
@@ -108,6 +115,8 @@ describe('/openapi.json', () => {
       '/v1/machines': '/v1/machines?provider=5&region=4',
       '/v1/machines/{id}': '/v1/machines/300',
       '/v1/machines/{id}/prices': '/v1/machines/300/prices',
+      '/v1/machines/search': '/v1/machines/search?min_cpu=2&limit=3',
+      '/v1/machines/recommend': '/v1/machines/recommend?cpu=2&ram=4',
       '/v1/clusters': '/v1/clusters',
       '/v1/clusters/{slug}': '/v1/clusters/cluster-test',
       '/healthz': '/healthz',

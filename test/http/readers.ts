@@ -16,8 +16,12 @@ import {
   providersContent,
   regionContent,
 } from '../../src/snapshot/document/build.ts';
+import { ColumnsBuilder } from '../../src/snapshot/document/build-columns.ts';
+import { readColumns } from '../../src/snapshot/document/columns.ts';
 import type { Document } from '../../src/snapshot/document/document.ts';
 import { type DocumentContent, encoding } from '../../src/snapshot/document/format.ts';
+import { type SearchReader, searchReader } from '../../src/snapshot/read/search-reader.ts';
+import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/snapshot/search/catalogue-index.ts';
 
 export const AS_OF = '2026-11-20T12:00:00Z';
 
@@ -100,6 +104,30 @@ export async function memoryCatalogue(): Promise<CatalogueReader> {
 }
 
 const plain = ({ id, name, code }: (typeof REGIONS)[number]) => ({ id, name, code });
+
+/** Searches what the catalogue has. */
+export function memorySearch(): SearchReader {
+  const facts = {
+    architecture: 'arm64',
+    generation: null,
+    cpuKind: 'shared',
+    localDisk: 40,
+    network: null,
+  } as const;
+  const updates = REGIONS.map(({ machines, ...region }): RegionUpdate => {
+    const builder = new ColumnsBuilder({ ...region, version: 1, provider: PROVIDER });
+    for (const row of rows(region.id, machines)) builder.add({ ...row, facts });
+    const columns = readColumns(builder.content({ sources: [] }).body);
+    if (!columns) throw new Error('unreachable: what was built can be read');
+    const place = { region, provider: PROVIDER, sources: [], currency: 'USD' };
+    return { ...place, version: 1, hash: String(region.id), columns };
+  });
+  const work = updateIndex(emptyIndex(), updates);
+  let turn = work.next();
+  while (!turn.done) turn = work.next();
+  const index = turn.value;
+  return searchReader({ get: () => ({ index, tier: 'memory', asOf: () => AS_OF }) });
+}
 
 export async function memoryClusters(): Promise<ClusterReader> {
   const documents = new Map<number, Document>();

@@ -1,4 +1,7 @@
 /** What a scraper reads of the real programs after they have worked. */
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openStore } from '../../src/db/connect.ts';
 import { createOrganization } from '../../src/db/queries/organizations.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
@@ -28,6 +31,7 @@ export interface Scraped {
  */
 export async function scrapePrograms(): Promise<Scraped> {
   await using opened = new AsyncDisposableStack();
+  const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-scraped-')));
   const db = opened.use(await createDatabase());
   const redis = opened.use(await startTestRedis());
   const upstream = opened.use(await moodyUpstream());
@@ -59,7 +63,14 @@ export async function scrapePrograms(): Promise<Scraped> {
   const work = opened.use(await startProgram(CLI, ['work'], { env: { ...env, OPS_PORT: String(workOps) } }));
   const serve = opened.use(
     await startProgram(CLI, ['serve', '--processes', '2'], {
-      env: { ...env, PORT: String(port), OPS_PORT: String(serveOps) },
+      env: {
+        ...env,
+        // Another address of the same server: to a reader it may be a replica.
+        READER_DATABASE_URL: `${db.url}?target_session_attrs=any`,
+        PORT: String(port),
+        OPS_PORT: String(serveOps),
+        SNAPSHOT_DIR: folder.path,
+      },
     }),
   );
   const read = async (opsPort: number) => {
@@ -104,6 +115,7 @@ export async function scrapePrograms(): Promise<Scraped> {
     /^fleetbook_http_requests_total\{.*status="200"/m,
     /^fleetbook_http_requests_total\{.*status="401"/m,
     /^fleetbook_memory_compared_documents_total\{/m,
+    /^fleetbook_replica_lag_seconds\{/m,
   );
   return { worker, api };
 }

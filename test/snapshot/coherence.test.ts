@@ -6,6 +6,7 @@ import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { randomOf } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { reprice, setStatus } from './rows.ts';
 import { type ReaderOptions, sceneForEachTest, type TestReader } from './scene.ts';
@@ -91,17 +92,6 @@ describe('a change in Postgres', () => {
     expect(await validatorIn(through)).toBe(version);
   });
 });
-
-/** A small generator (mulberry32), so that a failure can be had again from its seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 describe('under faults at random', () => {
   let redisProxy: FaultProxy;

@@ -115,6 +115,8 @@ describe('connections that lead nowhere', () => {
     const onHang = vi.fn();
     const reader = await linked({ onHang, postgresDeadlineMs: 100 });
     const ask = (id: number) => expect(reader.clusters.clusters(id)).rejects.toThrow(Unavailable);
+    // Where PostgreSQL has not named the lineage in time, it is asked again by and by.
+    await until(() => reader.documents.checkLineage());
     await reader.clusters.clusters(4000);
     proxy.hang();
     await Promise.all([ask(4001), ask(4002)]);

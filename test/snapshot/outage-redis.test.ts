@@ -146,3 +146,23 @@ describe('when the cache is back', () => {
     expect((await fresh.documents.get(name)).tier).toBe('redis');
   });
 });
+
+describe('a reader that starts while the cache is away', () => {
+  it('answers all who come at once, though they share one address', async () => {
+    const reached = 400;
+    const organizations = await scene.sql<{ id: number }[]>`
+      insert into organizations (slug, name)
+      select 'many-' || i, 'Many' from generate_series(1, ${reached}::integer) as i returning id`;
+    const tokens = await Promise.all(
+      organizations.map(({ id: organizationId }) =>
+        createToken(scene.store.db, { organizationId, scopes: ['clusters:read'] }),
+      ),
+    );
+    await scene.redis.kill();
+    const late = scene.reader();
+    const grants = await Promise.all(tokens.map((each) => late.tokens.verify(each.token, () => '192.0.2.1')));
+    expect(grants.map((grant) => grant?.organizationId)).toEqual(organizations.map(({ id }) => id));
+    const clusters = await Promise.all(organizations.map(({ id }) => late.clusters.clusters(id)));
+    expect(new Set(clusters.map(({ tier }) => tier))).toEqual(new Set(['postgres']));
+  });
+});

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
 import { readLineage } from '../../src/db/reads/lineage.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { FeedTail } from '../../src/feed/feed-tail.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import { DiskCopy } from '../../src/snapshot/disk/disk-copy.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
@@ -15,7 +16,11 @@ import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { memoryBudget } from '../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../src/snapshot/read/documents.ts';
+import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../src/snapshot/read/readers.ts';
+import { ReplicaReads } from '../../src/snapshot/read/replica-reads.ts';
+import { type SearchReader, searchReader } from '../../src/snapshot/read/search-reader.ts';
+import { Searchable } from '../../src/snapshot/read/searchable.ts';
 import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -36,12 +41,17 @@ export class TestClock {
 export interface ReaderOptions {
   readonly databaseUrl: string;
   readonly redisUrl: string;
+  /** A replica, which is read before the database. */
+  readonly replicaUrl?: string;
+  readonly lagLimitMs?: number;
   /** Instead of a store of the reader's own, e.g. one that counts. */
   readonly sql?: Sql;
   readonly subscriberUrl?: string;
   readonly now?: () => number;
   readonly pollMs?: number;
   readonly memoryLimit?: number;
+  /** Bytes for the index of machines. */
+  readonly searchLimit?: number;
   readonly postgresReads?: number;
   readonly postgresDeadlineMs?: number;
   readonly onHang?: () => void;
@@ -61,9 +71,12 @@ export interface TestReader extends AsyncDisposable {
   readonly documents: Documents;
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
+  readonly search: SearchReader;
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
+  readonly feed: FeedTail;
   readonly copy: DiskCopy | undefined;
+  readonly replica: ReplicaReads | undefined;
 }
 
 /** A store's `sql` as the reader has it, which notes every statement. */
@@ -100,8 +113,34 @@ function openReader(options: ReaderOptions): TestReader {
   const limits = { bytes, staleLimitMs, tokenStaleLimitMs };
   const copy =
     folder === undefined ? undefined : new DiskCopy({ folder, limits, logger: silent, now, everyMs: 50 });
+  const replicaStore =
+    options.replicaUrl === undefined
+      ? undefined
+      : openStore({ url: options.replicaUrl, role: 'reader', connections: 4, statementTimeoutMs: 2500 });
+  const reads = (sql: Sql, atOnce: number) =>
+    new PostgresReads({ sql, logger: silent, now, atOnce, deadlineMs: options.postgresDeadlineMs ?? 3000 });
+  const replica =
+    replicaStore &&
+    new ReplicaReads({
+      replica: reads(replicaStore.sql, options.postgresReads ?? 16),
+      primary: reads(options.sql ?? store.sql, Math.ceil((options.postgresReads ?? 16) / 4)),
+      logger: silent,
+      now,
+      lookEveryMs: options.pollMs ?? 1000,
+      lagLimitMs: options.lagLimitMs ?? 5000,
+      staleLimitMs,
+    });
+  const feed: FeedTail = new FeedTail({
+    run: (read) => documents.postgres(read),
+    atOnce: 4,
+    logger: silent,
+    now,
+  });
   const documents = new Documents({
+    onFeed: (position) => feed.heard(position),
+    onLineage: () => feed.reset(),
     sql: options.sql ?? store.sql,
+    replica,
     subscription: link,
     logger: silent,
     now,
@@ -119,6 +158,16 @@ function openReader(options: ReaderOptions): TestReader {
     documents,
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
+    search: searchReader(
+      new Searchable({
+        documents,
+        subscription: link,
+        logger: silent,
+        now,
+        memoryLimit: options.searchLimit ?? memory.search,
+        staleLimitMs,
+      }),
+    ),
     tokens: tokenVerifier(documents, {
       now,
       ...(options.used && { used: options.used }),
@@ -131,10 +180,15 @@ function openReader(options: ReaderOptions): TestReader {
       postgresDeadlineMs: options.postgresDeadlineMs,
     }),
     responses: new ResponseCache(documents, memory.responses),
+    feed,
     copy,
+    replica,
     async [Symbol.asyncDispose]() {
+      feed[Symbol.dispose]();
       await copy?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
+      await replica?.[Symbol.asyncDispose]();
+      await replicaStore?.[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },
   };
@@ -197,7 +251,8 @@ export interface TestScene extends Scene {
 /** Makes a database as new, and another one: with another lineage. */
 const RENEW = `
   truncate sources, providers, regions, machines, machine_prices, organizations, users, disk_types, clusters, disks,
-    tokens, cache_differences restart identity cascade;
+    tokens, cache_differences, feed_changes, told_regions, told_clusters, cluster_slugs restart identity cascade;
+  update feed_head set position = 0, pruned = 0, currency = null;
   update lineage set id = gen_random_uuid(), currency = 'USD', providers_version = 1, providers_published_version = 0`;
 
 /**

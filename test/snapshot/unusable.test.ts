@@ -1,6 +1,7 @@
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/queries/tokens.ts';
+import { type RowName, rowName } from '../../src/domain/document-name.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
@@ -100,7 +101,7 @@ const inCache = async (name: DocumentName) => {
   return value ? decodeDocument(name, value) : undefined;
 };
 
-const ask: Record<DocumentName['kind'], (reader: TestReader) => Promise<unknown>> = {
+const ask: Record<RowName['kind'], (reader: TestReader) => Promise<unknown>> = {
   providers: async (reader) =>
     (await reader.catalogue.machines(scene.sample.provider, scene.sample.region)).body.identity,
   region: async (reader) => (await reader.catalogue.machine(scene.sample.small))?.body.identity,
@@ -113,25 +114,25 @@ it.each(Object.entries(NAMES))(
   async (_, nameOf) => {
     const name = nameOf();
     const content = await loadContent(scene.sql, name);
-    const answered = await ask[name.kind](scene.reader());
+    const answered = await ask[rowName(name).kind](scene.reader());
     for (const [what, damage] of Object.entries(DAMAGE)) {
       await scene.cache.set(scene.keys.document(name), await damage(name));
       const unusable: string[] = [];
       await using reader = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
-      expect(await ask[name.kind](reader), what).toEqual(answered);
+      expect(await ask[rowName(name).kind](reader), what).toEqual(answered);
       expect(unusable, what).toEqual([name.kind]);
       // On a busy machine a write-back may miss its deadline: the next cold reader makes another one.
       await until(
         async () => {
           if ((await inCache(name))?.version === content?.version) return true;
           await using cold = await scene.linkedReader();
-          await ask[name.kind](cold);
+          await ask[rowName(name).kind](cold);
           return false;
         },
         { what, everyMs: 100 },
       );
       await using later = await scene.linkedReader({ onUnusable: (kind) => unusable.push(kind) });
-      expect(await ask[name.kind](later), what).toEqual(answered);
+      expect(await ask[rowName(name).kind](later), what).toEqual(answered);
       expect(unusable, what).toHaveLength(1);
     }
   },

@@ -1,4 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { type Duplex, Transform, type TransformCallback } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * A TCP proxy on a free loopback port that breaks the way to a real server as networks do:
@@ -19,6 +21,8 @@ export interface FaultProxy extends AsyncDisposable {
   cut(): void;
   /** New connections lead to this server; those that there are stay where they are, as when a name or an address moves. */
   lead(serverUrl: string): void;
+  /** Every byte arrives so many milliseconds later, in both directions, until `heal`. */
+  delay(ms: number): void;
   /** All is well again; bytes that hung are delivered. */
   heal(): Promise<void>;
 }
@@ -28,6 +32,33 @@ interface Pair {
   readonly upstream: Socket;
   abandoned: boolean;
   flows: boolean;
+  /** Between the two, from the first delay on. */
+  late: readonly [Late, Late] | undefined;
+}
+
+/** Hands on what it gets after a while, in order. */
+class Late extends Transform {
+  readonly #ms: () => number;
+  #handedOn = Promise.resolve();
+
+  constructor(ms: () => number) {
+    super();
+    this.#ms = ms;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const due = performance.now() + this.#ms();
+    this.#handedOn = this.#handedOn.then(async () => {
+      const left = due - performance.now();
+      if (left > 0) await sleep(left);
+      if (!this.destroyed) this.push(chunk);
+    });
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    void this.#handedOn.then(() => done());
+  }
 }
 
 /** Starts a proxy to the server that a URL such as `redis://…` or `postgres://…` names. */
@@ -35,19 +66,22 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
   let target = new URL(serverUrl);
   const pairs = new Set<Pair>();
   let hangs = false;
+  let delayMs = 0;
 
   const flow = (pair: Pair) => {
     // Piped twice, every byte would arrive twice.
     if (pair.flows) return;
     pair.flows = true;
-    pair.client.pipe(pair.upstream);
-    pair.upstream.pipe(pair.client);
+    if (delayMs > 0) pair.late ??= [new Late(() => delayMs), new Late(() => delayMs)];
+    const [up, down] = pair.late ?? [];
+    join(pair.client, up, pair.upstream);
+    join(pair.upstream, down, pair.client);
   };
   const stop = (pair: Pair) => {
     const { client, upstream } = pair;
     pair.flows = false;
-    client.unpipe(upstream).pause();
-    upstream.unpipe(client).pause();
+    client.unpipe().pause();
+    upstream.unpipe().pause();
   };
   const destroy = (pair: Pair) => {
     pairs.delete(pair);
@@ -56,7 +90,7 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
   };
   const accept = (client: Socket) => {
     const upstream = connect(Number(target.port), target.hostname);
-    const pair: Pair = { client, upstream, abandoned: false, flows: false };
+    const pair: Pair = { client, upstream, abandoned: false, flows: false, late: undefined };
     pairs.add(pair);
     for (const socket of [client, upstream]) {
       socket.on('error', () => destroy(pair));
@@ -101,13 +135,28 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
     lead(other) {
       target = new URL(other);
     },
+    delay(ms) {
+      delayMs = ms;
+      for (const pair of pairs) {
+        if (!pair.flows || pair.late) continue;
+        stop(pair);
+        flow(pair);
+      }
+    },
     async heal() {
       hangs = false;
+      delayMs = 0;
       for (const pair of pairs) if (!pair.abandoned) flow(pair);
       server ??= await listen(accept, port);
     },
     [Symbol.asyncDispose]: close,
   };
+}
+
+function join(from: Duplex, late: Late | undefined, to: Duplex): void {
+  if (!late) from.pipe(to);
+  else if (late.listenerCount('data') > 0) from.pipe(late);
+  else from.pipe(late).pipe(to);
 }
 
 function listen(accept: (client: Socket) => void, port: number): Promise<Server> {

@@ -26,3 +26,5 @@ export const SETPRIV = 'the program setpriv';
 export const DOCKER = 'a Docker engine';
 
 export const PROMTOOL = 'the program promtool, of the package prometheus';
+
+export const PGBOUNCER = 'the program pgbouncer, of the package pgbouncer';

@@ -92,16 +92,16 @@ export async function startTestCluster({
       });
     }
     await joined(nodes, masters);
+    // Whoever answers first: one that hangs, or has died a moment ago, answers late or never.
     const masterOf: TestCluster['masterOf'] = async (slot) => {
-      for (const { client } of nodes) {
-        if (client.status !== 'ready') continue;
-        const id = await client.cluster('SLOTS').then(
-          (ranges) => ownerOf(ranges, slot),
-          () => undefined,
-        );
-        if (id !== undefined) return known(id);
-      }
-      throw new Error(`nobody knows who has slot ${slot}`);
+      const ready = nodes.filter(({ client }) => client.status === 'ready');
+      const owner = async ({ client }: ClusterNode) => {
+        const id = ownerOf(await client.cluster('SLOTS'), slot);
+        return id ?? Promise.reject(new Error('it does not know'));
+      };
+      const id = await Promise.any(ready.map(owner)).catch(() => undefined);
+      if (id === undefined) throw new Error(`nobody knows who has slot ${slot}`);
+      return known(id);
     };
     const known = (id: string) => nodes.find((node) => node.id === id) as ClusterNode;
     return {

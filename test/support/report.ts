@@ -13,6 +13,11 @@ export interface FlakyTest {
   readonly flaky: { readonly file: string; readonly name: string; readonly error: string };
 }
 
+/** And of each error that no test caught: a promise that was rejected after its test had ended, for instance. */
+export interface UnhandledError {
+  readonly unhandled: string;
+}
+
 export interface TestReport {
   readonly passed: number;
   /** A file that could not even be loaded counts as one. */

@@ -4,7 +4,7 @@
  * Ctrl-C in a terminal would kill vitest, its workers and the servers of the tests all at once.
  */
 import { createVitest, type InlineConfig, parseCLI, type Reporter, type Vitest } from 'vitest/node';
-import { type FlakyTest, REPORT_FILE, type TestRunStarted } from './report.ts';
+import { type FlakyTest, REPORT_FILE, type TestRunStarted, type UnhandledError } from './report.ts';
 
 let vitest: Vitest | undefined;
 let isInterrupted = false;
@@ -27,6 +27,12 @@ const reporter: Reporter = {
     const [error] = test.result().errors ?? [];
     const flaky = { file: test.module.moduleId, name: test.fullName, error: error?.message ?? 'no error' };
     process.send?.({ flaky } satisfies FlakyTest);
+  },
+  onTestRunEnd(_modules, errors) {
+    for (const { message, stack } of errors)
+      process.send?.({
+        unhandled: (stack ?? message).split('\n').slice(0, 4).join('\n'),
+      } satisfies UnhandledError);
   },
 };
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);

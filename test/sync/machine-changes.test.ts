@@ -140,6 +140,7 @@ describe('the diff of a run', () => {
       reshaped: 3,
       repriced: 0,
       excluded: 0,
+      changed: 0,
       published: 0,
       returned: 0,
       added: 2,
@@ -232,7 +233,10 @@ describe('old changes', () => {
 
 const REGIONS = ['a', 'b'];
 const KEYS = REGIONS.flatMap((code) => ['m', 'n', 'o'].map((name) => ({ code, name })));
-type Said = { amount: string; cpu: number; currency: string; excluded: boolean } | null | 'rejected';
+type Said =
+  | { amount: string; cpu: number; currency: string; architecture: string | null; excluded: boolean }
+  | null
+  | 'rejected';
 const said: fc.Arbitrary<Said> = fc.oneof(
   {
     weight: 6,
@@ -240,6 +244,7 @@ const said: fc.Arbitrary<Said> = fc.oneof(
       amount: fc.constantFrom('0.06', '0.06', '0.12', '0', '6'),
       cpu: fc.constantFrom(2, 2, 4),
       currency: fc.constantFrom('USD', 'USD', 'EUR'),
+      architecture: fc.constantFrom(null, null, 'arm64', 'x86_64'),
       excluded: fc.constantFrom(false, false, false, true),
     }),
   },
@@ -269,9 +274,9 @@ function itemsOf(rows: readonly Said[]): CatalogueItem[] {
       const one = rows[index];
       if (one === null || one === undefined) return [];
       if (one === 'rejected') return [rejected(`${name}@${code}`, { name, regionCode: code })];
-      const { amount, currency, cpu, excluded } = one;
+      const { amount, currency, cpu, architecture, excluded } = one;
       const because = excluded ? { excluded: 'unavailable' as const } : {};
-      return [offer(code, name, { cpu, price: { amount, currency }, ...because })];
+      return [offer(code, name, { cpu, price: { amount, currency }, facts: { architecture }, ...because })];
     }),
   ];
 }
@@ -283,7 +288,8 @@ async function stateOf(): Promise<State> {
   const rows = await scene.sql<{ key: string; state: MachineState }[]>`
     select m.name || '@' || r.code as key, json_build_object('cpu', m.cpu, 'ram', m.ram, 'ramUnit', m.ram_unit,
       'amount', m.source_amount::text, 'per', m.source_per, 'currency', m.source_currency,
-      'excluded', m.excluded_reason) as state
+      'excluded', m.excluded_reason, 'facts', case when m.architecture is not null
+        then json_build_object('architecture', m.architecture) end) as state
     from machines m join regions r on r.id = m.region_id where m.retired_at is null`;
   return Object.fromEntries(rows.map(({ key, state }) => [key, state]));
 }
@@ -303,7 +309,7 @@ function applied(before: State, rows: readonly MachineChange[]): State {
 }
 
 it('whatever is synced, approved and retired, the diffs of all runs lead from each state to the next', async () => {
-  const changing = ['withdrawn', 'reshaped', 'repriced', 'excluded', 'published'] as const;
+  const changing = ['withdrawn', 'reshaped', 'repriced', 'excluded', 'changed', 'published'] as const;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 7 }), async (steps) => {
       await scene.reset();

@@ -5,6 +5,7 @@ import { finishRun, type Run, registerSource } from '../../src/db/queries/runs.t
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';
+import type { MachineFacts } from '../../src/domain/machine-facts.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import type { ExchangeRates } from '../../src/domain/price.ts';
 import type { CatalogueItem, ClusterItem } from '../../src/sources/source.ts';
@@ -31,6 +32,10 @@ export interface RunSettings {
   readonly parseFingerprint?: string;
   /** A run that has begun already. */
   readonly run?: Run;
+  /** That the run is for, RFC 3339. */
+  readonly slot?: string;
+  /** In place of the scene's own clock. */
+  readonly now?: () => Date;
 }
 
 /** Limits that hold back nothing but a batch without a usable row, and those that hold back whatever they can. */
@@ -56,7 +61,7 @@ export interface Scene extends AsyncDisposable {
   readonly store: Store;
   /** As the database's owner, whom nothing holds back: for looking at rows. */
   readonly sql: Sql;
-  begin(source?: string, kind?: 'catalogue' | 'clusters'): Promise<Run>;
+  begin(source?: string, kind?: 'catalogue' | 'clusters', slot?: string): Promise<Run>;
   catalogue(items: Items<CatalogueItem>, settings?: RunSettings): Promise<SyncResult>;
   clusters(items: Items<ClusterItem<ReportedCluster>>, settings?: RunSettings): Promise<SyncResult>;
   organization(slug: string): Promise<number>;
@@ -86,18 +91,18 @@ export async function openScene(): Promise<Scene> {
     store,
     sql,
     now,
-    async begin(source = 'acme', kind = 'catalogue') {
+    async begin(source = 'acme', kind = 'catalogue', slot) {
       await registerSource(store.db, { id: source, kind, adapter: 'test' });
-      return (await store.liveRuns.begin(source, undefined)).run;
+      return (await store.liveRuns.begin(source, slot)).run;
     },
     async catalogue(items, settings = {}) {
-      const run = settings.run ?? (await scene.begin(settings.source));
+      const run = settings.run ?? (await scene.begin(settings.source, 'catalogue', settings.slot));
       hour += 1;
       const { provider = ACME } = settings;
       return syncCatalogue({ ...common(run, settings), provider, items: stream(items) }).catch(failed(run));
     },
     async clusters(items, settings = {}) {
-      const run = settings.run ?? (await scene.begin(settings.source ?? 'plane', 'clusters'));
+      const run = settings.run ?? (await scene.begin(settings.source ?? 'plane', 'clusters', settings.slot));
       hour += 1;
       return syncClusters({ ...common(run, settings), items: stream(items) }).catch(failed(run));
     },
@@ -118,6 +123,7 @@ export async function openScene(): Promise<Scene> {
           perform setval(format('%I', sequencename)::regclass, start_value, false)
           from pg_sequences where schemaname = 'public' and last_value is not null;
           insert into lineage default values;
+          insert into feed_head default values;
         end $$`);
       hour = 0;
     },
@@ -140,7 +146,7 @@ export async function openScene(): Promise<Scene> {
     run,
     pricing: { currency: settings.currency ?? 'USD', rates: settings.rates ?? {} },
     limits: { ...DEFAULT_GUARD_LIMITS, ...settings.limits },
-    now,
+    now: settings.now ?? now,
     ...(settings.approved === undefined ? {} : { approved: settings.approved }),
     ...(settings.parseFingerprint === undefined ? {} : { parseFingerprint: settings.parseFingerprint }),
     ...(settings.missingIsDeleted === undefined ? {} : { missingIsDeleted: settings.missingIsDeleted }),
@@ -170,12 +176,13 @@ export interface OfferFields {
   /** Per hour in USD, unless `price` says otherwise. */
   readonly amount?: string;
   readonly price?: Partial<Offer['price']>;
+  readonly facts?: Partial<MachineFacts>;
   readonly excluded?: ExclusionReason;
 }
 
 /** A machine of 2 cpu and 4 GiB at 0.06 USD an hour: 0.001 a minute. */
 export function offer(regionCode: string, name: string, fields: OfferFields = {}): CatalogueItem {
-  const { cpu = 2, ram = 4, ramUnit = 'Binary', amount = '0.06', price = {}, excluded } = fields;
+  const { cpu = 2, ram = 4, ramUnit = 'Binary', amount = '0.06', price = {}, facts, excluded } = fields;
   const made: Offer = {
     regionCode,
     name,
@@ -183,6 +190,7 @@ export function offer(regionCode: string, name: string, fields: OfferFields = {}
     ram,
     ramUnit,
     price: { amount, per: 'hour', currency: 'USD', ...price },
+    ...(facts === undefined ? {} : { facts }),
     ...(excluded === undefined ? {} : { excluded }),
   };
   return { kind: 'offer', offer: made };

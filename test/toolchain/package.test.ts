@@ -1,15 +1,20 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { cp, mkdtempDisposable, readFile, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtempDisposable, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../src/processes/port.ts';
+import { startProgram } from '../support/program.ts';
+import { startPublished } from '../support/published.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
+const TSC = join(ROOT, 'node_modules/.bin/tsc');
 
 /** npm puts what a package and its dependencies bring before these, on the PATH of every script of their host. */
 const THE_SYSTEMS_OWN = ['node', 'nodejs', 'npm', 'npx', 'corepack', 'yarn', 'pnpm', 'sh', 'bash', 'git'];
@@ -43,17 +48,19 @@ describe('the published package', () => {
 
   beforeAll(async () => {
     folder = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-package-'))).path;
-    const args = ['-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')];
-    await run(join(ROOT, 'node_modules/.bin/tsc'), args, { cwd: ROOT }).catch((error: { stdout: string }) => {
-      throw new Error(`tsc found:\n${error.stdout}`, { cause: error });
-    });
+    await compile(['-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')]);
     // What npm would put beside it: its dependencies above, its own files around.
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     for (const path of ['package.json', 'drizzle']) {
       await cp(join(ROOT, path), join(folder, path), { recursive: true });
     }
-  });
+    // A busy machine compiles for long.
+  }, 180_000);
 
+  const compile = (args: readonly string[]) =>
+    run(TSC, [...args], { cwd: ROOT }).catch((error: { stdout: string }) => {
+      throw new Error(`tsc found:\n${error.stdout}`, { cause: error });
+    });
   const program = () => join(folder, manifest.bin.fleetbook);
   const cli = (...args: string[]) => run(process.execPath, [program(), ...args]);
 
@@ -76,6 +83,24 @@ describe('the published package', () => {
       stdout: '',
       stderr: expect.stringMatching(/^fleetbook: needs Node\.js 22\.22 or newer, and this is v\d.*\n$/),
     });
+  });
+
+  it('has a client with types, for programs that know neither Node nor the server', async () => {
+    const host = join(folder, 'host');
+    await mkdir(join(host, 'node_modules'), { recursive: true });
+    await symlink(folder, join(host, 'node_modules/fleetbook'));
+    await writeFile(
+      join(host, 'program.mts'),
+      `import { FleetbookClient, type Machine } from 'fleetbook/client';
+      const client = new FleetbookClient({ url: 'http://127.0.0.1', token: 'fb_' });
+      export const machines = (): Promise<readonly Machine[]> => client.machines(1, 2).then(({ data }) => data);
+      // @ts-expect-error There is no such parameter.
+      export const search = () => client.search({ min_cpus: 1 });
+      console.log(typeof client.search);`,
+    );
+    const lib = ['--ignoreConfig', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
+    await compile([...lib, '--strict', '--noEmit', '--module', 'nodenext', join(host, 'program.mts')]);
+    expect((await run(process.execPath, [join(host, 'program.mts')])).stdout).toBe('function\n');
   });
 
   it('brings its host no program that a script of the host may mean', async () => {
@@ -105,6 +130,52 @@ describe('the published package', () => {
     const [line] = await once(createInterface(sample.stdout), 'line');
     expect((await fetch(JSON.parse(line).clustersUrl)).status).toBe(200);
   });
+
+  it('answers inside of another application as its own program does', async () => {
+    const host = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-host-'))).path;
+    await cp(join(ROOT, 'examples/embedded'), host, { recursive: true });
+    await mkdir(join(host, 'node_modules'));
+    await symlink(folder, join(host, 'node_modules/fleetbook'));
+    for (const name of ['fastify', '@types'])
+      await symlink(join(ROOT, 'node_modules', name), join(host, 'node_modules', name));
+    const check = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'esnext', '--types', 'node'];
+    await run(TSC, [...check, '--skipLibCheck', 'server.ts'], { cwd: host }).catch(
+      (error: { stdout: string }) => expect.fail(`its types are wrong:\n${error.stdout}`),
+    );
+
+    await using published = await startPublished();
+    const [port, opsPort] = [await freePort(), await freePort()];
+    const env = {
+      PATH: process.env.PATH,
+      DATABASE_URL: published.databaseUrl,
+      REDIS_URL: published.redisUrl,
+      SNAPSHOT_DIR: join(host, 'copy'),
+    };
+    await using embedded = await startProgram('server.ts', [], { cwd: host, env: { ...env, PORT: '0' } });
+    const ports = { PORT: String(port), OPS_PORT: String(opsPort), SNAPSHOT_DIR: '' };
+    await using serve = await startProgram(program(), ['serve'], { env: { ...env, ...ports } });
+    const { url } = await embedded.answer();
+    const own = `http://127.0.0.1:${port}`;
+    await until(async () => (await fetch(`${own}/readyz`)).ok && (await fetch(`${url}/ready`)).ok);
+
+    const headers = { authorization: `Bearer ${published.token}`, 'accept-encoding': 'br' };
+    const answer = async (address: string) => {
+      // From memory, of either.
+      await fetch(address, { headers });
+      const response = await fetch(address, { headers });
+      const { date: _, 'x-request-id': __, ...fields } = Object.fromEntries(response.headers);
+      return { status: response.status, fields, body: await response.text() };
+    };
+    for (const path of published.paths) {
+      const expected = await answer(own + path);
+      expect(expected, path).toMatchObject({ status: 200, fields: { etag: expect.stringMatching(/^"/) } });
+      expect(await answer(`${url}/catalogue${path}`), path).toEqual(expected);
+    }
+    expect(await (await fetch(`${url}/`)).json()).toEqual({ shop: 'open' });
+
+    embedded.child.kill('SIGTERM');
+    expect([await embedded.exited, serve.child.exitCode]).toEqual([{ code: 0, signal: null }, null]);
+  }, 120_000);
 
   it('holds what runs and what explains it, and nothing else', async () => {
     const npm = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {

@@ -186,7 +186,7 @@ describe('the comparer', () => {
     await scene.publisher.publishDirty();
     now += 500;
     await look.comparer.follow();
-    expect(look.lags).toEqual([3]);
+    expect(look.lags).toEqual([3, 3]);
     expect(look.comparer.isFollowing).toBe(false);
   });
 

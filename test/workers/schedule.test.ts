@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openStore, type Store } from '../../src/db/connect.ts';
 import { pruneSlots, type Slot } from '../../src/db/queries/slots.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
@@ -15,7 +15,9 @@ const DAILY: Schedule = { name: 'linode', cron: '0 3 * * *' };
 
 let db: TestDatabase;
 let store: Store;
+/** PostgreSQL's clock, and that of the workers unless theirs is wrong. */
 let now: Date;
+let own: Date | undefined;
 
 beforeAll(async () => {
   db = await createDatabase();
@@ -27,6 +29,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   now = new Date('2026-03-01T10:20:00Z');
+  own = undefined;
   await store.sql`delete from schedule_slots`;
 });
 
@@ -37,7 +40,7 @@ interface Worker {
 }
 
 /** A worker as far as schedules go; its queue can be away. */
-function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], db = store.db): Worker {
+function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], db = store.db, lookEveryMs = 5000): Worker {
   const self: Worker = {
     enqueued: [],
     isAway: false,
@@ -45,7 +48,9 @@ function worker(schedules: readonly Schedule[] = [HOURLY, DAILY], db = store.db)
       db,
       schedules,
       logger: silent,
-      now: () => now,
+      lookEveryMs,
+      now: () => own ?? now,
+      databaseNow: async () => now,
       enqueue: async (slot) => {
         if (self.isAway) throw new Error('the queue is away');
         self.enqueued.push(slot);
@@ -148,6 +153,70 @@ describe('a slot', () => {
   });
 });
 
+describe('a clock that is wrong', () => {
+  const slots = ({ enqueued }: Worker) => enqueued.map(({ slot }) => slot);
+
+  it.each([
+    ['a day ahead', '2026-03-02T10:20:00Z'],
+    ['a year ahead', '2027-03-01T10:20:00Z'],
+    ['a day behind', '2026-02-28T10:20:00Z'],
+    ['at the beginning of time', '1970-01-01T00:00:30Z'],
+  ])('%s claims what is due by PostgreSQL, and takes no slot from anybody', async (_, wrong) => {
+    const astray = worker([HOURLY]);
+    own = new Date(wrong);
+    await astray.scheduler.catchUp();
+    expect(slots(astray)).toEqual(['2026-03-01T10:17:00Z']);
+    now = new Date('2026-03-01T11:17:30Z');
+    await astray.scheduler.catchUp();
+    own = undefined;
+    const right = worker([HOURLY]);
+    now = new Date('2026-03-01T12:17:30Z');
+    await right.scheduler.catchUp();
+    await astray.scheduler.catchUp();
+    expect([...slots(astray), ...slots(right)]).toEqual([
+      '2026-03-01T10:17:00Z',
+      '2026-03-01T11:17:00Z',
+      '2026-03-01T12:17:00Z',
+    ]);
+  });
+
+  it('by less than a minute is believed: slots are claimed to the second', async () => {
+    own = new Date('2026-03-01T11:17:00Z');
+    now = new Date('2026-03-01T11:16:30Z');
+    const early = worker([HOURLY]);
+    await early.scheduler.claimDue();
+    expect(slots(early)).toEqual(['2026-03-01T11:17:00Z']);
+  });
+
+  it('and set back while the scheduler runs does not keep it from looking for what is due', async () => {
+    vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'], now });
+    try {
+      let looked = 0;
+      const scheduler = new Scheduler({
+        db: store.db,
+        schedules: [],
+        logger: silent,
+        databaseNow: async () => {
+          looked += 1;
+          return now;
+        },
+        enqueue: async () => {},
+      });
+      scheduler.start();
+      vi.advanceTimersByTime(60_000);
+      expect(looked).toBe(2);
+      vi.setSystemTime(Date.now() - 86_400_000);
+      vi.advanceTimersByTime(180_000);
+      expect(looked).toBe(5);
+      await scheduler[Symbol.asyncDispose]();
+      vi.advanceTimersByTime(180_000);
+      expect(looked).toBe(5);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
 describe('a scheduler that was started', () => {
   it('claims at once what is due, and leaves nothing behind when it is closed', async () => {
     const { scheduler, enqueued } = worker();
@@ -157,6 +226,22 @@ describe('a scheduler that was started', () => {
     const [row] = await store.sql<{ open: number }[]>`
       select count(*)::integer as open from schedule_slots where enqueued_at is null`;
     expect(row?.open).toBe(0);
+  });
+
+  it('enqueues what one has claimed that died right before, and does not wait for the next minute', async () => {
+    const dying = worker([HOURLY]);
+    dying.isAway = true;
+    await dying.scheduler.claimDue();
+    // On one connection statements come one after the other: the look at the start is over when the second one is.
+    await using single = openStore({ url: db.url, role: 'worker', connections: 1 });
+    const next = worker([HOURLY], single.db, 20);
+    next.scheduler.start();
+    await next.scheduler.catchUp();
+    expect(next.enqueued).toEqual([]);
+    await letPass();
+    await until(() => next.enqueued.length > 0, { timeoutMs: 2000 });
+    await next.scheduler[Symbol.asyncDispose]();
+    expect(next.enqueued).toEqual([at(HOURLY, '2026-03-01T10:17:00Z')]);
   });
 
   it('goes on after Postgres failed it', async () => {
@@ -184,6 +269,7 @@ describe('with a real queue', () => {
       schedules: [HOURLY],
       logger: silent,
       now: () => now,
+      databaseNow: async () => now,
       enqueue: async ({ schedule, slot }) => {
         await sync.add('sync', { sourceId: schedule, slot }, { jobId: jobId(schedule, slot, 'lineage') });
       },

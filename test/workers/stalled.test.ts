@@ -1,11 +1,31 @@
-/** Jobs whose workers die: none is given up, however often that happens. */
+/** Jobs whose workers die, or hang: none is given up, and none is done twice. */
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { composeWorker } from '../../src/app/worker.ts';
+import { beginRun, finishRun, NO_COUNTS } from '../../src/db/queries/runs.ts';
+import { claimSlot, setSlotDue } from '../../src/db/queries/slots.ts';
+import { dirtyDocuments } from '../../src/db/queries/versions.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { syncProcessor } from '../../workers/processors/sync.ts';
 import { NEVER_GIVEN_UP, openQueues, QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../workers/queues.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
+import {
+  config,
+  dueIn,
+  jobOf,
+  opened as openedForTest,
+  runs,
+  settled,
+  silent,
+  start,
+  store,
+  upstream,
+  useServers,
+} from '../support/worker-scene.ts';
+
+useServers();
 
 it('a job whose worker died again and again is run by the next one', async () => {
   await using opened = new AsyncDisposableStack();
@@ -43,4 +63,51 @@ it('a job whose worker died again and again is run by the next one', async () =>
   await until(async () => (await job.getState()) === 'completed' || (await job.getState()) === 'failed');
   await last.close();
   expect([await job.getState(), begun]).toEqual(['completed', 4]);
+});
+
+it('a slot that a worker has read before it died is not read again; what was to follow is made up for', async () => {
+  const first = await start();
+  await settled(first);
+  const job = await jobOf(first, 'hetzner');
+  await first[Symbol.asyncDispose]();
+  // As of a worker that died before it published, and before it could tell the queue and PostgreSQL of its end.
+  await store.sql`update regions set version = version + 1 where organization_id is null`;
+  await store.sql`update schedule_slots set due_at = now() where schedule = 'hetzner'`;
+  const [calls, before] = [{ ...upstream.calls }, await runs()];
+  const worker = openedForTest.use(composeWorker(config(), silent));
+  await until(() => worker.cache.status === 'ready');
+  const followed: SyncJob[] = [];
+  const queue = { add: async (_: string, data: SyncJob) => void followed.push(data) };
+  const process = syncProcessor({ config: config(), worker, queue: queue as never, logger: silent });
+
+  await process(Object.assign(job, { stalledCounter: 1 }), 'token', new AbortController().signal);
+  expect([await runs(), upstream.calls]).toEqual([before, calls]);
+  expect(await dirtyDocuments(store.db, 10)).toEqual([]);
+  expect(await dueIn('hetzner')).toBeNull();
+  expect(followed.map(({ sourceId }) => sourceId)).toEqual(['clusters']);
+  // The same job at its next slot, which nobody has read.
+  await store.sql`update schedule_slots set claimed_at = now() where schedule = 'hetzner'`;
+  await process(job, 'token', new AbortController().signal);
+  expect(await runs()).toHaveLength(before.length + 1);
+});
+
+it('an attempt that fails late, after another worker has read its slot, does not make it due again', async () => {
+  await store.sql`insert into sources (id, kind, adapter) values ('late', 'catalogue', 'price-list')`;
+  const slot = { schedule: 'late', slot: '2026-01-01T00:00:00Z' };
+  await claimSlot(store.db, slot);
+  const hung = await beginRun(store.db, 'late', slot.slot, { asked: { cause: 'slot' } });
+  await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));
+  expect(await dueIn('late')).toBeGreaterThan(0);
+  const next = await beginRun(store.db, 'late', slot.slot, { asked: { cause: 'slot' } });
+  await finishRun(store.db, next, 'changed', NO_COUNTS, new Date().toISOString());
+  await setSlotDue(store.db, slot, undefined);
+  await setSlotDue(store.db, slot, new Date(Date.now() + 60_000));
+  expect(await dueIn('late')).toBeNull();
+
+  // Without a mark it was taken for dead. It was not.
+  expect((await runs()).map(({ outcome }) => outcome)).toEqual(['interrupted', 'changed']);
+  await finishRun(store.db, hung, 'failed', undefined, new Date().toISOString(), 'too late');
+  expect((await runs()).map(({ outcome }) => outcome)).toEqual(['interrupted', 'changed']);
+  await finishRun(store.db, hung, 'superseded', undefined, new Date().toISOString());
+  expect((await runs()).map(({ outcome }) => outcome)).toEqual(['superseded', 'changed']);
 });

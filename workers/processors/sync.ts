@@ -7,6 +7,7 @@ import { type Asked, anyNeverRan } from '../../src/db/queries/runs.ts';
 import {
   isLatestSlotOpen,
   isSlotCovered,
+  isSlotRead,
   releaseSlot,
   type Slot,
   setSlotDue,
@@ -73,6 +74,17 @@ function jobProcessor(dependencies: SyncDependencies) {
     try {
       if (ownSlot !== undefined && (await isSlotCovered(worker.store.db, ownSlot))) {
         logger.info({ sourceId, slot }, 'a later slot takes over; this one is given up');
+        return undefined;
+      }
+      if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
+        logger.info(
+          { sourceId, slot },
+          'the worker that read this slot has died; what followed is made up for',
+        );
+        await keepDue(dependencies, ownSlot, undefined);
+        await publish(worker, logger);
+        // Whether machines came with it is not known any more.
+        if (source.kind === 'catalogue') await resolveAgain(config, queue, slot);
         return undefined;
       }
       if (await waitsForOthers(source, config, worker)) {

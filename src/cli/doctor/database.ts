@@ -5,6 +5,7 @@ import { openSqlStore } from '../../db/open.ts';
 import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { count } from '../table.ts';
+import { checkConnections } from './connections.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';
 
 /** The schema has indexes that take nulls for the same, which PostgreSQL has since 15. */
@@ -18,7 +19,14 @@ export async function checkDatabase(config: Configured, now: () => Date): Promis
   const found = await checkServer(server, now);
   // What cannot be reached has neither roles nor a schema to look at.
   if (found.some(({ check, verdict }) => check === 'database' && verdict === 'problem')) return found;
-  return [...found, await checkMigrations(server), ...(await checkRoles(server, readerDatabase(config)))];
+  const { DIRECT_DATABASE_URL: direct } = config.settings;
+  const itself = direct === undefined ? server : { setting: 'DIRECT_DATABASE_URL', url: direct };
+  return [
+    ...found,
+    await checkMigrations(itself),
+    ...(await checkRoles(server, readerDatabase(config))),
+    ...(await checkConnections(config)),
+  ];
 }
 
 async function checkServer(server: ServerSetting, now: () => Date): Promise<Finding[]> {
@@ -98,8 +106,12 @@ async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Prom
   const name = `fleetbook_${role}`;
   await using store = openSqlStore({ url: server.url, role, connections: 1 });
   try {
-    const [acts] = await store.sql<{ unbound: boolean }[]>`
-      select rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`;
+    const [acts] = await store.sql<{ name: string; unbound: boolean }[]>`
+      select rolname as name, rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`;
+    if (acts && acts.name !== name) {
+      const mend = `let the pooler that stands there pass \`role\` on, or add pool_mode=transaction to ${server.setting}`;
+      return problem(check, `${server.setting} acts as ${acts.name} and not as ${name}`, mend);
+    }
     if (acts?.unbound) {
       const mend = `as a superuser: ALTER ROLE ${name} NOSUPERUSER NOBYPASSRLS`;
       return problem(check, `${name} passes row-level security: it is a superuser, or has BYPASSRLS`, mend);

@@ -1,5 +1,6 @@
 /** Rows of what has changed: machines with their prices, clusters field by field. */
 import { CLUSTER_FIELDS } from '../../domain/changes.ts';
+import { differingFacts } from '../../domain/machine-facts.ts';
 import type { ChangesAnswer, ClusterChange, MachineChange, MachineState } from '../../ops/console/api.ts';
 import { count } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
@@ -172,6 +173,8 @@ function stateText(state: MachineState | null, other: MachineState | null): stri
   const shape = (of: MachineState) => `${of.cpu} cpu, ${of.ram} ${of.ramUnit === 'Binary' ? 'GiB' : 'GB'}`;
   const parts = [amount === null ? 'no price' : `${amount} ${currency}/${per}`];
   if (other === null || shape(other) !== shape(state)) parts.push(shape(state));
+  const facts = other === null ? '' : differingFacts(state.facts, other.facts);
+  if (facts !== '') parts.push(facts);
   if (excluded !== null) parts.push(excluded);
   else if (other !== null && other.excluded !== null) parts.push('published');
   return parts.join('; ');

@@ -18,6 +18,7 @@ const CHANGES: Readonly<Record<HeldRow['change'], readonly [text: string, tone: 
   excluded: ['excluded', 'bad'],
   price: ['price', 'warn'],
   shape: ['shape', 'warn'],
+  facts: ['facts', 'warn'],
   changed: ['changed', 'warn'],
   published: ['published again', 'good'],
   new: ['new', 'good'],

@@ -1,8 +1,9 @@
 /** Prices beyond the guard's factor that an operator accepts, one machine at a time. */
-import { sql } from 'drizzle-orm';
+
 import type { Decider } from '../../domain/operator.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import type { Database } from '../connect.ts';
+import { sql } from '../drizzle.ts';
 import { acceptedPrices, quarantinedRows } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 import { auditRow } from './audit.ts';

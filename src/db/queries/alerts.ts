@@ -1,7 +1,8 @@
 /** Alerts as they open and resolve, and the messages of webhooks. */
-import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from 'drizzle-orm';
+
 import type { Decider } from '../../domain/operator.ts';
 import type { Database } from '../connect.ts';
+import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from '../drizzle.ts';
 import { alerts, cacheDifferences, alertDeliveries as deliveries } from '../schema.ts';
 import { increment, nameOf } from '../statements.ts';
 import { audit } from './audit.ts';

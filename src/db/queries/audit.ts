@@ -1,7 +1,8 @@
 /** The audit log: who changed what, in the transaction that changed it. Read by reads/audit.ts. */
-import { type SQL, sql } from 'drizzle-orm';
+
 import type { Decider } from '../../domain/operator.ts';
 import type { Database } from '../database.ts';
+import { type SQL, sql } from '../drizzle.ts';
 import { auditLog } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 

@@ -1,11 +1,24 @@
 /** Compares a staged catalogue with what is stored, in one pass, and keeps what differs in temporary tables. */
-import { type Column, getTableColumns, not, sql } from 'drizzle-orm';
-import { alias, boolean, integer, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+
 import type { RejectedKey } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import {
+  alias,
+  boolean,
+  type Column,
+  getTableColumns,
+  integer,
+  jsonb,
+  not,
+  numeric,
+  pgTable,
+  sql,
+  text,
+} from '../drizzle.ts';
 import { amount, minutePrice } from '../schema/columns.ts';
 import { machines, regions } from '../schema.ts';
 import { array, createTemporary, insertInto, nameOf, selectAs } from '../statements.ts';
+import { factsDiffer, factsJson } from './machine-facts.ts';
 import { offerColumns, stagedOffers } from './staged-offers.ts';
 
 /** New and differing machines: what is to be stored of them, and what was. It lives until the transaction ends. */
@@ -26,6 +39,7 @@ export const catalogueDiff = pgTable('catalogue_diff', {
   oldPrice: minutePrice('old_price'),
   oldExcludedReason: text('old_excluded_reason'),
   oldSource: text('old_source'),
+  oldFacts: jsonb('old_facts'),
   /** False for a machine of the source that the batch lacks; `moveMissing` takes these out. */
   isReported: boolean('is_reported').notNull(),
   isOutOfRange: boolean('is_out_of_range').notNull(),
@@ -36,6 +50,7 @@ export const catalogueDiff = pgTable('catalogue_diff', {
   isPublished: boolean('is_published').notNull(),
   reshaped: boolean('reshaped').notNull(),
   repriced: boolean('repriced').notNull(),
+  factsChanged: boolean('facts_changed').notNull(),
   differs: boolean('differs').notNull(),
   /** The factor by which the published price changes, and whether that is too much; see price-jumps.ts. */
   ratio: numeric('ratio').notNull(),
@@ -79,7 +94,8 @@ export async function compare(
   const reshaped = sql`(${m.cpu}, ${m.ram}, ${m.ramUnit}) is distinct from (${o.cpu}, ${o.ram}, ${o.ramUnit})`;
   const repriced = sql`(${wasRetired} or (${m.sourceAmount}, ${m.sourcePer}, ${m.sourceCurrency})
     is distinct from (${sourceAmount}, ${sourcePer}, ${sourceCurrency}))`;
-  const differs = sql`(${repriced} or ${reshaped}
+  const factsChanged = factsDiffer(m, o);
+  const differs = sql`(${repriced} or ${reshaped} or ${factsChanged}
     or (${m.price}, ${m.excludedReason}) is distinct from (${price}, ${excludedReason}))`;
   await db.execute(sql`
     create temporary table ${catalogueDiff} on commit drop as
@@ -103,6 +119,7 @@ export async function compare(
       oldPrice: m.price,
       oldExcludedReason: m.excludedReason,
       oldSource: m.sourceId,
+      oldFacts: factsJson(m),
       isReported,
       isOutOfRange,
       isNew: sql`${m.id} is null`,
@@ -112,6 +129,7 @@ export async function compare(
       isPublished: sql`${excludedReason} is null`,
       reshaped,
       repriced,
+      factsChanged,
       differs,
       ratio: sql`1::numeric`,
       jumps: sql`false`,

@@ -1,14 +1,27 @@
 /** What a staged catalogue would change: computed set by set, before anything is written. */
 
-import { and, type Column, count, desc, not, sql } from 'drizzle-orm';
-import { boolean, jsonb, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+import { factsChange, type MachineFacts } from '../../domain/machine-facts.ts';
 import type { MemoryUnit } from '../../domain/memory.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import {
+  and,
+  boolean,
+  type Column,
+  count,
+  desc,
+  jsonb,
+  not,
+  numeric,
+  pgTable,
+  sql,
+  text,
+} from '../drizzle.ts';
 import { machines } from '../schema.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../statements.ts';
 import { catalogueDiff, catalogueMissing, compare, moveMissing } from './catalogue-compare.ts';
 import { type Bounds, rejectUnusable } from './catalogue-reject.ts';
+import { factsJson } from './machine-facts.ts';
 import { markJumps } from './price-jumps.ts';
 import { stagedOffers } from './staged-offers.ts';
 
@@ -153,7 +166,7 @@ export async function withdrawnMachines(db: SessionDatabase): Promise<ReasonGrou
 }
 
 /** In the order in which they are shown. */
-const CHANGES = ['gone', 'excluded', 'price', 'shape', 'published', 'new'] as const;
+const CHANGES = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'new'] as const;
 
 /** One machine that a batch would change, for an operator's eyes. Prices are per minute, in the published currency. */
 export interface PreviewRow {
@@ -177,6 +190,12 @@ export interface CataloguePreview {
   readonly unseen: number;
 }
 
+/** Null where nothing is known. */
+interface Facts {
+  readonly oldFacts: Partial<MachineFacts> | null;
+  readonly facts: Partial<MachineFacts> | null;
+}
+
 const catalogueChanges = pgTable('catalogue_changes', {
   change: text('change', { enum: CHANGES }).notNull(),
   isSeen: boolean('is_seen').notNull(),
@@ -186,6 +205,8 @@ const catalogueChanges = pgTable('catalogue_changes', {
   price: numeric('price'),
   shape: jsonb('shape'),
   detail: text('detail').notNull(),
+  oldFacts: jsonb('old_facts'),
+  facts: jsonb('facts'),
 });
 
 const unitOf = (column: Column) => sql`case ${column} when 'Binary' then 'GiB' else 'GB' end`;
@@ -203,7 +224,9 @@ export async function cataloguePreview(
       change: sql`case when ${d.isAdded} then 'new'
         when ${d.wasPublished} and not ${d.isPublished} then 'excluded'
         when ${d.isPublished} and not ${d.wasPublished} then 'published'
-        when ${d.reshaped} then 'shape' else 'price' end`,
+        when ${d.reshaped} then 'shape'
+        when ${d.factsChanged} and not ${d.repriced} and ${d.price} is not distinct from ${d.oldPrice} then 'facts'
+        else 'price' end`,
       isSeen: sql`${d.wasPublished} or ${d.isPublished}`,
       regionCode: d.regionCode,
       name: d.name,
@@ -215,28 +238,35 @@ export async function cataloguePreview(
         then format('%s cpu, %s %s → %s cpu, %s %s',
           ${d.oldCpu}, trim_scale(${d.oldRam}), ${unitOf(d.oldRamUnit)}, ${d.cpu}, trim_scale(${d.ram}), ${unitOf(d.ramUnit)})
         else coalesce(${d.excludedReason}, '') end`,
+      oldFacts: d.oldFacts,
+      facts: factsJson(d),
     })}
     from ${d} where ${d.differs}
     union all
-    select 'gone', ${missing.wasPublished}, ${missing.regionCode}, ${missing.name}, null, null, null, ''
+    select 'gone', ${missing.wasPublished}, ${missing.regionCode}, ${missing.name}, null, null, null, '', null, null
     from ${missing} where not ${missing.tolerated}`);
   const counts = await db
     .select({ change: c.change, seen: countIf(c.isSeen), unseen: countIf(not(c.isSeen)) })
     .from(c)
     .groupBy(c.change)
     .orderBy(c.change);
-  const rows = await db.execute<RowOf<PreviewRow>>(sql`
+  const rows = await db.execute<RowOf<PreviewRow & Facts>>(sql`
     with ranked as (
       select *, row_number() over (
         partition by ${c.change} order by abs(ln(nullif(${c.price}, 0) / nullif(${c.oldPrice}, 0))) desc nulls last,
         ${c.regionCode} collate "C", ${c.name} collate "C") as rank
       from ${c} where ${c.isSeen}
     )
-    select change, region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice", shape, detail
+    select change, region_code as "regionCode", name, old_price::float as "oldPrice", price::float as "newPrice", shape, detail,
+      old_facts as "oldFacts", facts
     from ranked where rank <= ${limit ?? null}::bigint or ${limit === undefined}
     order by array_position(${array(CHANGES, 'text')}, change), rank`);
   return {
-    rows,
+    rows: rows.map(({ oldFacts, facts, ...row }) =>
+      row.change === 'facts' || row.change === 'price'
+        ? { ...row, detail: factsChange(oldFacts, facts) }
+        : row,
+    ),
     totals: Object.fromEntries(counts.flatMap(({ change, seen }) => (seen > 0 ? [[change, seen]] : []))),
     unseen: counts.reduce((sum, { unseen }) => sum + unseen, 0),
   };

@@ -1,7 +1,8 @@
 /** Staged rows that no catalogue can hold, twice, in such a place or at such a price: taken out, with the reason. */
-import { type SQL, sql } from 'drizzle-orm';
+
 import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { type SQL, sql } from '../drizzle.ts';
 import { regions } from '../schema.ts';
 import { array } from '../statements.ts';
 import { stagedOffers } from './staged-offers.ts';

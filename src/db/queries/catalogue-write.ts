@@ -1,14 +1,15 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
-import { and, eq, isNull, ne, not, type SQL, sql } from 'drizzle-orm';
-import { alias, type PgColumn, unionAll } from 'drizzle-orm/pg-core';
+
 import type { Naming } from '../../domain/changes.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { alias, and, eq, isNull, ne, not, type PgColumn, type SQL, sql, unionAll } from '../drizzle.ts';
 import { clusters, lineage, machinePrices, machines, organizations, providers, regions } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
 import type { ChangedBy } from './changed-by.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 import { insertRetired, recordChanges, retiredColumns } from './machine-changes.ts';
+import { factsOf } from './machine-facts.ts';
 
 export interface CatalogueSource {
   readonly id: string;
@@ -185,6 +186,7 @@ const storedOffer = {
   ramUnit: d.ramUnit,
   ...priceOf(d),
   excludedReason: d.excludedReason,
+  ...factsOf(d),
 };
 
 function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<PriceColumn, PgColumn>) {
@@ -256,7 +258,8 @@ function touchedRegions(source: CatalogueSource): SQL {
   return sql`
     select ${regions.id} from ${d} join ${regions} on ${isRegionOf(source)}
     where ${d.differs} and (${d.wasPublished} or ${d.isPublished})
-        and (${d.wasPublished} <> ${d.isPublished} or ${d.reshaped} or ${d.price} is distinct from ${d.oldPrice})
+        and (${d.wasPublished} <> ${d.isPublished} or ${d.reshaped} or ${d.factsChanged}
+          or ${d.price} is distinct from ${d.oldPrice})
       or ${d.wasPublished} and ${d.isPublished} and ${d.oldSource} is distinct from ${source.id}`;
 }
 

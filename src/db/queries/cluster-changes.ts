@@ -1,8 +1,8 @@
 /** What a run changes about clusters, written in its own transaction; see schema/changes.ts. */
-import { type SQL, sql } from 'drizzle-orm';
-import { integer, jsonb, pgTable } from 'drizzle-orm/pg-core';
+
 import { CLUSTER_STATE, JOIN_OF_STATE } from '../cluster-state.ts';
 import type { Database, SessionDatabase } from '../connect.ts';
+import { integer, jsonb, pgTable, type SQL, sql } from '../drizzle.ts';
 import { clusterChanges, clusters } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 import type { ChangedBy } from './changed-by.ts';

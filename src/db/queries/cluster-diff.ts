@@ -1,8 +1,8 @@
 /** What staged clusters would change. See catalogue-diff.ts for the machines' side. */
-import { not, sql } from 'drizzle-orm';
-import { boolean, integer, jsonb, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { boolean, integer, jsonb, not, numeric, pgTable, sql, text } from '../drizzle.ts';
 import { bytes } from '../schema/columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../schema.ts';
 import { array, countIf, nameOf, notRetired, selectAs } from '../statements.ts';

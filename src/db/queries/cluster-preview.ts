@@ -1,7 +1,7 @@
 /** What a diff of clusters would change, for an operator's eyes. */
-import { type Column, desc, eq, sql } from 'drizzle-orm';
-import { alias, integer, pgTable, text } from 'drizzle-orm/pg-core';
+
 import type { SessionDatabase } from '../connect.ts';
+import { alias, type Column, desc, eq, integer, pgTable, sql, text } from '../drizzle.ts';
 import { clusters, disks, diskTypes, machines, organizations, providers, regions, users } from '../schema.ts';
 import { countIf, type RowOf, selectAs } from '../statements.ts';
 import { clusterDiff as d, clusterMissing as missing } from './cluster-diff.ts';

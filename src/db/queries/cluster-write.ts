@@ -1,7 +1,7 @@
 /** Writes a computed cluster diff, in the caller's transaction. */
-import { and, eq, gt, isNull, ne, not, sql } from 'drizzle-orm';
-import { alias, integer, pgTable, text } from 'drizzle-orm/pg-core';
+
 import type { SessionDatabase } from '../connect.ts';
+import { alias, and, eq, gt, integer, isNull, ne, not, pgTable, sql, text } from '../drizzle.ts';
 import { clusters, disks, diskTypes, machines, organizations, providers, regions, users } from '../schema.ts';
 import { array, increment, insertInto, nameOf, selectAs } from '../statements.ts';
 import type { ChangedBy } from './changed-by.ts';

@@ -1,5 +1,5 @@
-import { isNull } from 'drizzle-orm';
 import type { Database } from '../connect.ts';
+import { isNull } from '../drizzle.ts';
 import { lineage } from '../schema.ts';
 
 export type Content = 'sample' | 'live';

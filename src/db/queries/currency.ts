@@ -2,10 +2,10 @@
  * The currency of every published price in this database, `lineage.currency`. Null says that it is not known: before the
  * first run, and in a database of an earlier release until its prices have been computed anew.
  */
-import { and, type Column, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import { numeric, pgTable, text } from 'drizzle-orm/pg-core';
+
 import type { Database, SessionDatabase } from '../connect.ts';
 import { COPY_NULL, copyField, copyLines } from '../copy.ts';
+import { and, type Column, isNotNull, isNull, numeric, pgTable, type SQL, sql, text } from '../drizzle.ts';
 import { minutePrice } from '../schema/columns.ts';
 import { diskTypes, lineage, machinePrices, machines, organizations, regions } from '../schema.ts';
 import { createTemporary, increment, type RowOf } from '../statements.ts';

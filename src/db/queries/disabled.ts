@@ -1,8 +1,9 @@
 /** Sources that an operator has disabled: no schedule, no watch and no command runs them, and their data stays published. */
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+
 import type { Disabling } from '../../domain/disabled.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { Database } from '../database.ts';
+import { and, eq, isNotNull, isNull, sql } from '../drizzle.ts';
 import { sources, syncRuns } from '../schema.ts';
 import { increment } from '../statements.ts';
 import { audit } from './audit.ts';

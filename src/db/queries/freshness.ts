@@ -2,10 +2,10 @@
  * How old the data of each region is, for each source that lists it. Times only move forward, and lie beside the
  * versions: that a region was read again makes no new document.
  */
-import { eq, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
+
 import { OTHERS, type RejectedKey } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { alias, eq, sql } from '../drizzle.ts';
 import { lineage, machines, regionFreshness, regions } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { catalogueMissing } from './catalogue-compare.ts';

@@ -1,12 +1,14 @@
 /** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
-import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { RejectedKey } from '../../domain/rejected.ts';
 import type { Database, SessionDatabase } from '../connect.ts';
+import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../drizzle.ts';
 import { heldBatches, heldItems } from '../schema.ts';
 import { array, insertInto, nameOf } from '../statements.ts';
 import { auditRow } from './audit.ts';
+import { factsJson } from './machine-facts.ts';
 import type { Run } from './runs.ts';
 import { stagedClusters } from './staged-clusters.ts';
 import { stagedOffers } from './staged-offers.ts';
@@ -66,14 +68,16 @@ type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Col
 
 /** A machine as the item that an adapter yields. @param excluded null where the source itself does not exclude it */
 export function offerItem(
-  machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit', Column> & StatedColumns,
+  machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit', Column> &
+    StatedColumns &
+    Parameters<typeof factsJson>[0],
   regionCode: Column,
   excluded: SQLWrapper,
 ): SQL {
   const { name, cpu, ram, ramUnit } = machine;
   return sql`jsonb_build_object('kind', 'offer', 'offer', jsonb_strip_nulls(jsonb_build_object(
     'regionCode', ${regionCode}, 'name', ${name}, 'cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit},
-    'price', ${statedPrice(machine)}, 'excluded', ${excluded})))`;
+    'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded})))`;
 }
 
 /** A price as the source stated it, exactly. */

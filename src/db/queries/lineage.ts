@@ -1,27 +1,20 @@
 /** Which history the database is in, and how a new one begins. */
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Decider } from '../../domain/operator.ts';
-import type { Database } from '../connect.ts';
+import type { ClientDatabase, Database } from '../connect.ts';
+import { and, eq, isNull, sql } from '../drizzle.ts';
+import type { HistoryLook } from '../history.ts';
+import { readHistory } from '../reads/lineage.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from '../schema.ts';
 import { array, increment } from '../statements.ts';
 import { audit } from './audit.ts';
 
-export interface OwnLineage {
-  readonly id: string;
-  /** False in a database that was restored or copied since the lineage began. */
-  readonly isOwn: boolean;
-}
-
-/** The current lineage, and whether it began in this very database. */
-export async function ownLineage(db: Database): Promise<OwnLineage> {
-  const [row] = await db
-    .select({ id: lineage.id, began: lineage.databaseIdentity, here: sql<string>`database_identity()` })
-    .from(lineage);
-  if (!row) throw new Error('the database has no lineage; run `fleetbook migrate`');
-  const { id, began, here } = row;
-  if (began === null)
-    await db.update(lineage).set({ databaseIdentity: here }).where(isNull(lineage.databaseIdentity));
-  return { id, isOwn: began === null || began === here };
+/** The history of the database, which is noted as the one in which its lineage began if none is noted yet. */
+export async function ownHistory(db: ClientDatabase): Promise<HistoryLook> {
+  const look = await readHistory(db.$client);
+  const { began, identity } = look;
+  if (began === null && identity !== null)
+    await db.update(lineage).set({ databaseIdentity: identity }).where(isNull(lineage.databaseIdentity));
+  return look;
 }
 
 /** Fences rise by more than runs begin between a backup and its restoration. */

@@ -1,5 +1,5 @@
-import { type SQL, sql } from 'drizzle-orm';
 import type { SessionDatabase } from '../connect.ts';
+import { type SQL, sql } from '../drizzle.ts';
 import { clusters, organizations } from '../schema.ts';
 
 /**

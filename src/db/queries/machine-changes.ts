@@ -1,10 +1,13 @@
 /** What a run changes about machines, written in its own transaction; see schema/changes.ts. */
-import { type Column, type SQL, sql } from 'drizzle-orm';
+
+import { FACT_FIELDS } from '../../domain/machine-facts.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { type Column, type SQL, sql } from '../drizzle.ts';
 import { machineChanges } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 import { catalogueDiff as d } from './catalogue-compare.ts';
 import type { ChangedBy } from './changed-by.ts';
+import { factsJson } from './machine-facts.ts';
 
 const KIND = sql`case
   when ${d.wasRetired} then 'returned'
@@ -13,7 +16,8 @@ const KIND = sql`case
   when ${d.isPublished} and not ${d.wasPublished} then 'published'
   when ${d.reshaped} then 'reshaped'
   when ${d.repriced} then 'repriced'
-  else 'excluded' end`;
+  when ${d.oldExcludedReason} is distinct from ${d.excludedReason} then 'excluded'
+  else 'changed' end`;
 
 /** What the diff changes about machines that were stored before; one that only another exchange rate prices is not among them. */
 export async function recordChanges(
@@ -21,7 +25,7 @@ export async function recordChanges(
   { runId, sourceId, now: changedAt }: ChangedBy,
 ): Promise<void> {
   const { machineId, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason } = d;
-  const { oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason } = d;
+  const { oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason, oldFacts } = d;
   await db.execute(sql`
     ${insertInto(machineChanges, {
       runId,
@@ -29,11 +33,12 @@ export async function recordChanges(
       changedAt,
       machineId,
       change: KIND,
-      ...{ oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason },
+      ...{ oldCpu, oldRam, oldRamUnit, oldAmount, oldPer, oldCurrency, oldExcludedReason, oldFacts },
       ...{ cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, excludedReason },
+      facts: factsJson(d),
     })}
     from ${d} where not ${d.isNew}
-      and (${d.isAdded} or ${d.repriced} or ${d.reshaped} or ${oldExcludedReason} is distinct from ${excludedReason})
+      and (${d.isAdded} or ${d.repriced} or ${d.reshaped} or ${d.factsChanged} or ${oldExcludedReason} is distinct from ${excludedReason})
     order by ${d.regionCode} collate "C", ${d.name} collate "C"`);
 }
 
@@ -55,6 +60,7 @@ export function insertRetired(
     oldPer: gone.sourcePer,
     oldCurrency: gone.sourceCurrency,
     oldExcludedReason: gone.excludedReason,
+    oldFacts: factsJson(gone),
   });
 }
 
@@ -67,6 +73,7 @@ const RETIRED_COLUMNS = [
   'sourcePer',
   'sourceCurrency',
   'excludedReason',
+  ...FACT_FIELDS,
 ] as const;
 
 /** What `returning` has to give of machines that are retired. */

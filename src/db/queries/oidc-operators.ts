@@ -1,7 +1,8 @@
 /** Accounts of people who sign in by OpenID Connect: made at their first sign-in, with the role that their groups give. */
-import { and, eq, isNull, ne } from 'drizzle-orm';
+
 import type { Decider, Role } from '../../domain/operator.ts';
 import type { Database } from '../connect.ts';
+import { and, eq, isNull, ne } from '../drizzle.ts';
 import { operators } from '../schema.ts';
 import { audit } from './audit.ts';
 import { SESSIONS_END } from './operators.ts';

@@ -1,7 +1,8 @@
 /** Accounts of the operators' pages. Each change and its row of the audit log are one transaction. */
-import { and, eq, isNotNull, isNull, ne, type SQL, sql } from 'drizzle-orm';
+
 import type { Decider, Role } from '../../domain/operator.ts';
 import type { Database } from '../connect.ts';
+import { and, eq, isNotNull, isNull, ne, type SQL, sql } from '../drizzle.ts';
 import { operators } from '../schema.ts';
 import { increment } from '../statements.ts';
 import { type AuditEntry, audit } from './audit.ts';

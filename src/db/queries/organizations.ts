@@ -1,5 +1,5 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Database } from '../connect.ts';
+import { and, eq, isNull, sql } from '../drizzle.ts';
 import type { Organization } from '../reads/organizations.ts';
 import { clusters, organizations, tokens } from '../schema.ts';
 import { increment, inTransaction } from '../statements.ts';

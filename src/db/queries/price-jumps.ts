@@ -1,9 +1,9 @@
 /** Prices that readers see and that a batch would change by more than a factor: few of them are set aside. */
-import { type Column, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
+
 import type { SourcePrice } from '../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { alias, type Column, sql } from '../drizzle.ts';
 import { acceptedPrices } from '../schema.ts';
 import { insertInto, type RowOf } from '../statements.ts';
 import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';

@@ -1,6 +1,5 @@
-import { eq, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
 import type { Database } from '../connect.ts';
+import { alias, eq, sql } from '../drizzle.ts';
 import { clusters, machineNames, machines, organizations, providers, regions } from '../schema.ts';
 import { array, increment, insertInto } from '../statements.ts';
 

@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm';
 import type { Database } from '../connect.ts';
+import { sql } from '../drizzle.ts';
 import { clusterChanges, lineage, machineChanges, syncRuns } from '../schema.ts';
 import { nameOf } from '../statements.ts';
 

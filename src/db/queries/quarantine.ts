@@ -1,8 +1,8 @@
 /** Rows of a source that could not be used: the current state, not a log. */
-import { and, eq, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
+
 import { quarantineKey, type RejectedKey, rejectionCode } from '../../domain/rejected.ts';
 import type { SessionDatabase } from '../connect.ts';
+import { alias, and, eq, sql } from '../drizzle.ts';
 import { quarantinedRows as kept } from '../schema.ts';
 import { array, insertInto, nameOf } from '../statements.ts';
 

@@ -1,8 +1,7 @@
-import { eq, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
 import type { RateChange } from '../../domain/changes.ts';
 import type { ReferenceRates } from '../../domain/rates.ts';
 import type { Database } from '../connect.ts';
+import { alias, eq, sql } from '../drizzle.ts';
 import { exchangeRates } from '../schema.ts';
 import { array, insertInto, nameOf } from '../statements.ts';
 

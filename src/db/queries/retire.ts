@@ -1,8 +1,8 @@
 /** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
-import { and, count, eq, isNull, type SQL, sql } from 'drizzle-orm';
-import { alias, unionAll } from 'drizzle-orm/pg-core';
+
 import type { Decider } from '../../domain/operator.ts';
 import type { Database, SessionDatabase, Store } from '../connect.ts';
+import { alias, and, count, eq, isNull, type SQL, sql, unionAll } from '../drizzle.ts';
 import {
   clusters,
   exchangeRates,

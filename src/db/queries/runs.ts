@@ -1,11 +1,10 @@
-import { and, eq, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
 import type { Naming, RateChange } from '../../domain/changes.ts';
 import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { RunCause } from '../../domain/run-cause.ts';
 import type { Database } from '../database.ts';
+import { alias, and, eq, inArray, sql } from '../drizzle.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
 import { lineage, sources, syncRuns } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
@@ -116,6 +115,10 @@ export async function beginRun(
   return { id: Number(row.id), sourceId, fence: Number(row.fence) };
 }
 
+/** A process that hung for so long that it was taken for dead was not: it learns that a later run has begun. */
+const mayBecome = (outcome: RunOutcome) =>
+  outcome === 'superseded' ? (['running', 'interrupted'] as const) : (['running'] as const);
+
 /** Locks the source for the rest of the transaction. False when a later run has begun: then nothing may be written. */
 export async function holdsFence(db: Database, run: Run): Promise<boolean> {
   const [source] = await db
@@ -141,7 +144,7 @@ export async function finishRun(
   await db
     .update(syncRuns)
     .set({ finishedAt: sql`clock_timestamp()`, outcome, ...counts, error: error ?? null })
-    .where(and(eq(syncRuns.id, run.id), eq(syncRuns.outcome, 'running')));
+    .where(and(eq(syncRuns.id, run.id), inArray(syncRuns.outcome, mayBecome(outcome))));
   if (outcome !== 'changed' && outcome !== 'unchanged') return;
   // The list of providers is as old as its oldest source: the first good run of one changes its freshness.
   await db.execute(sql`

@@ -1,7 +1,6 @@
-import { and, desc, eq, gt, max, type SQLWrapper, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
 import type { Database } from '../connect.ts';
-import { scheduleSlots as slots, sources } from '../schema.ts';
+import { alias, and, desc, eq, gt, max, not, type SQLWrapper, sql } from '../drizzle.ts';
+import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
 import { insertInto, nameOf } from '../statements.ts';
 
 export interface Slot {
@@ -11,6 +10,7 @@ export interface Slot {
 }
 
 const later = alias(slots, 'later');
+const claimed = alias(slots, 'claimed');
 /** A later slot of the same schedule was claimed. */
 const IS_COVERED = sql`exists (
   select from ${slots} ${later} where ${later.schedule} = ${slots.schedule} and ${later.slot} > ${slots.slot})`;
@@ -30,6 +30,15 @@ export async function claimSlot(db: Database, { schedule, slot }: Slot): Promise
   return claimed.count > 0;
 }
 
+/** What time it is for every worker alike. */
+export async function databaseNow(db: Database): Promise<Date> {
+  const [row] = await db.execute<{ ms: number }>(
+    sql`select extract(epoch from clock_timestamp())::float8 * 1000 as ms`,
+  );
+  if (row === undefined) throw new Error('unreachable: the statement returns its row');
+  return new Date(row.ms);
+}
+
 /** Records that the slot's job is in the queue. */
 export async function slotEnqueued(db: Database, slot: Slot): Promise<void> {
   await db.update(slots).set({ enqueuedAt: sql`now()` }).where(is(slot));
@@ -41,14 +50,28 @@ export async function releaseSlot(db: Database, slot: Slot): Promise<void> {
 }
 
 /**
- * When the slot's job is tried again.
+ * When the slot's job is tried again. Nothing is said of a slot that was read: an attempt that fails late, after another
+ * worker has taken its job, must not make it due again.
  * @param due undefined once the slot is done with: it was read, or is given up
  */
 export async function setSlotDue(db: Database, slot: Slot, due: Date | undefined): Promise<void> {
   await db
     .update(slots)
     .set({ dueAt: due?.toISOString() ?? null })
-    .where(is(slot));
+    .where(due === undefined ? is(slot) : and(is(slot), not(wasRead(slot))));
+}
+
+/** A run since the slot was claimed has read its source well, whether its batch was stored or held. */
+const wasRead = (slot: Slot) => sql`exists (
+  select from ${syncRuns} join ${slots} ${claimed}
+    on ${claimed.schedule} = ${syncRuns.sourceId} and ${claimed.slot} = ${syncRuns.slot}
+  where ${and(eq(claimed.schedule, slot.schedule), eq(claimed.slot, slot.slot))}
+    and ${syncRuns.startedAt} >= ${claimed.claimedAt} and ${syncRuns.outcome} in ('changed', 'unchanged', 'held'))`;
+
+/** Whether a run of the slot has read its source well: the worker may have died before it could say so to the queue. */
+export async function isSlotRead(db: Database, slot: Slot): Promise<boolean> {
+  const [row] = await db.execute<{ read: boolean }>(sql`select ${wasRead(slot)} as read`);
+  return row?.read ?? false;
 }
 
 /** Whether a later slot of its schedule was claimed, which takes its place. */

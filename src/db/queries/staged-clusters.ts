@@ -1,6 +1,6 @@
-import { jsonb, pgTable, text } from 'drizzle-orm/pg-core';
 import type { SessionDatabase } from '../connect.ts';
 import { copyLines } from '../copy.ts';
+import { jsonb, pgTable, text } from '../drizzle.ts';
 import { bytes } from '../schema/columns.ts';
 import { createTemporary } from '../statements.ts';
 

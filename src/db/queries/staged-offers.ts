@@ -1,8 +1,7 @@
-import { sql } from 'drizzle-orm';
-import { integer, numeric, pgTable, text } from 'drizzle-orm/pg-core';
 import type { SessionDatabase } from '../connect.ts';
 import { copyLines } from '../copy.ts';
-import { minutePrice } from '../schema/columns.ts';
+import { integer, numeric, pgTable, sql, text } from '../drizzle.ts';
+import { factColumns, minutePrice } from '../schema/columns.ts';
 import { createTemporary } from '../statements.ts';
 
 /** What a batch says of a machine. */
@@ -17,6 +16,7 @@ export const offerColumns = {
   sourceCurrency: text('source_currency').notNull(),
   price: minutePrice('price'),
   excludedReason: text('excluded_reason'),
+  ...factColumns,
 };
 
 /** The offers of a batch, as they came: of this session, and gone with it. */

@@ -1,6 +1,6 @@
-import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import { hashToken, newToken, type Scope } from '../../domain/token.ts';
 import type { Database } from '../connect.ts';
+import { and, eq, gt, isNull, or, sql } from '../drizzle.ts';
 import { organizations, tokens } from '../schema.ts';
 import { increment, inTransaction } from '../statements.ts';
 

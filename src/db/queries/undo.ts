@@ -1,7 +1,7 @@
 /** What an approval replaces: kept with the batch, until the next run of its source, so that it can be stored again. */
-import { and, eq, type SQL, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
+
 import type { SessionDatabase } from '../connect.ts';
+import { alias, and, eq, type SQL, sql } from '../drizzle.ts';
 import {
   clusters,
   disks,

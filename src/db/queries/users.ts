@@ -1,6 +1,7 @@
 /** People who created clusters. Control planes name them; operators may show them otherwise. */
-import { and, eq, isNull, ne, or, sql } from 'drizzle-orm';
+
 import type { Database } from '../connect.ts';
+import { and, eq, isNull, ne, or, sql } from '../drizzle.ts';
 import { clusters, organizations, users } from '../schema.ts';
 import { increment, insertInto, inTransaction } from '../statements.ts';
 

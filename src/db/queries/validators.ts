@@ -1,9 +1,10 @@
 /** The validators of the payloads that a source's stored rows come from. */
-import { and, eq, gt, inArray, isNull, notExists, or, sql } from 'drizzle-orm';
-import { alias } from 'drizzle-orm/pg-core';
+
 import type { Database, SessionDatabase } from '../connect.ts';
+import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../drizzle.ts';
 import { clusters, machines, regions, sourceValidators } from '../schema.ts';
 import { array, insertInto, nameOf, notRetired } from '../statements.ts';
+import { factsOf } from './machine-facts.ts';
 import { stagedOffers } from './staged-offers.ts';
 
 /** See `Validator` in sources/source.ts. */
@@ -143,6 +144,7 @@ export async function stageStored(
       sourceCurrency,
       price,
       excludedReason: sql`nullif(${machines.excludedReason}, 'no_exchange_rate')`,
+      ...factsOf(machines),
     })}
     from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
     where ${notRetired(machines, sourceId)} and ${sourceAmount} is not null

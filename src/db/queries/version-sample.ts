@@ -1,8 +1,8 @@
 /** What the comparison of cache and database needs: random documents, and a new version of one that was damaged. */
 
-import { eq, isNull, type SQL, sql } from 'drizzle-orm';
-import type { DocumentName } from '../../domain/document-name.ts';
+import { type DocumentName, type RowName, rowName } from '../../domain/document-name.ts';
 import type { Database } from '../connect.ts';
+import { eq, isNull, type SQL, sql } from '../drizzle.ts';
 import { lineage, organizations } from '../schema.ts';
 import { array, nameOf } from '../statements.ts';
 import {
@@ -58,11 +58,12 @@ export async function sampleVersions(
   return [...found, ...(await documentVersions(db, [{ kind: 'providers' }]))];
 }
 
-/** These documents' versions now; those that are gone are left out. */
+/** The versions now of the rows that count these documents' versions; those that are gone are left out. */
 export async function documentVersions(
   db: Database,
-  names: readonly DocumentName[],
+  documents: readonly DocumentName[],
 ): Promise<SampledDocument[]> {
+  const names = documents.map(rowName);
   const rows = KINDS.map((kind) => {
     const { key, keyType } = DOCUMENTS[kind];
     const keys = names.flatMap((name) => (name.kind === kind ? [keyOf(name)] : []));
@@ -77,7 +78,8 @@ export async function documentVersions(
  * Makes the document dirty under the next version, so that it passes the fence and every reader takes it up. Nothing
  * happens where the version is not `expected` any more: what is newer is published anyway.
  */
-export async function raiseVersion(db: Database, name: DocumentName, expected: number): Promise<void> {
+export async function raiseVersion(db: Database, document: DocumentName, expected: number): Promise<void> {
+  const name: RowName = rowName(document);
   if (name.kind === 'providers') {
     await db
       .update(lineage)

@@ -1,17 +1,18 @@
 /** The versions of documents: what was published, and what is ahead of that. */
-import { lt, type SQL, sql } from 'drizzle-orm';
-import type { DocumentName } from '../../domain/document-name.ts';
+
+import type { RowName } from '../../domain/document-name.ts';
 import type { Database } from '../connect.ts';
+import { lt, type SQL, sql } from '../drizzle.ts';
 import { lineage, organizations, regions, tokens } from '../schema.ts';
 import { array, nameOf } from '../statements.ts';
 
 export interface VersionedDocument {
-  readonly name: DocumentName;
+  readonly name: RowName;
   readonly version: number;
 }
 
 /** Kinds of which there are many. */
-export type ManyKind = Exclude<DocumentName['kind'], 'providers'>;
+export type ManyKind = Exclude<RowName['kind'], 'providers'>;
 
 /** Where the versions of documents stand, by kind; tokens first, since a revocation must not wait behind a catalogue. */
 export const DOCUMENTS = {
@@ -52,7 +53,7 @@ export const DOCUMENTS = {
 export const KINDS = ['token', 'clusters', 'region'] as const satisfies readonly ManyKind[];
 
 export type DocumentRow = {
-  readonly kind: DocumentName['kind'];
+  readonly kind: RowName['kind'];
   readonly id: number;
   readonly hash: string | null;
   readonly version: string;
@@ -71,7 +72,7 @@ export const PROVIDERS_ROW = sql`select 'providers' as kind, 0 as id, null as ha
   ${lineage.providersVersion} as version, ${lineage.providersPublishedVersion} as published from ${lineage}`;
 
 /** The document's key among those of its kind, as text. */
-export function keyOf(name: Exclude<DocumentName, { kind: 'providers' }>): string {
+export function keyOf(name: Exclude<RowName, { kind: 'providers' }>): string {
   if (name.kind === 'token') return `\\x${name.hash}`;
   return String(name.kind === 'clusters' ? name.organizationId : name.regionId);
 }
@@ -160,7 +161,7 @@ async function markRows(db: Database, kind: ManyKind, marks: ReadonlyMap<string,
 }
 
 export function documentOf({ kind, id, hash, version }: DocumentRow): VersionedDocument {
-  const names: Record<DocumentName['kind'], DocumentName> = {
+  const names: Record<RowName['kind'], RowName> = {
     token: { kind: 'token', hash: hash ?? '' },
     clusters: { kind: 'clusters', organizationId: id },
     region: { kind: 'region', regionId: id },

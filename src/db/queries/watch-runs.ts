@@ -1,6 +1,7 @@
 /** What watched sources leave in the list of runs, which states that come by the second must not fill. */
-import { and, eq, inArray, isNull, lt, max, sql } from 'drizzle-orm';
+
 import type { Database } from '../connect.ts';
+import { and, eq, inArray, isNull, lt, max, sql } from '../drizzle.ts';
 import { heldBatches, sources, syncRuns } from '../schema.ts';
 import { insertInto } from '../statements.ts';
 

@@ -1,5 +1,6 @@
 /** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
 import { MACHINE_CHANGES, type MachineChangeKind } from '../../domain/changes.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { Sql } from '../client.ts';
 
 /** A machine as one run left it. */
@@ -14,6 +15,8 @@ export interface MachineState {
   readonly currency: string | null;
   /** Why readers do not see it, see domain/exclusion.ts; null where they do. */
   readonly excluded: string | null;
+  /** Null where nothing was known. */
+  readonly facts: Partial<MachineFacts> | null;
 }
 
 export interface MachineChange {
@@ -210,6 +213,7 @@ const STATES = {
     'c.old_per',
     'c.old_currency',
     'c.old_excluded_reason',
+    'c.old_facts',
   ),
   new: stateOf(
     'c.cpu',
@@ -219,6 +223,7 @@ const STATES = {
     'c.source_per',
     'c.source_currency',
     'c.excluded_reason',
+    'c.facts',
   ),
   stored: stateOf(
     'a.cpu',
@@ -228,6 +233,8 @@ const STATES = {
     'a.source_per',
     'a.source_currency',
     'a.excluded_reason',
+    `nullif(jsonb_strip_nulls(jsonb_build_object('architecture', a.architecture, 'generation', a.generation,
+      'cpuKind', a.cpu_kind, 'localDisk', a.local_disk, 'network', a.network)), '{}')`,
   ),
 };
 
@@ -239,7 +246,8 @@ function stateOf(
   per: string,
   currency: string,
   excluded: string,
+  facts: string,
 ) {
   return `json_build_object('cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit}, 'amount', ${amount}::text,
-    'per', ${per}, 'currency', ${currency}, 'excluded', ${excluded})`;
+    'per', ${per}, 'currency', ${currency}, 'excluded', ${excluded}, 'facts', ${facts})`;
 }

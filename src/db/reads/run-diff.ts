@@ -27,6 +27,7 @@ export function unshown(run: RunRecord, diff: RunDiff): number {
         diff.totals.reshaped +
         diff.totals.repriced +
         diff.totals.excluded +
+        diff.totals.changed +
         diff.totals.published;
   return Math.max(0, (run.changed ?? 0) - shown);
 }

@@ -1,6 +1,5 @@
 /** What operators are told of, and what was sent to whom. */
-import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { bigint, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../drizzle.ts';
 import { instant } from './columns.ts';
 
 /** Something that is wrong for as long as `resolved_at` is null. At most one of a key is open at a time. */

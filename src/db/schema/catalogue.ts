@@ -1,5 +1,4 @@
 /** What can be had where, and for how much. */
-import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
@@ -11,10 +10,11 @@ import {
   pgTable,
   primaryKey,
   smallint,
+  sql,
   text,
   unique,
-} from 'drizzle-orm/pg-core';
-import { amount, instant, minutePrice } from './columns.ts';
+} from '../drizzle.ts';
+import { amount, factColumns, instant, minutePrice } from './columns.ts';
 import { organizations } from './organizations.ts';
 
 export const providers = pgTable('providers', {
@@ -38,10 +38,13 @@ export const regions = pgTable(
     organizationId: integer('organization_id').references(() => organizations.id),
     version: bigint('version', { mode: 'number' }).notNull().default(1),
     publishedVersion: bigint('published_version', { mode: 'number' }).notNull().default(0),
+    /** The version of which the changes feed has told; of the first there is nothing to tell. */
+    toldVersion: bigint('told_version', { mode: 'number' }).notNull().default(1),
   },
   (t) => [
     unique('regions_natural_key').on(t.providerId, t.code, t.organizationId).nullsNotDistinct(),
     index('regions_dirty').on(t.id).where(sql`published_version < version`),
+    index('regions_untold').on(t.id).where(sql`told_version < version`),
   ],
 );
 
@@ -74,6 +77,7 @@ export const machines = pgTable(
     createdAt: instant('created_at').notNull().defaultNow(),
     /** The run that has added it; null for one of an earlier release, and for one that clusters named first. */
     addedBy: bigint('added_by', { mode: 'number' }),
+    ...factColumns,
   },
   (t) => [
     unique('machines_natural_key').on(t.regionId, t.name),

@@ -6,9 +6,9 @@
  * Nothing here refers to another table by a foreign key, which would look it up once a row: runs and machines stay for
  * as long as their changes.
  */
-import { sql } from 'drizzle-orm';
-import { bigint, index, integer, jsonb, numeric, pgTable, text } from 'drizzle-orm/pg-core';
+
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/changes.ts';
+import { bigint, index, integer, jsonb, numeric, pgTable, sql, text } from '../drizzle.ts';
 import { amount, instant } from './columns.ts';
 
 /** What every change has. */
@@ -42,6 +42,9 @@ export const machineChanges = pgTable(
     sourcePer: text('source_per'),
     sourceCurrency: text('source_currency'),
     excludedReason: text('excluded_reason'),
+    /** `Partial<MachineFacts>`; null where nothing was known. */
+    oldFacts: jsonb('old_facts'),
+    facts: jsonb('facts'),
   },
   (t) => [
     index('machine_changes_by_time').on(t.changedAt),

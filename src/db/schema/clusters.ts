@@ -1,5 +1,4 @@
 /** What organizations run. What they run it on is in catalogue.ts. */
-import { sql } from 'drizzle-orm';
 import {
   bigint,
   boolean,
@@ -10,11 +9,12 @@ import {
   pgTable,
   primaryKey,
   smallint,
+  sql,
   text,
   timestamp,
   unique,
   uniqueIndex,
-} from 'drizzle-orm/pg-core';
+} from '../drizzle.ts';
 import { machines, regions } from './catalogue.ts';
 import { amount, bytes, instant, minutePrice } from './columns.ts';
 import { organizations, users } from './organizations.ts';

@@ -1,5 +1,6 @@
 /** Kinds of columns that several tables have. */
-import { customType, numeric, timestamp } from 'drizzle-orm/pg-core';
+import { CPU_KINDS } from '../../domain/machine-facts.ts';
+import { customType, integer, numeric, text, timestamp } from '../drizzle.ts';
 
 export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 /** Read as text: a JavaScript Date would drop the microseconds. */
@@ -9,3 +10,11 @@ export const instant = (name: string) =>
 export const amount = (name: string) => numeric(name);
 /** Per minute, in the published currency. */
 export const minutePrice = (name: string) => numeric(name, { precision: 38, scale: 18 });
+/** See domain/machine-facts.ts; null is unknown. */
+export const factColumns = {
+  architecture: text('architecture'),
+  generation: text('generation'),
+  cpuKind: text('cpu_kind', { enum: CPU_KINDS }),
+  localDisk: numeric('local_disk'),
+  network: integer('network'),
+};

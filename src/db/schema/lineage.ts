@@ -1,5 +1,4 @@
-import { sql } from 'drizzle-orm';
-import { bigint, boolean, check, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, check, pgTable, sql, text, uuid } from '../drizzle.ts';
 import { instant } from './columns.ts';
 
 /**

@@ -1,7 +1,7 @@
 /** Who runs Fleetbook, and what they did. */
-import { sql } from 'drizzle-orm';
-import { bigint, check, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
+
 import { ROLES, WAYS } from '../../domain/operator.ts';
+import { bigint, check, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../drizzle.ts';
 import { instant } from './columns.ts';
 
 const oneOf = (values: readonly string[]) =>

@@ -1,6 +1,5 @@
 /** Who is served: organizations, their people and their tokens. */
-import { sql } from 'drizzle-orm';
-import { bigint, check, foreignKey, index, integer, pgTable, text, unique } from 'drizzle-orm/pg-core';
+import { bigint, check, foreignKey, index, integer, pgTable, sql, text, unique } from '../drizzle.ts';
 import { bytes, instant } from './columns.ts';
 
 export const organizations = pgTable(
@@ -11,11 +10,16 @@ export const organizations = pgTable(
     name: text('name').notNull(),
     clustersVersion: bigint('clusters_version', { mode: 'number' }).notNull().default(1),
     publishedVersion: bigint('published_version', { mode: 'number' }).notNull().default(0),
+    /** The version of which the changes feed has told; of the first there is nothing to tell. */
+    toldVersion: bigint('told_version', { mode: 'number' }).notNull().default(1),
     createdAt: instant('created_at').notNull().defaultNow(),
     /** A tombstone: nothing of a deleted organization is served. */
     deletedAt: instant('deleted_at'),
   },
-  (t) => [index('organizations_dirty').on(t.id).where(sql`published_version < clusters_version`)],
+  (t) => [
+    index('organizations_dirty').on(t.id).where(sql`published_version < clusters_version`),
+    index('organizations_untold').on(t.id).where(sql`told_version < clusters_version`),
+  ],
 );
 
 /**

@@ -1,5 +1,6 @@
 /** Where everything comes from, and what came of each reading. */
-import { sql } from 'drizzle-orm';
+
+import { RUN_CAUSES } from '../../domain/run-cause.ts';
 import {
   bigint,
   boolean,
@@ -8,10 +9,10 @@ import {
   jsonb,
   pgTable,
   primaryKey,
+  sql,
   text,
   uniqueIndex,
-} from 'drizzle-orm/pg-core';
-import { RUN_CAUSES } from '../../domain/run-cause.ts';
+} from '../drizzle.ts';
 import { regions } from './catalogue.ts';
 import { amount, instant } from './columns.ts';
 

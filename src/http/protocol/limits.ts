@@ -16,10 +16,14 @@ export interface HttpLimits {
   readonly answerTimeoutMs: number;
   /** Connections at once; one more is closed as soon as it is made. 0: no limit. */
   readonly maxConnections: number;
+  /** Streams of changes, and requests that wait for one, at once; beyond: 503. */
+  readonly streamsAtMost: number;
   /** Milliseconds by which the event loop may be late before requests are refused, by 503, but for what memory holds. 0: no limit. */
   readonly maxEventLoopDelayMs: number;
   /** Requests a minute that one token may make of this process; beyond: 429. 0: no limit. */
   readonly requestsPerMinute: number;
+  /** Downloads of files at once; beyond: 503. */
+  readonly downloadsAtOnce: number;
   /** For how long `close()` waits for what is under way. */
   readonly drainMs: number;
 }
@@ -33,7 +37,9 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   idleTimeoutMs: 30_000,
   answerTimeoutMs: 10_000,
   maxConnections: 10_000,
+  streamsAtMost: 5_000,
   maxEventLoopDelayMs: 1_000,
   requestsPerMinute: 0,
+  downloadsAtOnce: 16,
   drainMs: 10_000,
 };

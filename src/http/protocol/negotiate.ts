@@ -41,6 +41,20 @@ export function accepts(headers: {
 }
 
 /**
+ * True when `Accept` names `text/event-stream`, and JSON with no greater weight. Whoever names neither gets JSON. A stream goes
+ * out as it is: where identity is excluded there is none.
+ */
+export function prefersEventStream(headers: Parameters<typeof accepts>[0]): boolean {
+  const { accept } = headers;
+  if (accept === undefined || !accept.includes('text/event-stream')) return false;
+  const codings = headers['accept-encoding'];
+  if (codings !== undefined && !allowedCodings(String(codings)).includes('identity')) return false;
+  const weights = new Map([...members(accept)].map(({ name, q }) => [name, q]));
+  const weight = weights.get('text/event-stream') ?? 0;
+  return weight > 0 && weight >= (weights.get('application/json') ?? 0);
+}
+
+/**
  * The coding in which a body goes out. A body that is too small to be worth compressing goes plain even where the
  * client forbids identity but takes another coding (RFC 9110, 12.4.1, leaves that open): whether a request is
  * refused must not hang on the size of what it asks for.
@@ -72,20 +86,25 @@ export function matchingTag(header: string, hash: string, selected: string): str
   return found;
 }
 
-const jsonByHeader = remembering((header) => {
+const jsonByHeader = remembering((header) => acceptsType(header, 'application/json'));
+
+/** True unless `Accept` excludes a media type. */
+export function acceptsType(header: string | undefined, type: string): boolean {
+  if (header === undefined) return true;
   // The most specific range decides (RFC 9110, 12.5.1); equally specific ones: the most welcoming.
+  const ofAnySubtype = `${type.slice(0, type.indexOf('/'))}/*`;
   let specificity = -1;
   let weight = 0;
   let ranges = 0;
   for (const { name, q } of members(header)) {
     ranges += 1;
-    const rank = ['*/*', 'application/*', 'application/json'].indexOf(name);
+    const rank = ['*/*', ofAnySubtype, type].indexOf(name);
     if (rank === -1 || rank < specificity) continue;
     weight = rank > specificity ? q : Math.max(weight, q);
     specificity = rank;
   }
   return ranges === 0 || weight > 0;
-});
+}
 
 const codingsByHeader = remembering((header): readonly Coding[] => {
   const weights = new Map<string, number>();

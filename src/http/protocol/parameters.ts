@@ -13,6 +13,8 @@ export interface Parameter<T> {
   readonly example: T;
   /** What a value must be, after "must be given once, as". */
   readonly expected: string;
+  /** What a request means that does not give it; without this the parameter is required. */
+  readonly absent?: { readonly value: T };
   /** Undefined for a text that does not do. */
   read(text: string): T | undefined;
 }
@@ -56,6 +58,101 @@ export const slugParameter: Parameter<string> = {
   read: (text) => text,
 };
 
+/** A whole number from `minimum` to `maximum`, which has at most nine digits. */
+export function countParameter(
+  description: string,
+  [minimum, maximum]: readonly [number, number],
+  example: number,
+): Parameter<number> {
+  return {
+    in: 'query',
+    description,
+    schema: { type: 'integer', minimum, maximum },
+    example,
+    expected: `a whole number from ${minimum} to ${maximum}`,
+    read(text) {
+      if (!/^[1-9][0-9]{0,8}$/.test(text)) return undefined;
+      const value = Number(text);
+      return value >= minimum && value <= maximum ? value : undefined;
+    },
+  };
+}
+
+/** A decimal greater than 0, as text: at most nine digits before the point, and `decimals` behind it. */
+export function decimalParameter(description: string, decimals: number, example: string): Parameter<string> {
+  const pattern = `^[0-9]{1,9}([.][0-9]{1,${decimals}})?$`;
+  const shape = new RegExp(pattern);
+  return {
+    in: 'query',
+    description,
+    schema: { type: 'string', pattern },
+    example,
+    expected: `a decimal number greater than 0, of at most 9 digits and ${decimals} decimals`,
+    read: (text) => (shape.test(text) && Number(text) > 0 ? text : undefined),
+  };
+}
+
+/** One of these words. */
+export function wordParameter<const T extends string>(
+  description: string,
+  words: readonly T[],
+  example: T,
+): Parameter<T> {
+  return {
+    in: 'query',
+    description,
+    schema: { type: 'string', enum: words },
+    example,
+    expected: `one of ${words.join(', ')}`,
+    read: (text) => words.find((word) => word === text),
+  };
+}
+
+/** What a pattern matches, as a whole. @param expected after "as" */
+export function textParameter(
+  description: string,
+  pattern: RegExp,
+  expected: string,
+  example: string,
+): Parameter<string> {
+  return {
+    in: 'query',
+    description,
+    schema: { type: 'string', pattern: pattern.source },
+    example,
+    expected,
+    read: (text) => (pattern.test(text) ? text : undefined),
+  };
+}
+
+/** Up to `most` of what another parameter has one of, with commas between them. */
+export function listParameter<T>(of: Parameter<T>, most: number): Parameter<readonly T[]> {
+  return {
+    in: of.in,
+    description: of.description,
+    schema: { type: 'array', items: of.schema, minItems: 1, maxItems: most },
+    example: [of.example],
+    expected: `up to ${most} values with commas between them, each ${of.expected}`,
+    read(text) {
+      const values: T[] = [];
+      for (const part of text.split(',', most + 1)) {
+        const value = of.read(part);
+        if (value === undefined || values.length === most) return undefined;
+        values.push(value);
+      }
+      return values;
+    },
+  };
+}
+
+/** The same parameter, which need not be given. @param value what it is then */
+export function optional<T>(parameter: Parameter<T>): Parameter<T | undefined>;
+export function optional<T>(parameter: Parameter<T>, value: T & {}): Parameter<T>;
+export function optional<T>(parameter: Parameter<T>, value?: T): Parameter<T | undefined> {
+  const schema = value === undefined ? parameter.schema : { ...parameter.schema, default: value };
+  return { ...parameter, schema, absent: { value } };
+}
+
 /** What a router found. */
 export interface RawParameters {
   readonly path: Readonly<Record<string, unknown>>;
@@ -80,20 +177,31 @@ export class QueryString {
 }
 
 /**
- * A reader of these parameters: their values, or the 400 that names the first that does not do. Others are ignored.
+ * A reader of these parameters: their values, or the 400 that names the first that does not do.
+ * @param isStrict unknown query parameters are a 400 as well; else they are ignored
  */
 export function parameterReader<P extends Parameters>(
   parameters: P,
+  isStrict = false,
 ): (found: RawParameters) => Values<P> | Problem {
   const wanted = Object.entries(parameters).map(([name, parameter]) => ({
     name,
     parameter,
     problem: invalidParameter(name, parameter),
   }));
+  const known = queryNames(parameters);
   return ({ path, query }) => {
     const values: Record<string, unknown> = {};
+    if (isStrict) {
+      const unknown = Object.keys(query.parameters).find((name) => !known.includes(name));
+      if (unknown !== undefined) return unknownParameter(unknown, known);
+    }
     for (const { name, parameter, problem } of wanted) {
       const text = parameter.in === 'path' ? path[name] : query.parameters[name];
+      if (text === undefined && parameter.absent) {
+        values[name] = parameter.absent.value;
+        continue;
+      }
       const value = typeof text === 'string' ? parameter.read(text) : undefined;
       if (value === undefined) return problem;
       values[name] = value;
@@ -102,15 +210,31 @@ export function parameterReader<P extends Parameters>(
   };
 }
 
+/** The names of those that stand in the query string. */
+export function queryNames(parameters: Parameters): string[] {
+  return Object.keys(parameters).filter((name) => parameters[name]?.in === 'query');
+}
+
 /** Made once for each parameter, so that no value can find its way into it. */
 export function invalidParameter(
   name: string,
-  { in: where, expected }: Pick<Parameter<unknown>, 'in' | 'expected'>,
+  { in: where, expected, absent }: Pick<Parameter<unknown>, 'in' | 'expected' | 'absent'>,
 ): Problem {
   return new Problem(400, {
     type: 'urn:fleetbook:problem:invalid-parameter',
     title: 'Invalid parameter',
-    detail: `The ${where} parameter "${name}" must be given once, as ${expected}.`,
+    detail: `The ${where} parameter "${name}" ${absent ? 'may' : 'must'} be given once, as ${expected}.`,
     members: { parameter: name },
+  });
+}
+
+/** A name that is not one of `known`. It is told only where it looks like one: it may be anything. */
+export function unknownParameter(name: string, known: readonly string[]): Problem {
+  const those = known.length === 0 ? 'It has none' : `Those that it has: ${known.join(', ')}`;
+  return new Problem(400, {
+    type: 'urn:fleetbook:problem:unknown-parameter',
+    title: 'Unknown parameter',
+    detail: `The operation does not have a query parameter of that name. ${those}.`,
+    members: /^[a-z_]{1,40}$/.test(name) ? { parameter: name } : {},
   });
 }

@@ -55,7 +55,7 @@ const LISTED = 200;
 const SEARCHED = 20_000;
 /** To compare a batch takes seconds when it is large: pages and searches share one comparison. */
 const PREVIEW_MS = 30_000;
-const KINDS = ['gone', 'excluded', 'price', 'shape', 'published', 'changed', 'new'] as const;
+const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
 
 export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDependencies): void {
   let compared: { readonly id: number; readonly preview: Shared<HeldPreview> } | undefined;

@@ -9,12 +9,9 @@ import { decodeDocument } from '../document/format.ts';
 import { crcOf, SCHEMA, Statements } from './copy-schema.ts';
 import { nameOf } from './document-names.ts';
 import { DamagedCopy } from './failures.ts';
-import { removeOtherFormats } from './formats.ts';
+import { copyFolder, removeOtherFormats } from './formats.ts';
 import type { Batch, Confirmed, CopyLimits, KnownVersions, StoredDocument } from './messages.ts';
 
-/** Raise it whenever another release would misread the file: each format has a folder of its own. */
-const COPY_FORMAT = 1;
-export const copyFolder = (folder: string): string => join(folder, `fleetbook-copy-${COPY_FORMAT}`);
 const PAGE = 4096;
 /** Shares of the limit: pages that SQLite may use at most, and those beyond which rows make room for newer ones. */
 const MOST = 0.8;
@@ -266,7 +263,7 @@ export class CopyFile {
   #openNow(): Statements {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     chmodSync(this.#folder, 0o700);
-    removeOtherFormats(this.#parent, COPY_FORMAT);
+    removeOtherFormats(this.#parent);
     const name = this.#current();
     const path = join(this.#folder, name);
     chmodSync(path, 0o600);

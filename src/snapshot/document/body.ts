@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type { EncodedBody } from './answer.ts';
@@ -55,7 +55,7 @@ export class Body implements EncodedBody {
 
 /** Opaque part of a strong ETag: 128 bits of the content's SHA-256. */
 export function hashOf(body: Buffer): string {
-  return createHash('sha256').update(body).digest('base64url').slice(0, 22);
+  return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
 /** Encodes a body once, for every answer that will be given from it. */

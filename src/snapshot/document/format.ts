@@ -59,7 +59,9 @@ export function encoding({
   sources,
   currency,
 }: DocumentContent): Encoding {
-  const body = new Body(identity, hashOf(identity), undefined);
+  // Nobody is sent columns: they have no codings.
+  const codings = name.kind === 'columns' ? { gzip: undefined, br: undefined } : undefined;
+  const body = new Body(identity, hashOf(identity), codings);
   const index = Buffer.from(JSON.stringify([...places]));
   const document = new Document(
     version,

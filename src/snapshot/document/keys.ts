@@ -10,6 +10,8 @@ export function documentId(name: DocumentName): string {
       return 'providers';
     case 'region':
       return `region:${name.regionId}`;
+    case 'columns':
+      return `columns:${name.regionId}`;
     case 'clusters':
       return `clusters:${name.organizationId}`;
     case 'token':
@@ -19,6 +21,9 @@ export function documentId(name: DocumentName): string {
 
 /** Where a reader that cannot reach Postgres learns which lineage is current. */
 export const LINEAGE_KEY = 'fb:lineage';
+
+/** Stands where a message names a document: the changes feed has come to a position, in the place of the version. */
+export const FEED_ID = 'feed';
 
 /** Machine ids are mapped to regions in hashes of this many fields: small enough for Redis' compact encoding. */
 export const MACHINES_PER_BUCKET = 256;
@@ -76,6 +81,11 @@ export class CacheKeys {
   /** Hash of how old the data is, see `loadFreshness`. */
   get verified(): string {
     return `${this.#prefix(0)}verified`;
+  }
+
+  /** How far the lineage's database was seen to be, see src/db/history.ts. */
+  get history(): string {
+    return `${this.#prefix(0)}history`;
   }
 
   /** Stream of what processes say of themselves, see src/domain/report.ts. Nothing that is served depends on it. */

@@ -6,36 +6,39 @@
 
 import type { Sql } from '../../db/connect.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
-import type { MemoryUnit } from '../../domain/memory.ts';
-import {
-  clustersContent,
-  type Element,
-  machineElements,
-  type ProviderListing,
-  providersContent,
-  type RegionHead,
-  regionList,
-  tokenContent,
-} from './build.ts';
-import type { Provenance } from './document.ts';
+import type { RowName } from '../../domain/document-name.ts';
+import { clustersContent, type ProviderListing, providersContent, tokenContent } from './build.ts';
 import type { DocumentContent } from './format.ts';
 import type { DocumentName } from './keys.ts';
+import { isListed, loadRegion, provenanceOf } from './load-region.ts';
 
 /**
- * The document as Postgres has it now; undefined when there is no such region, organization or token.
- * @param machinesAtOnce machines that are read between two turns of the event loop, for the publisher, which reads one
- *   region after the other. All of them unless given: each further round trip would be waited for.
+ * All documents whose version the row counts, as Postgres has them now; the row's own one is the last. Empty when there is
+ * no such region, organization or token.
+ * @param machinesAtOnce machines that are read between two turns of the event loop
  */
-export async function loadContent(
+export async function loadContents(
   sql: Sql,
-  name: DocumentName,
-  machinesAtOnce?: number,
-): Promise<DocumentContent | undefined> {
+  name: RowName,
+  machinesAtOnce: number,
+): Promise<DocumentContent[]> {
+  if (name.kind === 'region') {
+    const contents = await loadRegion(sql, name.regionId, machinesAtOnce);
+    return contents ? [contents.columns, contents.region] : [];
+  }
+  const content = await loadContent(sql, name);
+  return content ? [content] : [];
+}
+
+/** The document as Postgres has it now; undefined when there is no such region, organization or token. */
+export async function loadContent(sql: Sql, name: DocumentName): Promise<DocumentContent | undefined> {
   switch (name.kind) {
     case 'providers':
       return loadProviders(sql);
     case 'region':
-      return loadRegion(sql, name.regionId, machinesAtOnce);
+      return (await loadRegion(sql, name.regionId))?.region;
+    case 'columns':
+      return (await loadRegion(sql, name.regionId))?.columns;
     case 'clusters':
       return loadClusters(sql, name.organizationId);
     case 'token':
@@ -50,7 +53,8 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
       const rows = await sql<{ version: string }[]>`select providers_version as version from lineage`;
       return numberOf(rows[0]?.version);
     }
-    case 'region': {
+    case 'region':
+    case 'columns': {
       const rows = await sql<{ version: string }[]>`
         select version from regions where id = ${name.regionId} and organization_id is null`;
       return numberOf(rows[0]?.version);
@@ -71,65 +75,8 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
   }
 }
 
-/** The currency is read in the same statement as the rows, so that it is theirs. */
-function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
-  return { sources, currency: currency ?? undefined };
-}
-
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
-
-async function loadRegion(
-  sql: Sql,
-  regionId: number,
-  machinesAtOnce: number | undefined,
-): Promise<DocumentContent | undefined> {
-  // Only the first row has what is the same for every machine: repeated, it would be most of the bytes.
-  const query = sql<
-    {
-      head: (RegionHead & Provenance) | null;
-      id: number | null;
-      name: string;
-      ram: string;
-      cpu: number;
-      price: string;
-      ramUnit: MemoryUnit;
-    }[]
-  >`
-    select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
-        'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
-        'provider', json_build_object('id', p.id, 'name', p.name),
-        -- Named as in loadFreshness.
-        'sources', coalesce(
-          (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
-           where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
-             and l.source_id is not null),
-          -- An empty list hangs on whoever says that it is empty.
-          (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
-          '[]'),
-        'currency', (select currency from lineage)) end as head,
-      m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit"
-    from regions r
-    join providers p on p.id = r.provider_id
-    left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
-    where r.id = ${regionId} and r.organization_id is null
-    order by m.price, m.id`;
-  const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
-  let head: (RegionHead & Provenance) | undefined;
-  let elementOf: ReturnType<typeof machineElements> | undefined;
-  const machines: Element[] = [];
-  for await (const rows of batches) {
-    head ??= rows[0]?.head ?? undefined;
-    // No row: no such region. A region without machines has one row without a machine.
-    if (!head) return undefined;
-    elementOf ??= machineElements(head);
-    for (const { id, name, ram, cpu, price, ramUnit } of rows) {
-      if (id !== null)
-        machines.push(elementOf({ id, name, ram: Number(ram), cpu, price: Number(price), ramUnit }));
-    }
-  }
-  return head && regionList(head, machines, provenanceOf(head.sources, head.currency));
-}
 
 async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
   const rows = await sql<
@@ -150,11 +97,6 @@ async function loadProviders(sql: Sql): Promise<DocumentContent | undefined> {
     from lineage l`;
   const [row] = rows;
   return row && providersContent(Number(row.version), row.providers, provenanceOf(row.sources, row.currency));
-}
-
-/** A region that some source has read well at least once: of the others nothing is known. */
-function isListed(sql: Sql) {
-  return sql`r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)`;
 }
 
 /** Of a deleted organization an empty list: a tombstone whose version outranks every copy of what it had. */
@@ -298,6 +240,8 @@ function timeText(sql: Sql) {
 }
 
 export interface MachinePrices {
+  /** Of the region's document, which rises with each price; undefined for an unknown machine. */
+  readonly version: number | undefined;
   /** As the contract shows them, newest first. */
   readonly rows: readonly { readonly price: number; readonly from: string; readonly to: string | null }[];
   readonly currency: string | undefined;
@@ -309,13 +253,21 @@ export interface MachinePrices {
  */
 export async function loadMachinePrices(sql: Sql, machineId: number): Promise<MachinePrices> {
   const rows = await sql<
-    { price: string | null; from: string; to: string | null; currency: string | null }[]
+    {
+      version: string | null;
+      price: string | null;
+      from: string;
+      to: string | null;
+      currency: string | null;
+    }[]
   >`
-    select l.currency, p.price, to_char(p.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
+    select (select r.version from machines m join regions r on r.id = m.region_id where m.id = ${machineId}) as version,
+           l.currency, p.price, to_char(p.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
            to_char(p.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
     from lineage l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
     order by p.valid_from desc`;
   return {
+    version: numberOf(rows[0]?.version ?? undefined),
     rows: rows.flatMap(({ price, from, to }) => (price === null ? [] : { price: Number(price), from, to })),
     currency: rows[0]?.currency ?? undefined,
   };

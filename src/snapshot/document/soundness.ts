@@ -1,19 +1,19 @@
 /**
- * Whether a value of the cache can be used. Its checksum tells that it is what somebody wrote; this tells that it is what
- * a reader needs, whoever wrote it. What fails is a miss.
+ * Whether a value of the cache can be used. Its checksum and its hash tell that it is what somebody wrote; this tells that
+ * it is what a reader needs, whoever wrote it. What fails is a miss. Elements of a list are looked at from outside: parsing
+ * them takes a quarter of a miss, and the comparer compares them with PostgreSQL.
  */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import type { EncodedBody } from './answer.ts';
+import { readColumns } from './columns.ts';
 import type { DocumentName } from './keys.ts';
-
-/** Bytes of a body up to which it is parsed. Of a larger list only the places of its elements are looked at. */
-const PARSED_AT_MOST = 65_536;
 
 const byte = (character: string): number => character.charCodeAt(0);
 const [LIST, LIST_END, OBJECT, OBJECT_END, COMMA] = [byte('['), byte(']'), byte('{'), byte('}'), byte(',')];
-
-type Place = readonly [start: number, end: number];
+const [QUOTE, BACKSLASH, SPACE, ZERO] = [byte('"'), byte('\\'), byte(' '), byte('0')];
+/** The index of a list without elements. */
+const NO_PLACES = Buffer.from('[]');
 
 /** The value of a JSON text; undefined for what is none. */
 export function parsed(bytes: Buffer): unknown {
@@ -26,43 +26,76 @@ export function parsed(bytes: Buffer): unknown {
 
 /** @param index as it is stored */
 export function isUsable({ kind }: DocumentName, identity: Buffer, index: Buffer): boolean {
-  const places = placesOf(index, identity.length);
-  if (!places) return false;
-  if (kind === 'token') return isTokenRecord(parsed(identity));
+  if (kind === 'token') return isTokenRecord(parsed(identity)) && index.equals(NO_PLACES);
+  if (kind === 'columns') return index.equals(NO_PLACES) && readColumns(identity) !== undefined;
   // Several keys lead to one provider, and none to one without regions.
   if (kind === 'providers')
-    return isList(parsed(identity), isProvider) && places.every((place) => isObject(identity, place));
-  if (identity.length <= PARSED_AT_MOST && !isList(parsed(identity), isRecord)) return false;
-  return isTiled(identity, places);
+    return (
+      isList(parsed(identity), isProvider) &&
+      hasPlaces(index, identity.length, (start, end) => isObject(identity, start, end))
+    );
+  return isTiled(identity, index);
 }
 
-/** The places of an index, in its order; undefined when it is none, or leads out of the body. */
-function placesOf(index: Buffer, length: number): Place[] | undefined {
-  const entries = parsed(index);
-  if (!Array.isArray(entries)) return undefined;
-  const places: Place[] = [];
-  for (const entry of entries) {
-    if (!Array.isArray(entry) || typeof entry[0] !== 'string' || !Array.isArray(entry[1])) return undefined;
-    const [start, end] = entry[1];
-    if (!Number.isInteger(start) || !Number.isInteger(end) || start < 0 || end > length) return undefined;
-    places.push([start, end]);
-  }
-  return places;
-}
-
-/** Whether the places are those of all elements of the list, one after the other. */
-function isTiled(identity: Buffer, places: readonly Place[]): boolean {
+/** Whether the places of the index are those of all elements of the list, one after the other. */
+function isTiled(identity: Buffer, index: Buffer): boolean {
   let at = 0;
-  for (const place of places) {
-    if (place[0] !== at + 1 || identity[at] !== (at === 0 ? LIST : COMMA) || !isObject(identity, place))
-      return false;
-    at = place[1];
-  }
+  const isSound = hasPlaces(index, identity.length, (start, end) => {
+    if (start !== at + 1 || identity[at] !== (at === 0 ? LIST : COMMA)) return false;
+    at = end;
+    return isObject(identity, start, end);
+  });
+  if (!isSound) return false;
   if (at === 0) return identity.length === 2 && identity[0] === LIST && identity[1] === LIST_END;
   return at === identity.length - 1 && identity[at] === LIST_END;
 }
 
-const isObject = (identity: Buffer, [start, end]: Place): boolean =>
+/**
+ * Whether the index is `[["<key>",[<start>,<end>]],…]` and each place is sound. It is read byte by byte: every miss reads
+ * one, and to parse it makes thrice as many objects as the list has elements.
+ */
+function hasPlaces(index: Buffer, length: number, isSound: (start: number, end: number) => boolean): boolean {
+  if (index.equals(NO_PLACES)) return true;
+  const { length: indexLength } = index;
+  let at = 0;
+  let number = 0;
+  const passes = (character: number): boolean => index[at++] === character;
+  /** The key, from behind its first quotation mark to behind its last. */
+  const passesKey = (): boolean => {
+    for (; at < indexLength; at++) {
+      const character = index[at] as number;
+      if (character === QUOTE) return passes(QUOTE);
+      if (character < SPACE) return false;
+      if (character !== BACKSLASH) continue;
+      // No key of ours has one: only the parser tells which escapes there are.
+      if (parsed(index) === undefined) return false;
+      at++;
+    }
+    return false;
+  };
+  const passesNumber = (): boolean => {
+    const from = at;
+    number = 0;
+    for (; at < indexLength; at++) {
+      const digit = (index[at] as number) - ZERO;
+      if (digit < 0 || digit > 9) break;
+      number = number * 10 + digit;
+    }
+    return at > from && number <= length && (index[from] !== ZERO || at === from + 1);
+  };
+  if (!passes(LIST)) return false;
+  while (at < indexLength) {
+    if (!passes(LIST) || !passes(QUOTE) || !passesKey() || !passes(COMMA) || !passes(LIST)) return false;
+    if (!passesNumber() || !passes(COMMA)) return false;
+    const start = number;
+    if (!passesNumber() || !passes(LIST_END) || !passes(LIST_END) || !isSound(start, number)) return false;
+    if (index[at] === LIST_END) return at === indexLength - 1;
+    if (!passes(COMMA)) return false;
+  }
+  return false;
+}
+
+const isObject = (identity: Buffer, start: number, end: number): boolean =>
   end - start >= 2 && identity[start] === OBJECT && identity[end - 1] === OBJECT_END;
 
 const isList = (value: unknown, isElement: (element: unknown) => boolean): boolean =>

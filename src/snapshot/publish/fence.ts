@@ -35,6 +35,16 @@ redis.call('PUBLISH', ARGV[5], revision .. ' ' .. ARGV[6] .. ' ' .. ARGV[2])
 return 1
 `;
 
+/**
+ * KEYS revision of the lane · ARGV channel, document id, version
+ *
+ * Tells of a version without setting it. A server that refuses writes runs it: it writes nothing.
+ */
+const ANNOUNCE = `
+local revision = redis.call('GET', KEYS[1]) or '0'
+return redis.call('PUBLISH', ARGV[1], revision .. ' ' .. ARGV[2] .. ' ' .. ARGV[3])
+`;
+
 /** KEYS document · ARGV its first bytes ('' for what is no string). Returns 1 when it is gone. */
 const DROP_IF_SAME = `
 local isString = redis.call('TYPE', KEYS[1]).ok == 'string'
@@ -75,6 +85,12 @@ declare module 'ioredis' {
       channel: string,
       id: string,
     ): Result<number, Context>;
+    fleetbookAnnounce(
+      revision: string,
+      channel: string,
+      id: string,
+      version: string,
+    ): Result<number, Context>;
     fleetbookDropIfSame(document: string, firstBytes: Buffer): Result<number, Context>;
     fleetbookVerifyIfLater(hash: string, ...fieldsAndStamps: string[]): Result<number, Context>;
   }
@@ -83,6 +99,7 @@ declare module 'ioredis' {
 /** Adds the scripts to a connection; called once for each client. */
 export function withFence<T extends RedisClient>(redis: T): T {
   redis.defineCommand('fleetbookSetIfNewer', { numberOfKeys: 2, lua: SET_IF_NEWER });
+  redis.defineCommand('fleetbookAnnounce', { numberOfKeys: 1, lua: ANNOUNCE });
   redis.defineCommand('fleetbookDropIfSame', { numberOfKeys: 1, lua: DROP_IF_SAME });
   redis.defineCommand('fleetbookVerifyIfLater', { numberOfKeys: 1, lua: VERIFY_IF_LATER });
   return redis;
@@ -113,6 +130,20 @@ export async function setIfNewer(
     id,
   );
   return set === 1;
+}
+
+/**
+ * Tells readers of a version that the cache did not take, e.g. because its memory is full: they ask Postgres for it. One that
+ * has not heard of it, since it came later, hears of it when the publisher tries again.
+ */
+export async function announce(
+  redis: RedisClient,
+  keys: CacheKeys,
+  name: DocumentName,
+  version: number,
+): Promise<void> {
+  const id = documentId(name);
+  await redis.fleetbookAnnounce(keys.revision(keys.laneOf(id)), keys.published, id, String(version));
 }
 
 /** The first line and some more: values that differ differ in their checksum. */

@@ -1,7 +1,6 @@
-import { ReplyError } from 'ioredis';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
-import { isLostConnection, postgresError } from '../../db/errors.ts';
-import { ownLineage } from '../../db/queries/lineage.ts';
+import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
+import { ownHistory } from '../../db/queries/lineage.ts';
 import { documentVersions } from '../../db/queries/version-sample.ts';
 import {
   allVersions,
@@ -12,15 +11,18 @@ import {
 import { readLineage } from '../../db/reads/lineage.ts';
 import type { RedisClient } from '../../db/redis.ts';
 import { traced } from '../../db/traced.ts';
+import type { DocumentName } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { decodeDocument, encodeDocument, HEADER_LENGTH, parseHeader } from '../document/format.ts';
-import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
+import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
+import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
-import { loadContent, loadFreshness } from '../document/load.ts';
+import { loadContents, loadFreshness } from '../document/load.ts';
 import { indexMachines, repairMachineIndex } from '../document/machine-index.ts';
+import { versionsInCache } from './cached-versions.ts';
 import { dropDamaged } from './compare.ts';
-import { setIfNewer } from './fence.ts';
+import { announce, setIfNewer } from './fence.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
+import { isRefusal } from './refusal.ts';
 
 /** Documents that are read and encoded at once: enough to keep Postgres and zlib busy. More would take more memory and
  * hold the event loop for longer. */
@@ -55,7 +57,11 @@ export type PublishObserver = (outcome: 'published' | 'failed', documents: numbe
 /** Called when the database gets a new lineage, with what has shown that it was restored or copied. */
 export type LineageObserver = (begun: NewLineage, why: string) => void;
 
-const FOREIGN = 'this database is a restored backup, or a copy of another one';
+const WHY: Record<Loss, string> = {
+  'another database':
+    'this database is a restored backup, a copy of another one, or a standby that was promoted',
+  'earlier state': 'this database has gone back to an earlier state',
+};
 
 /**
  * Copies what Postgres holds to the cache. Any number may run at once, in any process: the fence in Redis keeps
@@ -67,6 +73,7 @@ export class Publisher {
   readonly #redis: RedisClient;
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
+  readonly #history = new KnownHistory();
 
   /** `db` acts as the worker; `redis` has been through `withFence`. */
   constructor(
@@ -104,8 +111,7 @@ export class Publisher {
   }
 
   async #publishDirty(): Promise<PublishResult> {
-    const { keys, isNew } = await this.#keys();
-    if (isNew) return this.#sweepUnder(keys);
+    const { keys, knowsNothing } = await this.#keys();
     let published = 0;
     for (;;) {
       const dirty = await dirtyDocuments(this.#db, BATCH);
@@ -117,8 +123,8 @@ export class Publisher {
       if (outcome.failure !== undefined && (outcome.isOutage || outcome.published === 0))
         throw outcome.failure;
     }
-    await this.#publishVerified(keys);
-    return { published };
+    if (knowsNothing) published += (await this.#sweepUnder(keys)).published;
+    return this.#ended(keys, published);
   }
 
   /**
@@ -164,13 +170,15 @@ export class Publisher {
     let published = 0;
     let failure: unknown;
     for await (const batch of allVersions(this.#db, SWEEP_BATCH)) {
-      const versions = await Promise.all(batch.map(({ name }) => this.#versionInCache(keys, name)));
+      const versions = await Promise.all(batch.map(({ name }) => versionsInCache(this.#redis, keys, name)));
       const lost: VersionedDocument[] = [];
       for (const [i, entry] of batch.entries()) {
-        const cached = versions[i];
-        if (cached === entry.version) continue;
-        if (cached !== undefined && cached > entry.version && (await this.#isAhead(keys, entry.name)))
-          return this.#sweepAnew(keys, entry.name);
+        const others = [...(versions[i] ?? [])].filter(([, cached]) => cached !== entry.version);
+        if (others.length === 0) continue;
+        for (const [name, cached] of others) {
+          if (cached !== undefined && cached > entry.version && (await this.#isAhead(keys, name)))
+            return this.#sweepAnew(keys, name);
+        }
         lost.push(entry);
       }
       if (lost.length === 0) continue;
@@ -181,30 +189,56 @@ export class Publisher {
     }
     if (failure !== undefined) throw failure;
     await repairMachineIndex(this.#redis, keys, this.#sql);
+    return this.#ended(keys, published);
+  }
+
+  /** The end of a round. The cache has what was committed during it: how far the database is now is told as well. */
+  async #ended(keys: CacheKeys, published: number): Promise<PublishResult> {
     await this.#publishVerified(keys);
+    if (published > 0 && (await this.#look()).loss === undefined) await this.#mark(keys);
     return { published };
   }
 
-  /** Undefined for what the cache has not, or cannot give. @throws when the cache is away */
-  async #versionInCache(keys: CacheKeys, name: DocumentName): Promise<number | undefined> {
-    try {
-      const header = await this.#redis.getrangeBuffer(keys.document(name), 0, HEADER_LENGTH - 1);
-      return parseHeader(header)?.version;
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      // No string: nobody who publishes has written it.
-      await dropDamaged(this.#redis, keys, name);
-      return undefined;
-    }
+  /**
+   * The current lineage's, which is made known. A database that was restored, copied or put back gets a new one first.
+   * `knowsNothing`: the cache may have none of its documents. One that was flushed keeps its connections, and tells by this
+   * alone that it was.
+   */
+  async #keys(): Promise<{ keys: CacheKeys; knowsNothing: boolean }> {
+    const seen = await this.#look();
+    if (seen.loss) await this.#newLineage(seen.lineage, WHY[seen.loss]);
+    const { lineage } = seen.loss ? await this.#look() : seen;
+    const keys = this.#keysOf(lineage);
+    const [named] = await Promise.all([
+      // A server that refuses writes has it from before, as a rule.
+      this.#redis.getset(LINEAGE_KEY, lineage).catch((error: unknown) => {
+        if (!isRefusal(error)) throw error;
+        return this.#redis.get(LINEAGE_KEY);
+      }),
+      this.#mark(keys),
+    ]);
+    return { keys, knowsNothing: seen.loss !== undefined || named === null };
   }
 
-  /** The current lineage's, which is made known. A database that was restored or copied gets a new one first. */
-  async #keys(): Promise<{ keys: CacheKeys; isNew: boolean }> {
-    const { id, isOwn } = await ownLineage(this.#db);
-    if (!isOwn) await this.#newLineage(id, FOREIGN);
-    const lineage = isOwn ? id : await readLineage(this.#sql);
-    await this.#redis.set(LINEAGE_KEY, lineage);
-    return { keys: new CacheKeys(lineage, lanesOf(this.#redis)), isNew: !isOwn };
+  /** Whether the database is still in its history. */
+  #look(): Promise<SeenHistory> {
+    return this.#history.look(
+      () => ownHistory(this.#db),
+      async (lineage) => readMark(lineage, await this.#redis.get(this.#keysOf(lineage).history)),
+    );
+  }
+
+  /** Tells others how far the database was. What is told is of before what is published next. */
+  async #mark(keys: CacheKeys): Promise<void> {
+    const { mark } = this.#history;
+    if (mark?.lineage !== keys.lineage) return;
+    await this.#redis.set(keys.history, markText(mark)).catch((error: unknown) => {
+      if (!isRefusal(error)) throw error;
+    });
+  }
+
+  #keysOf(lineage: string): CacheKeys {
+    return new CacheKeys(lineage, lanesOf(this.#redis));
   }
 
   async #newLineage(old: string, why: string, decider?: Decider): Promise<NewLineage | undefined> {
@@ -236,9 +270,9 @@ export class Publisher {
       for (const document of queue) {
         if (isOutage) return;
         try {
-          const version = await this.#publishOne(keys, document);
-          if (version === undefined) ahead = document.name;
-          else done.push({ name: document.name, version });
+          const result = await this.#publishRow(keys, document);
+          if (typeof result === 'number') done.push({ name: document.name, version: result });
+          else ahead = result;
         } catch (error) {
           failure ??= error;
           isOutage ||= !isRefusal(error);
@@ -251,28 +285,55 @@ export class Publisher {
     return { published: done.length, failure, isOutage, ahead };
   }
 
-  /** @returns the version that the cache has now, at least; undefined when it has one that Postgres has not */
-  async #publishOne(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | undefined> {
-    const content = await loadContent(this.#sql, name, MACHINES_AT_ONCE);
-    // Deleted meanwhile; nothing reads it any more.
-    if (!content) return version;
-    const value = await encodeDocument(content);
-    const set = () => setIfNewer(this.#redis, keys, name, content.version, value);
-    if (!(await set())) {
-      if (await this.#isAhead(keys, name)) return undefined;
-      // A value that cannot be used keeps nothing out, whatever version it names.
-      await dropDamaged(this.#redis, keys, name);
-      await set();
+  /** @returns the version that the cache has now, at least, or the document of which it has one that Postgres has not */
+  async #publishRow(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | DocumentName> {
+    const contents = await loadContents(this.#sql, name, MACHINES_AT_ONCE);
+    let refusal: unknown;
+    for (const content of contents) {
+      try {
+        if (!(await this.#publishOne(keys, content))) return content.name;
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        // The others are tried all the same: readers hear of each that is refused.
+        refusal ??= error;
+      }
     }
+    if (refusal !== undefined) throw refusal;
+    const own = contents.at(-1);
+    // Deleted meanwhile; nothing reads it any more.
+    if (!own) return version;
     if (name.kind === 'region') {
       const { regionId } = name;
       await indexMachines(
         this.#redis,
         keys,
-        content.index.keys().map((id) => [Number(id), regionId] as const),
+        own.index.keys().map((id) => [Number(id), regionId] as const),
       );
     }
-    return content.version;
+    return own.version;
+  }
+
+  /** @returns false when the cache has a version that Postgres has not */
+  async #publishOne(keys: CacheKeys, content: DocumentContent): Promise<boolean> {
+    const { name, version } = content;
+    const value = await encodeDocument(content);
+    const set = () => this.#set(keys, name, version, value);
+    if (await set()) return true;
+    if (await this.#isAhead(keys, name)) return false;
+    // A value that cannot be used keeps nothing out, whatever version it names.
+    await dropDamaged(this.#redis, keys, name);
+    await set();
+    return true;
+  }
+
+  /** As `setIfNewer`. Readers hear of what the cache refuses too. */
+  async #set(keys: CacheKeys, name: DocumentName, version: number, value: Buffer): Promise<boolean> {
+    try {
+      return await setIfNewer(this.#redis, keys, name, version, value);
+    } catch (error) {
+      if (isRefusal(error)) await announce(this.#redis, keys, name, version);
+      throw error;
+    }
   }
 
   async #publishVerified(keys: CacheKeys): Promise<void> {
@@ -282,10 +343,4 @@ export class Publisher {
       await this.#redis.fleetbookVerifyIfLater(keys.verified, ...batch.flat());
     }
   }
-}
-
-/** Server and connection are well: it is this one document that Postgres or Redis does not take. */
-export function isRefusal(error: unknown): boolean {
-  if (error instanceof ReplyError) return true;
-  return postgresError(error) !== undefined && !isLostConnection(error);
 }

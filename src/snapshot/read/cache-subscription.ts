@@ -18,8 +18,11 @@ export interface CacheSubscriptionEvents {
   onUnlinked(): void;
   /** The cache names another lineage than the one in use. */
   onLineage(lineage: string): void;
-  /** The stamps of freshness that the cache has, see `loadFreshness`. */
-  onVerified(stamps: Readonly<Record<string, string>>): void;
+  /**
+   * The stamps of freshness that the cache has, see `loadFreshness`.
+   * @param isLinked memory is known to be as new
+   */
+  onVerified(stamps: Readonly<Record<string, string>>, isLinked: boolean): void;
 }
 
 export interface CacheSubscriptionOptions {
@@ -73,6 +76,8 @@ export class CacheSubscription implements AsyncDisposable {
   /** Looks in a row that found revisions of which no message told. */
   #silentLooks = 0;
   #linked = false;
+  /** The cache is not asked: what it holds is of a lineage that was left. */
+  #hasLeft = false;
   #epoch = 1;
   /** Epoch → when its memory was last known to be what the cache holds, in milliseconds. */
   readonly #confirmedAt = new Map<number, number>();
@@ -107,10 +112,19 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** Starts to follow one lineage. */
   follow(keys: CacheKeys, events: CacheSubscriptionEvents): void {
+    this.#hasLeft = false;
     this.#keys = keys;
     this.#events = events;
     this.#unlink();
     void this.poll();
+  }
+
+  /** Follows none: until it follows one, the cache is as good as away. */
+  leave(): void {
+    this.#hasLeft = true;
+    this.#keys = undefined;
+    this.#events = undefined;
+    this.#unlink();
   }
 
   /** True while messages arrive: memory of the current epoch is what the cache has. */
@@ -120,7 +134,7 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** True while the cache can be asked, which says nothing of whether it answers in time. */
   get isConnected(): boolean {
-    return this.#commands.status === 'ready';
+    return this.#commands.status === 'ready' && !this.#hasLeft;
   }
 
   /** Rises whenever messages may have been lost. */
@@ -140,7 +154,7 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** Runs one command under the circuit breaker. Undefined when the cache does not answer, which is a cache miss. */
   async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    if (this.#commands.status !== 'ready' || !this.#breaker.allows()) return undefined;
+    if (!this.isConnected || !this.#breaker.allows()) return undefined;
     return this.#try(command);
   }
 
@@ -184,13 +198,15 @@ export class CacheSubscription implements AsyncDisposable {
     const before = [...this.#revisions];
     const at = this.#now();
     // Not under the circuit breaker: this finds out that the cache is back.
-    const answer = await this.#try((redis) =>
-      Promise.all([
+    const answer = await this.#try(async (redis) => {
+      // First: what was published until these times shows in the revisions.
+      const verified = await redis.hgetall(keys.verified);
+      const [lineage, revisionTexts] = await Promise.all([
         redis.get(LINEAGE_KEY),
         Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
-        redis.hgetall(keys.verified),
-      ]),
-    );
+      ]);
+      return { verified, lineage, revisionTexts };
+    });
     if (keys !== this.#keys) return;
     if (!answer) {
       this.#missedPolls += 1;
@@ -199,10 +215,12 @@ export class CacheSubscription implements AsyncDisposable {
       return;
     }
     this.#missedPolls = 0;
-    const [lineage, revisionTexts, verified] = answer;
+    const { verified, lineage, revisionTexts } = answer;
     if (lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
-    this.#events?.onVerified(verified);
-    if (!this.#isSubscribed(keys)) return;
+    if (!this.#isSubscribed(keys)) {
+      this.#events?.onVerified(verified, false);
+      return;
+    }
     const revisions = revisionTexts.map((text) => Number(text ?? 0));
     if (!this.#linked) {
       // The subscription began before the revisions were read: no message is lost unnoticed from here on.
@@ -216,7 +234,9 @@ export class CacheSubscription implements AsyncDisposable {
     } else if (this.#isBehind(revisions)) {
       await this.#awaitMessages(keys, revisions);
     }
+    if (keys !== this.#keys) return;
     if (this.#linked) this.#confirmedAt.set(this.#epoch, at);
+    this.#events?.onVerified(verified, this.#linked);
   }
 
   #isSubscribed(keys: CacheKeys): boolean {
@@ -269,7 +289,9 @@ export class CacheSubscription implements AsyncDisposable {
     const revision = Number(revisionText);
     if (id === undefined || !Number.isInteger(revision)) return;
     const lane = this.#keys?.laneOf(id) ?? 0;
-    const gap = this.#linked && revision !== (this.#revisions[lane] ?? 0) + 1;
+    const last = this.#revisions[lane] ?? 0;
+    // The last number again: of what the cache refused, see `announce`.
+    const gap = this.#linked && revision !== last + 1 && revision !== last;
     this.#revisions[lane] = revision;
     this.#silentLooks = 0;
     this.#events?.onPublished(id, Number(version));

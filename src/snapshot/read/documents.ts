@@ -1,45 +1,27 @@
-import type { Logger } from 'pino';
 import type { Sql } from '../../db/connect.ts';
-import { readLineage } from '../../db/reads/lineage.ts';
 import type { DiskCopy } from '../disk/disk-copy.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
-import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../document/keys.ts';
-import type { MemoryBudget } from './budget.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
+import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
+import { CurrentLineage } from './current-lineage.ts';
+import type { DocumentsOptions } from './documents-options.ts';
 import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory } from './memory.ts';
-import { POSTGRES_DEADLINE_MS, PostgresReads, type PostgresReadsOptions } from './postgres-reads.ts';
+import { POSTGRES_DEADLINE_MS, PostgresReads } from './postgres-reads.ts';
+import type { Check, ReplicaReads } from './replica-reads.ts';
 import { type LookUp, TieredRead, type TieredResult } from './tiered-read.ts';
+
+/** Hears of publications by the ids of their documents, and when all that was heard and read is of another history. */
+export interface PublicationListener {
+  onPublished(id: string, version: number): void;
+  onLineage(): void;
+}
 
 interface Flight {
   readonly promise: Promise<TieredResult>;
   /** The newest version that was published while the read was under way. Anything older is read again. */
   newestVersion: number;
-}
-
-export interface DocumentsOptions {
-  readonly sql: Sql;
-  readonly subscription: CacheSubscription;
-  readonly logger: Logger;
-  readonly now?: () => number;
-  readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
-  /** Reads that may fall back to Postgres at once. */
-  readonly postgresReads: number;
-  /** Milliseconds that such a read may take, waiting for its turn included; `POSTGRES_DEADLINE_MS` unless given. */
-  readonly postgresDeadlineMs?: number;
-  /** What an operator is told of a failure to reach or enter Postgres. */
-  readonly postgresProblem?: PostgresReadsOptions['problemOf'];
-  /** Called when Postgres takes statements and answers none, for a while: its connections are to be made anew. */
-  readonly onHang?: (() => void) | undefined;
-  /** Hears of each value of the cache that cannot be used, by the kind of document that was asked for. */
-  readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
-  /** Milliseconds for which memory answers when neither cache nor Postgres does. */
-  readonly staleLimitMs: number;
-  readonly tokenStaleLimitMs: number;
-  /** What is served is kept there, and given when no other tier answers. */
-  readonly copy?: DiskCopy | undefined;
 }
 
 /** Milliseconds for which a document that memory has is waited for from elsewhere. */
@@ -58,18 +40,14 @@ export class Documents {
   readonly #memory: DocumentMemory;
   readonly #tiers: TieredRead;
   readonly #flights = new Map<string, Flight>();
-  readonly #postgres: PostgresReads;
+  readonly #postgres: PostgresReads | ReplicaReads;
+  readonly #replica: ReplicaReads | undefined;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
   readonly #copy: DiskCopy | undefined;
   readonly #listeners: InvalidationListener[] = [];
-  #keys: CacheKeys | undefined;
-  /** False while only the cache has named the lineage. */
-  #lineageIsSure = false;
-  /** True while nobody but the disk has named it. */
-  #lineageIsOfDisk = false;
-  #openingLineage: Promise<CacheKeys> | undefined;
-  #askingForLineage: Promise<void> | undefined;
+  readonly #publicationListeners: PublicationListener[] = [];
+  readonly #lineage: CurrentLineage;
 
   constructor(options: DocumentsOptions) {
     const { subscription, sql, logger, memory } = options;
@@ -88,15 +66,18 @@ export class Documents {
         for (const listener of this.#listeners) listener.onInvalidate(id);
       },
     });
-    this.#postgres = new PostgresReads({
-      sql,
-      logger,
-      now,
-      atOnce: options.postgresReads,
-      deadlineMs: options.postgresDeadlineMs ?? POSTGRES_DEADLINE_MS,
-      onHang: options.onHang,
-      problemOf: options.postgresProblem,
-    });
+    this.#replica = options.replica;
+    this.#postgres =
+      options.replica ??
+      new PostgresReads({
+        sql,
+        logger,
+        now,
+        atOnce: options.postgresReads,
+        deadlineMs: options.postgresDeadlineMs ?? POSTGRES_DEADLINE_MS,
+        onHang: options.onHang,
+        problemOf: options.postgresProblem,
+      });
     this.#tiers = new TieredRead({
       subscription,
       postgres: this.#postgres,
@@ -120,9 +101,17 @@ export class Documents {
       postgres: this.#postgres,
       now,
       copy: this.#copy,
+      onStamp: (source, stamp) => this.#replica?.heardStamp(source, stamp),
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
       },
+    });
+    this.#lineage = new CurrentLineage({
+      postgres: this.#postgres.primaryFirst,
+      subscription,
+      copy: this.#copy,
+      logger,
+      onChange: (keys, isLost) => this.#begin(keys, isLost),
     });
     this.#copy?.feedFrom({
       confirmed: () => {
@@ -162,10 +151,32 @@ export class Documents {
     return begun.promise;
   }
 
+  /**
+   * Reads a document that its caller keeps in a form of its own: memory does not.
+   * @param heard the newest version that the caller has heard of; 0 for none
+   */
+  readApart(name: DocumentName & { kind: 'columns' }, heard: number): Promise<TieredResult> {
+    const id = documentId(name);
+    const flight = this.#flights.get(id);
+    if (flight) {
+      flight.newestVersion = Math.max(flight.newestVersion, heard);
+      return flight.promise;
+    }
+    const begun: Flight = { promise: this.#read(name, id, undefined), newestVersion: heard };
+    this.#flights.set(id, begun);
+    return begun.promise;
+  }
+
   /** The region of a machine, undefined when no catalogue has given this id. Rejects with `Unavailable`. */
   regionOfMachine(machineId: number): MaybePromise<number | undefined> {
-    if (this.#keys) return this.#machineRegions.get(machineId, this.#keys);
-    return this.#currentKeys().then((keys) => this.#machineRegions.get(machineId, keys));
+    const { keys } = this.#lineage;
+    if (keys) return this.#machineRegions.get(machineId, keys);
+    return this.#lineage.find().then((found) => this.#machineRegions.get(machineId, found));
+  }
+
+  /** See `CurrentLineage.check`, of which `watchLineage` makes use. */
+  checkLineage(): Promise<boolean> {
+    return this.#lineage.check();
   }
 
   /** Adds a listener that hears when results with `invalidatedBy` may be used no longer. */
@@ -173,18 +184,31 @@ export class Documents {
     this.#listeners.push(listener);
   }
 
+  /** Adds a listener that hears of each publication. */
+  onPublished(listener: PublicationListener): void {
+    this.#publicationListeners.push(listener);
+  }
+
+  /** Leaves bytes of what documents may take to something else. */
+  reserve(bytes: number): void {
+    this.#memory.resize(this.#options.memory.documents - bytes);
+  }
+
   #invalidateAll(): void {
     for (const listener of this.#listeners) listener.onInvalidateAll();
   }
 
   /** When data is from, by its sources. */
-  get freshness(): Pick<Freshness, 'get' | 'getKnown'> {
+  get freshness(): Pick<Freshness, 'get' | 'getKnown' | 'known'> {
     return this.#freshness;
   }
 
-  /** Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`. */
-  postgres<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#postgres.run(read);
+  /**
+   * Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`.
+   * @param check whether the answer of a replica will do
+   */
+  postgres<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
+    return this.#postgres.run(read, check);
   }
 
   /** Bytes that the documents in memory take, by their own count. */
@@ -211,35 +235,48 @@ export class Documents {
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
-        const known = this.#keys ?? (await this.#currentKeys());
+        const known = await this.#lineage.find();
         // The disk's lineage may be another than the database's by now: its versions say nothing then.
-        if (this.#lineageIsOfDisk) await this.#askForLineage();
-        const keys = this.#keys ?? known;
+        if (this.#lineage.isOfDisk) await this.#lineage.ask();
+        const keys = this.#lineage.keys ?? known;
         const cached = this.#memory.getAny(id);
+        // After a change of lineage all who are known are looked up at once.
+        const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
         // Taken before anything is read: what changes meanwhile makes the entry old at once.
         const { epoch } = this.#options.subscription;
         const at = this.#now();
         let found: TieredResult;
         try {
-          found = await this.#tiers.read(keys, name, cached, lookUp);
+          const heard = Math.max(this.#memory.heardOf(id), this.#flights.get(id)?.newestVersion ?? 0);
+          found = await this.#tiers.read(keys, name, { cached, heard }, limits);
           const newest = this.#copy && (await this.#copy.supersede(id, found.document));
-          // The cache has lost what this reader, or the one before it, has given.
-          if (found.tier === 'redis' && newest !== undefined && newest > (found.document?.version ?? 0))
-            found = await this.#tiers.fromPostgres(keys, name, cached, lookUp);
+          // The cache has lost, or the replica lacks, what this reader, or the one before it, has given.
+          const mayLack = found.tier === 'redis' || found.isOfReplica;
+          if (newest !== undefined) this.#replica?.heard(id, newest);
+          if (mayLack && newest !== undefined && newest > (found.document?.version ?? 0))
+            found = await this.#tiers.fromPostgres(keys, name, cached, limits);
+          if (name.kind === 'token' && at - (found.unsureSince ?? at) > this.#options.tokenStaleLimitMs)
+            throw new Unavailable('nobody can say what the replica knows of tokens');
         } catch (error) {
-          if (!(error instanceof Unavailable) || keys !== this.#keys) throw error;
+          if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
           const stale = await this.#stale(name, id);
           if (!stale) throw error;
           return stale;
         }
-        if (keys !== this.#keys) {
+        if (keys !== this.#lineage.keys) {
           if (isLast) throw new Unavailable('the database was replaced while it was read');
           continue;
         }
         const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.newestVersion ?? 0);
         if (overtaken && !isLast) continue;
-        this.#memory.set(id, name.kind, found.document, { epoch: overtaken ? undefined : epoch, at });
-        if (found.document && !overtaken) this.#copy?.keep(id, found.document, { epoch, at });
+        if (found.document) this.#replica?.heard(id, found.document.version);
+        const knownAt = Math.min(at, found.unsureSince ?? at);
+        // No message tells of what was published before the link, and the replica may lack it.
+        const isUnsure = found.unsureSince !== undefined && this.#options.subscription.linked;
+        const isOld = overtaken || isUnsure;
+        if (name.kind !== 'columns')
+          this.#memory.set(id, name.kind, found.document, { epoch: isOld ? undefined : epoch, at: knownAt });
+        if (found.document && !isOld) this.#copy?.keep(id, found.document, { epoch, at: knownAt });
         return found;
       }
     } finally {
@@ -255,89 +292,52 @@ export class Documents {
     const kept = await this.#copy?.read(name);
     if (!kept || kept.document.version < Math.max(before, this.#flights.get(id)?.newestVersion ?? 0))
       return undefined;
-    this.#memory.setFromDisk(id, kept.document, kept.knownAt);
+    if (name.kind !== 'columns') this.#memory.setFromDisk(id, kept.document, kept.knownAt);
     return { document: kept.document, tier: 'disk' };
   }
 
-  /** The keys of the current lineage. Postgres names it, or the cache while Postgres is away. */
-  async #currentKeys(): Promise<CacheKeys> {
-    if (this.#keys) return this.#keys;
-    this.#openingLineage ??= this.#findLineage().finally(() => {
-      this.#openingLineage = undefined;
-    });
-    return this.#openingLineage;
-  }
-
-  async #findLineage(): Promise<CacheKeys> {
-    try {
-      return this.#follow(await this.#postgres.run(readLineage), true);
-    } catch (error) {
-      const cached = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
-      if (cached != null) return this.#follow(cached, false);
-      const lineage = await this.#copy?.lineage();
-      if (lineage === undefined) throw error;
-      const keys = this.#follow(lineage, false);
-      this.#lineageIsOfDisk = true;
-      return keys;
-    }
-  }
-
-  #follow(lineage: string, isSure: boolean): CacheKeys {
-    const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
-    this.#keys = keys;
-    this.#lineageIsSure = isSure;
-    this.#lineageIsOfDisk = false;
-    this.#copy?.follow(lineage, isSure);
+  #begin(keys: CacheKeys, isLost: boolean): void {
+    const { subscription } = this.#options;
+    this.#replica?.follow(keys.lineage);
+    this.#options.onLineage?.();
     this.#memory.clear();
     for (const flight of this.#flights.values()) flight.newestVersion = 0;
     this.#freshness.clear();
     this.#machineRegions.clear();
     this.#invalidateAll();
-    this.#options.subscription.follow(keys, {
+    for (const listener of this.#publicationListeners) listener.onLineage();
+    if (isLost) {
+      subscription.leave();
+      return;
+    }
+    subscription.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
+        this.#replica?.heardAll();
         this.#machineRegions.clearUnknown();
         this.#invalidateAll();
       },
       onUnlinked: () => this.#invalidateAll(),
-      onLineage: () => void this.#askForLineage(),
-      onVerified: (stamps) => {
-        this.#freshness.update(Object.entries(stamps));
-        if (!this.#lineageIsSure) void this.#askForLineage();
+      onLineage: () => void this.#lineage.ask(),
+      onVerified: (stamps, isLinked) => {
+        if (isLinked) this.#freshness.update(Object.entries(stamps));
+        else this.#freshness.learn(Object.entries(stamps));
+        if (!this.#lineage.isSure) void this.#lineage.ask();
       },
     });
-    return keys;
   }
 
   #onPublished(id: string, version: number): void {
+    if (id === FEED_ID) {
+      this.#options.onFeed?.(version);
+      return;
+    }
     const flight = this.#flights.get(id);
     if (flight) flight.newestVersion = Math.max(flight.newestVersion, version);
     this.#memory.outdate(id, version);
+    this.#replica?.heard(id, version);
     this.#copy?.heard(id, version);
+    for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
-  }
-
-  /** Asks Postgres which lineage to follow: the cache names another one, or is the only one that has named ours. */
-  #askForLineage(): Promise<void> {
-    this.#askingForLineage ??= this.#askPostgresForLineage().finally(() => {
-      this.#askingForLineage = undefined;
-    });
-    return this.#askingForLineage;
-  }
-
-  async #askPostgresForLineage(): Promise<void> {
-    const lineage = await this.#postgres.run(readLineage).catch(() => undefined);
-    if (lineage === undefined) return;
-    if (lineage === this.#keys?.lineage) {
-      this.#lineageIsSure = true;
-      this.#lineageIsOfDisk = false;
-      this.#copy?.follow(lineage, true);
-    } else {
-      this.#options.logger.info(
-        { lineage },
-        'the database has a new lineage: documents in memory are dropped',
-      );
-      this.#follow(lineage, true);
-    }
   }
 }

@@ -2,7 +2,9 @@ import type { DiskCopy } from '../disk/disk-copy.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import { UNLINKED_MAX_AGE_MS } from './memory.ts';
 import type { PostgresReads } from './postgres-reads.ts';
+import type { ReplicaReads } from './replica-reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
@@ -12,10 +14,12 @@ const READ_AGAIN_MS = 1000;
 
 export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
-  readonly postgres: PostgresReads;
+  readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
   /** Keeps stamps, and has some when nobody else does. */
   readonly copy?: Pick<DiskCopy, 'keepStamp' | 'stamps'> | undefined;
+  /** Called with each stamp that moves, by its source, or source and region. */
+  readonly onStamp?: ((id: string, stamp: string) => void) | undefined;
   /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
@@ -25,9 +29,10 @@ type Kind = 'catalogue' | 'clusters';
 /** When sources and their regions were last read well, as this reader has heard: from the cache, else from Postgres. */
 export class Freshness {
   readonly #subscription: CacheSubscription;
-  readonly #postgres: PostgresReads;
+  readonly #postgres: PostgresReads | ReplicaReads;
   readonly #now: () => number;
   readonly #copy: FreshnessOptions['copy'];
+  readonly #onStamp: (id: string, stamp: string) => void;
   readonly #onChange: () => void;
   /** See `loadFreshness`. */
   readonly #stamps = new Map<string, string>();
@@ -41,6 +46,7 @@ export class Freshness {
     this.#postgres = options.postgres;
     this.#now = options.now;
     this.#copy = options.copy;
+    this.#onStamp = options.onStamp ?? (() => {});
     this.#onChange = options.onChange;
   }
 
@@ -52,10 +58,24 @@ export class Freshness {
       if (stamp === known || !STAMP.test(stamp) || (known !== undefined && !isLater(stamp, known))) continue;
       this.#stamps.set(id, stamp);
       this.#copy?.keepStamp(id, stamp);
+      this.#onStamp(id, stamp);
       isChanged = true;
     }
     if (this.#stamps.size > 0) this.#firstStamp.resolve();
     if (isChanged) this.#onChange();
+  }
+
+  /** As `update`, while nobody tells of changes: the stamps wait until all that memory may give was compared after them. */
+  learn(stamps: readonly (readonly [string, string])[]): void {
+    if (this.#stamps.size === 0) {
+      this.update(stamps);
+      return;
+    }
+    const stampsThen = this.#firstStamp;
+    setTimeout(() => {
+      // Otherwise another lineage has begun.
+      if (stampsThen === this.#firstStamp) this.update(stamps);
+    }, UNLINKED_MAX_AGE_MS).unref();
   }
 
   clear(): void {
@@ -89,36 +109,61 @@ export class Freshness {
 
   /** As `get`, by the stamps that are here. */
   getKnown(sources: readonly string[], kind: Kind): string | undefined {
-    let oldest: string | undefined;
-    if (sources.length === 0) {
-      for (const [id, stamp] of this.#stamps) {
-        if (stamp.startsWith(`${kind} `) && !id.includes('/')) oldest = earlier(oldest, stamp);
-      }
-    } else {
-      for (const source of sources) {
-        const stamp = this.#stamps.get(source);
-        if (stamp === undefined) return undefined;
-        oldest = earlier(oldest, stamp);
-      }
-    }
-    return oldest === undefined ? undefined : time(oldest);
+    return oldestOf(this.#stamps, sources, kind);
   }
 
   /** Reads Postgres, unless that was tried a moment ago; never fails. */
   async #readNowAndThen(): Promise<void> {
     if (this.#now() - this.#readAt > READ_AGAIN_MS) {
       this.#readAt = this.#now();
-      this.#reading = this.#postgres.run(loadFreshness).then(
-        (stamps) => this.update(stamps),
+      this.#reading = this.#read().then(
+        (stamps) => this.learn(stamps),
         () => this.#readFromCopy(),
       );
     }
     await this.#reading;
   }
 
+  /**
+   * What the cache says counts more: its documents may be behind Postgres, and so are its times. Rejects when neither
+   * answers.
+   */
+  async #read(): Promise<[id: string, stamp: string][]> {
+    const { keys } = this.#subscription;
+    const [inCache, stored] = await Promise.all([
+      keys && this.#subscription.ask((redis) => redis.hgetall(keys.verified)),
+      this.#postgres.run(loadFreshness).catch((error: unknown) => ({ error })),
+    ]);
+    const told = Object.entries(inCache ?? {}).filter(([, stamp]) => STAMP.test(stamp));
+    if (!('error' in stored)) return [...new Map([...stored, ...told])];
+    if (told.length === 0) throw stored.error;
+    return told;
+  }
+
   async #readFromCopy(): Promise<void> {
     if (this.#copy && this.#stamps.size === 0) this.update(await this.#copy.stamps());
   }
+}
+
+/** As `Freshness.getKnown`, by these stamps. */
+export function oldestOf(
+  stamps: ReadonlyMap<string, string>,
+  sources: readonly string[],
+  kind: Kind,
+): string | undefined {
+  let oldest: string | undefined;
+  if (sources.length === 0) {
+    for (const [id, stamp] of stamps) {
+      if (stamp.startsWith(`${kind} `) && !id.includes('/')) oldest = earlier(oldest, stamp);
+    }
+  } else {
+    for (const source of sources) {
+      const stamp = stamps.get(source);
+      if (stamp === undefined) return undefined;
+      oldest = earlier(oldest, stamp);
+    }
+  }
+  return oldest === undefined ? undefined : time(oldest);
 }
 
 const time = (stamp: string): string => stamp.slice(stamp.indexOf(' ') + 1);

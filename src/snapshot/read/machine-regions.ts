@@ -7,6 +7,7 @@ import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import { fromEither } from './either.ts';
 import type { PostgresReads } from './postgres-reads.ts';
+import type { ReplicaReads } from './replica-reads.ts';
 
 /** Bytes of a page of regions. */
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
@@ -15,7 +16,7 @@ const UNLINKED_UNKNOWN_MS = 1000;
 
 export interface MachineRegionsOptions {
   readonly subscription: CacheSubscription;
-  readonly postgres: PostgresReads;
+  readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
   readonly copy?: Pick<DiskCopy, 'regionOfMachine'> | undefined;
   /** Bytes that may be kept: three quarters for what is known, a quarter for what is known to be unknown. */
@@ -28,7 +29,7 @@ export interface MachineRegionsOptions {
  */
 export class MachineRegions {
   readonly #subscription: CacheSubscription;
-  readonly #postgres: PostgresReads;
+  readonly #postgres: PostgresReads | ReplicaReads;
   readonly #now: () => number;
   readonly #copy: MachineRegionsOptions['copy'];
   /** Page number → region of each of its ids; 0 where it is not known. */
@@ -130,7 +131,10 @@ export class MachineRegions {
   /** The copy on disk knows the machines of its lists, and says nothing of others. */
   async #fromPostgres(machineId: number): Promise<number | undefined> {
     try {
-      return await this.#postgres.run((sql) => loadRegionOfMachine(sql, machineId));
+      return await this.#postgres.run(
+        (sql) => loadRegionOfMachine(sql, machineId),
+        (region) => region !== undefined,
+      );
     } catch (error) {
       const region = await this.#copy?.regionOfMachine(machineId);
       if (region === undefined) throw error;

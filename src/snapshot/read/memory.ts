@@ -14,6 +14,8 @@ interface Entry {
   /** When it was last known to be what the cache or Postgres has, in milliseconds. */
   confirmedAt: number;
   readonly isFromDisk?: boolean;
+  /** The newest version that was heard of; undefined while nothing newer than the document was. */
+  heard?: number;
 }
 
 /** The epoch of an entry of which a newer version was published. The subscription's epoch never has this value. */
@@ -22,7 +24,7 @@ const OUTDATED = 0;
 const FROM_DISK = -1;
 
 /** While no messages arrive, memory older than this (ms) is compared with Postgres before it is used. */
-const UNLINKED_MAX_AGE_MS = 1000;
+export const UNLINKED_MAX_AGE_MS = 1000;
 const UNLINKED_TOKEN_MAX_AGE_MS = 10_000;
 /** How long a token is believed to be unknown (ms). A publication of the token ends it at once. */
 const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
@@ -44,24 +46,39 @@ export interface DocumentMemoryOptions {
 /** The documents in this process' memory, and how long each may be believed. */
 export class DocumentMemory {
   readonly #options: DocumentMemoryOptions;
-  readonly #documents: LRUCache<string, Entry>;
+  #documents: LRUCache<string, Entry>;
   readonly #unknownTokens: LRUCache<string, Entry>;
+  /** Tokens that were here under a former lineage, and have not been read since. */
+  readonly #formerTokens = new Set<string>();
   /** True while an entry is removed only to be inserted again with its new size. */
   #isResizing = false;
 
   constructor(options: DocumentMemoryOptions) {
     this.#options = options;
-    this.#documents = new LRUCache({
-      maxSize: Math.max(1, Math.floor(options.memoryLimit)),
-      sizeCalculation: ({ document }) => (document?.size ?? 0) + BYTES_PER_DOCUMENT,
-      dispose: (_, id) => {
-        if (!this.#isResizing) options.onInvalidate(id);
-      },
-    });
+    this.#documents = this.#newDocuments(options.memoryLimit);
     this.#unknownTokens = new LRUCache({
       maxSize: Math.max(16 * BYTES_PER_ENTRY, Math.floor(options.unknownTokensLimit)),
       sizeCalculation: () => BYTES_PER_ENTRY,
     });
+  }
+
+  #newDocuments(bytes: number): LRUCache<string, Entry> {
+    return new LRUCache({
+      maxSize: Math.max(1, Math.floor(bytes)),
+      sizeCalculation: ({ document }) => (document?.size ?? 0) + BYTES_PER_DOCUMENT,
+      dispose: (_, id) => {
+        if (!this.#isResizing) this.#options.onInvalidate(id);
+      },
+    });
+  }
+
+  /** From now on documents may take so many bytes. Those that were used last stay. */
+  resize(bytes: number): void {
+    if (this.#documents.maxSize === Math.max(1, Math.floor(bytes))) return;
+    const before = this.#documents;
+    this.#documents = this.#newDocuments(bytes);
+    // From the one that was used longest ago: the last ones push it out again.
+    for (const [id, entry] of [...before.entries()].reverse()) this.#documents.set(id, entry);
   }
 
   /** Bytes that the documents take, by its own count. */
@@ -78,6 +95,11 @@ export class DocumentMemory {
   /** The document, however old. */
   getAny(id: string): Document | undefined {
     return this.#documents.peek(id)?.document;
+  }
+
+  /** The newest version that was heard of while the document is here; 0 for none that is newer than it. */
+  heardOf(id: string): number {
+    return this.#documents.peek(id)?.heard ?? 0;
   }
 
   /** The document, if it is young enough to be used when neither cache nor Postgres answers. */
@@ -123,6 +145,7 @@ export class DocumentMemory {
     document: Document | undefined,
     read: { readonly epoch: number | undefined; readonly at: number },
   ): void {
+    this.#formerTokens.delete(id);
     const entry: Entry = { document, epoch: read.epoch ?? OUTDATED, confirmedAt: read.at };
     if (kind === 'token' && !document) {
       this.#documents.delete(id);
@@ -134,6 +157,11 @@ export class DocumentMemory {
     document?.onGrowth(() => this.#resize(id, document));
   }
 
+  /** Whether this is a token that was known before the lineage changed: to look it up is no guess. */
+  wasKnown(id: string): boolean {
+    return this.#formerTokens.has(id);
+  }
+
   /** A newer version was published: what is here answers only when nothing else does. */
   outdate(id: string, version: number): void {
     this.#unknownTokens.delete(id);
@@ -141,10 +169,13 @@ export class DocumentMemory {
     if (!entry || (entry.document?.version ?? 0) >= version) return;
     entry.confirmedAt = this.#confirmedAt(entry);
     entry.epoch = OUTDATED;
+    entry.heard = Math.max(version, entry.heard ?? 0);
     this.#options.onInvalidate(id);
   }
 
+  /** Of another lineage nothing is known. That a token is no guess still is. */
   clear(): void {
+    for (const id of this.#documents.keys()) if (id.startsWith('token:')) this.#formerTokens.add(id);
     this.#documents.clear();
     this.#unknownTokens.clear();
   }

@@ -9,7 +9,7 @@ export interface PostgresReadsOptions {
   readonly sql: Sql;
   readonly logger: Logger;
   readonly now: () => number;
-  /** Reads at once; sixteen times as many may wait. */
+  /** Reads at once; `WAITING` times as many may wait. */
   readonly atOnce: number;
   readonly deadlineMs: number;
   /** Called when nothing is answered any more: the connections may lead nowhere, and new ones be well. */
@@ -18,11 +18,29 @@ export interface PostgresReadsOptions {
   readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
+/** What Postgres answered, and who did. */
+export interface Told<T> {
+  readonly result: T;
+  /** True of what a replica has answered. */
+  readonly isOfReplica: boolean;
+  /** Set where nobody can say what the replica lacks: when it was known to lack nothing, in milliseconds. */
+  readonly unsureSince?: number | undefined;
+}
+
 /** Milliseconds that a read may take, waiting for its turn included. */
 export const POSTGRES_DEADLINE_MS = 3000;
 
+/**
+ * For each read under way so many wait: all that a reader is asked for at once when it starts while the cache is away. A read
+ * takes milliseconds, and none waits longer than its deadline.
+ */
+export const WAITING = 128;
+
 /** Milliseconds that a request waits for the look whether Postgres is back. */
 const LOOK_MS = 250;
+
+/** Milliseconds that a look of this process' own may take. */
+const LOOK_DEADLINE_MS = 1000;
 
 /** Reads in a row that got no answer in time. */
 const UNANSWERED_TO_HANG = 3;
@@ -35,6 +53,7 @@ export class PostgresReads {
   readonly #sql: Sql;
   readonly #logger: Logger;
   readonly #gate: Semaphore;
+  readonly #looks: Semaphore;
   readonly #breaker: Breaker;
   readonly #onHang: () => void;
   readonly #problemOf: (error: unknown) => string | undefined;
@@ -48,9 +67,10 @@ export class PostgresReads {
     this.#problemOf = options.problemOf ?? (() => undefined);
     this.#gate = new Semaphore({
       atOnce: options.atOnce,
-      waitingAtMost: options.atOnce * 16,
+      waitingAtMost: options.atOnce * WAITING,
       deadlineMs: options.deadlineMs,
     });
+    this.#looks = new Semaphore({ atOnce: 8, waitingAtMost: 8, deadlineMs: LOOK_DEADLINE_MS });
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 1000, now: options.now });
   }
 
@@ -59,6 +79,25 @@ export class PostgresReads {
     if (!this.#breaker.isClosed && !(await this.#isBack()))
       throw new Unavailable('PostgreSQL does not answer');
     return this.#read(read);
+  }
+
+  /**
+   * A look that this process makes for itself: also while Postgres does not answer, beside what requests read, and failing
+   * in silence. It finds out first that Postgres is back.
+   * @throws Unavailable when it fails, whatever the cause.
+   */
+  look<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#read(read, this.#looks);
+  }
+
+  /** As `ReplicaReads` has it, where there is no replica. */
+  get primaryFirst(): Pick<PostgresReads, 'run' | 'look'> {
+    return this;
+  }
+
+  /** As `ReplicaReads` has it, where there is no replica. */
+  async ask<T>(read: (sql: Sql) => Promise<T>): Promise<Told<T>> {
+    return { result: await this.run(read), isOfReplica: false };
   }
 
   /** Looks whether Postgres answers again, now and then. Nobody's request is what finds out that it does not. */
@@ -78,9 +117,9 @@ export class PostgresReads {
     return Promise.race([looking, soon]).finally(() => clearTimeout(timer));
   }
 
-  async #read<T>(read: (sql: Sql) => Promise<T>): Promise<T> {
+  async #read<T>(read: (sql: Sql) => Promise<T>, gate = this.#gate): Promise<T> {
     try {
-      const result = await this.#gate.run(() => this.#twice(read));
+      const result = await gate.run(() => this.#twice(read));
       this.#breaker.succeeded();
       this.#unanswered = 0;
       return result;
@@ -92,7 +131,10 @@ export class PostgresReads {
       else this.#breaker.failed();
       if (error instanceof Unavailable) throw error;
       const why = this.#problemOf(error);
-      this.#logger.warn({ code: codeOf(error) }, `a read from PostgreSQL failed${why ? `: ${why}` : ''}`);
+      this.#logger[gate === this.#gate ? 'warn' : 'debug'](
+        { code: codeOf(error) },
+        `a read from PostgreSQL failed${why ? `: ${why}` : ''}`,
+      );
       throw new Unavailable('neither the cache nor PostgreSQL answers', 1, { cause: error });
     }
   }

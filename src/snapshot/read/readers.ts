@@ -11,6 +11,7 @@ import {
 } from '../document/answer.ts';
 import { encodeBody, hashOf } from '../document/body.ts';
 import { regionKey } from '../document/build.ts';
+import { documentId } from '../document/keys.ts';
 import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
@@ -73,12 +74,20 @@ export function catalogueReader(
   });
   const priceReads = new Map<number, Promise<Prices>>();
 
+  async function loadPrices(id: number) {
+    const regionId = await documents.regionOfMachine(id);
+    return documents.postgres(
+      (sql) => loadMachinePrices(sql, id),
+      ({ version }, believes) =>
+        regionId !== undefined && believes.version(documentId({ kind: 'region', regionId }), version),
+    );
+  }
+
   function readPrices(id: number): Promise<Prices> {
     const underWay = priceReads.get(id);
     if (underWay !== undefined) return underWay;
     const readAt = now();
-    const read = documents
-      .postgres((sql) => loadMachinePrices(sql, id))
+    const read = loadPrices(id)
       .then(async ({ rows, currency }) => {
         const found = { body: await encodeBody(Buffer.from(JSON.stringify(rows))), currency, readAt };
         prices.set(id, found);

@@ -1,13 +1,14 @@
 import type { Tier } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
-import type { CacheKeys, DocumentName } from '../document/keys.ts';
+import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
 import { loadContent, loadVersion } from '../document/load.ts';
 import { dropValue } from '../publish/fence.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import { fromEither } from './either.ts';
 import { MgetBatcher } from './mget-batcher.ts';
-import type { PostgresReads } from './postgres-reads.ts';
+import type { PostgresReads, Told } from './postgres-reads.ts';
+import type { ReplicaReads } from './replica-reads.ts';
 
 /** A document, or the knowledge that there is none, and the tier that answered. */
 export interface TieredResult {
@@ -15,6 +16,17 @@ export interface TieredResult {
   readonly tier: Tier;
   /** Set where memory answered at once and hears of every change: the id whose invalidation ends the result. */
   readonly invalidatedBy?: string | undefined;
+  /** What a replica of Postgres has said. Set beside it where nobody can say what it lacks: since when, in milliseconds. */
+  readonly isOfReplica?: boolean;
+  readonly unsureSince?: number | undefined;
+}
+
+/** What is known of a document before it is read. */
+export interface Known {
+  /** The document that memory has. */
+  readonly cached: Document | undefined;
+  /** The newest version that was heard of; 0 for none. A cache that refuses writes may have an older one. */
+  readonly heard: number;
 }
 
 /** Runs a read from Postgres of something that memory does not have, under limits of the caller's. */
@@ -22,7 +34,7 @@ export type LookUp = <T>(read: () => Promise<T | undefined>) => Promise<T | unde
 
 export interface TieredReadOptions {
   readonly subscription: CacheSubscription;
-  readonly postgres: PostgresReads;
+  readonly postgres: PostgresReads | ReplicaReads;
   /** Hears of each value of the cache that cannot be used. */
   readonly onUnusable: (name: DocumentName) => void;
 }
@@ -31,7 +43,7 @@ export interface TieredReadOptions {
 export class TieredRead {
   readonly #subscription: CacheSubscription;
   readonly #batcher: MgetBatcher;
-  readonly #postgres: PostgresReads;
+  readonly #postgres: PostgresReads | ReplicaReads;
   readonly #onUnusable: (name: DocumentName) => void;
 
   constructor({ subscription, postgres, onUnusable }: TieredReadOptions) {
@@ -43,51 +55,47 @@ export class TieredRead {
 
   /**
    * The document that memory has, if nothing newer exists, else the newer one. Rejects with `Unavailable`.
-   * @param cached the document that memory has
    */
   async read(
     keys: CacheKeys,
     name: DocumentName,
-    cached: Document | undefined,
+    { cached, heard }: Known,
     lookUp: LookUp | undefined,
   ): Promise<TieredResult> {
     const key = keys.document(name);
+    const atLeast = Math.max(heard, cached?.version ?? 0);
     const fromPostgres = () => this.fromPostgres(keys, name, cached, lookUp);
     if (cached) {
       const version = await this.#versionInCache(key);
+      // The cache has lost what memory has, or has not taken what was announced: only Postgres knows what is true.
+      if (version !== undefined && version < atLeast) return fromPostgres();
       if (version === cached.version) return { document: cached, tier: 'memory' };
-      // The cache has lost what memory has: only Postgres knows what is true.
-      if (version !== undefined && version < cached.version) return fromPostgres();
-      if (version === undefined) return this.#fromEither(key, name, cached, fromPostgres);
+      if (version === undefined) return this.#fromEither(key, name, atLeast, fromPostgres);
     }
-    const found = await this.#inCache(key, name, cached);
+    const found = await this.#inCache(key, name, atLeast);
     if (found) return found;
-    return found === null ? fromPostgres() : this.#fromEither(key, name, cached, fromPostgres);
+    return found === null ? fromPostgres() : this.#fromEither(key, name, atLeast, fromPostgres);
   }
 
   #fromEither(
     key: string,
     name: DocumentName,
-    cached: Document | undefined,
+    atLeast: number,
     fromPostgres: () => Promise<TieredResult>,
   ): Promise<TieredResult> {
-    return fromEither(this.#subscription, () => this.#inCache(key, name, cached), fromPostgres);
+    return fromEither(this.#subscription, () => this.#inCache(key, name, atLeast), fromPostgres);
   }
 
   /**
-   * The document that the cache has; null when it has none as new as that of memory, undefined while it does not answer. A
+   * The document that the cache has; null when it has none as new as it has to be, undefined while it does not answer. A
    * value that cannot be used is none, and leaves the cache, where the fence would keep it.
    */
-  async #inCache(
-    key: string,
-    name: DocumentName,
-    cached: Document | undefined,
-  ): Promise<TieredResult | null | undefined> {
+  async #inCache(key: string, name: DocumentName, atLeast: number): Promise<TieredResult | null | undefined> {
     const value = await this.#batcher.read(key);
     if (!value) return value;
     const own = ownBytes(value);
     const document = decodeDocument(name, own);
-    if (document) return document.version < (cached?.version ?? 0) ? null : { document, tier: 'redis' };
+    if (document) return document.version < atLeast ? null : { document, tier: 'redis' };
     if (isForeignFormat(own)) return null;
     this.#onUnusable(name);
     await this.#subscription.ask((redis) => dropValue(redis, key, own));
@@ -107,21 +115,38 @@ export class TieredRead {
     cached: Document | undefined,
     lookUp: LookUp | undefined,
   ): Promise<TieredResult> {
+    const id = documentId(name);
+    const atLeast = cached?.version ?? 0;
     if (cached) {
-      const version = await this.#postgres.run((sql) => loadVersion(sql, name));
-      if (version === cached.version) return { document: cached, tier: 'memory' };
+      const { result: version, ...by } = await this.#postgres.ask(
+        (sql) => loadVersion(sql, name),
+        (found, believes) =>
+          (found ?? 0) >= atLeast && believes.version(id, found) && believes.stamps(cached.sources),
+      );
+      if (version === cached.version) return { document: cached, tier: 'memory', ...by };
     }
-    const load = () =>
-      this.#postgres.run(async (sql) => {
-        const content = await loadContent(sql, name);
-        return content && encoding(content);
-      });
+    let by: Omit<Told<unknown>, 'result'> = { isOfReplica: false };
+    const load = async () => {
+      const { result, ...told } = await this.#postgres.ask(
+        async (sql) => {
+          const content = await loadContent(sql, name);
+          return content && encoding(content);
+        },
+        (found, believes) =>
+          found !== undefined &&
+          found.document.version >= atLeast &&
+          believes.version(id, found.document.version) &&
+          believes.stamps(found.document.sources),
+      );
+      by = told;
+      return result;
+    };
     const encoded = await (lookUp && !cached ? lookUp(load) : load());
-    if (!encoded) return { document: undefined, tier: 'postgres' };
+    if (!encoded) return { document: undefined, tier: 'postgres', ...by };
     const { document } = encoded;
-    // The answer does not wait for the codings that the cache gets.
-    this.#subscription.writeBack(keys, name, document.version, () => encoded.value());
-    return { document, tier: 'postgres' };
+    // The answer does not wait for the codings that the cache gets. Other readers may know of more than the replica has.
+    if (!by.isOfReplica) this.#subscription.writeBack(keys, name, document.version, () => encoded.value());
+    return { document, tier: 'postgres', ...by };
   }
 }
 

@@ -6,7 +6,7 @@ import type { Document } from '../document/document.ts';
 import { type DocumentName, documentId } from '../document/keys.ts';
 import { BYTES_PER_TOKEN } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
-import { POSTGRES_DEADLINE_MS } from './postgres-reads.ts';
+import { POSTGRES_DEADLINE_MS, WAITING } from './postgres-reads.ts';
 import { Semaphore } from './semaphore.ts';
 import { type UnknownTokenLimits, UnknownTokens } from './unknown-tokens.ts';
 
@@ -47,7 +47,7 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
   } = options;
   const unknownTokens = new UnknownTokens(options.unknownTokens, now);
   const atOnce = Math.ceil(postgresReads / 4);
-  const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * 16, deadlineMs: postgresDeadlineMs });
+  const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs: postgresDeadlineMs });
   // Cleared when full: making an entry again costs a SHA-256, keeping them in order would cost as much at each request.
   const accepted = new Map<string, AcceptedToken>();
   const acceptedAtMost = Math.max(16, Math.floor(options.memoryLimit / BYTES_PER_TOKEN));
@@ -64,7 +64,11 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
       if (known && documents.getFresh(known.name, known.id) === known.document) return grantOf(known);
       if (!isWellFormedToken(token)) return undefined;
       const name = { kind: 'token', hash: hashToken(token) } as const;
-      const found = documents.get(name, (read) => unknownTokens.ask(address?.(), () => lookUps.run(read)));
+      const found = documents.get(name, async (read) => {
+        const caller = address?.();
+        unknownTokens.check(caller);
+        return lookUps.run(() => unknownTokens.ask(caller, read));
+      });
       return whenThere(found, ({ document }) => {
         if (!document) return undefined;
         const entry = acceptedToken(name, document);

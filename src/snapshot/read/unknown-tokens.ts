@@ -55,17 +55,20 @@ export class UnknownTokens {
     this.#all = new Allowance(limits.perSecond, now());
   }
 
+  /** @throws Unavailable at the cap: whoever is there need not wait for a turn */
+  check(address: string | undefined): void {
+    this.#left(address);
+  }
+
   /**
-   * Runs a lookup if the caller, and all callers together, have one left.
+   * Runs a lookup if the caller, and all callers together, have one left. Those under way are counted, so what is good and
+   * comes all at once has to wait for its turn before.
    * @param address undefined for a caller that has none, who is counted with all alone
    * @param lookup gives undefined for an unknown token
    * @throws Unavailable at the cap, with the pause after which there is room again
    */
   async ask<T>(address: string | undefined, lookup: () => Promise<T | undefined>): Promise<T | undefined> {
-    const now = this.#now();
-    const allowances = address === undefined ? [this.#all] : [this.#all, this.#of(address, now)];
-    const wait = Math.max(...allowances.map((allowance) => allowance.wait(now)));
-    if (wait > 0) throw new Unavailable('too many unknown tokens are being tried', wait);
+    const allowances = this.#left(address);
     for (const allowance of allowances) allowance.take(1);
     let unknown = false;
     try {
@@ -75,6 +78,14 @@ export class UnknownTokens {
     } finally {
       if (!unknown) for (const allowance of allowances) allowance.take(-1);
     }
+  }
+
+  #left(address: string | undefined): readonly Allowance[] {
+    const now = this.#now();
+    const allowances = address === undefined ? [this.#all] : [this.#all, this.#of(address, now)];
+    const wait = Math.max(...allowances.map((allowance) => allowance.wait(now)));
+    if (wait > 0) throw new Unavailable('too many unknown tokens are being tried', wait);
+    return allowances;
   }
 
   #of(address: string, now: number): Allowance {

@@ -4,6 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { count, countOrNone, label, quantity } from '../schema/fields.ts';
+import { listedNames, nameList } from '../schema/name-list.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
 
@@ -28,15 +29,11 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ['avn-ovh', 'OVH'],
 ]);
 
-const names = z.string().regex(/^[a-z0-9_-]+( *, *[a-z0-9_-]+)*$/i, {
-  error: 'must be names separated by commas',
-});
-
 const Options = z.strictObject({
-  projects: names
+  projects: nameList
     .optional()
     .describe('the projects to read, separated by commas; all that the token may see when absent'),
-  types: names
+  types: nameList
     .default(DATABASES)
     .describe(`the types of service that are clusters, separated by commas; \`${DATABASES}\` when absent`),
 });
@@ -101,8 +98,8 @@ where one must not stop the others, give each a source of its own.
 
   async *clusters({ http, options }) {
     const { projects, types } = Options.parse(options ?? {});
-    const wanted = listed(types);
-    for (const project of projects === undefined ? await projectsOf(http) : listed(projects)) {
+    const wanted = listedNames(types);
+    for (const project of projects === undefined ? await projectsOf(http) : listedNames(projects)) {
       const { data } = await http.json(`${PROJECTS}/${project}/service`, Services);
       for (const [index, row] of data.services.entries()) {
         const item = itemOf(row, index, project, wanted);
@@ -111,10 +108,6 @@ where one must not stop the others, give each a source of its own.
     }
   },
 };
-
-function listed(text: string): ReadonlySet<string> {
-  return new Set(text.split(',').map((name) => name.trim()));
-}
 
 async function projectsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   const { data } = await http.json(PROJECTS, Projects);

@@ -33,10 +33,11 @@ kind: ClusterRole
 metadata:
   name: fleetbook
 rules:
-${KINDS.flatMap(({ apiVersion, plural, refersTo = [] }) => {
+${KINDS.flatMap(({ id, apiVersion, plural, refersTo = [], onRequest }) => {
   const rule = (resource: string, verbs: string) =>
     `  - { apiGroups: [${apiVersion.split('/')[0]}], resources: [${resource}], verbs: [${verbs}] }`;
-  return [rule(plural, 'list, watch'), ...refersTo.map((resource) => rule(resource, 'get'))];
+  const rules = [rule(plural, 'list, watch'), ...refersTo.map((resource) => rule(resource, 'get'))];
+  return onRequest ? [`  # Where the option kinds names ${id}:`, ...rules] : rules;
 }).join('\n')}
 \`\`\`
 

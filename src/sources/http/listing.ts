@@ -32,3 +32,8 @@ export async function* wholeList<Row>(
 export function nothingListed(path: string): SourceError {
   return new SourceError('invalid', `${path} lists nothing; an empty answer is never taken for "all gone"`);
 }
+
+/** The failure of a list that ends before the number of rows that it advertises. */
+export function incompleteList(path: string, fetched: number, advertised: number): SourceError {
+  return new SourceError('invalid', `${path} lists nothing more after ${fetched} of ${advertised} rows`);
+}

@@ -9,6 +9,7 @@ import { amount, count, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
+import { awsFacts } from './aws/facts.ts';
 
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 
@@ -56,6 +57,10 @@ const Shape = z.object({
     currentGeneration: z.enum(['Yes', 'No']),
     instanceFamily: label,
     gpu: z.string().optional(),
+    physicalProcessor: z.string().optional().catch(undefined),
+    processorArchitecture: z.string().optional().catch(undefined),
+    storage: z.string().optional().catch(undefined),
+    networkPerformance: z.string().optional().catch(undefined),
   }),
 });
 
@@ -90,6 +95,7 @@ export const adapter: CatalogueAdapter = {
   large: true,
   memoryUnit: 'GiB',
   currency: 'USD',
+  facts: ['architecture', 'generation', 'localDisk', 'network'],
   schedule: '23 4 * * *',
   notes:
     'Each region has a file of up to 500 MB; they are read as streams, one after the other, and never held, and only ' +
@@ -265,7 +271,8 @@ function offered(
   const { ram, unit: ramUnit } = memory(row.shape.memory, adapter.memoryUnit);
   const price = { amount: row.amount, per: 'hour', currency: adapter.currency } as const;
   const cpu = row.shape.vcpu;
-  return offerItem({ regionCode, name, cpu, ram, ramUnit, price }, exclusion(row.shape));
+  const facts = awsFacts(name, row.shape);
+  return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, exclusion(row.shape));
 }
 
 /** Only the family tells of FPGAs, inference chips and media accelerators. */

@@ -4,8 +4,9 @@ import { memory } from '../../domain/memory.ts';
 import { nothingListed } from '../http/listing.ts';
 import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
 import { siblingHost } from '../http/sibling-host.ts';
+import { architecture, gigabytes } from '../schema/facts.ts';
 import { count, label, quantity } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
+import { type FoundFacts, offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueAdapter,
@@ -42,6 +43,12 @@ const Capabilities = z.object({
     .transform(number)
     .pipe(quantity),
   GPUs: z.string().optional(),
+  /** `x64` or `Arm64`. */
+  CpuArchitectureType: architecture,
+  /** The temporary disk, "MB" that are MiB: Standard_D2ds_v5 has 76800, sold as 75 GiB. */
+  MaxResourceVolumeMB: z.string().optional().catch(undefined),
+  /** Further disks of the host. */
+  NvmeDiskSizeInMiB: z.string().optional().catch(undefined),
   RetirementDateUtc: z.string().optional(),
 });
 const Sku = z.object({
@@ -83,6 +90,7 @@ export const adapter: CatalogueAdapter = {
   },
   memoryUnit: 'GiB',
   currency: 'USD',
+  facts: ['architecture', 'generation', 'localDisk'],
   schedule: '7 */6 * * *',
   notes:
     `The URL names the subscription that asks: \`${SUBSCRIPTION}\`. The credentials are those of an application or of a ` +
@@ -158,8 +166,9 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
       const { ram, unit: ramUnit } = memory(sku.capabilities.MemoryGB, adapter.memoryUnit);
       const cpu = sku.capabilities.vCPUsAvailable ?? sku.capabilities.vCPUs;
       const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
+      const facts = factsOf(name, sku);
       const excluded = exclusion(name, sku, here !== undefined, licensed);
-      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: hourly }, excluded);
+      yield offerItem({ regionCode, name, cpu, ram, ramUnit, price: hourly, facts }, excluded);
     }
   }
   // Once and not for each region: it is one problem.
@@ -171,6 +180,24 @@ function* offers(priced: readonly AzurePrice[], sizes: ReadonlyMap<string, Sizes
         name,
       },
     );
+}
+
+/**
+ * The version at the end of a name is the series' generation.
+ * Source: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions.
+ */
+function factsOf(name: string, { capabilities }: Sku): FoundFacts {
+  const { CpuArchitectureType, MaxResourceVolumeMB, NvmeDiskSizeInMiB = '0' } = capabilities;
+  const sizes = [MaxResourceVolumeMB ?? '', NvmeDiskSizeInMiB];
+  const isStated = sizes.every((size) => /^\d{1,9}$/.test(size));
+  const [temporary = 0, nvme = 0] = sizes.map(Number);
+  // Where there are both, it is not documented whether the one is part of the other.
+  const mebibytes = isStated && (temporary === 0 || nvme === 0) ? temporary + nvme : undefined;
+  return {
+    architecture: CpuArchitectureType,
+    generation: /_(v\d+)$/.exec(name)?.[1],
+    localDisk: mebibytes === undefined ? undefined : gigabytes(mebibytes, 'MiB'),
+  };
 }
 
 function exclusion(

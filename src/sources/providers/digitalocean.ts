@@ -3,6 +3,7 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { type ListPage, wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';
+import { diskIn } from '../schema/facts.ts';
 import { amount, count, label } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
@@ -33,11 +34,23 @@ const SizePage = z
 const Region = z.object({ slug: label, name: label, available: z.boolean() });
 type Region = z.infer<typeof Region>;
 
+/**
+ * Kinds of cpu by the first words of a size's description. Basic Droplets share theirs, all others do not.
+ * Source: https://docs.digitalocean.com/products/droplets/concepts/choosing-a-plan/.
+ */
+const CPU_KINDS = [
+  [/^Basic\b/, 'shared'],
+  [/^(General Purpose|(CPU|Memory|Storage)-Optimized)\b/, 'dedicated'],
+] as const;
+
 const Size = z.object({
   slug: label,
   /** "Megabytes" that are MiB: the size s-1vcpu-1gb has 1024 of them. */
   memory: count,
   vcpus: count,
+  /** "Gigabytes" that are GiB: `disk_info`, where there is one, has the same number with the unit `gib`. */
+  disk: diskIn('GiB'),
+  description: z.string().optional().catch(undefined),
   /** Where new Droplets of this size can be made; may be empty. */
   regions: z.array(label),
   available: z.boolean(),
@@ -61,6 +74,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'bearer',
   memoryUnit: 'MiB',
   currency: 'USD',
+  facts: ['cpuKind', 'localDisk'],
   schedule: '12 * * * *',
 
   async *catalogue({ http }) {
@@ -90,7 +104,9 @@ export const adapter: CatalogueAdapter = {
  * sold out leaves the catalogue at once and keeps its id. Prices are the same everywhere.
  */
 function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueItem> {
-  const { slug: name, vcpus: cpu } = size;
+  const { slug: name, vcpus: cpu, disk: localDisk, description = '' } = size;
+  const cpuKind = CPU_KINDS.find(([words]) => words.test(description))?.[1];
+  const facts = { cpuKind, localDisk };
   const { ram, unit: ramUnit } = memory(size.memory, adapter.memoryUnit);
   const price = hourlyOrMonthly(size.price_hourly, size.price_monthly, adapter.currency);
   if (price === undefined) {
@@ -100,7 +116,7 @@ function* offers(size: Size, regions: readonly Region[]): Generator<CatalogueIte
   const selling = new Set(size.regions);
   for (const { slug: regionCode, available } of regions) {
     const excluded = exclusion(size, available && selling.has(regionCode));
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
   }
   for (const regionCode of selling.difference(new Set(regions.map((region) => region.slug)))) {
     const problem = `regions names ${regionCode}, which /v2/regions does not list or not as it must`;

@@ -4,8 +4,9 @@ import { memory } from '../../domain/memory.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { siblingHost } from '../http/sibling-host.ts';
+import { architecture } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
+import { type FoundFacts, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
 import { type GcpRates, readRates, SKUS } from './gcp/rates.ts';
@@ -36,6 +37,8 @@ const MachineType = z.object({
   guestCpus: count,
   memoryMb: count,
   isSharedCpu: z.boolean().optional(),
+  /** `X86_64` or `ARM64`. */
+  architecture,
   accelerators: z.array(z.unknown()).optional(),
   bundledLocalSsds: z.unknown().optional(),
   deprecated: z.object({ state: z.string() }).optional(),
@@ -68,6 +71,7 @@ export const adapter: CatalogueAdapter = {
   },
   memoryUnit: 'MiB',
   currency: 'USD',
+  facts: ['architecture', 'generation', 'cpuKind'],
   schedule: '47 */6 * * *',
   notes:
     `The URL names the project that asks: \`${PROJECT}\`. The credentials are those of a service account with the role ` +
@@ -175,7 +179,30 @@ function offered(
   if (value === undefined) return rejected(reason);
   const { ram, unit: ramUnit } = memory(memoryMb, adapter.memoryUnit);
   const price = { amount: value, per: 'hour', currency: adapter.currency } as const;
-  return offerItem({ regionCode, name, cpu, ram, ramUnit, price }, exclusion(zones));
+  return offerItem(
+    { regionCode, name, cpu, ram, ramUnit, price, facts: factsOf(name, zones) },
+    exclusion(zones),
+  );
+}
+
+/**
+ * The first part of a name is the machine series, with its generation: `n2`, `c4a`.
+ * Source: https://cloud.google.com/compute/docs/machine-resource#machine_type_terminology.
+ */
+function factsOf(name: string, zones: readonly MachineType[]): FoundFacts {
+  const isShared = agreed(zones.map((zone) => zone.isSharedCpu));
+  const architecture = agreed(zones.map((zone) => zone.architecture));
+  return {
+    architecture: architecture === 'architecture_unspecified' ? undefined : architecture,
+    generation: name.split('-')[0],
+    cpuKind: isShared === undefined ? undefined : isShared ? 'shared' : 'dedicated',
+  };
+}
+
+/** What all zones say that say anything; undefined where they differ. */
+function agreed<T>(said: readonly (T | undefined)[]): T | undefined {
+  const [one, ...others] = new Set(said.filter((each) => each !== undefined));
+  return others.length === 0 ? one : undefined;
 }
 
 function exclusion(zones: readonly MachineType[]): ExclusionReason | undefined {

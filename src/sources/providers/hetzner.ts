@@ -3,6 +3,7 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { type ListPage, wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';
+import { architecture, cpuKindBy, diskIn } from '../schema/facts.ts';
 import { amount, count, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
@@ -40,6 +41,11 @@ const ServerType = z.object({
   name: label,
   cores: count,
   memory: quantity,
+  architecture,
+  cpu_type: cpuKindBy({ shared: 'shared', dedicated: 'dedicated' }),
+  /** GB; of the host, unless `storage_type` is `network`. */
+  disk: diskIn('GB'),
+  storage_type: z.string().optional().catch(undefined),
   /** False has been seen beside a filled `deprecation`: only true is reliable. */
   deprecated: z.boolean().nullish(),
   deprecation: Deprecation.nullish(),
@@ -62,6 +68,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'bearer',
   memoryUnit: 'GB',
   currency: 'EUR',
+  facts: ['architecture', 'cpuKind', 'localDisk'],
   schedule: '17 * * * *',
 
   async *catalogue({ http, now }) {
@@ -89,7 +96,9 @@ export const adapter: CatalogueAdapter = {
 };
 
 function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Generator<CatalogueItem> {
-  const { name, cores: cpu } = type;
+  const { name, cores: cpu, architecture, cpu_type: cpuKind } = type;
+  const localDisk = type.storage_type === 'local' ? type.disk : undefined;
+  const facts = { architecture, cpuKind, localDisk };
   const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
   const unpriced = new Set(type.locations?.map((location) => location.name));
   for (const [index, row] of type.prices.entries()) {
@@ -105,7 +114,7 @@ function* offers(type: ServerType, known: ReadonlySet<string>, now: Date): Gener
     } else {
       const price = { amount: value.price_hourly.net, per: 'hour', currency: adapter.currency } as const;
       const excluded = exclusion(type, value.location, now);
-      yield offerItem({ regionCode: value.location, name, cpu, ram, ramUnit, price }, excluded);
+      yield offerItem({ regionCode: value.location, name, cpu, ram, ramUnit, price, facts }, excluded);
     }
   }
   for (const regionCode of unpriced) {

@@ -4,6 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import { wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';
+import { diskIn, networkIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, label, oneOf } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
@@ -19,6 +20,15 @@ const CAPABILITY: ReadonlyMap<string, string> = new Map([
   ['gpu', 'GPU Linodes'],
   ['accelerated', 'NETINT Quadra T1U'],
 ]);
+
+/** Source: the same. "All High Memory plans contain dedicated CPU cores"; premium "includes the features of dedicated". */
+const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
+  nanode: 'shared',
+  standard: 'shared',
+  dedicated: 'dedicated',
+  highmem: 'dedicated',
+  premium: 'dedicated',
+};
 
 const Page = z
   .object({ data: z.array(z.unknown()), page: z.int(), pages: z.int(), results: z.int() })
@@ -44,6 +54,10 @@ const Type = z.object({
   /** "MB" that are MiB: 1024 of them are sold as 1 GB, and are 1 GiB. */
   memory: count,
   vcpus: count,
+  /** "MB" that are MiB, as those of the memory. */
+  disk: diskIn('MiB'),
+  /** Mbit/s outward. */
+  network_out: networkIn(1e6),
   gpus: countOrNone,
   accelerated_devices: countOrNone.nullish(),
   successor: z.string().nullable(),
@@ -63,6 +77,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
+  facts: ['cpuKind', 'localDisk', 'network'],
   schedule: '37 * * * *',
 
   async *catalogue({ http }) {
@@ -108,7 +123,8 @@ function* offers(
   regions: readonly Region[],
   stock: ReadonlyMap<string, boolean | string>,
 ): Generator<CatalogueItem> {
-  const { id: name, vcpus: cpu } = type;
+  const { id: name, vcpus: cpu, disk: localDisk, network_out: network } = type;
+  const facts = { cpuKind: CPU_KIND[type.class], localDisk, network };
   const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
   const selling = regions.filter((region) => sells(region, type));
   if (selling.length === 0) {
@@ -128,7 +144,7 @@ function* offers(
       continue;
     }
     const excluded = exclusion(type, available && region.status === 'ok');
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
   }
 }
 

@@ -5,8 +5,9 @@ import { nothingListed } from '../http/listing.ts';
 import { pagesOf } from '../http/pages.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { priceRows } from '../price-rows.ts';
+import { architectureNamed } from '../schema/facts.ts';
 import { count, label } from '../schema/fields.ts';
-import { offerItem } from '../schema/offers.ts';
+import { type FoundFacts, offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
   type CatalogueItem,
@@ -21,6 +22,9 @@ const FLAVORS = '/v2.1/flavors/detail';
 const MICROVERSION = { 'openstack-api-version': 'compute 2.61' };
 /** Extra specs that give a flavor a graphics card or another device of its own. */
 const DEVICE = /^(resources\d*:(VGPU|PGPU|CUSTOM_.*GPU.*)|pci_passthrough:alias|accel:device_profile)$/i;
+
+/** A trait that the host must have, e.g. `trait:HW_ARCH_AARCH64`. */
+const ARCHITECTURE = 'trait:HW_ARCH_';
 
 const Options = z.strictObject({
   provider: label.describe('name of the provider, as readers see it'),
@@ -72,6 +76,7 @@ export const adapter: GenericCatalogueAdapter = {
   credentials: 'x-auth-token',
   memoryUnit: 'MiB',
   currencyFrom: 'as each row of the price list says',
+  facts: ['architecture', 'cpuKind'],
   schedule: '22 * * * *',
   notes: `The URL is that of the compute service, with or without its \`/v2.1\`; a region is a source of its own. Nova has to
 know microversion 2.61 (Rocky, 2018). A Keystone token ends after hours: let a [command](#credentials) print one, such as
@@ -140,7 +145,23 @@ function offer(flavor: Flavor, regionCode: string, prices: readonly ListedPrice[
   if (listed === undefined) return rejected(`prices ${first.at}: ${reason}`);
   const { ram, unit: ramUnit } = memory(flavor.ram, 'MiB');
   const price = { amount: listed.price, per: listed.per, currency: listed.currency } as const;
-  return offerItem({ regionCode, name, cpu: flavor.vcpus, ram, ramUnit, price }, exclusion(flavor, listed));
+  const found = { regionCode, name, cpu: flavor.vcpus, ram, ramUnit, price, facts: factsOf(flavor) };
+  return offerItem(found, exclusion(flavor, listed));
+}
+
+/**
+ * What extra specs say. Whether a flavor's disk lies on the host is the cloud's choice, and told nowhere.
+ * Source: https://docs.openstack.org/nova/latest/configuration/extra-specs.html and os_traits/hw/arch.py.
+ */
+function factsOf({ extra_specs: specs = {} }: Flavor): FoundFacts {
+  const policy = specs['hw:cpu_policy'];
+  const cpuKind = policy === 'dedicated' || policy === 'shared' ? policy : undefined;
+  const required = Object.keys(specs).filter(
+    (spec) => spec.startsWith(ARCHITECTURE) && specs[spec] === 'required',
+  );
+  const [spec] = required;
+  const isOne = required.length === 1 && spec !== undefined;
+  return { cpuKind, architecture: isOne ? architectureNamed(spec.slice(ARCHITECTURE.length)) : undefined };
 }
 
 function exclusion(flavor: Flavor, listed: FlavorPrice): ExclusionReason | undefined {

@@ -3,6 +3,7 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import { nothingListed } from '../http/listing.ts';
+import { diskIn, networkIn } from '../schema/facts.ts';
 import { amountIn, count, currencyCode, label, quantity } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
@@ -56,6 +57,14 @@ const Pricing = z.object({
   capacities: z.array(z.string()),
 });
 
+/** Some name the unit of their capacity; OVH shows it as GB. */
+const Disk = z.object({
+  capacity: diskIn('GB'),
+  number: z.int().min(1),
+  sizeUnit: z.literal('GB').optional(),
+});
+const Disks = z.object({ disks: z.array(Disk) });
+
 const Machine = z.object({
   pricings: z.array(Pricing),
   blobs: z.object({
@@ -66,6 +75,14 @@ const Machine = z.object({
       memory: z.object({ size: quantity }),
       gpu: z.object({ number: z.number().nullish() }).nullish(),
       os: z.object({ family: z.string() }).nullish(),
+      storage: Disks.extend({ raid: z.string().optional() }).optional().catch(undefined),
+      /** Whole disks of the host besides; of unknown size where they cannot be read. */
+      nvme: Disks.optional().catch({ disks: [{ capacity: undefined, number: 1 }] }),
+      /** Mbit/s, as OVH's own manager shows it. */
+      bandwidth: z
+        .object({ level: networkIn(1e6) })
+        .optional()
+        .catch(undefined),
     }),
   }),
 });
@@ -104,6 +121,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'optional-bearer',
   memoryUnit: 'GB',
   currency: 'EUR',
+  facts: ['localDisk', 'network'],
   schedule: '42 */6 * * *',
   notes:
     'The catalogue is public, and names the regions of older types alone; where the others are sold, the rules of ' +
@@ -223,7 +241,19 @@ function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): 
   const { ram, unit: ramUnit } = memory(technical.memory.size, adapter.memoryUnit);
   const { cores: cpu } = technical.cpu;
   const excluded = exclusion(name, machine);
-  for (const regionCode of regions) yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
+  const facts = { localDisk: localDisk(technical), network: technical.bandwidth?.level };
+  for (const regionCode of regions)
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
+}
+
+/** GB. Other disks than `local` ones lie in a storage cluster. */
+function localDisk({ storage, nvme }: Machine['blobs']['technical']): number | undefined {
+  if (storage?.raid !== 'local') return undefined;
+  const sizes = [...storage.disks, ...(nvme?.disks ?? [])].map(
+    (disk) => (disk.capacity ?? NaN) * disk.number,
+  );
+  const sum = sizes.reduce((all, size) => all + size, 0);
+  return Number.isNaN(sum) ? undefined : sum;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FACT_FIELDS } from '../../domain/machine-facts.ts';
 import { memory } from '../../domain/memory.ts';
 import { columnTable, PriceColumns, requiredColumns } from '../price-columns.ts';
 import { PRICE_LIST, priceRowsIn } from '../price-rows.ts';
@@ -21,6 +22,7 @@ export const adapter: GenericCatalogueAdapter = {
   readsFiles: true,
   credentials: 'bearer',
   currencyFrom: 'as each row says',
+  facts: FACT_FIELDS,
   schedule: '52 * * * *',
   notes: `The source's URL, or a path on this machine, leads to the list itself: CSV (RFC 4180, UTF-8, the first line names
 the columns) or a JSON array of objects with these fields. Other columns are ignored, so is the order of columns and
@@ -67,7 +69,9 @@ function offer(row: Priced): CatalogueItem {
   const { ram, unit: ramUnit } = memory(row.ram, row.ram_unit);
   const price = { amount: row.price, per: row.per, currency: row.currency } as const;
   const { region_code: regionCode, name, cpu, excluded } = row;
-  return offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
+  const { architecture, generation, cpu_kind: cpuKind, local_disk: localDisk, network } = row;
+  const facts = { architecture, generation, cpuKind, localDisk, network };
+  return offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
 }
 
 /** @param given each name in the region's rows, with the first row that has it */

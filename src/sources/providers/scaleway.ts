@@ -5,6 +5,7 @@ import { nextLink } from '../http/link.ts';
 import { nothingListed, wholeList } from '../http/listing.ts';
 import { anotherPage, pagesOf } from '../http/pages.ts';
 import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
+import { architecture, networkIn } from '../schema/facts.ts';
 import { amount, count, countOrNone, label, oneOf, quantity } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
@@ -60,6 +61,12 @@ const ServerType = z.object({
   ncpus: count,
   /** Bytes, in powers of two. */
   ram: quantity,
+  arch: architecture,
+  /** bit/s to the Internet, at the most. */
+  network: z
+    .object({ sum_internet_bandwidth: networkIn(1) })
+    .optional()
+    .catch(undefined),
   gpu: countOrNone.nullish(),
   gpu_info: z.unknown().optional(),
   /** Not sold any more, although it has a price. */
@@ -90,6 +97,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'bytes',
   currency: 'EUR',
+  facts: ['architecture', 'network'],
   schedule: '27 * * * *',
 
   async *catalogue({ http }) {
@@ -182,7 +190,8 @@ function offer(name: string, type: ServerType, regionCode: string, stockRow: unk
   const price = hourlyOrMonthly(type.hourly_price, type.monthly_price, adapter.currency);
   if (price === undefined) return rejected('must have an hourly_price or a monthly_price; it has neither');
   const { ram, unit: ramUnit } = memory(type.ram, adapter.memoryUnit);
-  const found = { regionCode, name, cpu: type.ncpus, ram, ramUnit, price };
+  const facts = { architecture: type.arch, network: type.network?.sum_internet_bandwidth };
+  const found = { regionCode, name, cpu: type.ncpus, ram, ramUnit, price, facts };
   const lasting = exclusion(name, type);
   if (lasting !== undefined) return offerItem(found, lasting);
 

@@ -4,6 +4,7 @@ import { memory } from '../../domain/memory.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import { type ListPage, wholeList } from '../http/listing.ts';
 import { pagesOf } from '../http/pages.ts';
+import { diskIn } from '../schema/facts.ts';
 import { amount, count, label } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
@@ -14,6 +15,20 @@ const PER_PAGE = 500;
 
 /** Types of plan whose machines have a GPU, whatever their other fields say. */
 const GPU_TYPES: ReadonlySet<string> = new Set(['vcg', 'vdm']);
+
+/**
+ * Kinds of cpu by type of plan: Cloud Compute (`vc2`), High Frequency (`vhf`) and High Performance (`vhp`) share theirs,
+ * Optimized (`voc`), Dedicated Cloud (`vdc`) and Bare Metal (`vbm`) do not.
+ * Source: https://docs.vultr.com/products/compute/instances and the parameter `type` of the list of plans.
+ */
+const CPU_KIND: Readonly<Record<string, 'shared' | 'dedicated'>> = {
+  vc2: 'shared',
+  vhf: 'shared',
+  vhp: 'shared',
+  voc: 'dedicated',
+  vdc: 'dedicated',
+  vbm: 'dedicated',
+};
 
 /** `next` is what to send as `cursor`, empty at the end. */
 const Meta = z.object({ total: z.int(), links: z.object({ next: z.string() }) });
@@ -41,6 +56,9 @@ const Plan = z.looseObject({
   /** "MB" that are MiB: the plan that is sold as 1 GB has 1024 of them. */
   ram: count,
   type: z.string(),
+  disk: diskIn('GB'),
+  /** Where there are several disks, the reference does not say whether `disk` is one of them or all. */
+  disk_count: z.int().optional().catch(undefined),
   /** Regions that can deploy it now. An empty text has been seen among them: it is ignored. */
   locations: z.array(z.string()),
   /** Prices by region, which replace the plan's own. An empty map is sent as an empty array. */
@@ -66,6 +84,7 @@ export const adapter: CatalogueAdapter = {
   credentials: 'none',
   memoryUnit: 'MiB',
   currency: 'USD',
+  facts: ['cpuKind', 'localDisk'],
   schedule: '7 * * * *',
 
   async *catalogue({ http }) {
@@ -98,6 +117,9 @@ export const adapter: CatalogueAdapter = {
  */
 function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueItem> {
   const { id: name, vcpu_count: cpu } = plan;
+  const localDisk = plan.disk_count === 1 ? plan.disk : undefined;
+  // Optimized plans have a letter more: `voc-g`, `voc-c`.
+  const facts = { cpuKind: CPU_KIND[plan.type.split('-', 1)[0] ?? ''], localDisk };
   const { ram, unit: ramUnit } = memory(plan.ram, adapter.memoryUnit);
   const selling = new Set(plan.locations.filter((location) => location !== ''));
   for (const regionCode of regions) {
@@ -107,7 +129,7 @@ function* offers(plan: Plan, regions: readonly string[]): Generator<CatalogueIte
       continue;
     }
     const excluded = exclusion(plan, selling.has(regionCode));
-    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price }, excluded);
+    yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
   }
   for (const location of selling.difference(new Set(regions))) {
     const regionCode = label.safeParse(location).data;

@@ -64,6 +64,16 @@ function valueAt(row: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = written(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** Reading JSON takes any depth, writing it does not: such a value is one bad row, and no reason to end the run. */
+function written(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch (error) {
+    if (error instanceof RangeError) return 'nested too deeply to be shown';
+    throw error;
+  }
 }

@@ -8,6 +8,7 @@ import { COPY_NULL, copyField } from '../../db/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/queries/staged-offers.ts';
 import { limitBroken } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
+import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { minutePricer } from '../../domain/minute-price.ts';
 import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected.ts';
@@ -135,9 +136,18 @@ export async function stageCatalogue(
 }
 
 function copyLine(offer: Offer, price: string | undefined): string {
-  const { regionCode, name, cpu, ram, ramUnit, price: source } = offer;
+  const { regionCode, name, cpu, ram, ramUnit, price: source, facts } = offer;
   const excluded = exclusion(offer, price) ?? COPY_NULL;
-  return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\n`;
+  return `${copyField(regionCode)}\t${copyField(name)}\t${cpu}\t${ram}\t${ramUnit}\t${source.amount}\t${source.per}\t${source.currency}\t${price ?? COPY_NULL}\t${excluded}\t${facts ? factFields(facts) : UNKNOWN_FACTS}\n`;
+}
+
+const UNKNOWN_FACTS = FACT_FIELDS.map(() => COPY_NULL).join('\t');
+
+function factFields(facts: Partial<MachineFacts>): string {
+  return FACT_FIELDS.map((field) => {
+    const fact = facts[field];
+    return fact == null ? COPY_NULL : copyField(String(fact));
+  }).join('\t');
 }
 
 /**

@@ -11,7 +11,22 @@ interface Written {
   committed: number | undefined;
   /** When the database had lost it. */
   lostAt: number | undefined;
+  /** The database was asked after its recovery, and does not have it. */
+  neverCommitted: boolean;
+  /** Answers that showed it before it was known to be committed. */
+  shownEarly: number;
 }
+
+/** Answers that showed what nobody had seen committed by then, and what the database said of it later. */
+export interface ShownEarly {
+  readonly committed: number;
+  readonly neverCommitted: number;
+  /** Nobody has asked the database yet. */
+  readonly unknown: number;
+}
+
+/** For so long (ms) after the database came back in an earlier state, readers may give what it has lost. */
+const NOTICED_WITHIN_MS = 1000;
 
 export class Ledger {
   readonly #written = new Map<string, Written[]>();
@@ -22,13 +37,34 @@ export class Ledger {
   begin(subject: string): number {
     const all = this.#written.get(subject) ?? [];
     this.#written.set(subject, all);
-    all.push({ begun: performance.now(), committed: undefined, lostAt: undefined });
+    all.push({
+      begun: performance.now(),
+      committed: undefined,
+      lostAt: undefined,
+      neverCommitted: false,
+      shownEarly: 0,
+    });
     return all.length - 1;
   }
 
   committed(subject: string, number: number): void {
     const write = this.#written.get(subject)?.[number];
     if (write) write.committed = performance.now();
+  }
+
+  /** The database does not have it: it is not one that it had and has lost. */
+  neverCommitted(subject: string, number: number): void {
+    const write = this.#written.get(subject)?.[number];
+    if (write && write.lostAt === undefined) write.neverCommitted = true;
+  }
+
+  get shownEarly(): ShownEarly {
+    const sums = { committed: 0, neverCommitted: 0, unknown: 0 };
+    for (const { shownEarly, neverCommitted, committed, lostAt } of [...this.#written.values()].flat()) {
+      const isKnown = committed !== undefined || lostAt !== undefined;
+      sums[neverCommitted ? 'neverCommitted' : isKnown ? 'committed' : 'unknown'] += shownEarly;
+    }
+    return sums;
   }
 
   /** The newest number that is known to be committed; -1 for none. */
@@ -49,14 +85,21 @@ export class Ledger {
   /** @param asked when the request began */
   judge(reader: string, subject: string, number: number, asked: number): Verdict {
     const write = this.#written.get(subject)?.[number];
-    if (!write) return 'never true';
-    if (write.lostAt !== undefined && write.lostAt < asked) return 'lost';
+    if (!write || write.neverCommitted) return 'never true';
+    if (write.committed === undefined) write.shownEarly += 1;
+    if (this.lostMs(subject, number, asked) > NOTICED_WITHIN_MS) return 'lost';
     const key = `${reader} ${subject}`;
     const before = this.#given.get(key);
     if (before && before.at < asked && before.number > number && !this.#isLost(subject, before.number))
       return 'went back';
     if (!before || before.number <= number) this.#given.set(key, { number, at: performance.now() });
     return 'true';
+  }
+
+  /** Milliseconds for which the database had lost the number when the answer was asked for; 0 for one that it has. */
+  lostMs(subject: string, number: number, asked: number): number {
+    const lostAt = this.#written.get(subject)?.[number]?.lostAt;
+    return lostAt === undefined ? 0 : Math.max(0, asked - lostAt);
   }
 
   /** Milliseconds by which an answer was behind: since when a newer number was known to be committed. */

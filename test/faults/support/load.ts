@@ -2,6 +2,7 @@
 import { Agent, get } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sql } from '../../../src/db/connect.ts';
 import { reprice } from '../../snapshot/rows.ts';
 import { Ledger, type Verdict } from './ledger.ts';
 import type { Machine, Organization, Reader, Stack } from './stack.ts';
@@ -16,8 +17,12 @@ export interface Asked {
   readonly ms: number;
   /** What is wrong with the answer. */
   readonly wrong: string | undefined;
+  /** Why there is none: what the problem document says, or what the connection failed with. */
+  readonly why: string | undefined;
   /** Milliseconds by which the answer was behind what was known to be committed. */
   readonly behindMs: number;
+  /** Milliseconds for which the database had lost what it shows when it was asked for; 0 for what is not lost. */
+  readonly lostMs: number;
   /** It shows a state that was committed after this instant: the newest of what it shows. */
   readonly newest: number;
 }
@@ -27,8 +32,8 @@ interface Shown {
   readonly number: number;
 }
 
-/** Requests a second to all readers together. */
-const RATE = 200;
+/** Requests a second to all readers together; FAULT_RATE, or 200. */
+const RATE = Number(process.env.FAULT_RATE ?? 200);
 const TICK_MS = 20;
 /** Beyond it nothing is sent, and counted as an error: a generator must not fall over before what it tests. */
 const UNDER_WAY_AT_MOST = 2000;
@@ -39,6 +44,8 @@ const WRITE_EVERY_MS = 30;
 export class Load implements AsyncDisposable {
   readonly ledger = new Ledger();
   readonly asked: Asked[] = [];
+  /** False leaves it to the worker to publish what is written, and to find out what has become of the database. */
+  publishes = true;
   readonly #stack: Stack;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
   readonly #timer: NodeJS.Timeout;
@@ -95,12 +102,14 @@ export class Load implements AsyncDisposable {
 
   #send(reader: Reader, { token }: Organization, path: string, read: (body: unknown) => Shown[]): void {
     const at = performance.now();
-    const done = (status: number, tier?: string, body?: string) => {
-      const facts = status === 200 ? this.#judge(reader, at, body ?? '', read) : NOTHING;
-      this.asked.push({ at, reader: reader.name, path, status, tier, ms: performance.now() - at, ...facts });
+    const done = (status: number, text: string, tier?: string) => {
+      const facts = status === 200 ? this.#judge(reader, at, text, read) : NOTHING;
+      const why = status === 200 ? undefined : reasonOf(text);
+      const ms = performance.now() - at;
+      this.asked.push({ at, reader: reader.name, path, status, tier, ms, why, ...facts });
     };
     if (this.#underWay >= UNDER_WAY_AT_MOST) {
-      done(0);
+      done(0, 'too many are under way');
       return;
     }
     this.#underWay += 1;
@@ -116,15 +125,15 @@ export class Load implements AsyncDisposable {
         this.#underWay -= 1;
         done(
           response.statusCode ?? 0,
-          String(response.headers['fleetbook-tier']),
           Buffer.concat(chunks).toString(),
+          String(response.headers['fleetbook-tier']),
         );
       });
     });
     request.on('timeout', () => request.destroy(new Error('no answer in time')));
-    request.on('error', () => {
+    request.on('error', ({ message }) => {
       this.#underWay -= 1;
-      done(0);
+      done(0, message);
     });
   }
 
@@ -137,14 +146,16 @@ export class Load implements AsyncDisposable {
     }
     let wrong: string | undefined;
     let behindMs = 0;
+    let lostMs = 0;
     let newest = 0;
     for (const { subject, number } of shown) {
       const verdict: Verdict = this.ledger.judge(reader.name, subject, number, at);
       if (verdict !== 'true') wrong ??= `${verdict}: ${subject} is ${number}`;
       behindMs = Math.max(behindMs, this.ledger.age(subject, number, at));
+      lostMs = Math.max(lostMs, this.ledger.lostMs(subject, number, at));
       newest = Math.max(newest, this.#begun.get(`${subject} ${number}`) ?? 0);
     }
-    return { wrong, behindMs, newest };
+    return { wrong, behindMs, lostMs, newest };
   }
 
   async #write(): Promise<void> {
@@ -160,11 +171,29 @@ export class Load implements AsyncDisposable {
         if (isMachine) await reprice(this.#stack.store.sql, machine.id, priceOf(number));
         else await rename(this.#stack, organization, number);
         this.ledger.committed(subject, number);
-        await this.#stack.publisher.publishDirty();
+        if (this.publishes) await this.#stack.publisher.publishDirty();
       } catch {
-        // Whether it was committed nobody knows.
+        await this.#settle(subject, number);
       }
     }
+  }
+
+  /** Whether a write was committed whose outcome was lost: PostgreSQL is asked as soon as it answers again. */
+  async #settle(subject: string, number: number): Promise<void> {
+    while (!this.#isOver && this.ledger.newest(subject) < number) {
+      const held = await this.held().catch(() => undefined);
+      if (held) {
+        if (held.get(subject) === number) this.ledger.committed(subject, number);
+        else this.ledger.neverCommitted(subject, number);
+        return;
+      }
+      await sleep(WRITE_EVERY_MS);
+    }
+  }
+
+  /** The numbers that PostgreSQL holds. */
+  held(): Promise<Map<string, number>> {
+    return heldBy(this.#stack.store.sql);
   }
 
   /** What was asked since then, and is answered. */
@@ -180,10 +209,33 @@ export class Load implements AsyncDisposable {
   }
 }
 
-const NOTHING = { wrong: undefined, behindMs: 0, newest: 0 } as const;
+/** The detail of a problem document, or the text as it is. */
+function reasonOf(text: string): string {
+  try {
+    const { detail, title } = JSON.parse(text) as { detail?: string; title?: string };
+    return detail ?? title ?? text;
+  } catch {
+    return text;
+  }
+}
+
+const NOTHING = { wrong: undefined, behindMs: 0, lostMs: 0, newest: 0 } as const;
 
 /** Machines begin with the first number. */
 const priceOf = (number: number): string => ((number + 1) / 10_000).toFixed(4);
+const numberOf = (price: number): number => Math.round(price * 10_000) - 1;
+
+/** The number of each subject, as the database has it. */
+export async function heldBy(sql: Sql): Promise<Map<string, number>> {
+  const machines = await sql<{ id: number; price: number }[]>`select id, price::float8 from machines`;
+  const clusters = await sql<
+    { name: string; id: number }[]
+  >`select organization_id as id, name from clusters`;
+  return new Map([
+    ...machines.map(({ id, price }) => [`machine ${id}`, numberOf(price)] as const),
+    ...clusters.map(({ id, name }) => [`cluster ${id}`, Number(name.split(' ')[1])] as const),
+  ]);
+}
 
 async function rename({ store }: Stack, { id, clusterId }: Organization, number: number): Promise<void> {
   await store.sql`
@@ -194,7 +246,7 @@ async function rename({ store }: Stack, { id, clusterId }: Organization, number:
 
 function machineIn(body: unknown): Shown {
   const { id, price } = body as { id: number; price: number };
-  return { subject: `machine ${id}`, number: Math.round(price * 10_000) - 1 };
+  return { subject: `machine ${id}`, number: numberOf(price) };
 }
 
 function clusterIn(body: unknown, { id }: Organization): Shown {

@@ -5,8 +5,9 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { until } from '../../support/until.ts';
+import type { ShownEarly } from './ledger.ts';
 import { type Asked, Load } from './load.ts';
-import { openStack, type Stack } from './stack.ts';
+import { openStack, type Stack, type StackOptions } from './stack.ts';
 
 export interface Row {
   /** What is done, as the table says it: "PostgreSQL is killed for 8 s". */
@@ -20,21 +21,30 @@ export interface Row {
   readonly slow: number;
   /** Milliseconds. */
   readonly p99: number;
-  /** From the end of the fault until both readers answered with something that was committed after it, without error. */
+  /**
+   * From the end of the fault until both readers answered with something that was committed after it, without error; of
+   * what recovers by itself, from its beginning until that.
+   */
   readonly recoverySeconds: number;
 }
 
-export interface Fault {
+export interface Fault extends StackOptions {
   /** What the table says; `{seconds}` stands for how long. */
   readonly fault: string;
   readonly strike: (stack: Stack, load: Load) => Promise<void> | void;
   readonly heal: (stack: Stack, load: Load) => Promise<void> | void;
+  /** Holds once the servers have recovered by themselves, and their clients with them: `heal` is not what ends the fault. */
+  readonly recovers?: (stack: Stack) => Promise<boolean>;
+  /** What it begins with; this release unless given. */
+  readonly stack?: StackOptions;
   /** Seconds that it lasts; FAULT_SECONDS, or 8, unless given. */
   readonly seconds?: number;
 }
 
 export interface Outcome extends Row {
   readonly asked: readonly Asked[];
+  /** Answers that showed a write before anybody had seen it committed, and what PostgreSQL said of it later. */
+  readonly shownEarly: ShownEarly;
 }
 
 const SECONDS = Number(process.env.FAULT_SECONDS ?? 8);
@@ -45,13 +55,23 @@ const RECOVER_WITHIN_MS = 30_000;
 const CALM_MS = 1500;
 
 /** Runs a stack under load, strikes and heals it, and records the row. */
-export async function underLoad({ fault, strike, heal, seconds = SECONDS }: Fault): Promise<Outcome> {
-  await using stack = await openStack();
+export async function underLoad({
+  fault,
+  strike,
+  heal,
+  recovers,
+  seconds = SECONDS,
+  stack: options = {},
+}: Fault): Promise<Outcome> {
+  await using stack = await openStack(options);
   const load = new Load(stack);
   try {
     await sleep(WARM_UP_MS);
     const struck = performance.now();
     await strike(stack, load);
+    const recovering = recovers ? recovery(() => recovers(stack), struck) : undefined;
+    // Told where it is awaited.
+    recovering?.catch(() => {});
     await sleep(seconds * 1000);
     await heal(stack, load);
     const healed = performance.now();
@@ -76,13 +96,21 @@ export async function underLoad({ fault, strike, heal, seconds = SECONDS }: Faul
     const row: Row = {
       fault: fault.replace('{seconds}', `${seconds} s`),
       ...figures(asked),
-      recoverySeconds: Math.round((recovered - healed) / 100) / 10,
+      recoverySeconds: (await recovering) ?? secondsSince(healed, recovered),
     };
     record(row);
-    return { ...row, asked };
+    return { ...row, asked, shownEarly: load.ledger.shownEarly };
   } finally {
     await load[Symbol.asyncDispose]();
   }
+}
+
+const secondsSince = (from: number, to: number) => Math.round((to - from) / 100) / 10;
+
+/** Seconds from then until the condition holds. */
+async function recovery(holds: () => Promise<boolean>, from: number): Promise<number> {
+  await until(holds, { timeoutMs: RECOVER_WITHIN_MS, everyMs: 50, what: 'it recovers by itself' });
+  return secondsSince(from, performance.now());
 }
 
 const isError = ({ status }: Asked) => status === 0 || status >= 500;
@@ -98,7 +126,7 @@ function freshAt(load: Load, name: string, healed: number): number | undefined {
   return first && first.at + first.ms;
 }
 
-function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'recoverySeconds'> {
+export function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'recoverySeconds'> {
   const times = asked.map(({ ms }) => ms).sort((a, b) => a - b);
   return {
     requests: asked.length,
@@ -110,7 +138,7 @@ function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'recoverySeconds'
 }
 
 /** The run's end gathers the rows, see report.ts. */
-function record(row: Row): void {
+export function record(row: Row): void {
   const { folder } = inject('faults');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, `${row.fault.replaceAll(/\W+/g, '-')}.json`), JSON.stringify(row));
@@ -121,12 +149,22 @@ function record(row: Row): void {
 export function troubles(asked: readonly Asked[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const each of asked) {
-    const { wrong, status, path, ms, tier } = each;
+    const { wrong, status, why, path, ms, tier } = each;
     const kind = path.replaceAll(/\d+/g, 'N');
     const what =
       wrong?.replaceAll(/\d+/g, 'N') ??
-      (isError(each) ? `status ${status}` : ms > SLOW_MS ? `slow, ${tier}` : undefined);
+      (isError(each) ? `status ${status}, ${why}` : ms > SLOW_MS ? `slow, ${tier}` : undefined);
     if (what !== undefined) counts[`${kind}: ${what}`] = (counts[`${kind}: ${what}`] ?? 0) + 1;
   }
   return counts;
+}
+
+/** What has to be right on any machine, however slow: answers that were wrong, and requests without one. */
+export function wrongOrNone(asked: readonly Asked[]): Asked[] {
+  return asked.filter((each) => each.wrong !== undefined || isError(each));
+}
+
+/** Milliseconds for which readers gave what the database had lost. */
+export function lostFor(asked: readonly Asked[]): number {
+  return Math.max(0, ...asked.map(({ lostMs }) => lostMs));
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openStore, type Store } from '../../../src/db/connect.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { createToken } from '../../../src/db/queries/tokens.ts';
-import { openRedis, redisReady } from '../../../src/db/redis.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/dev/postgres.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
@@ -50,14 +50,41 @@ export interface Stack extends AsyncDisposable {
   readonly postgres: TestPostgres;
   /** The way to PostgreSQL of all that reads and writes. */
   readonly database: FaultProxy;
+  /** Throws where the stack has an engine, and so do the way to it and the queues' server. */
   readonly cache: TestRedis;
+  /** The way to the cache of readers and worker. */
+  readonly cacheWay: FaultProxy;
+  /** Commands to the cache, past that way. */
+  readonly cacheClient: RedisClient;
   readonly queue: TestRedis;
   readonly store: Store;
   readonly publisher: Publisher;
-  readonly readers: readonly Reader[];
+  /** Those that are asked; a test may add and take away some. */
+  readonly readers: Reader[];
+  /** The worker that runs from the beginning. */
+  readonly worker: Program;
   readonly provider: number;
   readonly machines: readonly Machine[];
   readonly organizations: readonly Organization[];
+  /** Starts one more, of this release or of another one. It is asked once it stands in `readers`. */
+  startReader(name: string, cli?: string): Promise<Reader>;
+  startWorker(cli?: string): Promise<Program>;
+}
+
+export interface StackOptions {
+  /** The command line of the release that it begins with; this one unless given. */
+  readonly cli?: string;
+  /** The folder with that release's migrations. */
+  readonly migrations?: string;
+  /** Starts its PostgreSQL; one of its own unless given. */
+  readonly postgres?: () => Promise<TestPostgres>;
+  /** Starts what cache and queues lie in, e.g. a Redis Cluster; unless given, a Redis of its own for each. */
+  readonly engine?: () => Promise<Engine>;
+}
+
+/** Cache and queues in one. */
+interface Engine extends AsyncDisposable {
+  readonly url: string;
 }
 
 /** A PostgreSQL that commits as one in production does, and can be killed. */
@@ -71,7 +98,8 @@ export interface TestPostgres extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-async function startTestPostgres(dataDir: string): Promise<TestPostgres> {
+/** @param dataDir made if missing */
+export async function startTestPostgres(dataDir: string): Promise<TestPostgres> {
   const port = await freePort();
   const start = () => startEmbeddedPostgres({ dataDir, port, maxConnections: 200 });
   let server: EmbeddedPostgres = await start();
@@ -93,17 +121,22 @@ async function startTestPostgres(dataDir: string): Promise<TestPostgres> {
   };
 }
 
-export async function openStack(): Promise<Stack> {
+export async function openStack({
+  cli = CLI,
+  migrations,
+  postgres: start,
+  engine: startEngine,
+}: StackOptions = {}): Promise<Stack> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-faults-')));
-  const postgres = opened.use(await startTestPostgres(join(folder.path, 'postgres')));
-  const [cache, queue] = [opened.use(await startTestRedis()), opened.use(await startTestRedis())];
-  await migrate(postgres.url);
+  const postgres = opened.use(await (start?.() ?? startTestPostgres(join(folder.path, 'postgres'))));
+  const redis = await openServers(opened, startEngine);
+  await migrate(postgres.url, migrations === undefined ? {} : { folder: migrations });
   const database = opened.use(await faultProxy(postgres.url));
   // What hangs must not keep the rows of a test that ends.
   opened.defer(() => database.heal());
   const store = opened.use(openStore({ url: database.url, role: 'worker', connections: 4 }));
-  const connection = withFence(openRedis(cache.url, 'publisher', () => {}));
+  const connection = withFence(openRedis(redis.cacheUrl, 'publisher', () => {}));
   opened.defer(() => connection.disconnect());
   await redisReady(connection, 5000);
   const rows = await fill(store);
@@ -112,41 +145,78 @@ export async function openStack(): Promise<Stack> {
   const env = {
     PATH: process.env.PATH,
     DATABASE_URL: database.url,
-    CACHE_REDIS_URL: cache.url,
-    QUEUE_REDIS_URL: queue.url,
+    CACHE_REDIS_URL: redis.readersUrl,
+    QUEUE_REDIS_URL: redis.queueUrl,
     LOG_LEVEL: 'warn',
   };
-  const readers: Reader[] = [];
-  for (const name of ['a', 'b']) {
+  // Those of a test's own are ended with the rest.
+  const programs = opened.use(new AsyncDisposableStack());
+  const startReader = async (name: string, of = CLI): Promise<Reader> => {
     const [port, opsPort] = [await freePort(), await freePort()];
-    const program = opened.use(
-      await startProgram(CLI, ['serve'], { env: { ...env, PORT: String(port), OPS_PORT: String(opsPort) } }),
+    const program = programs.use(
+      await startProgram(of, ['serve'], { env: { ...env, PORT: String(port), OPS_PORT: String(opsPort) } }),
     );
-    readers.push({ name, url: `http://127.0.0.1:${port}`, program });
-  }
-  opened.use(
-    await startProgram(CLI, ['work'], {
-      env: { ...env, CATALOGUE_RATES: 'EUR:1.1', OPS_PORT: String(await freePort()) },
-    }),
-  );
-  for (const reader of readers)
-    await until(async () => (await fetch(`${reader.url}/readyz`)).ok, {
-      what: `reader ${reader.name} is ready: ${reader.program.output()}`,
-      timeoutMs: 60_000,
-      everyMs: 100,
-    });
+    return { name, url: `http://127.0.0.1:${port}`, program };
+  };
+  const startWorker = async (of = CLI): Promise<Program> =>
+    programs.use(
+      await startProgram(of, ['work'], {
+        env: { ...env, CATALOGUE_RATES: 'EUR:1.1', OPS_PORT: String(await freePort()) },
+      }),
+    );
+  const readers = [await startReader('a', cli), await startReader('b', cli)];
+  const worker = await startWorker(cli);
+  for (const reader of readers) await readerReady(reader);
   const closing = opened.move();
   return {
     postgres,
     database,
-    cache,
-    queue,
+    get cache() {
+      return redis.own().cache;
+    },
+    get cacheWay() {
+      return redis.own().cacheWay;
+    },
+    cacheClient: connection,
+    get queue() {
+      return redis.own().queue;
+    },
     store,
     publisher,
     readers,
+    worker,
+    startReader: async (name, of) => {
+      const reader = await startReader(name, of);
+      await readerReady(reader);
+      return reader;
+    },
+    startWorker,
     ...rows,
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** Where cache and queues are, and for readers and worker; servers of the stack's own unless it has an engine. */
+async function openServers(opened: AsyncDisposableStack, startEngine: StackOptions['engine']) {
+  if (startEngine) {
+    const { url } = opened.use(await startEngine());
+    const own = (): never => {
+      throw new Error('the stack has an engine, and no cache and queue of its own');
+    };
+    return { cacheUrl: url, readersUrl: url, queueUrl: url, own };
+  }
+  const [cache, queue] = [opened.use(await startTestRedis()), opened.use(await startTestRedis())];
+  const cacheWay = opened.use(await faultProxy(cache.url));
+  const own = () => ({ cache, cacheWay, queue });
+  return { cacheUrl: cache.url, readersUrl: cacheWay.url, queueUrl: queue.url, own };
+}
+
+async function readerReady({ name, url, program }: Reader): Promise<void> {
+  await until(async () => (await fetch(`${url}/readyz`)).ok, {
+    what: `reader ${name} is ready: ${program.output()}`,
+    timeoutMs: 60_000,
+    everyMs: 100,
+  });
 }
 
 async function fill({ sql, db }: Store): Promise<Pick<Stack, 'provider' | 'machines' | 'organizations'>> {

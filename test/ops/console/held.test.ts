@@ -59,7 +59,7 @@ describe('a held batch in the console', () => {
     [
       'change',
       '?change=all',
-      'change must be one of gone, excluded, price, shape, published, changed, new; it is "all"',
+      'change must be one of gone, excluded, price, shape, facts, published, changed, new; it is "all"',
     ],
   ])('is not shown for a bad %s: %s', async (field, query, error) => {
     const { id } = await newest();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { createToken } from '../../../src/db/queries/tokens.ts';
-import { copyFolder } from '../../../src/snapshot/disk/copy-file.ts';
+import { copyFolder } from '../../../src/snapshot/disk/formats.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { addMachines } from '../rows.ts';

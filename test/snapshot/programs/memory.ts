@@ -23,6 +23,8 @@ import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
 import { catalogueReader, clusterReader } from '../../../src/snapshot/read/readers.ts';
+import { searchReader } from '../../../src/snapshot/read/search-reader.ts';
+import { Searchable } from '../../../src/snapshot/read/searchable.ts';
 import { tokenVerifier } from '../../../src/snapshot/read/tokens.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -117,6 +119,15 @@ async function askAll(limit: number): Promise<() => number> {
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
+    search: searchReader(
+      new Searchable({
+        documents,
+        subscription: link,
+        logger,
+        memoryLimit: memory.search,
+        staleLimitMs: 3_600_000,
+      }),
+    ),
     tokens: tokenVerifier(documents, {
       memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/queries/tokens.ts';
 import { allVersions, dirtyDocuments } from '../../../src/db/queries/versions.ts';
 import { readLineage } from '../../../src/db/reads/lineage.ts';
+import { readColumns } from '../../../src/snapshot/document/columns.ts';
 import { decodeDocument } from '../../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
 import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
@@ -41,7 +42,7 @@ describe('publishing what is dirty', () => {
     expect(await differing()).toEqual([]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
     expect(await scene.publisher.sweep()).toEqual({ published: 0 });
-    expect(await revision()).toBe(6);
+    expect(await revision()).toBe(8);
   });
 
   it('sends only the document that a change is in', async () => {
@@ -137,10 +138,13 @@ describe('publishing what is dirty', () => {
 describe('the sweep', () => {
   beforeEach(() => scene.publisher.publishDirty());
 
-  it('fills an empty cache again, with everything', async () => {
+  it('fills a cache that was flushed again, with everything, in the next round that looks for what is dirty', async () => {
     await scene.cache.flushall();
+    await reprice(scene.sql, scene.sample.small, '0.0005');
+    // The one that changed, and then all the others.
+    expect(await scene.publisher.publishDirty()).toEqual({ published: 5 });
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
-    expect(await scene.publisher.sweep()).toEqual({ published: 5 });
+    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
     expect(await differing()).toEqual([]);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(scene.keys.lineage);
     expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual([
@@ -190,7 +194,7 @@ describe('the sweep', () => {
   it('announces what it sends, so that readers hear of it', async () => {
     await scene.cache.flushall();
     await scene.publisher.sweep();
-    expect(await revision()).toBe(5);
+    expect(await revision()).toBe(7);
   });
 });
 
@@ -269,5 +273,45 @@ describe('two publishers at once', () => {
     expect(JSON.parse(document?.slice(String(scene.sample.small))?.identity.toString() ?? '').price).toBe(
       0.06,
     );
+  });
+});
+
+describe('the columns of a region', () => {
+  const columns = (): DocumentName => ({ kind: 'columns', regionId: scene.sample.region });
+
+  it('are published with its list, under the same version', async () => {
+    await scene.publisher.publishDirty();
+    const version = await reprice(scene.sql, scene.sample.small, '0.02');
+    await scene.publisher.publishDirty();
+    const [list, found] = await Promise.all([cached(region()), cached(columns())]);
+    expect([list?.version, found?.version]).toEqual([version, version]);
+    const { names, prices, ids, kinds, kindOf } =
+      readColumns(found?.body.identity ?? Buffer.alloc(0)) ?? expect.fail('there are none');
+    expect([names, [...prices], [...ids]]).toEqual([
+      ['大', 'klein-ß'],
+      [0.01, 0.02],
+      [scene.sample.big, scene.sample.small],
+    ]);
+    expect(kinds[kindOf[0] ?? -1]).toMatchObject({ cpu: 16, ram: 64, ramUnit: 'Binary' });
+    expect(found?.sources).toEqual(list?.sources);
+  });
+
+  it('come back by the sweep where the cache has lost them alone', async () => {
+    await scene.publisher.publishDirty();
+    await scene.cache.del(scene.keys.document(columns()));
+    expect(await scene.publisher.sweep()).toEqual({ published: 1 });
+    expect((await cached(columns()))?.version).toBe((await cached(region()))?.version);
+    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+  });
+
+  it('leave the region dirty where the cache refuses them', async () => {
+    await scene.publisher.publishDirty();
+    await reprice(scene.sql, scene.sample.small, '0.02');
+    await scene.cache.del(scene.keys.document(columns()));
+    await scene.cache.lpush(scene.keys.document(columns()), 'in the way');
+    await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
+    expect(await dirty()).toEqual([documentId(region())]);
+    await scene.publisher.sweep();
+    expect(await dirty()).toEqual([]);
   });
 });

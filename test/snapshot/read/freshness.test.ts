@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../support/until.ts';
-import { addMachine, addOrganization, verify } from '../rows.ts';
-import { sceneForEachTest } from '../scene.ts';
+import { addMachine, addOrganization, reprice, verify } from '../rows.ts';
+import { sceneForEachTest, TestClock } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
@@ -19,6 +19,48 @@ describe('the time of verification', () => {
     await scene.publisher.publishDirty();
     await linked.link.poll();
     expect((await linked.catalogue.machine(scene.sample.small))?.asOf).toBe('2026-01-02T04:00:00.000Z');
+  });
+
+  it('is never told before what was changed by then, also where the message of the change was lost', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ pollMs: 60_000 });
+    await reader.catalogue.machine(scene.sample.small);
+    const heard: string[] = [];
+    reader.documents.onInvalidate({
+      onInvalidate: () => {},
+      onInvalidateAll: () => heard.push('changes'),
+      onFreshness: () => heard.push('times'),
+    });
+    await scene.cache
+      .pipeline()
+      .incr(scene.keys.revision(0))
+      .hset(scene.keys.verified, 'cloud', 'catalogue 2026-01-02T05:00:00.000Z')
+      .exec();
+    await reader.link.poll();
+    expect(heard).toEqual(['changes', 'times']);
+  });
+
+  it('follows, while nobody tells of changes, when all that memory may give was compared after it', async () => {
+    const clock = new TestClock();
+    const reader = scene.reader({ redisUrl: 'redis://127.0.0.1:1', now: clock.now });
+    const asked = async () => {
+      const { asOf, body } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
+      return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price };
+    };
+    // Times are read now, the region later: it is young when times are read again.
+    await reader.clusters.clusters(scene.sample.b);
+    clock.forward(900);
+    const before = await asked();
+    await scene.sql.begin(async (sql) => {
+      await reprice(sql as never, scene.sample.small, '0.75');
+      await verify(sql as never, 'cloud', '2026-01-02T06:00:00Z');
+    });
+    clock.forward(150);
+    expect(await asked()).toEqual(before);
+    await until(() => reader.documents.freshness.getKnown(['cloud'], 'catalogue') !== before.asOf);
+    const after = await asked();
+    expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
+    expect(after.price).not.toBe(before.price);
   });
 
   it('is not what a damaged cache says', async () => {

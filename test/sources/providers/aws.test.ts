@@ -286,6 +286,7 @@ describe('what AWS has published', needs(existsSync(DATA), RECORDED_PAYLOADS), (
           ram: 1152,
           ramUnit: 'Binary',
           price: { amount: '32.7726', per: 'hour', currency: 'USD' },
+          facts: expect.objectContaining({ architecture: 'x86_64', generation: '4', network: 400_000 }),
           excluded: 'accelerated',
         },
       },

@@ -61,6 +61,7 @@ describe(
         ram: 2,
         ramUnit: 'Decimal',
         price: { amount: expect.stringMatching(/^0\.\d+[1-9]$/), per: 'hour', currency: 'EUR' },
+        facts: { architecture: 'x86_64', cpuKind: 'shared', localDisk: 40 },
       });
     });
   },
@@ -102,6 +103,7 @@ describe(
       const nanode = (regionCode: string) =>
         offers.find((offer) => offer.name === 'g6-nanode-1' && offer.regionCode === regionCode);
       expect(nanode('us-east')).toMatchObject({
+        facts: { cpuKind: 'shared', localDisk: 26.844, network: 1000 },
         ram: 1,
         ramUnit: 'Binary',
         price: { amount: '0.0075', per: 'hour', currency: 'USD' },

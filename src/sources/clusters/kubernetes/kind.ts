@@ -37,6 +37,8 @@ export interface ClusterKind {
   readonly plural: string;
   /** The plurals of other resources of that API that its objects refer to: they are asked for one by one. */
   readonly refersTo?: readonly string[];
+  /** True where it is read only when the option `kinds` names it. */
+  readonly onRequest?: true;
   /** What becomes of its fields, as Markdown: part of docs/adapters.md. */
   readonly notes: string;
   /** The clusters in one object. Unknown parts are ignored; what cannot be used is rejected with its reason. */

@@ -17,6 +17,8 @@ const key = z.string().regex(/^([a-z0-9.-]{1,253}\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{
 });
 
 const known = KINDS.map(({ id }) => id);
+const usual = KINDS.filter(({ onRequest }) => !onRequest).map(({ id }) => id);
+const onRequest = known.filter((id) => !usual.includes(id));
 
 export const Options = z.strictObject({
   context: label
@@ -32,7 +34,7 @@ export const Options = z.strictObject({
       error: `must be some of ${known.join(', ')}, with commas between them`,
     })
     .optional()
-    .describe(`what is read, of ${known.join(', ')}; all of them when absent`),
+    .describe(`what is read, of ${known.join(', ')}; all of them but ${onRequest.join(', ')} when absent`),
   namespaces: names
     .optional()
     .describe('namespaces that are read, with commas between them; all when absent'),
@@ -81,7 +83,7 @@ export function readSettings(given: unknown): Settings {
     throw new SourceError('misconfigured', `the source's options: ${wrong}`);
   }
   const { kinds, namespaces, context, caFile, labelSelector, ...naming } = parsed.data;
-  const wanted = kinds === undefined ? known : split(kinds);
+  const wanted = kinds === undefined ? usual : split(kinds);
   return {
     ...naming,
     context,

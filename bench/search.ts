@@ -1,0 +1,248 @@
+/**
+ * `npm run bench:search`: the same questions to the index, to the API over HTTP, to PostgreSQL over indexes and to DuckDB, side
+ * by side in each round; what the index takes, and how long a publication takes to be put in. A million machines of 200
+ * regions; `--quick` takes a tenth, `--json` is for machines. The exit code is 1 when a bar is missed.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { parseArgs } from 'node:util';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { buildApp } from '../src/http/app.ts';
+import { searchReader } from '../src/snapshot/read/search-reader.ts';
+import {
+  type CatalogueIndex,
+  emptyIndex,
+  indexBytes,
+  updateIndex,
+} from '../src/snapshot/search/catalogue-index.ts';
+import { search } from '../src/snapshot/search/search.ts';
+import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
+import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
+import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
+import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
+import { startServers } from './support/servers.ts';
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '9' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const machines = values.quick ? 100_000 : 1_000_000;
+const rounds = Number(values.rounds);
+const perRegion = machines / REGIONS;
+/** Searches of the index in one round: one alone is shorter than the clock is fine. */
+const REPEATS = 50;
+const COLUMNS =
+  'id integer, provider integer, region integer, name text, cpu integer, ram integer, price double precision, architecture text, cpu_kind text';
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+const bars: Bar[] = [];
+const index = build();
+await measure();
+process.stdout.write(
+  values.json
+    ? `${JSON.stringify({ machines, bars: bars.map((bar) => ({ ...bar, verdict: verdict(bar) })) }, undefined, 2)}\n`
+    : table(bars),
+);
+process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+
+/** @returns what the work gives, seconds in all, and the longest turn in milliseconds */
+function timed<T>(work: Generator<void, T>): { result: T; seconds: number; longest: number } {
+  const started = performance.now();
+  let longest = 0;
+  for (;;) {
+    const turn = performance.now();
+    const step = work.next();
+    longest = Math.max(longest, performance.now() - turn);
+    if (step.done) return { result: step.value, seconds: (performance.now() - started) / 1000, longest };
+  }
+}
+
+function used(): number {
+  for (let i = 0; i < 4; i++) globalThis.gc?.({ type: 'major', execution: 'sync' });
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+}
+
+function build(): CatalogueIndex {
+  const before = used();
+  let built = emptyIndex();
+  let seconds = 0;
+  for (let from = 1; from <= REGIONS; from += 20) {
+    const regions = Array.from({ length: 20 }, (_, i) => from + i);
+    const step = timed(
+      updateIndex(
+        built,
+        regions.map((region) => updateOf(region, machinesOf(region, perRegion))),
+      ),
+    );
+    built = step.result;
+    seconds += step.seconds;
+  }
+  const took = used() - before;
+  const counted = indexBytes(built.rows.count, built.dictionary, built.regions.length);
+  const changed = [7, 77, 177].map((region) =>
+    timed(updateIndex(built, [updateOf(region, machinesOf(region, perRegion, 1.01), 2)])),
+  );
+  bars.push(
+    { what: 'index, first built', found: seconds, unit: 's' },
+    { what: 'index, bytes a machine', found: took / machines, unit: 'bytes' },
+    // Of few machines, what the process itself takes meanwhile is too large a part.
+    {
+      what: 'counted / taken',
+      found: counted / took,
+      unit: '×',
+      bound: 'least',
+      ...(!values.quick && { limit: 1 }),
+    },
+    {
+      what: 'a changed region put in',
+      found: median(changed.map((each) => each.seconds)) * 1000,
+      unit: 'ms',
+    },
+    { what: 'longest turn of it', found: Math.max(...changed.map((each) => each.longest)), unit: 'ms' },
+  );
+  return built;
+}
+
+type Ask = (question: Question) => Promise<unknown>;
+
+async function measure(): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'fleetbook-bench-search-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'machines.csv');
+  await pipeline(lines(), createWriteStream(file));
+  say('PostgreSQL and DuckDB read the machines');
+  const contenders: Record<string, Ask> = {
+    HTTP: await overHttp(opened),
+    PostgreSQL: await postgres(opened, file),
+    DuckDB: await duckDb(opened, file),
+  };
+  const times = new Map<string, number[]>();
+  const note = (name: string, ms: number) => times.set(name, [...(times.get(name) ?? []), ms]);
+  const every: number[] = [];
+  for (const ask of Object.values(contenders)) for (const question of QUESTIONS) await ask(question);
+  for (let round = 0; round < rounds; round++) {
+    for (const question of QUESTIONS) {
+      const each: number[] = [];
+      for (let i = 0; i < REPEATS; i++) {
+        const started = performance.now();
+        search(index, question.filters, question.sort, LIMIT);
+        each.push(performance.now() - started);
+      }
+      every.push(...each);
+      note(`${question.what} index`, median(each));
+      for (const [name, ask] of Object.entries(contenders)) {
+        const started = performance.now();
+        await ask(question);
+        note(`${question.what} ${name}`, performance.now() - started);
+      }
+    }
+  }
+  bars.push(
+    { what: 'all questions, index, p50', found: median(every), unit: 'ms', limit: 1 },
+    { what: 'all questions, index, p99', found: quantile(every, 0.99), unit: 'ms', limit: 5 },
+  );
+  for (const { what } of QUESTIONS) {
+    const of = (name: string) => median(times.get(`${what} ${name}`) ?? []);
+    const { looked } = found(what);
+    const others = ['HTTP', 'PostgreSQL', 'DuckDB'].map((name) => `${name} ${of(name).toFixed(2)} ms`);
+    bars.push({ what, found: of('index'), unit: 'ms', note: `${looked} rows; ${others.join(', ')}` });
+  }
+}
+
+function found(what: string) {
+  const question = QUESTIONS.find((each) => each.what === what);
+  if (!question) throw new Error('unreachable: it is one of them');
+  return search(index, question.filters, question.sort, LIMIT);
+}
+
+function* lines(): Generator<string> {
+  for (let region = 1; region <= REGIONS; region++) {
+    const rows = machinesOf(region, perRegion).map(({ id, name, cpu, ram, price, facts }) =>
+      [
+        id,
+        providerOf(region),
+        region,
+        name,
+        cpu,
+        ram,
+        price.toFixed(18),
+        facts.architecture,
+        facts.cpuKind,
+      ].join(),
+    );
+    yield `${rows.join('\n')}\n`;
+  }
+}
+
+function statement({ where, order }: Question): string {
+  return `select * from machines_flat where ${where} order by ${order}, price, id limit ${LIMIT}`;
+}
+
+async function postgres(opened: AsyncDisposableStack, file: string): Promise<Ask> {
+  const servers = opened.use(await startServers());
+  const { sql } = opened.use(await servers.database('search'));
+  await sql.unsafe(`create table machines_flat (${COLUMNS})`);
+  const copy = await sql`copy machines_flat from stdin with (format csv)`.writable();
+  await pipeline(createReadStream(file), copy);
+  for (const columns of [
+    'price, id',
+    'cpu, ram, price, id',
+    'region, price, id',
+    'provider, price, id',
+    'architecture, (price / cpu), price, id',
+    'name',
+  ])
+    await sql.unsafe(`create index on machines_flat (${columns})`);
+  await sql`vacuum analyze machines_flat`;
+  return (question) => sql.unsafe(statement(question));
+}
+
+async function duckDb(opened: AsyncDisposableStack, file: string): Promise<Ask> {
+  const connection = await (await DuckDBInstance.create(':memory:', { threads: '1' })).connect();
+  opened.defer(() => connection.closeSync());
+  await connection.run(`create table machines_flat (${COLUMNS})`);
+  await connection.run(`copy machines_flat from '${file}' (format csv, header false)`);
+  return async (question) => (await connection.runAndReadAll(statement(question))).getRows();
+}
+
+async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
+  const tokens = memoryTokens();
+  const app = buildApp({
+    catalogue: await memoryCatalogue(),
+    clusters: await memoryClusters(),
+    search: searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }),
+    tokens,
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: 'bench',
+    limits: { maxEventLoopDelayMs: 0 },
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  opened.defer(() => app.close());
+  const { port } = app.server.address() as AddressInfo;
+  const agent = new Agent({ keepAlive: true });
+  opened.defer(() => agent.destroy());
+  const headers = { authorization: `Bearer ${tokens.issue()}` };
+  return ({ query }) =>
+    new Promise((resolve, reject) => {
+      const path = `/v1/machines/search?limit=${LIMIT}${query && `&${query}`}`;
+      request({ port, host: '127.0.0.1', path, headers, agent }, (response) => {
+        response.resume().on('end', () => {
+          if (response.statusCode === 200) resolve(undefined);
+          else reject(new Error(`${path} is answered with ${response.statusCode}`));
+        });
+      })
+        .on('error', reject)
+        .end();
+    });
+}

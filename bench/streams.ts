@@ -1,0 +1,151 @@
+/**
+ * `npm run bench:streams`: what streams of `/v1/changes` that nothing happens on cost one process of `serve`: memory, and
+ * the rate of the hot path. Needs wrk, dist (`npm run build`), and files for two descriptors a stream (`ulimit -n`).
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { fill, openPublisher, PROVIDER } from './read/fill.ts';
+import { startFleetbook } from './read/fleetbook.ts';
+import { residentBytes } from './read/proc.ts';
+import { runWrk } from './read/wrk.ts';
+import { type Bar, median, table, verdict } from './support/bar.ts';
+import { startServers } from './support/servers.ts';
+
+const { values } = parseArgs({
+  options: {
+    streams: { type: 'string', default: '10000' },
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '4' },
+  },
+});
+const [streams, rounds, seconds] = [Number(values.streams), Number(values.rounds), Number(values.seconds)];
+/** Streams that are opened at once. */
+const AT_ONCE = 100;
+const SMALL = { regions: 10, machinesPerRegion: 50, organizations: 1000, clustersPerOrganization: 2 };
+
+await using opened = new AsyncDisposableStack();
+const folder = await mkdtemp(join(tmpdir(), 'fleetbook-streams-'));
+opened.defer(() => rm(folder, { recursive: true, force: true }));
+const servers = opened.use(await startServers());
+const database = opened.use(await servers.database('streams'));
+const filled = await fill(database.sql, SMALL);
+const publisher = opened.use(await openPublisher(database.url, servers.redisUrl));
+// Syncs would have raised the versions.
+await database.sql`update regions set version = version + 1`;
+await publisher.publish();
+// Nothing is to be told that has been there for long.
+await database.sql`update feed_changes set at = now() - interval '1 hour'`;
+const api = opened.use(
+  await startFleetbook({
+    env: {
+      DATABASE_URL: database.url,
+      REDIS_URL: servers.redisUrl,
+      MAX_CONNECTIONS: '0',
+      STREAMS_LIMIT: String(streams),
+    },
+    logFile: join(folder, 'serve.log'),
+  }),
+);
+const path = `/v1/machines?provider=${PROVIDER}&region=${filled.small}`;
+const headers = { authorization: `Bearer ${filled.token}` };
+const rate = async () => (await runWrk({ port: api.port, path, headers, seconds })).perSecond;
+// The first answers may take longer than wrk waits.
+await rate().catch(() => 0);
+
+const ratios: number[] = [];
+let bytes = 0;
+let told = 0;
+for (let round = 1; round <= rounds; round++) {
+  const before = await rate();
+  const memoryBefore = residentBytes(api.pid);
+  const sockets = await openStreams();
+  bytes = Math.max(bytes, residentBytes(api.pid) - memoryBefore);
+  const during = await rate();
+  told = await tell(sockets);
+  await Promise.all(sockets.map(close));
+  // To take leave of them all keeps the server busy for a moment.
+  await rate().catch(() => 0);
+  const after = await rate();
+  ratios.push(during / ((before + after) / 2));
+  process.stderr.write(
+    `round ${round}: ${before.toFixed(0)}/s without, ${during.toFixed(0)}/s with, ${after.toFixed(0)}/s without streams; ${(bytes / 1e6).toFixed(0)} MB; a change reached all in ${told.toFixed(2)} s\n`,
+  );
+}
+
+const bars: Bar[] = [
+  { what: `memory of ${streams} idle streams`, found: bytes / 1e6, unit: 'MB', limit: 300 },
+  {
+    what: 'hot path with them, of what it is without',
+    found: median(ratios),
+    unit: '',
+    limit: 0.95,
+    bound: 'least',
+  },
+  { what: 'one change reaches all of them', found: told, unit: 's' },
+];
+process.stdout.write(table(bars));
+process.exitCode = bars.some((bar) => verdict(bar) === 'MISSED') ? 1 : 0;
+
+/** Streams of as many tokens as there are organizations, each with its first frame. */
+async function openStreams(): Promise<Socket[]> {
+  const tokens = [filled.token, ...filled.tokens];
+  const sockets: Socket[] = [];
+  while (sockets.length < streams) {
+    const next = Array.from({ length: Math.min(AT_ONCE, streams - sockets.length) }, (_, i) =>
+      openStream(tokens[(sockets.length + i) % tokens.length] ?? ''),
+    );
+    sockets.push(...(await Promise.all(next)));
+  }
+  return sockets;
+}
+
+function openStream(token: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(api.port, '127.0.0.1', () =>
+      socket.write(
+        `GET /v1/changes HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      ),
+    );
+    socket.once('error', reject);
+    let text = '';
+    const read = (chunk: Buffer) => {
+      text += chunk.toString();
+      if (!text.includes('retry: 2000')) {
+        if (text.includes('\r\n\r\n') && !text.startsWith('HTTP/1.1 200')) reject(new Error(text));
+        return;
+      }
+      socket.off('data', read);
+      socket.resume();
+      resolve(socket);
+    };
+    socket.on('data', read);
+  });
+}
+
+/** @returns seconds until a change of price has reached every stream */
+async function tell(sockets: readonly Socket[]): Promise<number> {
+  const heard = sockets.map(
+    (socket) =>
+      new Promise<void>((resolve) => {
+        socket.on('data', (chunk: Buffer) => {
+          if (chunk.includes('event: machine.')) resolve();
+        });
+      }),
+  );
+  await database.sql`update machines set price = price * 1.01 where id = ${filled.machine}`;
+  await database.sql`update regions set version = version + 1 where id = ${filled.small}`;
+  const since = performance.now();
+  await publisher.publish();
+  await Promise.all(heard);
+  return (performance.now() - since) / 1000;
+}
+
+function close(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+    socket.destroy();
+  });
+}

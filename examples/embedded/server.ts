@@ -1,0 +1,29 @@
+/** An application of its own that answers Fleetbook's API below /catalogue, beside its own routes. */
+import Fastify from 'fastify';
+import { createReader } from 'fleetbook';
+
+const { DATABASE_URL = '', REDIS_URL = '', SNAPSHOT_DIR = '', PORT = '8080' } = process.env;
+
+const app = Fastify({ logger: { level: 'warn' } });
+
+const reader = createReader({
+  databaseUrl: DATABASE_URL,
+  cacheRedisUrl: REDIS_URL,
+  snapshotDir: SNAPSHOT_DIR,
+  limits: { memoryBytes: 64_000_000, postgresReads: 4 },
+  logger: app.log,
+});
+
+await app.register(reader.plugin, { prefix: '/catalogue' });
+
+app.get('/', async () => ({ shop: 'open' }));
+app.get('/ready', async (_, reply) => {
+  const { ready, checks } = await reader.readiness();
+  return reply.code(ready ? 200 : 503).send(checks);
+});
+
+// Closes the reader as well, when nobody waits for an answer any more.
+process.once('SIGTERM', () => void app.close());
+
+// Nothing has to be up: until the catalogue can be read, /catalogue answers with 503.
+console.log(JSON.stringify({ url: await app.listen({ port: Number(PORT) }) }));

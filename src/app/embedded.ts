@@ -1,0 +1,137 @@
+/** The read tier inside somebody else's Fastify application. See docs/embedding.md. */
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FastifyInstance, FastifyPluginAsync, RouteShorthandOptions } from 'fastify';
+import { type Logger, pino } from 'pino';
+import { VERSION } from '../config/package.ts';
+import { buildApp } from '../http/app.ts';
+import type { Readiness } from '../http/routes/health.ts';
+import { type ReaderOptions, settingsOf } from './embedded-options.ts';
+import { apiOptions, composeReader } from './reader.ts';
+
+export interface EmbeddedReader extends AsyncDisposable {
+  /**
+   * For the host's `register`, once. Under a prefix every path below it is the reader's. Without one it takes `/v1` and
+   * what describes the API, and leaves all else to the host.
+   */
+  readonly plugin: FastifyPluginAsync;
+  /** What `/readyz` of `serve` tells: whether it can answer, and each check by name. It never fails. */
+  readiness(): Promise<Readiness>;
+  /**
+   * Resolves when the reader can answer. Requests are answered before as well, by 503 where nothing is known yet.
+   * @param withinMs milliseconds, 10 000 unless given
+   * @throws Error that names what is missing after that time
+   */
+  ready(withinMs?: number): Promise<void>;
+  /** Closes all connections. The host's `close()` does it, too. */
+  close(): Promise<void>;
+}
+
+/** Paths that the reader takes where it has no prefix. */
+const OWN_PATHS = ['/v1', '/v1/*', '/openapi.json'];
+const DOCS_PATHS = ['/docs', '/docs/*', '/llms.txt'];
+
+/** How often `ready` looks (ms). */
+const LOOK_EVERY_MS = 50;
+
+/**
+ * Opens a reader for a host. Nothing has to be up: PostgreSQL and Redis are connected to when they are there.
+ * @throws TypeError that names each option that is missing, unknown or wrong
+ */
+export function createReader(options: ReaderOptions): EmbeddedReader {
+  const settings = settingsOf(options);
+  const logger = options.logger ? (options.logger as unknown as Logger) : pino({ level: 'silent' });
+  const reader = composeReader({ settings }, logger);
+  let closed: Promise<void> | undefined;
+  let isRegistered = false;
+
+  const readiness = async (): Promise<Readiness> =>
+    closed === undefined ? reader.readiness() : { ready: false, checks: { reader: 'closed' } };
+
+  async function ready(withinMs = 10_000): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    for (;;) {
+      const { ready: isReady, checks } = await readiness();
+      if (isReady) return;
+      if (closed !== undefined) throw new Error('the reader is closed');
+      if (performance.now() > deadline) {
+        const missing = Object.entries(checks).filter(([, found]) => found !== 'ok');
+        throw new Error(
+          `the reader is not ready after ${withinMs} ms: ${missing.map((check) => check.join(' ')).join(', ')}`,
+        );
+      }
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  async function close(): Promise<void> {
+    closed ??= Promise.resolve(reader[Symbol.asyncDispose]());
+    await closed;
+  }
+
+  const plugin: FastifyPluginAsync = async (host) => {
+    if (isRegistered) throw new Error('a reader is registered once; create another one for another place');
+    isRegistered = true;
+    const app = buildApp({
+      ...reader,
+      readiness,
+      logger: options.logger ? logger : false,
+      version: VERSION,
+      basePath: host.prefix,
+      ...apiOptions({ ...settings, MAX_CONNECTIONS: 0 }),
+    });
+    await app.ready();
+    forward(host, app, settings.API_DOCS === 'on' ? [...OWN_PATHS, ...DOCS_PATHS] : OWN_PATHS);
+    let closing: Promise<unknown> | undefined;
+    // From here on it tells each client to close its connection.
+    host.addHook('preClose', async () => {
+      closing = app.close();
+    });
+    host.addHook('onClose', async () => {
+      await (closing ?? app.close());
+      await close();
+    });
+  };
+
+  return { plugin, readiness, ready, close, [Symbol.asyncDispose]: close };
+}
+
+/**
+ * Hands requests over before anything of theirs is read, so that no hook, parser or error handler of the host changes an
+ * answer. The host's `onRequest` hooks come first, and may refuse a request.
+ * @param ownPaths paths that are the reader's where it has no prefix
+ */
+function forward(host: FastifyInstance, app: FastifyInstance, ownPaths: readonly string[]): void {
+  const { prefix } = host;
+  const onRequest: RouteShorthandOptions['onRequest'] = (request, reply) => {
+    reply.hijack();
+    const { raw } = request;
+    raw.url = targetBelow(prefix, raw.url ?? '/');
+    joinDuplicates(raw);
+    app.server.emit('request', raw, reply.raw);
+  };
+  const method = host.supportedMethods;
+  for (const url of prefix === '' ? ownPaths : ['', '/*'])
+    host.route({ method, url, exposeHeadRoute: false, onRequest, handler: (_, reply) => reply });
+}
+
+/** The target without the prefix. The host has matched the prefix: in another spelling it has as many segments. */
+function targetBelow(prefix: string, target: string): string {
+  if (prefix === '') return target;
+  const rest = target.startsWith(prefix)
+    ? target.slice(prefix.length)
+    : target.replace(new RegExp(`^(?:/[^/?#]*){${prefix.split('/').length - 1}}`), '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** `serve` has Node join them. Of two credentials the first must not look like the only one. */
+const JOINED = ['authorization', 'host'] as const;
+
+function joinDuplicates({ headers, rawHeaders }: IncomingMessage): void {
+  for (const name of JOINED) {
+    const values: string[] = [];
+    for (let i = 0; i + 1 < rawHeaders.length; i += 2)
+      if (rawHeaders[i]?.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? '');
+    if (values.length > 1) headers[name] = values.join(', ');
+  }
+}

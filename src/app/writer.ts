@@ -1,0 +1,58 @@
+/** Composes what is written and published with. It knows no sources: to load their adapters takes longest. */
+
+import type { Logger } from 'pino';
+import type { Configured } from '../config/settings.ts';
+import { openStore, type Store } from '../db/connect.ts';
+import type { RedisClient } from '../db/redis.ts';
+import { FeedPublisher } from '../feed/feed-publisher.ts';
+import { withFence } from '../snapshot/publish/fence.ts';
+import type { LineageObserver, Publisher, PublishObserver } from '../snapshot/publish/publisher.ts';
+import { cacheRedis, databaseUrls, openLoggedRedis } from './connections.ts';
+import { Disposer } from './disposer.ts';
+
+export interface Writer extends AsyncDisposable {
+  readonly store: Store;
+  readonly publisher: Publisher;
+  /** The connection to the cache, e.g. to publish when it is ready again. */
+  readonly cache: RedisClient;
+}
+
+export interface WriterOptions {
+  readonly onPublish?: PublishObserver | undefined;
+  /** Called when the database turns out to be a restored one: every schedule's latest slot is due again. */
+  readonly onNewLineage?: LineageObserver;
+}
+
+/**
+ * Statements of a transaction follow each other at once: a writer that is silent for this long hangs, and the next run of
+ * its source waits for it.
+ */
+const SILENT_IN_TRANSACTION_MS = 20_000;
+
+export function composeWriter(
+  config: Configured,
+  logger: Logger,
+  { onPublish, onNewLineage = () => {} }: WriterOptions = {},
+): Writer {
+  const closing = new Disposer();
+  const store = closing.use(
+    openStore({
+      ...databaseUrls(config),
+      role: 'worker',
+      connections: 8,
+      statementTimeoutMs: config.settings.WRITE_STATEMENT_TIMEOUT * 1000,
+      silentInTransactionMs: SILENT_IN_TRANSACTION_MS,
+    }),
+  );
+  const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
+  closing.defer(() => cache.disconnect());
+  const publisher = new FeedPublisher(store.db, cache, onPublish, (begun, why) => {
+    const { id, revokedAgain, forgotten } = begun;
+    logger.warn(
+      { lineage: id, revokedAgain, forgottenTokens: forgotten },
+      `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
+    );
+    onNewLineage(begun, why);
+  });
+  return { store, publisher, cache, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
+}

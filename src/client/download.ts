@@ -1,0 +1,124 @@
+/** Files of exports, as streams that survive a broken connection. */
+import type { ExportName } from './documents.ts';
+import { FleetbookUnreachable, problemOf } from './problem.ts';
+import { isPassing, type Requests } from './requests.ts';
+import { linked, nextChunk, sleep } from './time.ts';
+
+export interface DownloadOptions {
+  /** Ends the download, also while it is read. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds without a byte after which the connection counts as dead; 30,000 unless given. */
+  readonly silenceMs?: number | undefined;
+}
+
+export interface Download {
+  readonly file: ExportName;
+  /** Names the catalogue that is in the file. */
+  readonly version: string | undefined;
+  /** Of the file in the coding in which it is sent. */
+  readonly etag: string | undefined;
+  /** Bytes of `body`; undefined where it is compressed on the way. */
+  readonly bytes: number | undefined;
+  /** The file, decompressed. It has to be read to its end, or cancelled. */
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+/**
+ * Begins to download a file. A connection that breaks is made again and goes on where it was, unless the file is
+ * compressed on the way or has been made anew.
+ * @throws FleetbookProblem · FleetbookUnreachable, which reading `body` may give as well
+ */
+export async function download(
+  requests: Requests,
+  file: ExportName,
+  { signal: caller, silenceMs = 30_000 }: DownloadOptions,
+): Promise<Download> {
+  const url = requests.url(`v1/exports/${file}`);
+  const { life, unlink } = linked(caller);
+  const { signal } = life;
+  const open = (headers: Readonly<Record<string, string>>, attempts: number) =>
+    requests.ask(
+      url,
+      { accept: '*/*', ...headers },
+      { signal, attempts, staysOpen: true },
+      async (response) => {
+        if (!response.ok) throw await problemOf(response);
+        return response;
+      },
+    );
+  const first = await open({}, requests.attempts);
+  const etag = first.headers.get('etag') ?? undefined;
+  const length = first.headers.get('content-length');
+  const isCoded = first.headers.has('content-encoding');
+  const bytes = isCoded || length === null ? undefined : Number(length);
+  const canGoOn = !isCoded && etag?.startsWith('"') === true;
+
+  let reader = readerOf(first);
+  let received = 0;
+  let failures = 0;
+
+  /** Undefined at the end. */
+  async function read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      try {
+        const chunk = await nextChunk(reader, silenceMs);
+        if (chunk === undefined && bytes !== undefined && received < bytes)
+          throw new FleetbookUnreachable(`${file} ended after ${received} of ${bytes} bytes`);
+        received += chunk?.length ?? 0;
+        failures = 0;
+        return chunk;
+      } catch (error) {
+        signal.throwIfAborted();
+        await goOn(error);
+      }
+    }
+  }
+
+  async function goOn(error: unknown): Promise<void> {
+    reader.cancel().catch(() => {});
+    failures += 1;
+    if (!canGoOn || etag === undefined || !isPassing(error) || failures >= requests.attempts)
+      throw interrupted(error);
+    await sleep(requests.pause(failures, error), signal);
+    const more = await open({ range: `bytes=${received}-`, 'if-range': etag }, requests.attempts);
+    reader = readerOf(more);
+    const isRest = more.headers.get('content-range')?.startsWith(`bytes ${received}-`);
+    if (more.status !== 206 || !isRest) {
+      reader.cancel().catch(() => {});
+      throw interrupted(new Error('it has been made anew meanwhile; download it again'));
+    }
+  }
+
+  function interrupted(cause: unknown): FleetbookUnreachable {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    return new FleetbookUnreachable(`The download of ${file} broke off after ${received} bytes: ${why}`, {
+      cause,
+    });
+  }
+
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const chunk = await read();
+        if (chunk) controller.enqueue(chunk);
+        else {
+          unlink();
+          controller.close();
+        }
+      } catch (error) {
+        unlink();
+        life.abort();
+        controller.error(error);
+      }
+    },
+    cancel(reason) {
+      unlink();
+      life.abort(reason);
+    },
+  });
+  return { file, version: first.headers.get('fleetbook-export-version') ?? undefined, etag, bytes, body };
+}
+
+function readerOf({ body }: Response): ReadableStreamDefaultReader<Uint8Array> {
+  return (body ?? new ReadableStream<Uint8Array>({ start: (controller) => controller.close() })).getReader();
+}

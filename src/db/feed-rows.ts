@@ -1,0 +1,36 @@
+/**
+ * What the changes feed shows of machines and clusters: the same fields as the lists, and the facts of machines. Text, since readers' statements and
+ * Drizzle's take it alike. The sequencer compares a hash of it: whatever is shown is noticed when it changes.
+ */
+
+/** A published machine `m` in the region `r` of the provider `p`, as JSON. */
+export const MACHINE_JSON = `json_build_object(
+  'id', m.id, 'name', m.name, 'ram', m.ram::integer, 'cpu', m.cpu, 'price', m.price, 'ram_unit', m.ram_unit,
+  'provider', json_build_object('id', p.id, 'name', p.name),
+  'region', json_build_object('id', r.id, 'name', r.name, 'code', r.code),
+  'architecture', m.architecture, 'generation', m.generation, 'cpu_kind', m.cpu_kind, 'local_disk', m.local_disk,
+  'network', m.network)`;
+
+/** Machines `m` that the lists show. */
+export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';
+
+/** A cluster `c` with what it refers to by `JOIN_OF_CLUSTER`, as JSON. */
+export const CLUSTER_JSON = `json_build_object(
+  'name', c.name, 'slug', c.slug,
+  'region', json_build_object('name', r.name, 'code', r.code),
+  'provider', json_build_object('id', p.id, 'name', p.name),
+  'status', c.status, 'shards', c.shards, 'replicas', c.replicas,
+  'user', json_build_object('first_name', u.first_name, 'last_name', u.last_name),
+  'machine', json_build_object('ram', ceil(m.ram), 'cpu', m.cpu, 'id', m.id, 'ram_unit', m.ram_unit),
+  'disks', (
+    select coalesce(json_agg(json_build_object(
+      'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
+      'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
+    from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
+    where d.organization_id = c.organization_id and d.cluster_id = c.id),
+  'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'))`;
+
+/** What a cluster `c` shows of other tables. */
+export const JOIN_OF_CLUSTER = `join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
+  join users u on u.organization_id = c.organization_id and u.id = c.user_id
+  join machines m on m.id = c.machine_id`;

@@ -1,0 +1,51 @@
+/** The files in which the whole catalogue is given away, and what of them is stored. Pure. */
+
+export const EXPORT_TABLES = ['machines', 'prices'] as const;
+export const EXPORT_FORMATS = ['ndjson', 'csv', 'parquet', 'sqlite'] as const;
+export type ExportTable = (typeof EXPORT_TABLES)[number];
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+export type ExportFile = `${ExportTable}.${ExportFormat}`;
+
+export const EXPORT_FILES: readonly ExportFile[] = EXPORT_TABLES.flatMap((table) =>
+  EXPORT_FORMATS.map((format): ExportFile => `${table}.${format}`),
+);
+
+/** The media type of each format. */
+export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  parquet: 'application/vnd.apache.parquet',
+  sqlite: 'application/vnd.sqlite3',
+};
+
+/** One file of a version in one coding, as it is stored. */
+export interface StoredExport {
+  readonly id: number;
+  /** Names the state of the catalogue. */
+  readonly version: string;
+  readonly file: ExportFile;
+  readonly coding: 'identity' | 'gzip';
+  /** Of this coding. */
+  readonly bytes: number;
+  /** Machines or prices in it. */
+  readonly rows: number;
+  /** Of these bytes, SHA-256 in base64url. */
+  readonly hash: string;
+  /** Bytes of each chunk but the last. */
+  readonly chunkBytes: number;
+  /** Of its prices, ISO 4217; null where none has ever been published. */
+  readonly currency: string | null;
+  /** When the catalogue was in this state, RFC 3339. */
+  readonly createdAt: string;
+}
+
+/** What the API may ask of the stored files. Both may reject with `Unavailable`. */
+export interface ExportReader {
+  /** All files of the newest version, in every coding; empty before the first was made. */
+  current(): Promise<readonly StoredExport[]>;
+  /**
+   * The bytes from `start` to before `end`, a few hundred KiB at a time.
+   * @throws Error when the file is no longer stored: what was given until then is not whole
+   */
+  read(stored: StoredExport, start: number, end: number): AsyncIterable<Buffer>;
+}

@@ -1,0 +1,21 @@
+import type { Column, Row } from '../columns.ts';
+import type { TableWriter } from './table-writer.ts';
+import { textWriter } from './text-file.ts';
+
+/**
+ * CSV by RFC 4180: a header, lines that end in CRLF, UTF-8 without a byte order mark. A null is nothing at all, an empty
+ * text is `""`.
+ */
+export function csvWriter(path: string, columns: readonly Column[]): TableWriter {
+  return textWriter(path, csvLine(columns.map(({ name }) => name)), csvLine);
+}
+
+export function csvLine(row: Row): string {
+  return `${row.map(csvField).join(',')}\r\n`;
+}
+
+function csvField(value: Row[number]): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  return value === '' || /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+}

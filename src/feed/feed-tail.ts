@@ -1,0 +1,329 @@
+import type { Logger } from 'pino';
+import { Semaphore } from '../snapshot/read/semaphore.ts';
+import type { Cursor } from './cursor.ts';
+import { type Change, CursorGone, FeedReads, type FeedScope, type RunRead } from './feed-reads.ts';
+
+/** What came at once, shared by all who get it. */
+export class Batch {
+  readonly changes: readonly Change[];
+  #encoded: Buffer | undefined;
+
+  constructor(changes: readonly Change[]) {
+    this.changes = changes;
+  }
+
+  /** The changes as they are sent: made once, however many get it. @param encode always the same */
+  encoded(encode: (changes: readonly Change[]) => Buffer): Buffer {
+    this.#encoded ??= encode(this.changes);
+    return this.#encoded;
+  }
+}
+
+/** Somebody who waits for changes. Nothing that is called here may throw. */
+export interface Follower {
+  readonly scope: FeedScope;
+  /** Of the last change that it has. The tail moves it on. */
+  position: number;
+  deliver(batch: Batch, next: Cursor): void;
+  /** The feed is another one, or what comes next is not kept any more. */
+  lost(): void;
+  /** Called about once a second. */
+  tick(now: number): void;
+}
+
+/** Changes of the newest positions that memory keeps, for streams that come back. */
+const KEPT = 2000;
+/** Changes that are read at once. */
+const PAGE = 500;
+/** How often Postgres is asked where the feed is while somebody follows: messages of the cache come sooner. */
+const POLL_MS = 1000;
+/** Followers are looked after in so many groups, one after the other within a second. */
+const GROUPS = 10;
+/** Followers that are served between two turns of the event loop. */
+const SERVED_AT_ONCE = 250;
+
+/** Clusters of these organizations have changed, at this position or before. */
+interface Touched {
+  readonly upTo: number;
+  readonly organizations: ReadonlySet<number>;
+}
+
+export interface FeedTailOptions {
+  readonly run: RunRead;
+  /** Reads from Postgres at once. */
+  readonly atOnce: number;
+  readonly logger: Logger;
+  readonly now?: () => number;
+}
+
+/**
+ * The end of the feed, which all who follow it share: what is new is read once for all of them, and once for each
+ * organization that somebody here serves. While nobody follows nothing is read.
+ */
+export class FeedTail implements Disposable {
+  readonly reads: FeedReads;
+  readonly #followers: Set<Follower>[] = Array.from({ length: GROUPS }, () => new Set());
+  readonly #logger: Logger;
+  readonly #now: () => number;
+  /** Everything up to here has been delivered; undefined while nobody follows. */
+  #at: Cursor | undefined;
+  /** Of the catalogue, behind `#keptSince`. */
+  #kept: Change[] = [];
+  #touched: Touched[] = [];
+  #keptSince = 0;
+  #heard = 0;
+  #advancing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #ticks = 0;
+  #count = 0;
+  /** For how many no room was, or who did not keep up: for metrics. */
+  readonly counts = { cut: 0, refused: 0 };
+
+  constructor({ run, atOnce, logger, now = Date.now }: FeedTailOptions) {
+    const room = new Semaphore({ atOnce, waitingAtMost: atOnce * 128, deadlineMs: 3000 });
+    this.reads = new FeedReads((read) => room.run(() => run(read)));
+    this.#logger = logger;
+    this.#now = now;
+  }
+
+  /** How many follow. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** The feed has come to this position. */
+  heard(position: number): void {
+    if (position <= this.#heard) return;
+    this.#heard = position;
+    if (this.#count > 0) void this.#advance();
+  }
+
+  /** Whatever was known is of another database. */
+  reset(): void {
+    this.#heard = 0;
+    if (this.#at) this.#lose();
+  }
+
+  /** The one with the fewest followers. */
+  #group(): Set<Follower> {
+    return this.#followers.reduce((least, group) => (group.size < least.size ? group : least));
+  }
+
+  /**
+   * Delivers everything behind `after` that there is, then what comes. What the follower lacks is read page by page;
+   * `ready` is waited for before each.
+   * @throws CursorGone · Unavailable where what it lacks cannot be read: it does not follow then
+   */
+  async follow(follower: Follower, after: Cursor, ready: () => Promise<boolean>): Promise<void> {
+    follower.position = after.position;
+    let from = after;
+    while (!this.#join(follower, from)) {
+      if (!(await ready())) return;
+      if (!this.#at) {
+        // Whoever comes first begins the tail, where the feed is.
+        const { next } = await this.reads.page(follower.scope, from, PAGE, from.position);
+        if (next.lineage !== from.lineage) throw new CursorGone((await this.reads.start()).next);
+        await this.#begin(from.lineage);
+        continue;
+      }
+      const page = await this.reads.page(follower.scope, from, PAGE);
+      from = page.next;
+      follower.position = from.position;
+      if (page.changes.length > 0) follower.deliver(new Batch(page.changes), from);
+    }
+  }
+
+  leave(follower: Follower): void {
+    for (const group of this.#followers) if (group.delete(follower)) this.#count -= 1;
+    if (this.#count === 0) this.#rest();
+  }
+
+  async #begin(lineage: string): Promise<void> {
+    const position = await this.reads.position();
+    if (this.#at) return;
+    this.#at = { lineage, position };
+    this.#keptSince = position;
+  }
+
+  /** True where memory has all that the follower lacks: from now on it hears of everything. */
+  #join(follower: Follower, from: Cursor): boolean {
+    const at = this.#at;
+    if (!at || from.lineage !== at.lineage || from.position < this.#keptSince) return false;
+    const { organizationId, machines } = follower.scope;
+    if (organizationId !== undefined && this.#hasTouched(organizationId, from.position)) return false;
+    const missed = machines ? this.#kept.filter(({ position }) => position > from.position) : [];
+    follower.position = Math.max(from.position, at.position);
+    this.#group().add(follower);
+    this.#count += 1;
+    this.#timer ??= setInterval(() => this.#tick(), POLL_MS / GROUPS).unref();
+    if (missed.length > 0) follower.deliver(new Batch(missed), { ...at, position: follower.position });
+    return true;
+  }
+
+  #hasTouched(organizationId: number, after: number): boolean {
+    return this.#touched.some((t) => t.upTo > after && t.organizations.has(organizationId));
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#at = undefined;
+    this.#kept = [];
+    this.#touched = [];
+  }
+
+  #lose(): void {
+    const all = this.#followers.flatMap((group) => [...group]);
+    for (const group of this.#followers) group.clear();
+    this.#count = 0;
+    this.#rest();
+    for (const follower of all) follower.lost();
+  }
+
+  #tick(): void {
+    const group = this.#followers[this.#ticks % GROUPS];
+    this.#ticks += 1;
+    const now = this.#now();
+    for (const follower of group ?? []) follower.tick(now);
+    if (this.#ticks % GROUPS === 0) void this.#advance();
+  }
+
+  /** Reads and delivers what is new; it never fails. */
+  #advance(): Promise<void> {
+    this.#advancing ??= this.#catchUp()
+      .catch((error: unknown) => this.#logger.debug({ err: error }, 'the feed cannot be read at the moment'))
+      .finally(() => {
+        this.#advancing = undefined;
+      });
+    return this.#advancing;
+  }
+
+  async #catchUp(): Promise<void> {
+    for (;;) {
+      const at = this.#at;
+      if (!at) return;
+      let more: boolean;
+      try {
+        more = await this.#step(at);
+      } catch (error) {
+        if (!(error instanceof CursorGone)) throw error;
+        if (this.#at === at) this.#lose();
+        return;
+      }
+      if (!more && this.#heard <= (this.#at?.position ?? this.#heard)) return;
+      // A replica may not have what the message told of: the timer asks again.
+      if (!more && this.#at?.position === at.position) return;
+    }
+  }
+
+  /** @returns whether there is more */
+  async #step(at: Cursor): Promise<boolean> {
+    const catalogue = await this.reads.page({ machines: true, organizationId: undefined }, at, PAGE);
+    const upTo = catalogue.next.position;
+    if (upTo === at.position) return false;
+    const organizations = new Set(await this.reads.organizations(at.position, upTo));
+    const clusters = await this.#clustersOf(organizations, at, upTo);
+    if (this.#at !== at) return false;
+    this.#at = catalogue.next;
+    this.#keep(catalogue.changes, { upTo, organizations });
+    await this.#deliver(catalogue.changes, clusters, catalogue.next);
+    return catalogue.more;
+  }
+
+  /** Of those organizations that somebody here serves. */
+  async #clustersOf(
+    organizations: ReadonlySet<number>,
+    at: Cursor,
+    upTo: number,
+  ): Promise<ReadonlyMap<number, readonly Change[]>> {
+    const found = new Map<number, readonly Change[]>();
+    if (organizations.size === 0) return found;
+    for (;;) {
+      // Again, since others may have come meanwhile.
+      const lacking = this.#served(organizations).filter((id) => !found.has(id));
+      if (lacking.length === 0) return found;
+      await Promise.all(
+        lacking.map(async (id) => {
+          found.set(id, await this.#allOf(id, at, upTo));
+        }),
+      );
+    }
+  }
+
+  /** Those of whom somebody follows. */
+  #served(organizations: ReadonlySet<number>): number[] {
+    const served = new Set<number>();
+    for (const group of this.#followers)
+      for (const { scope } of group) if (scope.organizationId !== undefined) served.add(scope.organizationId);
+    return [...served].filter((id) => organizations.has(id));
+  }
+
+  async #allOf(organizationId: number, at: Cursor, upTo: number): Promise<readonly Change[]> {
+    const changes: Change[] = [];
+    let from = at;
+    for (let more = true; more; ) {
+      const page = await this.reads.page({ machines: false, organizationId }, from, PAGE, upTo);
+      changes.push(...page.changes);
+      ({ next: from, more } = page);
+    }
+    return changes;
+  }
+
+  #keep(changes: readonly Change[], touched: Touched): void {
+    this.#kept.push(...changes);
+    if (touched.organizations.size > 0) this.#touched.push(touched);
+    if (this.#kept.length > KEPT) {
+      const gone = this.#kept.splice(0, this.#kept.length - KEPT);
+      this.#keptSince = gone.at(-1)?.position ?? this.#keptSince;
+    }
+    if (this.#touched.length > KEPT) {
+      const gone = this.#touched.splice(0, this.#touched.length - KEPT);
+      this.#keptSince = Math.max(this.#keptSince, gone.at(-1)?.upTo ?? 0);
+    }
+  }
+
+  async #deliver(
+    catalogue: readonly Change[],
+    clusters: ReadonlyMap<number, readonly Change[]>,
+    next: Cursor,
+  ): Promise<void> {
+    const shared = new Batch(catalogue);
+    const batches = new Map<string, Batch>();
+    const batchFor = ({ machines, organizationId }: FeedScope): Batch => {
+      const own = organizationId === undefined ? undefined : clusters.get(organizationId);
+      if (machines && !own) return shared;
+      const key = `${machines} ${own ? organizationId : ''}`;
+      let batch = batches.get(key);
+      if (!batch) {
+        const changes = [...(machines ? catalogue : []), ...(own ?? [])];
+        batch = new Batch(changes.sort((a, b) => a.position - b.position));
+        batches.set(key, batch);
+      }
+      return batch;
+    };
+    let served = 0;
+    for (const follower of this.#followers.flatMap((group) => [...group])) {
+      const { scope, position } = follower;
+      if (position >= next.position) continue;
+      const batch = batchFor(scope);
+      follower.position = next.position;
+      const [first] = batch.changes;
+      // One that has joined from a page of its own may have some of it.
+      const lacks =
+        first && first.position <= position
+          ? new Batch(batch.changes.filter((change) => change.position > position))
+          : batch;
+      if (lacks.changes.length > 0) follower.deliver(lacks, next);
+      served += 1;
+      if (served % SERVED_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#lose();
+  }
+}

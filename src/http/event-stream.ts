@@ -1,0 +1,189 @@
+/** Changes as server-sent events, and requests that wait for the next one. */
+import type { ServerResponse } from 'node:http';
+import type { Grant } from '../domain/grant.ts';
+import { type Cursor, encodeCursor } from '../feed/cursor.ts';
+import type { Change, FeedScope } from '../feed/feed-reads.ts';
+import type { Batch, Follower } from '../feed/feed-tail.ts';
+import type { MaybePromise } from '../snapshot/document/answer.ts';
+
+/** Milliseconds after which a client connects again. */
+const RETRY_MS = 2000;
+const HEARTBEAT_MS = 15_000;
+/** Bytes that wait for one client. They are shared: what lies here for many clients is there once. */
+const WAITING_AT_MOST = 1_000_000;
+/** Tokens that are looked up at once. Those of the others are looked at with the next tick. */
+const CHECKS_AT_ONCE = 64;
+
+/** Events of changes, each with its cursor as id. */
+function framesOf(changes: readonly Change[]): Buffer {
+  return Buffer.from(
+    changes.map(({ id, type, json }) => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`).join(''),
+  );
+}
+
+/** The first of a stream. An id without data is no event: a client that connects again names it all the same. */
+export function firstFrame(start: Cursor): string {
+  return `retry: ${RETRY_MS}\nid: ${encodeCursor(start)}\n\n`;
+}
+
+/** The last heartbeat that was made: all who have everything get the same. */
+let beat: { readonly id: string; readonly frame: Buffer } | undefined;
+
+function heartbeat(at: Cursor): Buffer {
+  const id = encodeCursor(at);
+  if (beat?.id !== id) beat = { id, frame: Buffer.from(`:\nid: ${id}\n\n`) };
+  return beat.frame;
+}
+
+let checks = 0;
+
+export interface EventStreamOptions {
+  readonly response: ServerResponse;
+  readonly scope: FeedScope;
+  readonly start: Cursor;
+  /** Whether the token is good still. */
+  verify(): MaybePromise<Grant | undefined>;
+  /** Milliseconds for which a client may take no byte. */
+  readonly idleTimeoutMs: number;
+  /** Called when the client does not keep up. */
+  onCut(): void;
+}
+
+/** One client's stream. It ends when its token does, and is cut when the client does not take what it is sent. */
+export class EventStream implements Follower {
+  readonly scope: FeedScope;
+  position: number;
+  #lineage: string;
+  readonly #options: EventStreamOptions;
+  #isOver = false;
+  #isChecking = false;
+  #sentAt: number;
+  /** Since when bytes wait for the client; undefined while none do. */
+  #stuckSince: number | undefined;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.scope = options.scope;
+    this.position = options.start.position;
+    this.#lineage = options.start.lineage;
+    this.#sentAt = Date.now();
+    options.response.on('close', () => {
+      this.#isOver = true;
+    });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Waits until the client has taken what it was sent. @returns false when the stream is over */
+  async ready(): Promise<boolean> {
+    const { response } = this.#options;
+    if (!this.#isOver && response.writableNeedDrain)
+      await new Promise<void>((resolve) => {
+        response.once('drain', resolve);
+        response.once('close', resolve);
+      });
+    await this.#check();
+    return !this.#isOver;
+  }
+
+  deliver(batch: Batch, next: Cursor): void {
+    this.#lineage = next.lineage;
+    this.#write(batch.encoded(framesOf));
+  }
+
+  lost(): void {
+    this.end();
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#options.response.end();
+  }
+
+  tick(now: number): void {
+    if (this.#isOver) return;
+    void this.#check();
+    const { response, idleTimeoutMs } = this.#options;
+    if (!response.writableNeedDrain) this.#stuckSince = undefined;
+    else this.#stuckSince ??= now;
+    if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
+    else if (now - this.#sentAt >= HEARTBEAT_MS)
+      this.#write(heartbeat({ lineage: this.#lineage, position: this.position }));
+  }
+
+  /** At once where memory knows the token. It never fails. */
+  #check(): Promise<void> | undefined {
+    if (this.#isChecking || checks >= CHECKS_AT_ONCE) return undefined;
+    const found = this.#options.verify();
+    if (!(found instanceof Promise)) {
+      if (!found) this.end();
+      return undefined;
+    }
+    this.#isChecking = true;
+    checks += 1;
+    return found
+      .then(
+        (grant) => {
+          if (!grant) this.end();
+        },
+        // Nobody can say: as a request would be refused, the stream ends.
+        () => this.end(),
+      )
+      .finally(() => {
+        this.#isChecking = false;
+        checks -= 1;
+      });
+  }
+
+  #write(frames: Buffer): void {
+    if (this.#isOver) return;
+    const { response } = this.#options;
+    response.write(frames);
+    this.#sentAt = Date.now();
+    if (response.writableLength > WAITING_AT_MOST) this.#cut();
+  }
+
+  #cut(): void {
+    this.#isOver = true;
+    this.#options.onCut();
+    this.#options.response.destroy();
+  }
+}
+
+/** A request that waits for changes. */
+export class WaitingRequest implements Follower {
+  readonly scope: FeedScope;
+  position = 0;
+  readonly #until: number;
+  readonly #answered = Promise.withResolvers<{ changes: readonly Change[]; next: Cursor } | undefined>();
+
+  /** @param until milliseconds since the epoch */
+  constructor(scope: FeedScope, until: number) {
+    this.scope = scope;
+    this.#until = until;
+  }
+
+  /** What has come; undefined when nothing has in time. */
+  get answer(): Promise<{ changes: readonly Change[]; next: Cursor } | undefined> {
+    return this.#answered.promise;
+  }
+
+  deliver({ changes }: Batch, next: Cursor): void {
+    this.#answered.resolve({ changes, next });
+  }
+
+  lost(): void {
+    this.end();
+  }
+
+  end(): void {
+    this.#answered.resolve(undefined);
+  }
+
+  tick(now: number): void {
+    if (now >= this.#until) this.end();
+  }
+}

@@ -1,0 +1,44 @@
+/** Which part of a representation a request wants (RFC 9110, 13.1.5 and 14). Pure. */
+
+import { Problem } from './problem.ts';
+
+/** Bytes from `start` to before `end`. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The part that is asked for. Undefined where the whole is: without a range, with one that is not understood, with several
+ * at once (RFC 9110, 14.2, leaves that open), and where `If-Range` names another representation.
+ * @param tag the entity tag of the representation that would be sent
+ * @param length its bytes
+ */
+export function requestedRange(
+  headers: { readonly range?: string | undefined; readonly 'if-range'?: string | undefined },
+  tag: string,
+  length: number,
+): ByteRange | 'unsatisfiable' | undefined {
+  const { range, 'if-range': condition } = headers;
+  if (range === undefined || (condition !== undefined && condition.trim() !== tag)) return undefined;
+  const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(range) ?? [];
+  if (first === '') {
+    if (last === '') return undefined;
+    const suffix = Number(last);
+    return suffix === 0 || length === 0
+      ? 'unsatisfiable'
+      : { start: Math.max(0, length - suffix), end: length };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return undefined;
+  if (start >= length) return 'unsatisfiable';
+  return { start, end: last === '' ? length : Math.min(length, Number(last) + 1) };
+}
+
+/** None of the bytes is there that `Range` asks for. @param length bytes that there are */
+export function unsatisfiable(bytes: number): Problem {
+  return new Problem(416, {
+    detail: `The file has ${bytes} bytes, and none of those that Range asks for.`,
+    headers: { 'content-range': `bytes */${bytes}`, 'accept-ranges': 'bytes' },
+  });
+}

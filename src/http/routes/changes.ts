@@ -1,0 +1,313 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Grant } from '../../domain/grant.ts';
+import { type Cursor, decodeCursor, encodeCursor } from '../../feed/cursor.ts';
+import { type Change, type ChangesPage, CursorGone, type FeedScope } from '../../feed/feed-reads.ts';
+import type { FeedTail } from '../../feed/feed-tail.ts';
+import type { Tier } from '../../snapshot/document/answer.ts';
+import { Body, hashOf } from '../../snapshot/document/body.ts';
+import { bearerToken, guard, guardHook, insufficientScope } from '../auth.ts';
+import { changesSchema } from '../changes-schema.ts';
+import { EventStream, firstFrame, WaitingRequest } from '../event-stream.ts';
+import { problems } from '../openapi-responses.ts';
+import type { DescribedOperation, OperationDeps } from '../operation.ts';
+import { PreparedAnswer } from '../prepared-answer.ts';
+import { cutWhenIdle } from '../protocol/connections.ts';
+import { accepts, prefersEventStream } from '../protocol/negotiate.ts';
+import {
+  invalidParameter,
+  optional,
+  type Parameter,
+  parameterReader,
+  type QueryString,
+} from '../protocol/parameters.ts';
+import { NOT_ACCEPTABLE, Problem, sendProblem } from '../protocol/problem.ts';
+import { addressKey } from '../protocol/request.ts';
+
+const CURSOR: Cursor = { lineage: '7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', position: 4711 };
+
+const cursorParameter: Parameter<Cursor> = {
+  in: 'query',
+  description: 'The cursor behind which changes are told; without it the answer says where the feed is now',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{30}$' },
+  example: encodeCursor(CURSOR) as unknown as Cursor,
+  expected: 'a cursor that an answer has given',
+  read: decodeCursor,
+};
+
+function count(description: string, least: number, most: number, example: number): Parameter<number> {
+  return {
+    in: 'query',
+    description,
+    schema: { type: 'integer', minimum: least, maximum: most },
+    example,
+    expected: `a whole number from ${least} to ${most}`,
+    read(text) {
+      const value = /^(?:0|[1-9][0-9]{0,4})$/.test(text) ? Number(text) : Number.NaN;
+      return value >= least && value <= most ? value : undefined;
+    },
+  };
+}
+
+const parameters = {
+  after: optional(cursorParameter),
+  limit: optional(count('Changes at the most', 1, 1000, 100), 100),
+  wait: optional(count('Seconds to wait for a change where there is none', 0, 30, 25), 0),
+};
+
+const INVALID_LAST_EVENT_ID = invalidParameter('Last-Event-ID', {
+  in: 'header' as Parameter<unknown>['in'],
+  expected: 'the id of an event that was sent',
+  absent: { value: undefined },
+});
+
+const TOO_MANY_STREAMS = new Problem(503, {
+  detail:
+    'As many requests wait for changes as this process takes; try again after the pause in Retry-After.',
+  headers: { 'retry-after': '5' },
+});
+
+function cursorGone(next: Cursor): Problem {
+  return new Problem(410, {
+    type: 'urn:fleetbook:problem:cursor-gone',
+    title: 'Cursor gone',
+    detail: 'The changes behind this cursor are not kept. List everything again, then go on from "next".',
+    members: { next: encodeCursor(next) },
+  });
+}
+
+export const changesOperation: DescribedOperation = {
+  path: '/v1/changes',
+  scope: undefined,
+  parameters,
+  isStrict: true,
+  doc: {
+    id: 'listChanges',
+    summary: 'Changes of machines and clusters, as they come',
+    description: `To keep a copy: take \`next\` of a request without \`after\`, list everything, then follow the changes from there; the first of them may be in the lists already. A change tells the state as it is when it is read, so that to apply one twice does no harm. \`catalogue.changed\` says that all prices are in another currency; each machine follows.
+
+Machines' changes need the scope \`machines:read\`, those of the organization's clusters \`clusters:read\`; a token with one of them gets those of it.
+
+With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` counts as \`after\`. The stream ends when the token does.`,
+    answers: changesSchema,
+    example: {
+      changes: [
+        {
+          id: encodeCursor(CURSOR),
+          at: '2026-03-01T04:17:02.114392Z',
+          type: 'cluster.deleted',
+          slug: 'cluster-test',
+        },
+      ],
+      next: encodeCursor(CURSOR),
+      more: false,
+    },
+    otherContent: {
+      'text/event-stream': {
+        schema: { type: 'string' },
+        example: `id: ${encodeCursor(CURSOR)}\nevent: cluster.deleted\ndata: {…}\n\n`,
+      },
+    },
+    otherResponses: {
+      410: problems('What is behind the cursor is not kept, or is of a database that was replaced', {
+        cursorGone: cursorGone(CURSOR),
+      }),
+    },
+    extension: true,
+  },
+};
+
+export interface ChangesDeps extends OperationDeps {
+  readonly feed: FeedTail;
+  /** Streams and waiting requests at once. */
+  readonly streamsLimit: number;
+  readonly idleTimeoutMs: number;
+  /** Those that are open: they end when the server closes. */
+  readonly open: Set<EventStream | WaitingRequest>;
+}
+
+export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
+  const { feed, tokens, recorder, withDeadline, rateLimit, sendAnswer, open } = deps;
+  const { path } = changesOperation;
+  const readParameters = parameterReader(parameters, true);
+
+  function answered(request: FastifyRequest, status: number): void {
+    recorder.answered(path, request, status, performance.now() - request.startedAt);
+  }
+
+  async function sendPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { changes, next, more, currency }: ChangesPage,
+    tier: Tier,
+  ): Promise<void> {
+    const list = changes.map(({ json }) => json).join(',');
+    const bytes = Buffer.from(`{"changes":[${list}],"next":"${encodeCursor(next)}","more":${more}}`);
+    const body = new Body(bytes, hashOf(bytes), undefined);
+    const prepared = new PreparedAnswer({ body, tier, asOf: undefined, currency });
+    if (!prepared.canBeSentTo(request.raw)) await withDeadline(body.compress());
+    answered(request, sendAnswer(request, reply, prepared, rateLimit && reply.getHeaders()));
+  }
+
+  /** The changes behind a cursor, or the first that come within so many seconds. */
+  async function sendChanges(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    scope: FeedScope,
+    asked: { readonly after: Cursor; readonly limit: number; readonly wait: number },
+  ): Promise<FastifyReply> {
+    const { after, limit, wait } = asked;
+    const until = Date.now() + wait * 1000;
+    let page = await withDeadline(feed.reads.page(scope, after, limit));
+    // What is shown no more has left nothing but its place.
+    while (page.changes.length === 0 && page.more)
+      page = await withDeadline(feed.reads.page(scope, page.next, limit));
+    if (page.changes.length > 0 || wait === 0) {
+      await sendPage(request, reply, page, 'postgres');
+      return reply;
+    }
+    if (open.size >= deps.streamsLimit) return refuse(reply);
+    const waiting = new WaitingRequest(scope, until);
+    open.add(waiting);
+    const leave = () => waiting.end();
+    reply.raw.on('close', leave);
+    try {
+      await feed.follow(waiting, page.next, async () => true);
+      const found = await waiting.answer;
+      if (reply.raw.destroyed) return reply;
+      await sendPage(request, reply, found ? cut(found, limit, page) : page, 'memory');
+      return reply;
+    } finally {
+      reply.raw.off('close', leave);
+      feed.leave(waiting);
+      open.delete(waiting);
+    }
+  }
+
+  async function sendStream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    scope: FeedScope,
+    after: Cursor | undefined,
+  ): Promise<FastifyReply> {
+    if (open.size >= deps.streamsLimit) return refuse(reply);
+    // What is wrong with the cursor is said before the stream begins.
+    const begin = await withDeadline(
+      after ? feed.reads.page(scope, after, 1, after.position) : feed.reads.start(),
+    );
+    const start = after ?? begin.next;
+    const { raw } = reply;
+    const token = bearerToken(request.headers.authorization) ?? '';
+    const address = request.ip;
+    const also = rateLimit && reply.getHeaders();
+    reply.hijack();
+    for (const [name, value] of Object.entries(also ?? {}))
+      if (value !== undefined) raw.setHeader(name, value);
+    raw.writeHead(200, {
+      'x-request-id': request.id,
+      'content-type': 'text/event-stream',
+      'cache-control': 'private, no-cache',
+      vary: 'Authorization, Accept-Encoding',
+      'x-accel-buffering': 'no',
+      ...(begin.currency === undefined ? {} : { 'fleetbook-currency': begin.currency }),
+    });
+    answered(request, 200);
+    if (request.method === 'HEAD') {
+      raw.end();
+      return reply;
+    }
+    cutWhenIdle(request.raw, deps.idleTimeoutMs);
+    raw.write(firstFrame(start));
+    const stream = new EventStream({
+      response: raw,
+      scope,
+      start,
+      idleTimeoutMs: deps.idleTimeoutMs,
+      verify: () => tokens.verify(token, () => addressKey(address)),
+      onCut: () => {
+        feed.counts.cut += 1;
+      },
+    });
+    open.add(stream);
+    raw.once('close', () => {
+      open.delete(stream);
+      feed.leave(stream);
+    });
+    // Whoever is cut off goes on where it was: it names the last event that it has.
+    await feed.follow(stream, start, () => stream.ready()).catch(() => stream.end());
+    if (stream.isOver) feed.leave(stream);
+    return reply;
+  }
+
+  function refuse(reply: FastifyReply): FastifyReply {
+    feed.counts.refused += 1;
+    return sendProblem(reply, TOO_MANY_STREAMS);
+  }
+
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: path,
+    onRequest: [
+      (request, _, done) => {
+        request.startedAt = performance.now();
+        done();
+      },
+      deps.pressure,
+      guardHook(guard(deps, undefined)),
+    ],
+    onSend: (request, { statusCode }, payload, done) => {
+      answered(request, statusCode);
+      done(null, payload);
+    },
+    handler: async (request, reply) => {
+      const scope = scopeOf(request.grant);
+      if (!scope.machines && scope.organizationId === undefined)
+        return sendProblem(reply, insufficientScope('machines:read'));
+      const isStream = prefersEventStream(request.headers);
+      if (!isStream && !accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
+      const { query } = request.query as { query: QueryString };
+      const values = readParameters({ path: {}, query });
+      if (values instanceof Problem) return sendProblem(reply, values);
+      const { after, limit, wait } = values;
+      try {
+        if (isStream) {
+          const last = request.headers['last-event-id'];
+          const resumed = last === undefined ? after : decodeCursor(String(last));
+          if (last !== undefined && !resumed) return sendProblem(reply, INVALID_LAST_EVENT_ID);
+          return await sendStream(request, reply, scope, resumed);
+        }
+        if (after) return await sendChanges(request, reply, scope, { after, limit, wait });
+        await sendPage(request, reply, await withDeadline(feed.reads.start()), 'postgres');
+        return reply;
+      } catch (error) {
+        if (error instanceof CursorGone) return sendProblem(reply, cursorGone(error.next));
+        throw error;
+      }
+    },
+  });
+}
+
+function scopeOf(grant: Grant | undefined): FeedScope {
+  if (grant === undefined) throw new Error('a route without a guard has no grant');
+  const { scopes, organizationId } = grant;
+  return {
+    machines: scopes.includes('machines:read'),
+    organizationId: scopes.includes('clusters:read') ? organizationId : undefined,
+  };
+}
+
+/** What has come, as far as it was asked for. */
+function cut(
+  found: { readonly changes: readonly Change[]; readonly next: Cursor },
+  limit: number,
+  { currency }: ChangesPage,
+): ChangesPage {
+  const { changes, next } = found;
+  const last = changes[limit - 1];
+  if (changes.length <= limit || !last) return { changes, next, more: false, currency };
+  return {
+    changes: changes.slice(0, limit),
+    next: { lineage: next.lineage, position: last.position },
+    more: true,
+    currency,
+  };
+}

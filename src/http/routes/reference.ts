@@ -1,0 +1,59 @@
+/** What describes the API to people and to language models. No token is asked for, as for `/openapi.json`. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { encodeBody } from '../../snapshot/document/body.ts';
+import type { DescribedOperation } from '../operation.ts';
+import { allowedCodings } from '../protocol/negotiate.ts';
+import { programFile, programName } from '../reference/files.ts';
+import { llmsText } from '../reference/llms.ts';
+import { REFERENCE_POLICY, referencePage } from '../reference/page.ts';
+import { sendPublic } from '../send.ts';
+
+export interface ReferenceDeps {
+  readonly operations: readonly DescribedOperation[];
+  readonly basePath: string;
+  /** Adds a route that asks for no token and answers whatever `Accept` says. */
+  page(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): void;
+}
+
+/** The file's name holds a hash of what is in it. */
+const FOR_EVER = 'public, max-age=31536000, immutable';
+
+export function addReference({ operations, basePath, page }: ReferenceDeps): void {
+  const program = programName();
+  const html = lazily(() => encodeBody(Buffer.from(referencePage(program))));
+  page('/docs', async (request, reply) => {
+    reply
+      .header('content-security-policy', REFERENCE_POLICY)
+      .header('x-content-type-options', 'nosniff')
+      .header('referrer-policy', 'no-referrer');
+    return sendPublic(request, reply, await html(), 'text/html; charset=utf-8');
+  });
+
+  const text = lazily(() => encodeBody(Buffer.from(llmsText(operations, basePath))));
+  page('/llms.txt', async (request, reply) =>
+    sendPublic(request, reply, await text(), 'text/plain; charset=utf-8'),
+  );
+
+  if (program === undefined) return;
+  page(`/docs/${program}`, async (request, reply) => {
+    const [coding = 'identity'] = allowedCodings(request.headers['accept-encoding']?.toString());
+    const { bytes, open } = await programFile(program, coding);
+    reply
+      .type('text/javascript; charset=utf-8')
+      .header('cache-control', FOR_EVER)
+      .header('vary', 'Accept-Encoding')
+      .header('x-content-type-options', 'nosniff');
+    if (coding !== 'identity') reply.header('content-encoding', coding);
+    if (bytes !== undefined) reply.header('content-length', bytes);
+    return reply.send(request.method === 'HEAD' ? undefined : open());
+  });
+}
+
+/** Made when it is first asked for: most readers are never asked. */
+function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}

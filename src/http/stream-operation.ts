@@ -1,0 +1,99 @@
+/** An operation whose answer is sent as it comes. Who may ask, and what is refused, is as for any other one. */
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
+import { guard, guardHook } from './auth.ts';
+import {
+  found,
+  grantOf,
+  type OperationBase,
+  type OperationDeps,
+  routePattern,
+  startClock,
+} from './operation.ts';
+import { type Parameters, parameterReader, type Values } from './protocol/parameters.ts';
+import { Problem, sendProblem } from './protocol/problem.ts';
+import type { Recorder } from './record.ts';
+
+export interface StreamAnswer {
+  readonly status: 200 | 206 | 304;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tier: Tier;
+  /** Absent where there is none to send. What it throws ends the connection: the answer must not look whole. */
+  readonly body?: AsyncIterable<Buffer>;
+  /** Called once, when the body is sent, has failed, or is not wanted any more. */
+  closed?(): void;
+}
+
+/** What a request asks for besides its parameters. */
+export interface StreamRequest {
+  readonly organizationId: number;
+  readonly headers: IncomingHttpHeaders;
+  /** HEAD: no body will be sent. */
+  readonly isHead: boolean;
+}
+
+export interface StreamOperation<P extends Parameters = Parameters> extends OperationBase<P> {
+  /** Rejects with `Unavailable`. */
+  open(values: Values<P>, request: StreamRequest): Promise<StreamAnswer | Problem>;
+}
+
+/** Ties the type of `open`'s values to the parameters, then forgets it. */
+export function streamOperation<const P extends Parameters>(definition: StreamOperation<P>): StreamOperation {
+  return { ...definition, open: (values, request) => definition.open(values as Values<P>, request) };
+}
+
+/** Routes GET and HEAD. */
+export function addStreamOperation(
+  app: FastifyInstance,
+  { path, scope, parameters, isStrict, open }: StreamOperation,
+  deps: Pick<OperationDeps, 'tokens' | 'recorder' | 'pressure' | 'withDeadline' | 'rateLimit'>,
+): void {
+  const { recorder, withDeadline } = deps;
+  const readParameters = parameterReader(parameters, isStrict);
+  const answered = (request: FastifyRequest, status: number) =>
+    recorder.answered(path, request, status, performance.now() - request.startedAt);
+
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: routePattern(path),
+    onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
+    onSend: (request, reply, payload, done) => {
+      // A stream is told of when it has ended, however it does.
+      if (payload instanceof Readable) reply.raw.once('close', () => answered(request, reply.statusCode));
+      else answered(request, reply.statusCode);
+      done(null, payload);
+    },
+    handler: async (request, reply) => {
+      const values = readParameters(found(request));
+      if (values instanceof Problem) return sendProblem(reply, values);
+      const { organizationId } = grantOf(request);
+      const isHead = request.method === 'HEAD';
+      const answer = await withDeadline(open(values, { organizationId, headers: request.headers, isHead }));
+      if (answer instanceof Problem) return sendProblem(reply, answer);
+      request.tier = answer.tier;
+      reply.code(answer.status).headers(answer.headers);
+      if (!answer.body) return reply.send();
+      const body = Readable.from(told(answer.body, recorder, request), { objectMode: false });
+      if (answer.closed) body.once('close', () => answer.closed?.());
+      return reply.send(body);
+    },
+  });
+}
+
+/** The same pieces; a failure amid them is told, since the client only sees that its connection ends. */
+async function* told(
+  body: AsyncIterable<Buffer>,
+  recorder: Recorder,
+  request: FastifyRequest,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (error instanceof Unavailable) recorder.unavailable(error, request);
+    else recorder.failed(error, request);
+    throw error;
+  }
+}

@@ -1,0 +1,112 @@
+/** What each tool does, by the API's client. Nothing here writes. */
+import {
+  type Answer,
+  type FleetbookClient,
+  FleetbookProblem,
+  type Machine,
+  type MachineFilter,
+  type MachineWithFacts,
+} from '../client/index.ts';
+import { ToolFailure } from './failure.ts';
+import { idsOf } from './names.ts';
+import type { CompareInput, RecommendInput, SearchInput } from './schemas.ts';
+
+const PAGE = 20;
+const MINUTES = 60;
+
+/** Digits beyond those are the multiplication's. */
+const rounded = (value: number) => Number(value.toPrecision(12));
+
+const shown = <M extends Machine>(machine: M) => ({
+  ...machine,
+  price_per_hour: rounded(machine.price * MINUTES),
+});
+
+const told = ({ currency, asOf }: Answer<unknown>) => ({ currency: currency ?? null, as_of: asOf ?? null });
+
+type Where = Pick<SearchInput, 'providers' | 'regions' | 'architecture' | 'cpu_kind' | 'ram_unit'>;
+
+/** The filters that search and recommendation share, with ids for names. */
+async function filterOf(client: FleetbookClient, where: Where, signal: AbortSignal): Promise<MachineFilter> {
+  const { providers, regions, architecture, cpu_kind, ram_unit } = where;
+  const needsIds = providers !== undefined || regions !== undefined;
+  const known = needsIds ? (await client.providers({ signal })).data : [];
+  return { ...idsOf(known, providers, regions), architecture, cpu_kind, ram_unit };
+}
+
+export async function searchMachines(client: FleetbookClient, input: SearchInput, signal: AbortSignal) {
+  const { max_price_per_hour: perHour, limit = PAGE, providers: _, regions: __, ...question } = input;
+  const filter = await filterOf(client, input, signal);
+  const max_price = perHour === undefined ? undefined : rounded(perHour / MINUTES);
+  const page = await client.search({ ...question, ...filter, max_price, limit }, { signal });
+  return { machines: page.data.machines.map(shown), next: page.data.next, ...told(page) };
+}
+
+export async function recommendMachine(client: FleetbookClient, input: RecommendInput, signal: AbortSignal) {
+  const { providers: _, regions: __, ...question } = input;
+  const answer = await client.recommend(
+    { ...question, ...(await filterOf(client, input, signal)) },
+    { signal },
+  );
+  const recommendations = answer.data.recommendations.map((each) => ({
+    ...each,
+    machine: shown(each.machine),
+  }));
+  return { recommendations, ...told(answer) };
+}
+
+export async function comparePrices(client: FleetbookClient, input: CompareInput, signal: AbortSignal) {
+  const named =
+    input.machine_id === undefined ? undefined : (await client.machine(input.machine_id, { signal })).data;
+  const answer = await client.recommend(
+    { ...shapeOf(input, named), ...(await filterOf(client, pick(input, named), signal)) },
+    { signal },
+  );
+  const others = answer.data.recommendations.map(({ machine }) => machine);
+  const machines: (Machine | MachineWithFacts)[] = named
+    ? [others.find(({ id }) => id === named.id) ?? named, ...others.filter(({ id }) => id !== named.id)]
+    : others;
+  const cheapest = Math.min(...machines.map(({ price }) => price));
+  const offers = await Promise.all(
+    machines.map(async (machine) => ({
+      machine: shown(machine),
+      times_cheapest: rounded(machine.price / cheapest),
+      ...(input.history !== false && { history: await historyOf(client, machine.id, signal) }),
+    })),
+  );
+  return { offers, ...told(answer) };
+}
+
+/** Undefined for a machine that has left the catalogue since it was found. */
+async function historyOf(client: FleetbookClient, id: number, signal: AbortSignal) {
+  try {
+    return (await client.prices(id, { signal })).data;
+  } catch (error) {
+    if (error instanceof FleetbookProblem && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** @throws ToolFailure */
+function shapeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefined) {
+  const isShape = cpu !== undefined && ram !== undefined;
+  if (machine_id !== undefined && (cpu !== undefined || ram !== undefined))
+    throw new ToolFailure('Give machine_id, or cpu and ram, but not both.');
+  if (named) return { cpu: named.cpu, ram: named.ram };
+  if (isShape) return { cpu, ram };
+  throw new ToolFailure('Give machine_id, or both cpu and ram.');
+}
+
+function pick({ providers, ram_unit }: CompareInput, named: Machine | undefined): Where {
+  return { providers, ram_unit: named?.ram_unit ?? ram_unit };
+}
+
+export async function listClusters(client: FleetbookClient, signal: AbortSignal) {
+  const answer = await client.clusters({ signal });
+  return { clusters: answer.data, as_of: told(answer).as_of };
+}
+
+export async function getCluster(client: FleetbookClient, slug: string, signal: AbortSignal) {
+  const answer = await client.cluster(slug, { signal });
+  return { cluster: answer.data, as_of: told(answer).as_of };
+}

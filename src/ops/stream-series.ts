@@ -1,0 +1,31 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** What a reader counts of those who follow the changes feed. */
+export interface StreamCounts {
+  /** How many follow now. */
+  readonly size: number;
+  readonly counts: { readonly cut: number; readonly refused: number };
+}
+
+/** Adds the series of `/v1/changes` to a registry. */
+export function addStreamSeries(registry: Registry, streams: StreamCounts): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'fleetbook_streams',
+    help: 'Streams of /v1/changes, and requests that wait for a change, that are open',
+    registers,
+    collect() {
+      this.set(streams.size);
+    },
+  });
+  new Counter({
+    name: 'fleetbook_streams_ended_total',
+    help: 'Streams that ended early, by reason; cut: the client did not keep up; refused: STREAMS_LIMIT was reached',
+    labelNames: ['reason'],
+    registers,
+    collect() {
+      this.reset();
+      for (const reason of ['cut', 'refused'] as const) this.inc({ reason }, streams.counts[reason]);
+    },
+  });
+}

@@ -1,0 +1,63 @@
+/** Rows to the columns of a region. Pure: the same rows give the same bytes in the publisher and in the reader. */
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { MachineRow, RegionHead } from './build.ts';
+import { BYTES_PER_ROW, HEADER_LENGTH, type KindTuple, MAGIC, type Place } from './columns.ts';
+import type { Provenance } from './document.ts';
+import type { DocumentContent } from './format.ts';
+
+export interface MachineWithFacts extends MachineRow {
+  readonly facts: MachineFacts;
+}
+
+/** Gathers rows in their order. */
+export class ColumnsBuilder {
+  readonly #region: RegionHead;
+  readonly #prices: number[] = [];
+  readonly #ids: number[] = [];
+  readonly #kindOf: number[] = [];
+  readonly #names: string[] = [];
+  readonly #kinds = new Map<string, number>();
+
+  constructor(region: RegionHead) {
+    this.#region = region;
+  }
+
+  add({ id, name, cpu, ram, ramUnit, price, facts }: MachineWithFacts): void {
+    const { architecture, generation, cpuKind, localDisk, network } = facts;
+    const tuple: KindTuple = [cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network];
+    const key = JSON.stringify(tuple);
+    const kind = this.#kinds.get(key) ?? this.#kinds.size;
+    if (kind === this.#kinds.size) this.#kinds.set(key, kind);
+    this.#prices.push(price);
+    this.#ids.push(id);
+    this.#kindOf.push(kind);
+    this.#names.push(name);
+  }
+
+  content({ sources, currency }: Provenance): DocumentContent {
+    const { id, name, code, provider, version } = this.#region;
+    const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
+    // Keys are the kinds as JSON already.
+    const head = Buffer.from(
+      `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}}`,
+    );
+    const rows = this.#ids.length;
+    const body = Buffer.alloc(HEADER_LENGTH + head.length + rows * BYTES_PER_ROW);
+    body.write(MAGIC, 'latin1');
+    body.writeUInt32LE(rows, 4);
+    body.writeUInt32LE(head.length, 8);
+    head.copy(body, HEADER_LENGTH);
+    let at = HEADER_LENGTH + head.length;
+    for (const each of this.#prices) at = body.writeDoubleLE(each, at);
+    for (const column of [this.#ids, this.#kindOf])
+      for (const each of column) at = body.writeUInt32LE(each, at);
+    return {
+      name: { kind: 'columns', regionId: id },
+      version,
+      body,
+      index: new Map(),
+      sources: [...sources].sort(),
+      currency,
+    };
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The machines of a region as columns: what an index for searches is made of, without parsing a machine.
+ *
+ *     "FBC1" <rows, u32> <bytes of the head, u32> <head: JSON> <price, f64>… <id, u32>… <kind, u32>…
+ *
+ * Numbers are little-endian. Rows are in the order of price, then id. The head says where the machines are, how each is
+ * called, and each kind of machine once: its size and its facts.
+ */
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { MemoryUnit } from '../../domain/memory.ts';
+
+/** What machines of different names may have in common. */
+export interface MachineKind extends MachineFacts {
+  readonly cpu: number;
+  /** Count of `ramUnit` units. */
+  readonly ram: number;
+  readonly ramUnit: MemoryUnit;
+}
+
+/** Where all machines of a document are. */
+export interface Place {
+  readonly region: { readonly id: number; readonly name: string; readonly code: string };
+  readonly provider: { readonly id: number; readonly name: string };
+}
+
+/** The machines of one region. Row i has the i-th price, id, kind and name. */
+export interface RegionColumns extends Place {
+  /** Per minute, rising. */
+  readonly prices: Float64Array;
+  readonly ids: Uint32Array;
+  /** Places in `kinds`. */
+  readonly kindOf: Uint32Array;
+  readonly kinds: readonly MachineKind[];
+  readonly names: readonly string[];
+}
+
+export const MAGIC = 'FBC1';
+export const HEADER_LENGTH = 12;
+export const BYTES_PER_ROW = 8 + 4 + 4;
+
+/** A kind in the head. */
+export type KindTuple = [
+  cpu: number,
+  ram: number,
+  ramUnit: MemoryUnit,
+  architecture: string | null,
+  generation: string | null,
+  cpuKind: MachineFacts['cpuKind'],
+  localDisk: number | null,
+  network: number | null,
+];
+
+interface Head extends Place {
+  readonly kinds: readonly KindTuple[];
+  readonly names: readonly string[];
+}
+
+/** What a body holds; undefined for one that is not whole, or that another release has written in another way. */
+export function readColumns(body: Buffer): RegionColumns | undefined {
+  if (body.length < HEADER_LENGTH || body.toString('latin1', 0, 4) !== MAGIC) return undefined;
+  const rows = body.readUInt32LE(4);
+  const start = HEADER_LENGTH + body.readUInt32LE(8);
+  if (body.length !== start + rows * BYTES_PER_ROW) return undefined;
+  const head = readHead(body.toString('utf8', HEADER_LENGTH, start));
+  if (!head || head.names.length !== rows) return undefined;
+  const view = new DataView(body.buffer, body.byteOffset + start, rows * BYTES_PER_ROW);
+  const prices = new Float64Array(rows);
+  const ids = new Uint32Array(rows);
+  const kindOf = new Uint32Array(rows);
+  const { kinds } = head;
+  for (let i = 0; i < rows; i++) {
+    prices[i] = view.getFloat64(i * 8, true);
+    ids[i] = view.getUint32(rows * 8 + i * 4, true);
+    const kind = view.getUint32(rows * 12 + i * 4, true);
+    if (kind >= kinds.length) return undefined;
+    kindOf[i] = kind;
+  }
+  const { region, provider, names } = head;
+  return { region, provider, prices, ids, kindOf, names, kinds: kinds.map(kindOfTuple) };
+}
+
+function kindOfTuple([cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network]: KindTuple) {
+  return { cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network };
+}
+
+function readHead(text: string): Head | undefined {
+  let head: Partial<Head> | null;
+  try {
+    head = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const isPlace = (place: Partial<Place['region']> | undefined) =>
+    Number.isInteger(place?.id) && typeof place?.name === 'string';
+  const isSound =
+    isPlace(head?.region) &&
+    isPlace(head?.provider) &&
+    Array.isArray(head?.kinds) &&
+    head.kinds.every((kind) => Array.isArray(kind) && Number.isInteger(kind[0]) && kind[0] > 0) &&
+    Array.isArray(head.names) &&
+    head.names.every((name) => typeof name === 'string');
+  return isSound ? (head as Head) : undefined;
+}

@@ -1,0 +1,97 @@
+/** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
+import type { Sql } from '../../db/connect.ts';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { MemoryUnit } from '../../domain/memory.ts';
+import { type Element, machineElements, type RegionHead, regionList } from './build.ts';
+import { ColumnsBuilder } from './build-columns.ts';
+import type { Provenance } from './document.ts';
+import type { DocumentContent } from './format.ts';
+
+type Head = RegionHead & Provenance;
+
+/** The documents of one row, of the same instant. */
+export interface RegionContents {
+  readonly region: DocumentContent;
+  readonly columns: DocumentContent;
+}
+
+/** The currency is read in the same statement as the rows, so that it is theirs. */
+export function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
+  return { sources, currency: currency ?? undefined };
+}
+
+/**
+ * @param machinesAtOnce machines that are read between two turns of the event loop, for the publisher, which reads one
+ *   region after the other. All of them unless given: each further round trip would be waited for.
+ */
+export async function loadRegion(
+  sql: Sql,
+  regionId: number,
+  machinesAtOnce?: number,
+): Promise<RegionContents | undefined> {
+  // Only the first row has what is the same for every machine: repeated, it would be most of the bytes.
+  const query = sql<
+    ({
+      head: Head | null;
+      id: number | null;
+      name: string;
+      ram: string;
+      cpu: number;
+      price: string;
+      ramUnit: MemoryUnit;
+    } & MachineFacts)[]
+  >`
+    select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
+        'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
+        'provider', json_build_object('id', p.id, 'name', p.name),
+        -- Named as in loadFreshness.
+        'sources', coalesce(
+          (select json_agg(distinct l.source_id || '/' || l.region_id) from machines l
+           where l.region_id = ${regionId} and l.excluded_reason is null and l.retired_at is null
+             and l.source_id is not null),
+          -- An empty list hangs on whoever says that it is empty.
+          (select json_agg(f.source_id || '/' || f.region_id) from region_freshness f where f.region_id = ${regionId}),
+          '[]'),
+        'currency', (select currency from lineage)) end as head,
+      m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
+      m.architecture, m.generation, m.cpu_kind as "cpuKind", m.local_disk::float8 as "localDisk", m.network
+    from regions r
+    join providers p on p.id = r.provider_id
+    left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
+    where r.id = ${regionId} and r.organization_id is null
+    order by m.price, m.id`;
+  const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
+  let head: Head | undefined;
+  let elementOf: ReturnType<typeof machineElements> | undefined;
+  let columns: ColumnsBuilder | undefined;
+  const machines: Element[] = [];
+  for await (const rows of batches) {
+    head ??= rows[0]?.head ?? undefined;
+    // No row: no such region. A region without machines has one row without a machine.
+    if (!head) return undefined;
+    elementOf ??= machineElements(head);
+    columns ??= new ColumnsBuilder(head);
+    for (const { id, name, ram, cpu, price, ramUnit, ...facts } of rows) {
+      if (id === null) continue;
+      const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
+      machines.push(elementOf(machine));
+      columns.add({ ...machine, facts });
+    }
+  }
+  if (!head || !columns) return undefined;
+  const provenance = provenanceOf(head.sources, head.currency);
+  return { region: regionList(head, machines, provenance), columns: columns.content(provenance) };
+}
+
+/** The versions of all regions that a catalogue lists, by id. */
+export async function loadRegionVersions(sql: Sql): Promise<Map<number, number>> {
+  const rows = await sql<{ id: number; version: string }[]>`
+    select r.id, r.version from regions r join providers p on p.id = r.provider_id
+    where p.listed and ${isListed(sql)}`;
+  return new Map(rows.map(({ id, version }) => [id, Number(version)]));
+}
+
+/** A region that some source has read well at least once: of the others nothing is known. */
+export function isListed(sql: Sql) {
+  return sql`r.organization_id is null and exists (select from region_freshness f where f.region_id = r.id)`;
+}

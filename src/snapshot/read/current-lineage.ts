@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/history.ts';
+import { readHistory } from '../../db/reads/lineage.ts';
+import type { DiskCopy } from '../disk/disk-copy.ts';
+import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
+import type { PostgresReads } from './postgres-reads.ts';
+
+export interface CurrentLineageOptions {
+  /** Of a primary, where one can be asked. */
+  readonly postgres: Pick<PostgresReads, 'run' | 'look'>;
+  readonly subscription: Pick<CacheSubscription, 'ask' | 'lanes'>;
+  readonly copy?: Pick<DiskCopy, 'lineage' | 'follow'> | undefined;
+  readonly logger: Logger;
+  /**
+   * Called when documents are of another lineage from now on: what is held of the former one is not given any more.
+   * @param isLost the database has left its lineage and has no new one yet: the cache knows nothing of what is true
+   */
+  readonly onChange: (keys: CacheKeys, isLost: boolean) => void;
+}
+
+const WHAT: Record<Loss, string> = {
+  'another database': 'PostgreSQL is another database than the one in which its lineage began',
+  'earlier state': 'PostgreSQL has gone back to an earlier state',
+};
+
+/**
+ * Which lineage a reader follows. PostgreSQL names it, or the cache, or the copy on disk, while PostgreSQL is away.
+ *
+ * A database that has gone back is in no lineage until a worker has begun a new one. Meanwhile PostgreSQL alone is asked:
+ * what memory, cache and disk hold may be what it has lost.
+ */
+export class CurrentLineage {
+  readonly #options: CurrentLineageOptions;
+  readonly #history = new KnownHistory();
+  #keys: CacheKeys | undefined;
+  /** False while only the cache, or a standby, has named the lineage. */
+  #isSure = false;
+  #isOfDisk = false;
+  /** The lineage that the database has left. */
+  #lost: string | undefined;
+  #opening: Promise<CacheKeys> | undefined;
+  #asking: Promise<void> | undefined;
+
+  constructor(options: CurrentLineageOptions) {
+    this.#options = options;
+  }
+
+  /** Of the current lineage; undefined while it is not known. Others stand for a lineage that was left. */
+  get keys(): CacheKeys | undefined {
+    return this.#keys;
+  }
+
+  /** False while only the cache, the disk or a standby has named it. */
+  get isSure(): boolean {
+    return this.#isSure;
+  }
+
+  /** True while nobody but the disk has named it. */
+  get isOfDisk(): boolean {
+    return this.#isOfDisk;
+  }
+
+  /** @throws Unavailable when nobody names a lineage */
+  async find(): Promise<CacheKeys> {
+    if (this.#keys) return this.#keys;
+    this.#opening ??= this.#find().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #find(): Promise<CacheKeys> {
+    const { postgres, subscription, copy } = this.#options;
+    try {
+      return this.#settle(await this.#look((read) => postgres.run(read)));
+    } catch (error) {
+      const cached = await subscription.ask((redis) => redis.get(LINEAGE_KEY));
+      if (cached != null) return this.#follow(cached, false);
+      const lineage = await copy?.lineage();
+      if (lineage === undefined) throw error;
+      const keys = this.#follow(lineage, false);
+      this.#isOfDisk = true;
+      return keys;
+    }
+  }
+
+  /** Asks Postgres which lineage to follow, e.g. since the cache names another one. It never fails. */
+  ask(): Promise<void> {
+    this.#asking ??= this.check()
+      .then(
+        () => {},
+        () => {},
+      )
+      .finally(() => {
+        this.#asking = undefined;
+      });
+    return this.#asking;
+  }
+
+  /**
+   * Looks whether the database is still in the lineage.
+   * @returns false while it has left its lineage, and has no new one
+   * @throws Unavailable when Postgres does not say
+   */
+  async check(): Promise<boolean> {
+    const seen = await this.#look((read) => this.#options.postgres.look(read));
+    if (!(await this.#mayBeLate(seen))) this.#settle(seen);
+    return this.#lost === undefined;
+  }
+
+  /** A standby may not have heard of the lineage that is followed. Workers name theirs in the cache: that tells. */
+  async #mayBeLate({ identity, lineage }: SeenHistory): Promise<boolean> {
+    if (identity !== null || !this.#keys || lineage === this.#keys.lineage) return false;
+    const named = await this.#options.subscription.ask((redis) => redis.get(LINEAGE_KEY));
+    return named !== lineage;
+  }
+
+  #look(run: (read: typeof readHistory) => ReturnType<typeof readHistory>): Promise<SeenHistory> {
+    const { subscription } = this.#options;
+    return this.#history.look(
+      () => run(readHistory),
+      async (lineage) => {
+        const { history } = new CacheKeys(lineage, subscription.lanes);
+        return readMark(lineage, await subscription.ask((redis) => redis.get(history)));
+      },
+    );
+  }
+
+  #settle({ lineage, identity, loss, isLate }: SeenHistory): CacheKeys {
+    const { copy, logger } = this.#options;
+    if (this.#keys && (isLate || (loss && this.#lost === lineage))) return this.#keys;
+    if (loss) {
+      logger.warn(
+        { lineage },
+        `${WHAT[loss]}: it alone is asked until a worker has given it a new lineage, and documents in memory are dropped`,
+      );
+      // No process but this one has these keys: they are of nothing that the cache holds.
+      const keys = this.#begin(randomUUID(), true, true);
+      this.#lost = lineage;
+      return keys;
+    }
+    const isSure = identity !== null;
+    if (lineage === this.#keys?.lineage) {
+      if (!isSure) return this.#keys;
+      this.#isSure = true;
+      this.#isOfDisk = false;
+      copy?.follow(lineage, true);
+      return this.#keys;
+    }
+    if (this.#keys)
+      logger.info({ lineage }, 'the database has a new lineage: documents in memory are dropped');
+    return this.#follow(lineage, isSure);
+  }
+
+  #follow(lineage: string, isSure: boolean): CacheKeys {
+    return this.#begin(lineage, isSure, false);
+  }
+
+  #begin(lineage: string, isSure: boolean, isLost: boolean): CacheKeys {
+    const keys = new CacheKeys(lineage, this.#options.subscription.lanes);
+    this.#keys = keys;
+    this.#isSure = isSure;
+    this.#isOfDisk = false;
+    this.#lost = undefined;
+    this.#options.copy?.follow(lineage, isSure);
+    this.#options.onChange(keys, isLost);
+    return keys;
+  }
+}

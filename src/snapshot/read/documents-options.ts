@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import type { Sql } from '../../db/client.ts';
+import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DocumentName } from '../document/keys.ts';
+import type { MemoryBudget } from './budget.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
+import type { PostgresReadsOptions } from './postgres-reads.ts';
+import type { ReplicaReads } from './replica-reads.ts';
+
+export interface DocumentsOptions {
+  readonly sql: Sql;
+  /** In the place of `sql`: a replica, and the primary behind it. */
+  readonly replica?: ReplicaReads | undefined;
+  readonly subscription: CacheSubscription;
+  readonly logger: Logger;
+  readonly now?: () => number;
+  readonly memory: Pick<MemoryBudget, 'documents' | 'machineRegions' | 'unknownTokens'>;
+  /** Reads that may fall back to Postgres at once. */
+  readonly postgresReads: number;
+  /** Milliseconds that such a read may take, waiting for its turn included; `POSTGRES_DEADLINE_MS` unless given. */
+  readonly postgresDeadlineMs?: number;
+  /** What an operator is told of a failure to reach or enter Postgres. */
+  readonly postgresProblem?: PostgresReadsOptions['problemOf'];
+  /** Called when Postgres takes statements and answers none, for a while: its connections are to be made anew. */
+  readonly onHang?: (() => void) | undefined;
+  /** Hears of each value of the cache that cannot be used, by the kind of document that was asked for. */
+  readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
+  /** Hears that the changes feed has come to this position. */
+  readonly onFeed?: ((position: number) => void) | undefined;
+  /** Called when everything is of another lineage from now on. */
+  readonly onLineage?: (() => void) | undefined;
+  /** Milliseconds for which memory answers when neither cache nor Postgres does. */
+  readonly staleLimitMs: number;
+  readonly tokenStaleLimitMs: number;
+  /** What is served is kept there, and given when no other tier answers. */
+  readonly copy?: DiskCopy | undefined;
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import type { DescribedCluster } from '../../domain/cluster.ts';
+import { memory } from '../../domain/memory.ts';
+import { countedRows } from '../http/counted-rows.ts';
+import { listedNames, nameList } from '../schema/name-list.ts';
+import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
+import type { ClusterAdapter, ClusterItem, SourceHttp } from '../source.ts';
+import { type Instance, type NodeType, NodeTypePage, PRODUCTS, type Product } from './scaleway/products.ts';
+
+/** The largest page of the API. */
+const PER_PAGE = 100;
+
+/** The states that the contract has a word for; they are the same in all products. */
+const STATUS: ReadonlyMap<string, string> = new Map([
+  ['provisioning', 'Creating'],
+  ['ready', 'Active'],
+]);
+
+/** What an option says in place of places to read a product nowhere. */
+const NOWHERE = 'none';
+
+/** The places are those that Scaleway's own client knows of each product. */
+const places = (known: string, what: string) =>
+  nameList
+    .default(known)
+    .describe(`${what}, separated by commas, or \`${NOWHERE}\`; \`${known}\` when absent`);
+
+const Options = z.strictObject({
+  rdb: places('fr-par,nl-ams,pl-waw', 'the regions in which databases for PostgreSQL and MySQL are read'),
+  mongodb: places('fr-par', 'the regions in which databases for MongoDB are read'),
+  redis: places(
+    'fr-par-1,fr-par-2,nl-ams-1,nl-ams-2,pl-waw-1,pl-waw-2',
+    'the zones in which databases for Redis are read',
+  ),
+});
+
+/**
+ * The databases that Scaleway runs for its customers. Source: https://www.scaleway.com/en/developers/api/, and
+ * scaleway-sdk-go, which is generated from the same descriptions.
+ */
+export const adapter: ClusterAdapter = {
+  id: 'scaleway',
+  options: Options,
+  baseUrl: 'https://api.scaleway.com',
+  endpoints: PRODUCTS.flatMap(({ instances, nodeTypes }) => [instances, nodeTypes]),
+  readsFiles: false,
+  credentials: 'x-auth-token',
+  schedule: '2-57/5 * * * *',
+  notes: `The token is the secret key of an API key whose policy may read these databases (\`RelationalDatabasesReadOnly\` for PostgreSQL
+and MySQL). A project is a tenant, by its id, for the source's \`organizations\`. A product, region or zone that cannot be
+read fails the whole reading; leave it out by the options, which also name places that are new. An entry that reads
+PostgreSQL and MySQL of Paris alone:
+
+\`\`\`json
+{
+  "clusters": [
+    {
+      "id": "databases",
+      "adapter": "scaleway",
+      "tokenEnv": "SCALEWAY_DATABASES_TOKEN",
+      "options": { "rdb": "fr-par", "mongodb": "none", "redis": "none" },
+      "organizations": { "105a0b1c-4f0e-4a53-9d55-8a1c7d9e4b10": "acme" },
+      "regions": { "fr-par": { "code": "fr-par-1" } },
+      "diskTypes": {
+        "sbs_5k": { "price": { "amount": "0.1", "per": "month", "currency": "EUR" }, "unit": "Decimal" },
+        "*": { "price": { "amount": "0.13", "per": "month", "currency": "EUR" }, "unit": "Decimal" }
+      }
+    }
+  ]
+}
+\`\`\`
+
+| of Scaleway | becomes |
+|---|---|
+| \`id\` | what identifies the cluster |
+| \`status\` | \`ready\` is \`Active\`, \`provisioning\` is \`Creating\`; others, such as \`autohealing\`, \`locked\` and \`disk_full\`, stay as they are |
+| \`is_ha_cluster\`, \`read_replicas\` (PostgreSQL, MySQL) | the replicas, of 1 shard: 2 with high availability, else 1, and each read replica |
+| \`node_amount\` (MongoDB) | the replicas, of 1 shard |
+| \`cluster_size\` (Redis) | 1 and 2 are the replicas of 1 shard. From 3 on the keys are split: so many shards with 1 replica each. The copies that nodes keep of each other's keys are no nodes of their own |
+| \`node_type\` | the machine's name. Its shape is that of the product's list of node types, in GiB; a type that is not listed is a name alone: say its shape in the source's \`machines\` |
+| \`volume\` | one disk of so many GB, whose type is the volume's, such as \`sbs_5k\`; unit and price are those of this name in the source's \`diskTypes\`. Redis has none |
+| \`region\`, \`zone\` | the region's code, of the provider Scaleway. Its machines are sold in zones (\`fr-par-1\`), while PostgreSQL, MySQL and MongoDB are in regions (\`fr-par\`): the source's \`regions\` may name a zone for one |
+| (nothing) | who made it: the source's \`defaults\` may say a \`user\` |`,
+
+  async *clusters({ http, options }) {
+    const read = Options.parse(options ?? {});
+    for (const product of PRODUCTS) {
+      for (const place of listedNames(read[product.id])) {
+        if (place !== NOWHERE) yield* clustersIn(http, product, place);
+      }
+    }
+  },
+};
+
+async function* clustersIn(http: SourceHttp, product: Product, place: string): AsyncGenerator<ClusterItem> {
+  const rows = await Array.fromAsync(rowsOf(http, at(product.instances, place), product.InstancePage, {}));
+  if (rows.length === 0) return;
+  const types = await nodeTypes(http, product, place);
+  for (const [index, row] of rows.entries()) {
+    const { value, reason } = readRow(product.Instance, row);
+    if (value === undefined) {
+      const key = labelIn(row, 'id') ?? labelIn(row, 'name') ?? `${product.id} ${index + 1} of ${place}`;
+      yield rejectedRow(key, reason, {});
+    } else {
+      yield itemOf(value, types.get(value.node_type.toLowerCase()));
+    }
+  }
+}
+
+/** By their names in lower case: instances of PostgreSQL and MySQL have `db-dev-s` where the list has `DB-DEV-S`. */
+async function nodeTypes(
+  http: SourceHttp,
+  product: Product,
+  place: string,
+): Promise<ReadonlyMap<string, Row<NodeType>>> {
+  const types = new Map<string, Row<NodeType>>();
+  for await (const row of rowsOf(http, at(product.nodeTypes, place), NodeTypePage, product.allTypes)) {
+    const name = labelIn(row, 'name');
+    // A type without a name is as one that is not listed.
+    if (name !== undefined) types.set(name.toLowerCase(), readRow(product.NodeType, row));
+  }
+  return types;
+}
+
+function rowsOf(
+  http: SourceHttp,
+  path: string,
+  schema: Product['InstancePage'],
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<unknown, void> {
+  return countedRows(path, PER_PAGE, async ({ number }) => {
+    const { data } = await http.json(path, schema, {
+      query: { ...query, page: number, page_size: PER_PAGE },
+    });
+    return data;
+  });
+}
+
+function at(path: string, place: string): string {
+  return path.replace(/\{(region|zone)\}/, place);
+}
+
+/** @param type undefined where the product does not list it: the machine is a name alone then */
+function itemOf(instance: Instance, type: Row<NodeType> | undefined): ClusterItem {
+  const { id, name, status, node_type, project_id, place, shards, replicas, disks, created_at } = instance;
+  if (type?.reason !== undefined)
+    return rejectedRow(id, `node_type is ${node_type}, of which the list of types says: ${type.reason}`, {});
+  const cluster: DescribedCluster = {
+    tenant: project_id,
+    key: id,
+    name,
+    provider: 'Scaleway',
+    region: { code: place },
+    status: STATUS.get(status) ?? status,
+    shards,
+    replicas,
+    machine: { name: node_type, ...shapeOf(type?.value) },
+    ...(disks === undefined ? {} : { disks }),
+    createdAt: created_at,
+  };
+  return { kind: 'cluster', cluster };
+}
+
+function shapeOf(type: NodeType | undefined) {
+  if (type === undefined) return {};
+  const { ram, unit } = memory(type.bytes, 'bytes');
+  return { cpu: type.cpu, ram: Math.ceil(ram), ramUnit: unit };
+}

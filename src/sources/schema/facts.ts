@@ -1,0 +1,61 @@
+/** Fields that state a fact of a machine. One that cannot be read is unknown: it never costs the machine. */
+import { z } from 'zod';
+import type { MachineFacts } from '../../domain/machine-facts.ts';
+
+/** What providers call the architectures that have more than one name. */
+const ARCHITECTURES: Readonly<Record<string, string>> = {
+  x86: 'x86_64',
+  x64: 'x86_64',
+  amd64: 'x86_64',
+  arm: 'arm64',
+  aarch64: 'arm64',
+};
+
+const GIB = 1.073741824;
+/** GB in one of each. */
+const DISK_UNITS = { GB: 1, GiB: GIB, MiB: GIB / 1024 } as const;
+
+/** By its usual name in lower case; undefined where it is none. */
+export function architectureNamed(text: string): string | undefined {
+  const name = text.toLowerCase();
+  return /^[a-z0-9_]{2,32}$/.test(name) ? (ARCHITECTURES[name] ?? name) : undefined;
+}
+
+/** The name of an architecture. */
+export const architecture = z.string().transform(architectureNamed).optional().catch(undefined);
+
+/** One of a provider's words for the kind of cpu; another word is unknown. */
+export function cpuKindBy(words: Readonly<Record<string, NonNullable<MachineFacts['cpuKind']>>>) {
+  return z
+    .string()
+    .transform((word) => (Object.hasOwn(words, word) ? words[word] : undefined))
+    .optional()
+    .catch(undefined);
+}
+
+/** A size of disk, as GB to the nearest MB. */
+export function diskIn(unit: keyof typeof DISK_UNITS) {
+  return z
+    .number()
+    .min(0)
+    .max(1e9)
+    .transform((size) => gigabytes(size, unit))
+    .optional()
+    .catch(undefined);
+}
+
+/** A size of disk as GB, to the nearest MB. */
+export function gigabytes(size: number, unit: keyof typeof DISK_UNITS): number {
+  return Math.round(size * DISK_UNITS[unit] * 1000) / 1000;
+}
+
+/** A rate as Mbit/s. @param unit bit/s of one */
+export function networkIn(unit: number) {
+  return z
+    .number()
+    .positive()
+    .transform((rate) => Math.round((rate * unit) / 1e6))
+    .pipe(z.int32().positive())
+    .optional()
+    .catch(undefined);
+}

@@ -1,0 +1,125 @@
+/** What `doctor`, `serve` and `work` say of a replica that does not fit, on a real one. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { composeReader } from '../../src/app/reader.ts';
+import { checkConnections } from '../../src/cli/doctor/connections.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { postgresProblem } from '../../src/db/server-problem.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { keptLog } from '../support/log-lines.ts';
+import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
+import { until } from '../support/until.ts';
+
+const NO_REDIS = 'redis://127.0.0.1:1';
+let servers: ReplicatedPostgres;
+let other: TestDatabase;
+let primary: string;
+let replica: string;
+const closing = new AsyncDisposableStack();
+beforeAll(async () => {
+  servers = closing.use(await startReplicatedPostgres());
+  other = closing.use(await createDatabase());
+  [primary, replica] = [servers.primary.url, servers.replica.url];
+});
+afterAll(() => closing.disposeAsync());
+
+describe('doctor', () => {
+  const found = async (env: Record<string, string>) =>
+    (await checkConnections({ settings: readSettings(env) }))
+      .filter(({ check }) => check === 'replica')
+      .map(({ verdict, found: what, mend }) => [verdict, what, mend]);
+
+  it('finds a replica and its primary well, and says nothing where readers read no replica', async () => {
+    expect(await found({ DATABASE_URL: primary, READER_DATABASE_URL: replica })).toEqual([
+      ['ok', 'readers read a replica, and ask DATABASE_URL for what it does not have yet', null],
+    ]);
+    expect(await found({ DATABASE_URL: primary })).toEqual([]);
+    expect(
+      await found({ DATABASE_URL: primary, READER_DATABASE_URL: `${primary}?connect_timeout=5` }),
+    ).toEqual([]);
+  });
+
+  it('finds the primary among the hosts of the readers', async () => {
+    const both = servers.url('target_session_attrs=prefer-standby');
+    expect(await found({ READER_DATABASE_URL: both })).toEqual([
+      ['ok', 'readers read a replica, and ask READER_DATABASE_URL for what it does not have yet', null],
+    ]);
+  });
+
+  it('names a replica without a primary, and one whose primary is a replica as well', async () => {
+    expect(await found({ READER_DATABASE_URL: replica })).toEqual([
+      ['problem', expect.stringContaining('nobody can be asked'), 'name the primary in DATABASE_URL'],
+    ]);
+    const again = `${replica}?target_session_attrs=any`;
+    expect(await found({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toEqual([
+      ['problem', 'DATABASE_URL leads to a replica as well', 'name the primary in DATABASE_URL'],
+    ]);
+  });
+
+  it('names a replica of another database', async () => {
+    expect(await found({ DATABASE_URL: other.url, READER_DATABASE_URL: replica })).toEqual([
+      [
+        'problem',
+        expect.stringContaining('a replica of another database than DATABASE_URL'),
+        expect.anything(),
+      ],
+    ]);
+  });
+});
+
+describe('serve, which starts all the same', () => {
+  /** What is logged as an error of the settings of PostgreSQL. */
+  async function told(env: Record<string, string>): Promise<string> {
+    const { logger, lines } = keptLog();
+    await using _ = composeReader({ settings: readSettings({ REDIS_URL: NO_REDIS, ...env }) }, logger);
+    const line = () => lines.find(({ msg }) => /^\w*DATABASE_URL\b/.test(msg));
+    await until(line, { what: 'the reader to say what does not fit' });
+    return line()?.msg ?? '';
+  }
+
+  it('names a replica without a primary', async () => {
+    const without =
+      /: it is a standby, and nobody can be asked .*; name it in READER_DATABASE_URL, and the primary in/;
+    expect(await told({ DATABASE_URL: replica })).toMatch(without);
+    expect(await told({ READER_DATABASE_URL: replica })).toMatch(without);
+  });
+
+  it('names a primary that is a replica as well, and a replica of another database', async () => {
+    const again = `${replica}?target_session_attrs=any`;
+    expect(await told({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toMatch(/leads to a standby/);
+    expect(await told({ DATABASE_URL: other.url, READER_DATABASE_URL: replica })).toMatch(
+      /leads to another database than DATABASE_URL/,
+    );
+  });
+});
+
+describe('work, which does not start', () => {
+  const work = (url: string) => fleetbook(['work'], { DATABASE_URL: url, REDIS_URL: NO_REDIS });
+
+  it('names a standby', async () => {
+    const { code, stderr } = await work(replica);
+    expect([code, stderr]).toEqual([
+      2,
+      'fleetbook: DATABASE_URL cannot be used: it is a standby, which takes no writes; name the primary in DATABASE_URL, or all hosts, with target_session_attrs=read-write\n',
+    ]);
+  });
+
+  it('names a primary that is set to read only', async () => {
+    await using own = await createDatabase();
+    await run(own.url, `alter database ${own.name} set default_transaction_read_only = on`);
+    const { code, stderr } = await work(own.url);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^fleetbook: DATABASE_URL cannot be used: it is set to read only; set its default_/,
+      ),
+    ]);
+  });
+
+  it('and a command that writes on a standby says so as well', async () => {
+    const refused = await run(replica, 'create table t ()').catch((error: unknown) => error);
+    expect(postgresProblem(refused, { setting: 'DATABASE_URL', url: replica })).toMatch(
+      /takes no writes \(.*\): name the primary in DATABASE_URL/,
+    );
+  });
+});

@@ -1,0 +1,75 @@
+/** The types of the client are those of the answers: a drift does not compile, or fails here. */
+import { describe, expect, it } from 'vitest';
+import type {
+  Cluster,
+  Machine,
+  MachineWithFacts,
+  Price,
+  Provider,
+  Recommendations,
+  SearchPage,
+} from '../../src/client/index.ts';
+import type { ClusterDocument } from '../../src/domain/cluster.ts';
+import type { MachineDocument } from '../../src/domain/machine.ts';
+import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
+import type { ProviderListing } from '../../src/snapshot/document/build.ts';
+import type { RecommendDocument, SearchDocument } from '../../src/snapshot/read/search-reader.ts';
+import type { MachineFactsDocument } from '../../src/snapshot/search/shown.ts';
+
+/** Without `readonly`, which is of no matter on the wire. */
+type Plain<T> = { -readonly [K in keyof T]: Plain<T[K]> };
+type Identical<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Same<A, B> = Identical<Plain<A>, Plain<B>>;
+
+const SAME: [
+  Same<Machine, MachineDocument>,
+  Same<Cluster, ClusterDocument>,
+  Same<Provider, ProviderListing>,
+  Same<MachineWithFacts, MachineFactsDocument>,
+  Same<SearchPage<Partial<MachineWithFacts>>, SearchDocument>,
+  Same<Recommendations, RecommendDocument>,
+] = [true, true, true, true, true, true];
+
+/** Every field of a type, or this does not compile. */
+type Fields<T> = Readonly<Record<keyof T, true>>;
+
+const MACHINE: Fields<Machine> = {
+  id: true,
+  name: true,
+  ram: true,
+  cpu: true,
+  price: true,
+  ram_unit: true,
+  provider: true,
+  region: true,
+};
+const CLUSTER: Fields<Cluster> = {
+  name: true,
+  slug: true,
+  region: true,
+  provider: true,
+  status: true,
+  shards: true,
+  replicas: true,
+  user: true,
+  machine: true,
+  disks: true,
+  created_at: true,
+};
+const PROVIDER: Fields<Provider> = { id: true, name: true, regions: true };
+const PRICE: Fields<Price> = { price: true, from: true, to: true };
+
+describe('the types of the client', () => {
+  it.each([
+    ['Machine', MACHINE, machineSchema],
+    ['Cluster', CLUSTER, clusterSchema],
+    ['Provider', PROVIDER, providerSchema],
+    ['Price', PRICE, priceSchema],
+  ])('%s has the fields that the schema has', (_, fields, schema) => {
+    expect(Object.keys(schema.properties as object)).toEqual(Object.keys(fields));
+  });
+
+  it('are those that the domain has', () => {
+    expect(SAME).not.toContain(false);
+  });
+});

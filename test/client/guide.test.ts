@@ -1,0 +1,61 @@
+/** The examples of docs/client.md compile, and run against the API. */
+import { execFile } from 'node:child_process';
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { inPackage } from '../../src/config/package.ts';
+import { testApi } from '../http/harness.ts';
+import { FakeExtensions } from '../support/fake-extensions.ts';
+
+const run = promisify(execFile);
+
+/** What each prints, in the order of the page. */
+const PRINTED = [
+  /^cax11 costs 0\.000103791666666667 USD a minute, as of 2026-11-20T12:00:00Z$/,
+  /^true$/,
+  /^there is none: There is nothing here that this token may read\.$/,
+  /^cax21 0\.0002\ncax31 [\s\S]*\ncax21 8\.76$/,
+  /^1 at-2$/,
+  /^the catalogue v1$/,
+];
+
+describe('the examples of the guide', () => {
+  it('compile and run', { timeout: 60_000 }, async () => {
+    await using api = await testApi();
+    await using fake = await FakeExtensions.start(api.app.routing, api.token);
+    await api.app.ready();
+    const guide = await readFile(inPackage('docs/client.md'), 'utf8');
+    const examples = [...guide.matchAll(/^```ts\n(.*?)^```/gms)].map(([, text = '']) => text);
+    expect(examples).toHaveLength(PRINTED.length);
+    // Inside the package: Node takes types out of files anywhere, the compiler finds Node's own types from here only.
+    await using folder = await mkdtempDisposable(inPackage('test/client/guide-'));
+    const files = examples.map((_, i) => `example-${i + 1}.ts`);
+    for (const [i, file] of files.entries()) {
+      const text = (examples[i] ?? '')
+        .replaceAll("'fleetbook/client'", "'../../../src/client/index.ts'")
+        .replaceAll('https://fleetbook.example.com', fake.url)
+        .replaceAll('fb_…', api.token);
+      await writeFile(join(folder.path, file), text);
+    }
+    await writeFile(
+      join(folder.path, 'tsconfig.json'),
+      JSON.stringify({ extends: '../../../tsconfig.json', include: ['.'] }),
+    );
+    const options = { cwd: folder.path };
+    const compiled = run(inPackage('node_modules/.bin/tsc'), ['-p', '.'], options).catch(
+      (error: { stdout: string }) => error.stdout,
+    );
+    for (const [i, file] of files.entries()) {
+      const program = run(process.execPath, [file], options);
+      if (examples[i]?.includes('fleetbook.changes(')) {
+        // It follows the feed: this is what it waits for.
+        await fake.isFollowed();
+        fake.happens({ type: 'catalogue.changed' }, { type: 'cluster.deleted', slug: 'groesse-sued' });
+      }
+      expect((await program).stdout.trim(), file).toMatch(PRINTED[i] ?? expect.unreachable());
+    }
+    expect(await compiled).toMatchObject({ stdout: '' });
+    expect((await readFile(join(folder.path, 'machines.parquet'))).length).toBeGreaterThan(0);
+  });
+});

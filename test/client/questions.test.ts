@@ -1,0 +1,262 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  type AnswerStore,
+  type ClientOptions,
+  FleetbookClient,
+  FleetbookProblem,
+  FleetbookUnreachable,
+  MemoryStore,
+} from '../../src/client/index.ts';
+import { FakeExtensions, MACHINES } from '../support/fake-extensions.ts';
+
+async function scene(options: Partial<ClientOptions> = {}) {
+  const fake = await FakeExtensions.start();
+  const client = new FleetbookClient({ url: fake.url, token: fake.token, pauseMs: 1, ...options });
+  return { fake, client, [Symbol.asyncDispose]: () => fake[Symbol.asyncDispose]() };
+}
+
+const failure = (status: number, headers: Record<string, string> = {}) => {
+  const body = JSON.stringify({
+    type: 'about:blank',
+    title: 'Down',
+    status,
+    detail: 'Later.',
+    instance: 'r',
+  });
+  return (_: unknown, response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': 'application/problem+json', ...headers }).end(body);
+};
+const cut = (_: unknown, response: ServerResponse) => void response.destroy();
+const hang = () => {};
+
+describe('a search', () => {
+  it('is asked with every parameter as the API reads it', async () => {
+    await using given = await scene();
+    const { data, currency, asOf } = await given.client.search({
+      min_cpu: 4,
+      max_cpu: 8,
+      min_ram: 7.5,
+      max_ram: 64,
+      ram_unit: 'Decimal',
+      max_price: 0.0000001,
+      min_ram_per_cpu: 2,
+      max_ram_per_cpu: 4,
+      provider: [5, 7],
+      region: 3,
+      name: 'cax & co',
+      architecture: 'arm64',
+      cpu_kind: 'shared',
+      sort: '-price_per_cpu',
+      limit: 500,
+      fields: ['id', 'price'],
+    });
+    expect(given.fake.asked[0]?.query).toEqual({
+      min_cpu: '4',
+      max_cpu: '8',
+      min_ram: '7.5',
+      max_ram: '64',
+      ram_unit: 'Decimal',
+      max_price: '0.0000001',
+      min_ram_per_cpu: '2',
+      max_ram_per_cpu: '4',
+      provider: '5,7',
+      region: '3',
+      name: 'cax & co',
+      architecture: 'arm64',
+      cpu_kind: 'shared',
+      sort: '-price_per_cpu',
+      limit: '500',
+      fields: 'id,price',
+    });
+    expect(data.machines).toEqual(MACHINES.slice(1).map(({ id, price }) => ({ id, price })));
+    expect({ currency, asOf }).toEqual({ currency: 'USD', asOf: '2026-11-20T12:00:00Z' });
+  });
+
+  it('goes through its pages, and asks for none that nobody wants', async () => {
+    await using given = await scene();
+    const ids: number[] = [];
+    for await (const { data } of given.client.searchPages({ limit: 3 }))
+      ids.push(...data.machines.map(({ id }) => id));
+    expect(ids).toEqual(MACHINES.map(({ id }) => id));
+    expect(given.fake.asked.map(({ query }) => query.cursor)).toEqual([undefined, 'place-3', 'place-6']);
+    for await (const _ of given.client.searchPages({ limit: 3 })) break;
+    expect(given.fake.asked).toHaveLength(4);
+  });
+
+  it('recommends a machine with its price for the hours', async () => {
+    await using given = await scene();
+    const { data } = await given.client.recommend({ cpu: 3, ram: 8, hours: 10 });
+    expect(data.recommendations).toEqual([
+      {
+        machine: MACHINES[1],
+        hours: 10,
+        total: expect.closeTo(0.12),
+        computed: '0.0002 a minute × 60 × 10 hours',
+      },
+    ]);
+  });
+});
+
+describe('an answer that is kept', () => {
+  it('is given again where the API confirms it, with what is new of its age', async () => {
+    await using given = await scene();
+    const before = await given.client.search();
+    const after = await given.client.search();
+    expect(after).toEqual({ ...before, isUnchanged: true });
+    expect(given.fake.asked[1]?.headers['if-none-match']).toMatch(/^".+"$/);
+    // Nobody can change what is kept.
+    expect(after.data).not.toBe(before.data);
+  });
+
+  it('is not asked for where there is no store, and a broken store costs no answer', async () => {
+    const broken: AnswerStore = {
+      get: () => Promise.reject(new Error('no get')),
+      set: () => {
+        throw new Error('no set');
+      },
+    };
+    for (const store of [false, broken] as const) {
+      await using given = await scene({ store });
+      await given.client.search();
+      expect((await given.client.search()).isUnchanged).toBe(false);
+      expect(given.fake.asked[1]?.headers['if-none-match']).toBeUndefined();
+    }
+  });
+
+  it('leaves the memory that it is given for what was used later', () => {
+    const store = new MemoryStore(10);
+    const answer = (body: string) => ({ etag: '"1"', body });
+    store.set('a', answer('1234'));
+    store.set('b', answer('1234'));
+    store.get('a');
+    store.set('c', answer('1234'));
+    store.set('huge', answer('12345678901'));
+    expect(['a', 'b', 'c', 'huge'].filter((url) => store.get(url))).toEqual(['a', 'c']);
+    store.set('a', answer('1234567890'));
+    expect(['a', 'c'].filter((url) => store.get(url))).toEqual(['a']);
+  });
+});
+
+describe('what passes', () => {
+  it.each([429, 502, 503, 504])('is asked again after status %s', async (status) => {
+    await using given = await scene();
+    given.fake.first(failure(status), failure(status));
+    expect((await given.client.search()).data.machines).toHaveLength(7);
+    expect(given.fake.asked).toHaveLength(3);
+  });
+
+  it('is asked again after a connection that broke, an answer that is none, and one that never came', async () => {
+    await using given = await scene({ attemptTimeoutMs: 100 });
+    const portal = (_: unknown, response: ServerResponse) =>
+      void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Log in</html>');
+    given.fake.first(cut, portal, hang);
+    expect((await given.client.search()).data.machines).toHaveLength(7);
+    expect(given.fake.asked).toHaveLength(4);
+  });
+
+  it('ends with the problem after as many attempts as are allowed', async () => {
+    await using given = await scene({ attempts: 2 });
+    given.fake.first(failure(503), failure(503));
+    await expect(given.client.search()).rejects.toMatchObject({ name: 'FleetbookProblem', status: 503 });
+    expect(given.fake.asked).toHaveLength(2);
+  });
+
+  it('waits for as long as Retry-After says, and not at all where the deadline comes first', async () => {
+    await using given = await scene({ deadlineMs: 5000 });
+    given.fake.first(failure(503, { 'retry-after': '60' }));
+    const started = performance.now();
+    await expect(given.client.search()).rejects.toMatchObject({ status: 503, retryAfter: 60 });
+    expect(performance.now() - started).toBeLessThan(4000);
+    given.fake.first(failure(429, { 'retry-after': '1' }));
+    const again = performance.now();
+    await given.client.search();
+    expect(performance.now() - again).toBeGreaterThan(990);
+  });
+
+  it('is told as unreachable where there is no whole answer before the deadline', async () => {
+    await using given = await scene({ deadlineMs: 150, attemptTimeoutMs: 60 });
+    given.fake.first(hang, hang, hang, hang, hang);
+    const error = await given.client.search().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(FleetbookUnreachable);
+    expect(String(error)).toMatch(
+      /No answer of http:\/\/127\.0\.0\.1:\d+\/v1\/machines\/search in \d attempts/,
+    );
+    expect(String(error)).not.toContain('fb_');
+  });
+});
+
+describe('a problem', () => {
+  it.each([400, 401, 403, 404, 500])('with status %s is thrown at once', async (status) => {
+    await using given = await scene();
+    given.fake.first(failure(status));
+    await expect(given.client.search()).rejects.toMatchObject({ status, detail: 'Later.' });
+    expect(given.fake.asked).toHaveLength(1);
+  });
+
+  it('has what it says of itself', async () => {
+    await using given = await scene();
+    const error = await given.client.recommend({ cpu: -1, ram: 2 }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(FleetbookProblem);
+    expect(error).toMatchObject({
+      type: 'urn:fleetbook:problem:invalid-parameter',
+      status: 400,
+      title: 'Title 400',
+      detail: 'Why.',
+      message: 'Title 400: Why.',
+      parameter: 'cpu',
+      scope: undefined,
+      retryAfter: undefined,
+      requestId: 'request-1',
+    });
+  });
+
+  it('of a gateway, which is none of ours, has its status', async () => {
+    await using given = await scene({ attempts: 1 });
+    given.fake.first((_, response) => void response.writeHead(502).end('<html>'));
+    await expect(given.client.search()).rejects.toMatchObject({
+      name: 'FleetbookProblem',
+      status: 502,
+      type: 'about:blank',
+      message: 'Status 502',
+    });
+  });
+});
+
+describe('a call', () => {
+  it('ends with its signal, whatever it waits for', async () => {
+    await using given = await scene({ pauseMs: 60_000 });
+    const reason = new Error('enough');
+    given.fake.first(hang);
+    const stop = new AbortController();
+    const waiting = given.client.search({}, { signal: stop.signal });
+    await vi.waitUntil(() => given.fake.asked.length === 1);
+    stop.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await expect(given.client.search({}, { signal: stop.signal })).rejects.toBe(reason);
+    // In a pause before the next attempt.
+    given.fake.first(failure(503, { 'retry-after': '20' }));
+    const second = new AbortController();
+    const pausing = given.client.search({}, { signal: second.signal });
+    await vi.waitUntil(() => given.fake.asked.length === 2);
+    second.abort(reason);
+    await expect(pausing).rejects.toBe(reason);
+    expect(given.fake.asked).toHaveLength(2);
+  });
+
+  it('asks for the token each time where a function gives it, and keeps a path of the address', async () => {
+    await using given = await scene();
+    const tokens = ['wrong', given.fake.token];
+    const client = new FleetbookClient({
+      url: `${given.fake.url}/base`,
+      token: async () => tokens.shift() ?? '',
+    });
+    given.fake.first(failure(401));
+    await expect(client.search()).rejects.toMatchObject({ status: 401 });
+    await expect(client.search()).rejects.toMatchObject({ status: 404 });
+    expect(given.fake.asked.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+      ['/base/v1/machines/search', 'Bearer wrong'],
+      ['/base/v1/machines/search', 'Bearer fb_test'],
+    ]);
+  });
+});

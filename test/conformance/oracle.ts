@@ -1,0 +1,84 @@
+import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
+
+const DATA = '/a/ocom/docs/cloudestimator2/data';
+const SHAPES = `${DATA}/shapes.json`;
+const PRODUCTS = '/pls/apex/cetools/api/v1/products/';
+
+const offer = offersIn('USD', 'Decimal');
+
+/** Shapes and products in the form that public clients of both lists read; see the adapter. */
+export const catalogueCase: CatalogueCase = {
+  now: new Date('2026-09-20T00:00:00Z'),
+  basePath: DATA,
+  pages: [
+    {
+      path: SHAPES,
+      query: {},
+      json: fixture('oracle/shapes.json'),
+      list: 'items',
+      required: [
+        '/items',
+        '/items/0/name',
+        '/items/0/hidden',
+        '/items/0/status',
+        '/items/0/shapeType',
+        '/items/0/products',
+        '/items/0/products/0/partNumber',
+        '/items/0/products/0/qty',
+        '/items/0/products/1/type',
+        '/items/2/bundleMemoryQty',
+      ],
+      prices: [],
+    },
+    {
+      path: PRODUCTS,
+      query: { currencyCode: 'USD' },
+      json: fixture('oracle/products.json'),
+      list: 'items',
+      required: [
+        '/items',
+        '/items/0/partNumber',
+        '/items/0/metricName',
+        '/items/0/currencyCodeLocalizations',
+        '/items/0/currencyCodeLocalizations/0/currencyCode',
+        '/items/0/currencyCodeLocalizations/0/prices',
+        '/items/0/currencyCodeLocalizations/0/prices/0/model',
+        '/items/0/currencyCodeLocalizations/0/prices/0/value',
+      ],
+      prices: [
+        '/items/0/currencyCodeLocalizations/0/prices/0/value',
+        '/items/3/currencyCodeLocalizations/0/prices/1/value',
+        '/items/4/currencyCodeLocalizations/0/prices/0/value',
+      ],
+    },
+  ],
+  empty: { [SHAPES]: { items: [] }, [PRODUCTS]: { items: [] } },
+  uncounted: [PRODUCTS],
+  regions: { commercial: 'All commercial regions' },
+  offers: [
+    offer('VM.Standard.E4.Flex', 'commercial', 2, 16, '0.049'),
+    // The first hours of a month are free; an OCPU of A1 is one vCPU.
+    offer('VM.Standard.A1.Flex', 'commercial', 4, 24, '0.076'),
+    offer('VM.Standard2.1', 'commercial', 2, 15, '0.0638'),
+    offer('VM.Standard.E2.1.Micro', 'commercial', 2, 1, '0', 'zero_price'),
+    offer('VM.Standard.E2.2', 'commercial', 4, 16, '0.06', 'unavailable'),
+    offer('BM.DenseIO.E5.128', 'commercial', 256, 1536, '11.90592'),
+    // Priced for each GPU.
+    offer('VM.GPU3.1', 'commercial', 12, 90, '2.95', 'accelerated'),
+  ],
+  facts: {
+    'VM.Standard.E4.Flex': { architecture: 'x86_64' },
+    'VM.Standard.A1.Flex': { architecture: 'arm64' },
+    'VM.Standard2.1': { architecture: 'x86_64' },
+    'VM.Standard.E2.1.Micro': { architecture: 'x86_64' },
+    'VM.Standard.E2.2': { architecture: 'x86_64' },
+    'BM.DenseIO.E5.128': { architecture: 'x86_64', localDisk: 81_600 },
+  },
+  rejected: [
+    { key: 'BM.GPU.GB300.4', reason: /^products\[0\]\.qty must be a number above 0; it is null$/ },
+    {
+      key: 'VM.Standard.A9.Flex',
+      reason: /^how many vCPUs an OCPU of the Arm series A9 has is not known$/,
+    },
+  ],
+};

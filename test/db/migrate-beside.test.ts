@@ -1,0 +1,120 @@
+/** Migrations while another release reads, writes, and holds locks. */
+import postgres from 'postgres';
+import { expect, it } from 'vitest';
+import { migrate } from '../../src/db/migrate.ts';
+import { migrationsOf } from '../support/older-migrations.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
+
+/** The first of the migrations that these tests apply alters `machines` and `clusters`. */
+const BEFORE = '_changes';
+
+async function older() {
+  const undo = new AsyncDisposableStack();
+  const db = undo.use(await createDatabase({ migrated: false }));
+  const release = undo.use(await migrationsOf({ before: BEFORE }));
+  await migrate(db.url, { folder: release.path });
+  const client = (name: string) => {
+    const sql = postgres(db.url, { max: 1, onnotice: () => {}, connection: { application_name: name } });
+    undo.defer(() => sql.end({ timeout: 1 }));
+    return sql;
+  };
+  /** A transaction of another program that holds a lock of the table until `end` is called. */
+  const hold = async (table: 'machines' | 'clusters') => {
+    const begun = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const holding = client('a long report').begin(async (sql) => {
+      await sql`select from ${sql(table)}`;
+      begun.resolve();
+      await over.promise;
+    });
+    await Promise.race([begun.promise, holding]);
+    const end = async () => {
+      over.resolve();
+      await holding;
+    };
+    undo.defer(end);
+    return end;
+  };
+  return { db, release, client, hold, [Symbol.asyncDispose]: () => undo.disposeAsync() };
+}
+
+it('wait for a lock again and again, tell who holds it, and let everybody else at the table meanwhile', async () => {
+  await using scene = await older();
+  const end = await scene.hold('machines');
+  const told: string[] = [];
+  const patience = { lockTimeoutMs: 50, giveUpAfterMs: 20_000 };
+  const migrating = migrate(scene.db.url, { tell: (line) => told.push(line), patience });
+  // Awaited below; when something before that fails, this test says what, and not what became of the migration.
+  migrating.catch(() => {});
+  const reader = scene.client('reader');
+  await reader`set statement_timeout = '2s'`;
+  await until(() => told.length > 0);
+  for (let read = 0; read < 20; read++) await reader`select count(*) from machines`;
+  expect(told).toEqual([
+    expect.stringMatching(
+      /^the migration 0013_changes waits for a lock: the oldest open transactions are process .* of \w+ \(a long report\), /,
+    ),
+  ]);
+  await end();
+  const { applied } = await migrating;
+  expect(applied[0]).toBe('0013_changes');
+  expect(applied.length).toBeGreaterThan(10);
+});
+
+it('are given up when the lock never comes: what was applied stays, and the next call goes on there', async () => {
+  await using scene = await older();
+  const end = await scene.hold('clusters');
+  const patience = { lockTimeoutMs: 20, giveUpAfterMs: 100 };
+  await expect(migrate(scene.db.url, { patience })).rejects.toThrow(
+    /^the migration 0013_changes got no lock for \d+ s: .*\(a long report\).*; nothing of it was applied, those before it are/,
+  );
+  const [state] = await scene.client('owner')`
+    select to_regclass('machine_changes') is null as lacks, count(*)::int as migrations
+    from drizzle.__drizzle_migrations`;
+  expect(state).toEqual({ lacks: true, migrations: scene.release.tags.length });
+  await end();
+  expect((await migrate(scene.db.url)).applied[0]).toBe('0013_changes');
+});
+
+it('leave everything before a broken one, and nothing of it: the next call goes on there', async () => {
+  await using scene = await older();
+  await using broken = await migrationsOf({
+    before: BEFORE,
+    more: {
+      '0013_good': 'create table good (id int)',
+      '0014_broken': 'create table half (id int);--> statement-breakpoint\ninsert into half select 1 / 0',
+    },
+  });
+  await expect(migrate(scene.db.url, { folder: broken.path })).rejects.toMatchObject({
+    name: 'MigrationFailed',
+    migration: '0014_broken',
+    message:
+      'the migration 0014_broken failed: division by zero; nothing of it was applied, those before it are, and the ' +
+      'release that ran until now can go on running: mend the cause and run `fleetbook migrate` again',
+  });
+  const sql = scene.client('owner');
+  expect(
+    await sql`select to_regclass('good') is not null as good, to_regclass('half') is null as no_half`,
+  ).toEqual([{ good: true, no_half: true }]);
+  await using mended = await migrationsOf({
+    before: BEFORE,
+    more: { '0013_good': 'create table good (id int)', '0014_broken': 'create table half (id int)' },
+  });
+  expect((await migrate(scene.db.url, { folder: mended.path })).applied).toEqual(['0014_broken']);
+});
+
+it('are applied by one process at a time; the others say what they wait for, and find nothing left to do', async () => {
+  await using scene = await older();
+  const end = await scene.hold('machines');
+  const told: string[][] = [[], []];
+  const patience = { lockTimeoutMs: 20, giveUpAfterMs: 20_000 };
+  const both = told.map((lines) => migrate(scene.db.url, { tell: (line) => lines.push(line), patience }));
+  for (const each of both) each.catch(() => {});
+  await until(() => told.every((lines) => lines.length > 0));
+  await end();
+  const applied = (await Promise.all(both)).map((result) => result.applied.length);
+  expect(Math.min(...applied)).toBe(0);
+  expect(Math.max(...applied)).toBeGreaterThan(10);
+  expect(told.flat()).toContain('another process migrates this database: waiting until it has ended');
+});

@@ -1,0 +1,65 @@
+/** What `serve` and `work` are composed of, while PostgreSQL fails over to its replica. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { composeReader } from '../../src/app/reader.ts';
+import { composeWorker } from '../../src/app/worker.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { addSample, reprice } from '../snapshot/rows.ts';
+import { startReplicatedPostgres } from '../support/postgres-replica.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+
+const silent = pino({ level: 'silent' });
+
+it('a reader and a worker go on with the promoted replica, without a restart or a wrong answer', async () => {
+  await using servers = await startReplicatedPostgres();
+  await using redis = await startTestRedis();
+  const config = readConfig({
+    DATABASE_URL: servers.url(),
+    READER_DATABASE_URL: servers.url('target_session_attrs=prefer-standby'),
+    REDIS_URL: redis.url,
+  });
+  await using worker = composeWorker(config, silent);
+  await using reader = composeReader(config, silent);
+  const { sql, db } = worker.store;
+  const sample = await addSample(sql);
+  const { token } = await createToken(db, { organizationId: sample.a, scopes: ['machines:read'] });
+  await until(() => worker.publisher.publishDirty());
+  await servers.caughtUp();
+  await until(async () => (await reader.readiness()).checks.cache === 'ok');
+  const ask = async () => {
+    const grant = await reader.tokens.verify(token);
+    const answer = await reader.catalogue.machine(sample.small);
+    return grant && (JSON.parse(answer?.body.identity.toString() ?? '{}').price as number);
+  };
+  const before = await ask();
+  {
+    // It writes what it has noted when it ends: to the primary, since a replica takes no writes.
+    await using other = composeReader(config, silent);
+    await until(() => other.tokens.verify(token));
+  }
+  expect(await sql`select last_used_at is not null as used from tokens`).toEqual([{ used: true }]);
+  const given: unknown[] = [];
+  let isOver = false;
+  const asking = (async () => {
+    for (; !isOver; await sleep(5)) given.push(await ask().catch((error: unknown) => error));
+  })();
+
+  await servers.primary.kill();
+  const killed = performance.now();
+  await servers.promote();
+  await until(() => reprice(sql, sample.small, '0.00777'), { what: 'a write succeeds' });
+  await until(() => worker.publisher.publishDirty(), { what: 'a publication succeeds' });
+  await until(async () => (await ask()) === 0.00777, { what: 'the new price is given' });
+  expect(performance.now() - killed).toBeLessThan(15_000);
+  isOver = true;
+  await asking;
+
+  expect(given.length).toBeGreaterThan(20);
+  expect(given.filter((each) => each !== before && each !== 0.00777)).toEqual([]);
+  expect(given.lastIndexOf(before)).toBeLessThan(
+    given.indexOf(0.00777) < 0 ? given.length : given.indexOf(0.00777),
+  );
+});

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { again } from './support/again.ts';
+import { forget, untrue, valuesOf } from './support/planted.ts';
+import { underLoad } from './support/row.ts';
+
+const KINDS = /:(providers|region:|clusters:)/;
+
+it('older versions under every key of the cache are never given after newer ones', async () => {
+  let older: Map<string, Buffer> | undefined;
+  const outcome = await underLoad({
+    fault: 'The Redis of the cache holds older versions, set back each half second, for {seconds}',
+    ...again(500, async ({ cacheClient }) => {
+      older ??= await valuesOf(cacheClient, KINDS);
+      for (const [key, value] of older) await cacheClient.set(key, value);
+      await forget(cacheClient);
+    }),
+  });
+  expect(untrue(outcome.asked)).toEqual([]);
+});

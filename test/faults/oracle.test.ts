@@ -1,0 +1,22 @@
+/** The short form of `npm run test:oracle`. ORACLE_SECONDS and ORACLE_SEED are how long, and of which first seed. */
+import { randomInt } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { expect, it } from 'vitest';
+import { emptyTally, runHistory } from '../oracle/history.ts';
+import { Servers } from '../oracle/servers.ts';
+
+const SECONDS = Number(process.env.ORACLE_SECONDS ?? 60);
+
+it('every answer of random histories is one that the model allows', async () => {
+  const first = Number(process.env.ORACLE_SEED ?? randomInt(2 ** 31));
+  await using servers = await Servers.open();
+  const tally = emptyTally();
+  let seed = first;
+  for (const began = performance.now(); performance.now() - began < SECONDS * 1000; seed++) {
+    console.info(`oracle: npm run test:oracle -- --seed ${seed} --histories 1 runs this history again`);
+    await runHistory(servers, seed, tally);
+  }
+  console.info(`oracle: ${seed - first} histories, ${JSON.stringify(tally)}`);
+  // A history that asked nothing would be right as well.
+  expect(tally.answers[200]).toBeGreaterThan((seed - first) * 100);
+});

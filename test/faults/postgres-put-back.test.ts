@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest';
+import { copyFiles, putBack } from './support/earlier-state.ts';
+import { lostFor, troubles, underLoad, wrongOrNone } from './support/row.ts';
+
+it('readers give nothing that PostgreSQL has lost when its files are put back', async () => {
+  const outcome = await underLoad({
+    fault: 'The files of PostgreSQL are put back to what they were {seconds} before',
+    strike: copyFiles,
+    heal: putBack,
+  });
+  expect(troubles(wrongOrNone(outcome.asked))).toEqual({});
+  expect(lostFor(outcome.asked)).toBeLessThan(1000);
+});

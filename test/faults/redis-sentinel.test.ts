@@ -1,0 +1,58 @@
+/** Cache and queues on a master behind Sentinels, which fails under load. */
+import { describe, expect, it } from 'vitest';
+import { type SentinelServer, startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
+import { isCacheBack } from './support/linked.ts';
+import { type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
+
+/** Seconds from the fault until readers and publisher use the new master; Sentinels take a second to notice. */
+const RECOVERED_WITHIN_S = 15;
+
+/** The fault under load, to the master of servers of its own. @param fault as the table says it */
+async function onMaster(
+  fault: string,
+  strike: (master: SentinelServer) => Promise<void> | void,
+  heal: (master: SentinelServer) => void,
+): Promise<Outcome> {
+  let sentinels: TestSentinels | undefined;
+  let struck: SentinelServer | undefined;
+  const theirs = () => sentinels ?? expect.unreachable('the stack has started them');
+  return underLoad({
+    fault,
+    stack: {
+      async engine() {
+        sentinels = await startTestSentinels();
+        return sentinels;
+      },
+    },
+    async strike() {
+      struck = await theirs().master();
+      await strike(struck);
+    },
+    recovers: async (stack) => (await theirs().master()) !== struck && isCacheBack(stack),
+    heal() {
+      if (struck) heal(struck);
+    },
+  });
+}
+
+describe('readers give nothing wrong, nothing old and no error while a master behind Sentinels', () => {
+  it('is killed', async () => {
+    const { asked, recoverySeconds } = await onMaster(
+      'The master of Redis is killed, and Sentinels name another',
+      (master) => master.kill(),
+      () => {},
+    );
+    expect(troubles(wrongOrNone(asked))).toEqual({});
+    expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
+  });
+
+  it('hangs, and comes back when another one has taken its place', async () => {
+    const { asked, recoverySeconds } = await onMaster(
+      'The master of Redis hangs for {seconds}, and Sentinels name another',
+      (master) => master.pause(),
+      (master) => master.resume(),
+    );
+    expect(troubles(wrongOrNone(asked))).toEqual({});
+    expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
+  });
+});

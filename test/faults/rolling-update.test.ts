@@ -1,0 +1,65 @@
+/** Two releases side by side, on the same PostgreSQL, cache and queues. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { migrate } from '../../src/db/migrate.ts';
+import { releaseBefore, releaseOfFormat } from './support/release.ts';
+import { troubles, underLoad } from './support/row.ts';
+import type { Stack } from './support/stack.ts';
+
+/** Milliseconds that a reader which is asked nothing any more gets for what is under way, as behind a load balancer. */
+const DRAIN_MS = 2000;
+
+/** A reader of another release takes the place of one. */
+async function replace(stack: Stack, old: string, name: string, cli: string | undefined): Promise<void> {
+  stack.readers.push(await stack.startReader(name, cli));
+  const [gone] = stack.readers.splice(
+    stack.readers.findIndex((reader) => reader.name === old),
+    1,
+  );
+  await sleep(DRAIN_MS);
+  await gone?.program[Symbol.asyncDispose]();
+}
+
+/** One reader and a worker first, the others when both releases have run beside each other for a while. */
+const roll = (to: string | undefined) => ({
+  async strike(stack: Stack) {
+    await replace(stack, 'a', 'c', to);
+    await stack.startWorker(to);
+  },
+  async heal(stack: Stack) {
+    await replace(stack, 'b', 'd', to);
+    await stack.worker[Symbol.asyncDispose]();
+  },
+});
+
+it('the release before and this one answer right beside each other, with the migrations in between', async ({
+  skip,
+}) => {
+  await using before = await releaseBefore();
+  if (!before) return skip('the clone does not reach back to the release before the newest migration');
+  const rolling = roll(undefined);
+  const outcome = await underLoad({
+    fault: 'A rolling update from the release before, with migrations; both run for {seconds}',
+    stack: before,
+    async strike(stack) {
+      const { applied } = await migrate(stack.postgres.url);
+      expect(applied.length).toBeGreaterThan(0);
+      await rolling.strike(stack);
+    },
+    heal: rolling.heal,
+  });
+  expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
+});
+
+it('two releases whose documents have different formats answer right beside each other', async () => {
+  await using next = await releaseOfFormat('FB2');
+  const outcome = await underLoad({
+    fault: 'A rolling update to another format of documents; both run for {seconds}',
+    ...roll(next.cli),
+  });
+  // A document in the other format is a miss: PostgreSQL answers more, and a machine that is busy besides refuses some.
+  expect({ wrong: outcome.wrong, troubles: outcome.wrong > 0 && troubles(outcome.asked) }).toEqual({
+    wrong: 0,
+    troubles: false,
+  });
+});

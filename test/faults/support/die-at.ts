@@ -1,0 +1,56 @@
+/**
+ * Loaded into a worker by `node --import`: the process kills itself by SIGKILL at the step that the variable DIE_AT names,
+ * or stops itself by SIGSTOP at the one that HANG_AT names, the first time that it comes there. See steps.ts. The program
+ * itself knows nothing of it.
+ */
+import { Socket } from 'node:net';
+import { setTracer, type Tracer } from '../../../src/db/traced.ts';
+import { STEPS, type Step } from './steps.ts';
+
+const { DIE_AT, HANG_AT } = process.env;
+const name = DIE_AT ?? HANG_AT ?? '';
+const step: Step | undefined = STEPS[name];
+if (step === undefined) throw new Error(`DIE_AT or HANG_AT names no step: ${name}`);
+let isArmed = step.once === undefined;
+let isOver = false;
+
+/** Returns only once the process was told to go on. */
+function strike(): void {
+  if (isOver) return;
+  isOver = true;
+  process.kill(process.pid, DIE_AT === undefined ? 'SIGSTOP' : 'SIGKILL');
+  // The signal has to arrive before anything else of this program runs.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+}
+
+if ('span' in step) strikeAtSpan(step);
+hearSent(step);
+
+function strikeAtSpan({ span, at }: Extract<Step, { span: string }>): void {
+  const tracer: Tracer = (name, _, work) => {
+    if (!isArmed || name !== span) return work(() => {});
+    if (at === 'begin') strike();
+    const result = work(() => {});
+    if (at === 'end' && result instanceof Promise) return result.finally(strike) as typeof result;
+    if (at === 'end') strike();
+    return result;
+  };
+  setTracer(tracer);
+}
+
+/** Sees all that the process sends to PostgreSQL and Redis. */
+function hearSent(step: Step): void {
+  const write = Socket.prototype.write as (this: Socket, ...given: unknown[]) => boolean;
+  Socket.prototype.write = function (this: Socket, ...given: unknown[]): boolean {
+    const [chunk] = given;
+    if (this.remotePort !== undefined && (typeof chunk === 'string' || chunk instanceof Uint8Array)) {
+      const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('latin1');
+      isArmed ||= step.once?.test(text) === true;
+      if (isArmed && 'sends' in step && step.sends.test(text)) {
+        if (step.at === 'before') strike();
+        else this.prependOnceListener('data', strike);
+      }
+    }
+    return write.apply(this, given);
+  } as typeof Socket.prototype.write;
+}

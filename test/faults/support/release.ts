@@ -1,0 +1,67 @@
+/** Other releases of this program, to run beside this one. */
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtempDisposable, readFile, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../../..');
+/** What a release runs of. */
+const PARTS = ['src', 'workers', 'drizzle', 'docs', 'package.json'] as const;
+
+export interface Release extends AsyncDisposable {
+  readonly cli: string;
+  /** The folder of its migrations. */
+  readonly migrations: string;
+}
+
+async function release(fill: (folder: string) => Promise<void>): Promise<Release> {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-release-'));
+  await fill(folder.path);
+  await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
+  return {
+    cli: join(folder.path, 'src/cli.ts'),
+    migrations: join(folder.path, 'drizzle'),
+    [Symbol.asyncDispose]: () => folder.remove(),
+  };
+}
+
+/** The source as it was before the newest migration came; undefined where the clone does not reach back to it. */
+export async function releaseBefore(): Promise<Release | undefined> {
+  const journal = JSON.parse(await readFile(join(ROOT, 'drizzle/meta/_journal.json'), 'utf8')) as {
+    entries: { tag: string }[];
+  };
+  const newest = `drizzle/${journal.entries.at(-1)?.tag}.sql`;
+  const commit = await git('log', '-1', '--format=%H', '--diff-filter=A', '--', newest);
+  const before = commit && (await git('rev-parse', '--verify', '--quiet', `${commit}^`));
+  if (!before) return undefined;
+  return release(async (folder) => {
+    const archive = join(folder, 'release.tar');
+    await run('git', ['archive', '-o', archive, before, ...PARTS], { cwd: ROOT });
+    await run('tar', ['-xf', archive, '-C', folder]);
+  });
+}
+
+async function git(...args: readonly string[]): Promise<string | undefined> {
+  try {
+    return (await run('git', args, { cwd: ROOT })).stdout.trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** This release, but for the format of its documents in the cache. */
+export function releaseOfFormat(format: string): Promise<Release> {
+  return release(async (folder) => {
+    for (const part of PARTS) {
+      await mkdir(folder, { recursive: true });
+      await cp(join(ROOT, part), join(folder, part), { recursive: true });
+    }
+    const file = join(folder, 'src/snapshot/document/format.ts');
+    const source = await readFile(file, 'utf8');
+    const changed = source.replaceAll("'FB1'", `'${format}'`).replaceAll('/^FB1 ', `/^${format} `);
+    if (changed.split(format).length !== 3) throw new Error('the format is written down elsewhere by now');
+    await writeFile(file, changed);
+  });
+}

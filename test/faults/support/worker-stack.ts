@@ -1,0 +1,181 @@
+/** One source with many offers, workers that can be killed and hung, and a reader: each a process of its own. */
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Queue } from 'bullmq';
+import { openStore, type Store } from '../../../src/db/connect.ts';
+import { migrate } from '../../../src/db/migrate.ts';
+import { createOrganization } from '../../../src/db/queries/organizations.ts';
+import { createToken } from '../../../src/db/queries/tokens.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
+import { freePort } from '../../../src/processes/port.ts';
+import { withFence } from '../../../src/snapshot/publish/fence.ts';
+import { QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../../workers/queues.ts';
+import { type Program, startProgram } from '../../support/program.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+import { type Agreeing, disagreements } from './agreement.ts';
+import { leftovers } from './leftovers.ts';
+import { editionOf, type PriceList, startPriceList } from './price-list.ts';
+import { startTestPostgres } from './stack.ts';
+
+const CLI = new URL('../../../src/cli.ts', import.meta.url).pathname;
+const DIE_AT = new URL('./die-at.ts', import.meta.url).href;
+/** Its latest slot stays the same for as long as the tests run. */
+const YEARLY = '0 0 1 1 *';
+export const SOURCE = 'large';
+
+export interface WorkerStackOptions {
+  readonly offers: number;
+  /** Five cron fields, UTC; once a year unless given. */
+  readonly schedule?: string;
+  /** Of the queues' server; one of its own unless given. */
+  readonly queueUrl?: string;
+}
+
+export interface WorkerStack extends AsyncDisposable {
+  readonly store: Store;
+  readonly upstream: PriceList;
+  readonly cache: RedisClient;
+  readonly queueRedis: TestRedis;
+  readonly queue: Queue<SyncJob>;
+  readonly reader: { readonly name: string; readonly url: string };
+  readonly token: string;
+  /** @param strike the step at which it kills itself, or hangs, see die-at.ts */
+  startWorker(strike?: { readonly DIE_AT: string } | { readonly HANG_AT: string }): Promise<Program>;
+  /** As if the locks of all jobs had run out: of those of a worker that has died, before their time. */
+  expireLocks(): Promise<void>;
+  /** Every slot is due, as if nobody had claimed it, and the queue knows nothing of it. */
+  makeSlotDue(): Promise<void>;
+  /** The edition that every region shows. @throws Error when an answer is torn */
+  served(): Promise<number[]>;
+  /** What PostgreSQL, the cache and the API differ in, and what was left behind; empty where all is well. */
+  problems(): Promise<string[]>;
+}
+
+export async function openWorkerStack(options: WorkerStackOptions): Promise<WorkerStack> {
+  await using opened = new AsyncDisposableStack();
+  const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-worker-faults-')));
+  const postgres = opened.use(await startTestPostgres(join(folder.path, 'postgres')));
+  const [cacheRedis, queueRedis] = [opened.use(await startTestRedis()), opened.use(await startTestRedis())];
+  await migrate(postgres.url);
+  const upstream = opened.use(await startPriceList(options.offers));
+  const store = opened.use(openStore({ url: postgres.url, role: 'worker', connections: 4 }));
+  const connect = async (url: string, use: 'publisher' | 'producer'): Promise<RedisClient> => {
+    const redis = openRedis(url, use, () => {});
+    opened.defer(() => redis.disconnect());
+    await redisReady(redis, 5000);
+    return redis;
+  };
+  const cache = withFence(await connect(cacheRedis.url, 'publisher'));
+  const queueUrl = options.queueUrl ?? queueRedis.url;
+  const producer = await connect(queueUrl, 'producer');
+  const queue = new Queue<SyncJob>(SYNC_QUEUE, { connection: producer, prefix: QUEUE_PREFIX });
+  queue.on('error', () => {});
+  opened.defer(() => queue.close());
+  const organization = await createOrganization(store.db, 'org', 'Org');
+  if (!organization) throw new Error('unreachable: the database is new');
+  const { token } = await createToken(store.db, {
+    organizationId: organization.id,
+    scopes: ['machines:read', 'clusters:read'],
+  });
+  const sources = join(folder.path, 'sources.json');
+  await writeFile(sources, sourcesFile(upstream.url, options.schedule ?? YEARLY));
+  const env = {
+    PATH: process.env.PATH,
+    DATABASE_URL: postgres.url,
+    CACHE_REDIS_URL: cacheRedis.url,
+    QUEUE_REDIS_URL: queueUrl,
+    LOG_LEVEL: 'info',
+  };
+  const [port, opsPort] = [await freePort(), await freePort()];
+  const reader = { name: 'a', url: `http://127.0.0.1:${port}` };
+  opened.use(
+    await startProgram(CLI, ['serve'], {
+      env: { ...env, LOG_LEVEL: 'warn', PORT: String(port), OPS_PORT: String(opsPort) },
+    }),
+  );
+  const agreeing: Agreeing = {
+    store,
+    cache,
+    readers: [reader],
+    tokens: new Map([[organization.id, token]]),
+  };
+  const closing = opened.move();
+  return {
+    store,
+    upstream,
+    cache,
+    queueRedis,
+    queue,
+    reader,
+    token,
+    async startWorker(strike) {
+      return startProgram(CLI, ['work'], {
+        env: {
+          ...env,
+          ...(strike && { NODE_OPTIONS: `--import=${DIE_AT}`, ...strike }),
+          FLEETBOOK_CONFIG: sources,
+          EXCHANGE_RATES_URL: upstream.ratesUrl,
+          EXCHANGE_RATES_SCHEDULE: YEARLY,
+          OPS_PORT: String(await freePort()),
+        },
+      });
+    },
+    async expireLocks() {
+      const prefix = `${QUEUE_PREFIX}:${SYNC_QUEUE}`;
+      for (const id of await producer.lrange(`${prefix}:active`, 0, -1)) {
+        await producer.del(`${prefix}:${id}:lock`);
+        await producer.sadd(`${prefix}:stalled`, id);
+      }
+      await producer.del(`${prefix}:stalled-check`);
+    },
+    async makeSlotDue() {
+      await queue.obliterate({ force: true });
+      await store.sql`delete from schedule_slots`;
+      await store.sql`update sync_runs set slot = null`;
+    },
+    async served() {
+      const headers = { authorization: `Bearer ${token}` };
+      const ask = async (path: string) => (await fetch(reader.url + path, { headers })).json();
+      const editions = new Set<number>();
+      const providers = (await ask('/v1/providers')) as { id: number; regions: { id: number }[] }[];
+      for (const { id, regions } of providers)
+        for (const region of regions)
+          editions.add(editionOf(await ask(`/v1/machines?provider=${id}&region=${region.id}`), upstream));
+      return [...editions];
+    },
+    async problems() {
+      const left = await leftovers(store);
+      return left.length > 0 ? left : disagreements(agreeing);
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+function sourcesFile(url: string, schedule: string): string {
+  const source = { id: SOURCE, adapter: 'price-list', url, schedule, options: { provider: 'Large' } };
+  return JSON.stringify({ catalogues: [source] });
+}
+
+/** Waits until nothing is wrong any more. @returns seconds that it took */
+export async function untilSound(stack: WorkerStack, program: Program, timeoutMs = 60_000): Promise<number> {
+  const began = performance.now();
+  let last: string[] = [];
+  await until(
+    async () => {
+      last = await stack.problems();
+      return last.length === 0;
+    },
+    { timeoutMs, everyMs: 100, what: 'all to agree and nothing to be left' },
+  ).catch((error: unknown) => {
+    throw new Error(`${last.slice(0, 10).join('\n')}\n${program.output().slice(-3000)}`, { cause: error });
+  });
+  return (performance.now() - began) / 1000;
+}
+
+/** How each run of the source's slots ended, oldest first. */
+export async function runsOf({ store }: WorkerStack): Promise<{ slot: string | null; outcome: string }[]> {
+  return store.sql<{ slot: string | null; outcome: string }[]>`
+    select slot::text as slot, outcome from sync_runs where source_id = ${SOURCE} order by id`;
+}

@@ -1,0 +1,79 @@
+/** A worker that is killed again and again, at moments taken by chance, while it syncs many offers. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Program } from '../support/program.ts';
+import { until } from '../support/until.ts';
+import { Looker } from './support/looker.ts';
+import { record } from './support/row.ts';
+import { openWorkerStack, runsOf, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';
+
+const OFFERS = 50_000;
+/** 200 in the long form. */
+const KILLS = Number(process.env.FAULT_KILLS ?? 10);
+/** So many editions are stored, and then comes one that a guard stops. */
+const HELD_EVERY = 5;
+/** The lock of its job runs out after ten seconds, and is looked at every five; then the source is read once more. */
+const RECOVERS_WITHIN_S = 60;
+
+let stack: WorkerStack;
+let worker: Program | undefined;
+beforeAll(async () => {
+  stack = await openWorkerStack({ offers: OFFERS });
+});
+afterAll(async () => {
+  await worker?.[Symbol.asyncDispose]();
+  await stack[Symbol.asyncDispose]();
+});
+
+const openJobs = () => stack.queue.getJobCountByTypes('active', 'waiting', 'delayed');
+const isUnderWay = async () => (await runsOf(stack)).at(-1)?.outcome === 'running';
+
+/** Asks for another run where none is due. */
+async function keepBusy(mayBeHeld: boolean): Promise<void> {
+  if ((await openJobs()) > 0) return;
+  stack.upstream.edition += 1;
+  stack.upstream.repricesAll = mayBeHeld && stack.upstream.edition % HELD_EVERY === 0;
+  const data = { sourceId: SOURCE, slot: new Date().toISOString(), isAdditional: true as const };
+  await stack.queue.add('sync', data, { attempts: 1_000_000 });
+}
+
+it(`${KILLS} kills leave nothing torn, doubled, lost or without an owner`, {
+  timeout: 600_000 + KILLS * 30_000,
+}, async () => {
+  worker = await stack.startWorker();
+  const began = performance.now();
+  await until(async () => (await stack.served()).length === 1, { timeoutMs: 120_000, everyMs: 100 });
+  await untilSound(stack, worker);
+  const syncMs = performance.now() - began;
+  await using looker = new Looker(stack);
+  for (let kill = 0; kill < KILLS; kill++) {
+    await keepBusy(true);
+    await until(isUnderWay, { timeoutMs: 60_000 });
+    await sleep(Math.random() * syncMs);
+    worker.child.kill('SIGKILL');
+    await worker.exited;
+    // The last one is waited for as long as it takes.
+    if (kill < KILLS - 1) await stack.expireLocks();
+    worker = await stack.startWorker();
+  }
+  const healed = performance.now();
+  await until(async () => (await openJobs()) === 0, { timeoutMs: 300_000, everyMs: 100 });
+  await untilSound(stack, worker);
+  const recoverySeconds = Math.round((performance.now() - healed) / 100) / 10;
+  // Whatever was held is overtaken by a batch that is stored.
+  await keepBusy(false);
+  await until(async () => (await openJobs()) === 0, { timeoutMs: 120_000, everyMs: 100 });
+  await untilSound(stack, worker);
+  expect(await stack.served()).toEqual([stack.upstream.edition]);
+
+  await looker[Symbol.asyncDispose]();
+  record({
+    fault: `The worker is killed ${KILLS} times at random while ${OFFERS} offers are synced`,
+    ...looker.figures(),
+    recoverySeconds,
+  });
+  expect(looker.troubles()).toEqual({});
+  const failed = await stack.queue.getFailed();
+  expect(failed.map(({ failedReason }) => failedReason)).toEqual([]);
+  expect(recoverySeconds).toBeLessThan(RECOVERS_WITHIN_S);
+});

@@ -1,0 +1,200 @@
+/** What upstreams have done to others, through hours of slots: nothing changes for readers, and the next good slot heals it. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Slot } from '../../src/db/queries/slots.ts';
+import { nextSlot } from '../../src/domain/slots.ts';
+import { applyDefaults } from '../../src/sources/cluster-defaults.ts';
+import { ClusterRules } from '../../src/sources/cluster-rules.ts';
+import { type CatalogueItem, type ClusterItem, SourceError } from '../../src/sources/source.ts';
+import { nextAttempt } from '../../workers/retry.ts';
+import { Scheduler } from '../../workers/schedule.ts';
+import { openScene, type Scene } from '../sync/scene.ts';
+import { FAULTS, type Incident, WRONG_HETZNER, WRONG_LISTS } from './support/incidents.ts';
+import { type FuzzSource, fuzzSources, type Otherwise } from './support/sources.ts';
+
+const CRON = '17 * * * *';
+const HOUR_MS = 3_600_000;
+/** Slots that an incident lasts, after which one is good. */
+const TROUBLED_SLOTS = 2;
+/** Attempts of one slot that are looked at; how pauses grow after that, the tests of retries say. */
+const MOST_ATTEMPTS = 2;
+const RATES = { EUR: '1.08', GBP: '1.25', CHF: '1.1' };
+/** Some fixtures are a dozen rows, of which a few cannot be used on purpose. */
+const REJECTED_SHARE = 0.6;
+
+/** Catalogues and control planes that answer in as many ways: pages by number, by offset and by link, maps, single objects. */
+const SOURCES = [
+  'hetzner',
+  'scaleway',
+  'upcloud',
+  'clusters-digitalocean',
+  'clusters-ovh',
+  'clusters-upcloud',
+];
+const sources = (await fuzzSources()).filter(({ id }) => SOURCES.includes(id));
+
+/** What the fixtures' control planes do not say. */
+const RULES = ClusterRules.parse({
+  organization: 'acme',
+  defaults: {
+    provider: 'Acme Cloud',
+    region: { code: 'somewhere' },
+    machine: { cpu: 2, ram: 4, ram_unit: 'Binary' },
+  },
+  diskTypes: {
+    '*': { name: 'disk', price: { amount: '0.1', per: 'month', currency: 'USD' }, unit: 'Decimal' },
+  },
+});
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await scene.reset();
+  await scene.organization('acme');
+});
+
+/** What readers are told of, with all that they are told of it. */
+async function published(): Promise<unknown> {
+  const machines = await scene.sql`
+    select r.code, m.name, m.cpu, m.ram::text, m.price::text
+    from machines m join regions r on r.id = m.region_id
+    where m.excluded_reason is null and m.retired_at is null order by 1, 2`;
+  const clusters = await scene.sql`
+    select c.*, array(select d::text from disks d where d.cluster_id = c.id order by 1) as disks
+    from clusters c where c.retired_at is null order by c.source_key`;
+  // How often a cluster was missed is not told to anybody.
+  return [...machines, ...clusters.map(({ missed_runs: _, ...told }) => told)];
+}
+
+/** One source in a worker whose clock is the test's. */
+class SimulatedHours implements AsyncDisposable {
+  now = new Date('2026-03-01T00:00:00Z');
+  readonly #source: FuzzSource;
+  readonly #queue: Slot[] = [];
+  readonly #scheduler: Scheduler;
+
+  constructor(source: FuzzSource) {
+    this.#source = source;
+    this.#scheduler = new Scheduler({
+      db: scene.store.db,
+      schedules: [{ name: source.id, cron: CRON }],
+      logger: pino({ level: 'silent' }),
+      now: () => this.now,
+      databaseNow: async () => this.now,
+      enqueue: async (slot) => {
+        this.#queue.push(slot);
+      },
+    });
+  }
+
+  /**
+   * Goes to the next slot and runs its job as a worker does: a failed attempt is repeated after a pause, until the slot
+   * after it takes over.
+   * @returns how each attempt came out
+   */
+  async slot(trouble?: Otherwise): Promise<string[]> {
+    this.now = new Date(nextSlot(CRON, this.now));
+    // As from two workers.
+    await Promise.all([this.#scheduler.claimDue(), this.#scheduler.claimDue()]);
+    const [slot, ...others] = this.#queue.splice(0);
+    expect(others).toEqual([]);
+    if (slot === undefined) return expect.unreachable('no slot was due');
+    const outcomes: string[] = [];
+    for (;;) {
+      const outcome = await this.#attempt(slot, trouble).catch((error: unknown) => {
+        if (error instanceof SourceError && error.message !== '') return error;
+        throw error;
+      });
+      if (!(outcome instanceof SourceError)) return [...outcomes, outcome];
+      outcomes.push(outcome.kind);
+      const { kind, retryAfterMs } = outcome;
+      const next = nextAttempt(
+        {
+          kind,
+          failures: outcomes.length,
+          tookMs: 0,
+          retryAfterMs,
+          now: this.now,
+          nextSlot: new Date(nextSlot(CRON, this.now)),
+          intervalMs: HOUR_MS,
+        },
+        () => 0.5,
+      );
+      if (next.at === undefined || outcomes.length === MOST_ATTEMPTS) return outcomes;
+      expect(next.at.getTime() - this.now.getTime()).toBeGreaterThanOrEqual(retryAfterMs ?? 0);
+      this.now = next.at;
+    }
+  }
+
+  async #attempt(slot: Slot, trouble: Otherwise | undefined): Promise<string> {
+    const { id, catalogue } = this.#source;
+    const items = this.#source.read(trouble);
+    const limits = trouble === undefined ? { rejectedShare: REJECTED_SHARE } : {};
+    const settings = { source: id, slot: slot.slot, now: () => this.now, limits };
+    if (catalogue === undefined) {
+      const clusters = applyDefaults(items as AsyncIterable<ClusterItem>, RULES);
+      return (await scene.clusters(clusters, settings)).outcome;
+    }
+    const provider = catalogue.provider ?? { id: 900, name: 'Acme Cloud' };
+    const rows = items as AsyncIterable<CatalogueItem>;
+    return (await scene.catalogue(rows, { ...settings, provider, rates: RATES })).outcome;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#scheduler[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * Every incident after the other, each followed by one good slot.
+ * @returns how many slots were claimed, and for how many of them there were runs
+ */
+async function livesThrough(source: FuzzSource, incidents: readonly Incident[]) {
+  await using hours = new SimulatedHours(source);
+  expect(await hours.slot()).toEqual(['changed']);
+  const good = await published();
+  expect(good).not.toEqual([]);
+  expect(await hours.slot()).toEqual(['unchanged']);
+  for (const { what, trouble, outcomes } of incidents) {
+    for (let slot = 0; slot < TROUBLED_SLOTS; slot++) {
+      const found = await hours.slot(trouble());
+      for (const outcome of found) expect(outcomes, what).toContain(outcome);
+      expect(await published(), what).toEqual(good);
+    }
+    expect(await hours.slot(), `the slot after: ${what}`).toEqual(['unchanged']);
+    expect(await published(), `the slot after: ${what}`).toEqual(good);
+    const pending = await scene.sql`select from held_batches where status = 'pending'`;
+    expect(pending, `the slot after: ${what}`).toHaveLength(0);
+  }
+  const [counted] = await scene.sql<{ slots: number; run: number }[]>`
+    select count(distinct s.slot)::integer as slots, count(distinct r.slot)::integer as run
+    from schedule_slots s left join sync_runs r on r.source_id = s.schedule and r.slot = s.slot`;
+  return counted;
+}
+
+/** Each slot that passes is claimed once and run. */
+function everySlot(incidents: readonly Incident[]) {
+  const slots = 2 + incidents.length * (TROUBLED_SLOTS + 1);
+  return { slots, run: slots };
+}
+
+describe.for(sources)('$id', (source) => {
+  const incidents = source.catalogue === undefined ? FAULTS : [...FAULTS, ...WRONG_LISTS];
+
+  it('changes nothing for readers while its upstream fails or lists what cannot be right, and goes on by itself', async () => {
+    expect(await livesThrough(source, incidents)).toEqual(everySlot(incidents));
+  });
+});
+
+it('hetzner changes nothing for readers while units and prices are wrong', async () => {
+  const hetzner = sources.find(({ id }) => id === 'hetzner');
+  if (hetzner === undefined) return expect.unreachable('hetzner has an adapter');
+  expect(await livesThrough(hetzner, WRONG_HETZNER)).toEqual(everySlot(WRONG_HETZNER));
+});
+
+it('every source that is to be tested has an adapter', () => {
+  expect(sources.map(({ id }) => id).toSorted()).toEqual(SOURCES.toSorted());
+});

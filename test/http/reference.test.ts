@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inPackage } from '../../src/config/package.ts';
+import { programName } from '../../src/http/reference/files.ts';
+import { referencePage } from '../../src/http/reference/page.ts';
+import { CHROMIUM, hasChromium, launchBrowser, overflows, PHONE } from '../support/browser.ts';
+import { needs } from '../support/needs.ts';
+import { listen, testApi } from './harness.ts';
+
+// What `npm start` and `npm test` do before: nothing, where it is there.
+beforeAll(() => void execFileSync(process.execPath, [inPackage('src/http/reference/build.mjs')]));
+
+interface OpenApi {
+  readonly paths: Readonly<
+    Record<string, { get: { summary: string; parameters?: { name: string; required: boolean }[] } }>
+  >;
+}
+
+describe('the reference page', () => {
+  it('is there for everybody, and lets nothing in but its own', async () => {
+    await using api = await testApi({ docs: true });
+    const page = await api.app.inject({ url: '/docs', headers: { accept: 'text/html' } });
+    expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    const policy = String(page.headers['content-security-policy']);
+    const [, inline = ''] = /<script>([^<]+)<\/script>/.exec(page.body) ?? [];
+    const hash = createHash('sha256').update(inline).digest('base64');
+    expect(policy).toContain(`script-src 'self' 'sha256-${hash}';`);
+    expect(policy).not.toMatch(/https?:|\*|unsafe-eval/);
+    expect(page.body).not.toMatch(/(?:src|href)="(?:https?:)?\/\//);
+
+    const again = { url: '/docs', headers: { 'if-none-match': String(page.headers.etag) } };
+    expect((await api.app.inject(again)).statusCode).toBe(304);
+    expect((await api.app.inject({ url: '/docs', method: 'POST' })).statusCode).toBe(405);
+  });
+
+  it('has a program that is kept for ever, the same in every coding', async () => {
+    await using api = await testApi({ docs: true });
+    const { body } = await api.app.inject('/docs');
+    const [, url = ''] = /<script src="(docs\/scalar-[0-9a-f]{16}\.js)"/.exec(body) ?? [];
+    const get = (coding: string, method: 'GET' | 'HEAD' = 'GET') =>
+      api.app.inject({ url: `/${url}`, method, headers: { 'accept-encoding': coding } });
+    const [plain, gzip, br] = [await get('identity'), await get('gzip'), await get('br')];
+    expect([plain, gzip, br].map(({ headers }) => headers['content-encoding'])).toEqual([
+      undefined,
+      'gzip',
+      'br',
+    ]);
+    expect(url).toContain(createHash('sha256').update(plain.rawPayload).digest('hex').slice(0, 16));
+    expect(gunzipSync(gzip.rawPayload).equals(plain.rawPayload)).toBe(true);
+    expect(brotliDecompressSync(br.rawPayload).equals(plain.rawPayload)).toBe(true);
+    expect(br.headers).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-length': String(br.rawPayload.length),
+      'content-type': 'text/javascript; charset=utf-8',
+    });
+    const head = await get('br', 'HEAD');
+    expect([head.headers['content-length'], head.body]).toEqual([br.headers['content-length'], '']);
+  });
+
+  it('says how to build it in a checkout that has not', () => {
+    expect(programName('/nowhere/at/all')).toBeUndefined();
+    expect(referencePage(undefined)).toContain('npm run build:reference');
+    expect(referencePage(undefined)).not.toContain('<script');
+  });
+
+  it('is as any path that leads nowhere where it is switched off', async () => {
+    await using api = await testApi({ docs: false });
+    const authorization = `Bearer ${api.token}`;
+    for (const url of ['/docs', '/llms.txt']) {
+      expect((await api.app.inject(url)).statusCode, url).toBe(401);
+      expect((await api.app.inject({ url, headers: { authorization } })).statusCode, url).toBe(404);
+    }
+  });
+});
+
+describe('/llms.txt', () => {
+  it('tells of every operation with its parameters, its errors and where there is more', async () => {
+    await using api = await testApi({ docs: true, basePath: '/catalogue' });
+    const text = await api.app.inject('/llms.txt');
+    expect(text.headers['content-type']).toBe('text/plain; charset=utf-8');
+    expect(text.body).toMatch(/^# Fleetbook\n\n> /);
+    const { paths } = (await api.app.inject('/openapi.json')).json() as OpenApi;
+    const operations = Object.entries(paths).filter(([path]) => path.startsWith('/v1/'));
+    expect(operations.length).toBeGreaterThan(5);
+    for (const [path, { get }] of operations) {
+      const [, section = ''] = text.body.split(`### GET /catalogue${path}\n`);
+      const [own = ''] = section.split('\n##');
+      expect(own, path).toContain(`${get.summary}. `);
+      for (const { name, required } of get.parameters ?? [])
+        expect(own).toMatch(new RegExp(`- \`${name}\` \\(\\w+, ${required ? 'required' : 'optional'}\\): `));
+    }
+    expect(text.body).toContain('- 403, a token without the scope: The token lacks the scope clusters:read.');
+    expect(text.body).toContain('(/catalogue/openapi.json)');
+  });
+});
+
+describe('the reference page in a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  afterAll(() => closing.disposeAsync());
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+  });
+
+  it.each([
+    ['by day', { colorScheme: 'light', viewport: { width: 1280, height: 860 } }],
+    ['by night, on a phone', { ...PHONE, colorScheme: 'dark' }],
+  ] as const)('shows every operation and asks nobody else, %s', async (_, options) => {
+    await using api = await testApi({ docs: true });
+    const origin = `http://127.0.0.1:${await listen(api.app)}`;
+    const context = await browser.newContext(options);
+    try {
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+      });
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('request', (request) => {
+        if (!request.url().startsWith(`${origin}/`)) complaints.push(`asks ${request.url()}`);
+      });
+      await page.goto(`${origin}/docs`);
+      const { paths } = (await (await fetch(`${origin}/openapi.json`)).json()) as OpenApi;
+      await page.getByRole('heading', { name: 'Fleetbook', exact: true }).waitFor();
+      for (const { get } of Object.values(paths))
+        await page.locator('a', { hasText: get.summary }).first().waitFor({ state: 'attached' });
+      const background = await page.evaluate(
+        `getComputedStyle(document.body).getPropertyValue('--scalar-background-1')`,
+      );
+      expect(background).toBe(options.colorScheme === 'dark' ? '#14171c' : '#ffffff');
+      expect(await overflows(page)).toBe(false);
+      expect(complaints).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  });
+});

@@ -1,0 +1,245 @@
+/** `fleetbook mcp` as a program of its own, spoken to by the protocol's own client, in front of a real reader. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apiOptions, composeReader } from '../../src/app/reader.ts';
+import { VERSION } from '../../src/config/package.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { openStore } from '../../src/db/connect.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { buildApp } from '../../src/http/app.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { type Published, startPublished } from '../support/published.ts';
+
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
+
+const opened = new AsyncDisposableStack();
+let published: Published;
+let address: string;
+let onlyMachines: string;
+
+beforeAll(async () => {
+  published = opened.use(await startPublished());
+  const { databaseUrl, redisUrl } = published;
+  const settings = readSettings({
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    MAX_EVENT_LOOP_DELAY: '0',
+  });
+  const reader = opened.use(composeReader({ settings }, pino({ level: 'silent' })));
+  const app = buildApp({ ...reader, logger: false, version: VERSION, ...apiOptions(settings) });
+  opened.defer(() => app.close());
+  address = await app.listen({ host: '127.0.0.1', port: 0 });
+  await using store = openStore({ url: databaseUrl, role: 'worker', connections: 1 });
+  const organizationId = published.sample.a;
+  const scopes = ['machines:read'] as const;
+  onlyMachines = (await createToken(store.db, { organizationId, scopes })).token;
+});
+afterAll(() => opened.disposeAsync());
+
+interface Model extends AsyncDisposable {
+  readonly client: Client;
+  /** A tool's answer: its data, or why there is none. */
+  call(name: string, args?: Record<string, unknown>): Promise<{ data: unknown; error: string | undefined }>;
+}
+
+async function model(token: string, url = address): Promise<Model> {
+  const client = new Client({ name: 'test', version: '1.0.0' });
+  const noise: Error[] = [];
+  client.onerror = (error) => noise.push(error);
+  await client.connect(
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [CLI, 'mcp'],
+      env: { PATH: process.env.PATH ?? '', FLEETBOOK_URL: url, FLEETBOOK_TOKEN: token },
+      stderr: 'ignore',
+    }),
+  );
+  return {
+    client,
+    async call(name, args = {}) {
+      const { content, structuredContent, isError } = await client.callTool({ name, arguments: args });
+      const [first] = content;
+      const text = first?.type === 'text' ? first.text : '';
+      if (isError) return { data: undefined, error: text };
+      expect(JSON.parse(text)).toEqual(structuredContent);
+      return { data: structuredContent, error: undefined };
+    },
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      // Anything on standard output that is not the protocol would be here.
+      expect(noise).toEqual([]);
+    },
+  };
+}
+
+describe('the tools', () => {
+  let asked: Model;
+  beforeAll(async () => {
+    asked = opened.use(await model(published.token));
+  });
+
+  it('only read, take nothing that they do not know, and say what they give', async () => {
+    const { tools } = await asked.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      'search_machines',
+      'recommend_machine',
+      'compare_prices',
+      'list_clusters',
+      'get_cluster',
+    ]);
+    for (const { name, annotations, inputSchema, outputSchema, description } of tools) {
+      expect(annotations, name).toMatchObject({ readOnlyHint: true, destructiveHint: false });
+      expect(inputSchema, name).toMatchObject({ type: 'object', additionalProperties: false });
+      expect(outputSchema, name).toMatchObject({ type: 'object' });
+      expect(description?.length, name).toBeGreaterThan(40);
+    }
+    const { error } = await asked.call('search_machines', { colour: 'red' });
+    expect(error).toContain('colour');
+  });
+
+  it('list clusters of the token, and give one', async () => {
+    const { data } = await asked.call('list_clusters');
+    const { clusters } = data as { clusters: { slug: string }[] };
+    const own = await fetch(`${address}/v1/clusters`, {
+      headers: { authorization: `Bearer ${published.token}` },
+    });
+    expect(clusters).toEqual(await own.json());
+    expect(clusters.length).toBeGreaterThan(0);
+    const one = await asked.call('get_cluster', { slug: 'cluster-test' });
+    expect(one.data).toMatchObject({ cluster: clusters.find(({ slug }) => slug === 'cluster-test') });
+    const none = await asked.call('get_cluster', { slug: '../machines' });
+    expect(none.error).toBe('Not found: There is nothing here that this token may read.');
+  });
+
+  it('search with names for ids, and prices per hour', async () => {
+    const [provider] = (await (await api('/v1/providers')).json()) as { id: number; name: string }[];
+    const { data } = await asked.call('search_machines', {
+      min_cpu: 4,
+      providers: [provider?.name.toUpperCase()],
+      max_price_per_hour: 0.6,
+      sort: '-cpu',
+      limit: 2,
+    });
+    const query = `min_cpu=4&provider=${provider?.id}&max_price=0.01&sort=-cpu&limit=2`;
+    const answer = await api(`/v1/machines/search?${query}`);
+    const { machines, next } = (await answer.json()) as {
+      machines: { price: number }[];
+      next: string | null;
+    };
+    expect(machines.length).toBeGreaterThan(0);
+    expect(data).toEqual({
+      machines: machines.map((machine) => ({
+        ...machine,
+        price_per_hour: Number((machine.price * 60).toPrecision(12)),
+      })),
+      next,
+      currency: answer.headers.get('fleetbook-currency'),
+      as_of: answer.headers.get('fleetbook-as-of'),
+    });
+    const { error } = await asked.call('search_machines', { providers: ['Nimbus'] });
+    expect(error).toBe(`There is no provider "Nimbus". There are: ${provider?.name}.`);
+  });
+
+  it('recommend what fits, with what it costs', async () => {
+    const { data } = await asked.call('recommend_machine', {
+      cpu: 3,
+      ram: 8,
+      ram_unit: 'Decimal',
+      hours: 10,
+    });
+    const answer = await api('/v1/machines/recommend?cpu=3&ram=8&ram_unit=Decimal&hours=10');
+    const { recommendations } = (await answer.json()) as {
+      recommendations: { machine: { id: number; price: number } }[];
+    };
+    expect(recommendations).toHaveLength(1);
+    expect(data).toMatchObject({
+      recommendations: recommendations.map(({ machine, ...cost }) => ({
+        machine: { ...machine, price_per_hour: Number((machine.price * 60).toPrecision(12)) },
+        ...cost,
+      })),
+      currency: answer.headers.get('fleetbook-currency'),
+    });
+  });
+
+  it('compare a machine with others, and tell what they have cost', async () => {
+    const id = published.sample.small;
+    const own = (await (await api(`/v1/machines/${id}`)).json()) as { price: number };
+    const { data } = await asked.call('compare_prices', { machine_id: id });
+    const { offers } = data as {
+      offers: { machine: { id: number }; times_cheapest: number; history?: unknown }[];
+    };
+    expect(offers[0]?.machine).toMatchObject(own);
+    expect(offers[0]?.history).toEqual(await (await api(`/v1/machines/${id}/prices`)).json());
+    expect(Math.min(...offers.map(({ times_cheapest }) => times_cheapest))).toBe(1);
+    const both = await asked.call('compare_prices', { machine_id: id, cpu: 2 });
+    expect(both.error).toBe('Give machine_id, or cpu and ram, but not both.');
+    const half = await asked.call('compare_prices', { cpu: 2 });
+    expect(half.error).toBe('Give machine_id, or both cpu and ram.');
+  });
+});
+
+const api = (path: string) =>
+  fetch(address + path, { headers: { authorization: `Bearer ${published.token}` } });
+
+describe('failures', () => {
+  it('say what is wrong and what would do, and never the token', async () => {
+    await using lacking = await model(onlyMachines);
+    const scope = await lacking.call('list_clusters');
+    expect(scope.error).toBe(
+      'The token lacks the scope clusters:read. Whoever runs Fleetbook can give one that has it: `fleetbook token create --scope …`.',
+    );
+    await using wrong = await model('fb_geheim');
+    const refused = await wrong.call('list_clusters');
+    expect(refused.error).toMatch(
+      /^Fleetbook does not accept the token: The token is not valid\. FLEETBOOK_TOKEN /,
+    );
+    expect(refused.error).not.toContain('geheim');
+  }, 60_000);
+
+  it('name an address where nobody answers', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    await using alone = await model(published.token, url);
+    const { error } = await alone.call('list_clusters');
+    expect(error).toContain(`The Fleetbook at ${url} cannot be reached`);
+  });
+
+  it('of the settings end the command before it begins', async () => {
+    const without = await fleetbook(['mcp'], { FLEETBOOK_TOKEN: 'fb_x' });
+    expect(without).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('FLEETBOOK_URL') });
+    const tokenless = await fleetbook(['mcp'], { FLEETBOOK_URL: 'http://x' });
+    expect(tokenless).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('FLEETBOOK_TOKEN'),
+    });
+  });
+});
+
+describe('the process', () => {
+  it('writes nothing but the protocol to standard output, and ends with its input', async () => {
+    const env = { PATH: process.env.PATH, FLEETBOOK_URL: address, FLEETBOOK_TOKEN: published.token };
+    const child = spawn(process.execPath, [CLI, 'mcp'], { env, stdio: ['pipe', 'pipe', 'ignore'] });
+    opened.defer(() => void child.kill('SIGKILL'));
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const ask = async (message: object) => {
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+      return JSON.parse((await lines.next()).value ?? '') as { id: number; result: object };
+    };
+    const clientInfo = { name: 'raw', version: '1' };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+    const { result } = await ask({ id: 1, method: 'initialize', params });
+    expect(result).toMatchObject({ serverInfo: { name: 'fleetbook', version: VERSION } });
+    child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
+    expect((await ask({ id: 2, method: 'ping' })).id).toBe(2);
+    const exited = once(child, 'exit');
+    child.stdin.end();
+    expect(await exited).toEqual([0, null]);
+    expect(await lines.next()).toMatchObject({ done: true });
+  });
+});

@@ -1,0 +1,165 @@
+/** The oracle's judge: each kind of wrong answer is told from a right one. */
+import { performance } from 'node:perf_hooks';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Committed, type Health, Judge } from './judge.ts';
+import { Model, type Organization, REGIONS, type Token } from './model.ts';
+import { operationsOf } from './operations.ts';
+import type { Answer, Question } from './question.ts';
+
+const ACME: Organization = { slug: 'acme', id: 1, deleteBegun: undefined };
+const LONG_AGO = -1_000_000;
+
+let model: Model;
+let committed: Committed[];
+let health: Health;
+let judge: Judge;
+let token: Token;
+
+beforeEach(() => {
+  model = new Model(['acme', 'globex']);
+  for (const [i, code] of REGIONS.entries()) model.regionIds.set(code, i + 1);
+  for (const [i, key] of [...model.machines.rows.keys()].entries()) model.machineIds.set(key, i + 1);
+  model.machines.serve();
+  model.clusters.serve();
+  committed = [];
+  health = { wellSince: undefined, databaseWellSince: undefined };
+  judge = new Judge(model, committed, () => health);
+  token = {
+    id: 1,
+    text: 'fb_x',
+    organization: { ...ACME },
+    seesClusters: true,
+    madeAt: LONG_AGO,
+    revokeBegun: undefined,
+    revokedAt: undefined,
+  };
+});
+
+const REGION: Question = { asks: 'region', code: 'r0', path: '/v1/machines' };
+const MACHINE: Question = { asks: 'machine', key: 'r0/m1', path: '/v1/machines/2' };
+const clusters = (): Question => ({
+  asks: 'clusters',
+  organization: token.organization,
+  path: '/v1/clusters',
+});
+const region = (index = model.machines.newest) => model.region('r0', index) ?? '';
+const answer = (body: string, more: Partial<Answer> = {}): Answer => ({
+  status: 200,
+  tier: 'memory',
+  asOf: undefined,
+  retryAfter: undefined,
+  body,
+  ...more,
+});
+const judged = (question: Question, given: Answer) => judge.end(judge.begin(question, token), given);
+const reprice = (price: number) => {
+  model.machines.set('r0/m1', { price, isListed: true });
+  model.machines.serve();
+};
+
+describe('an answer', () => {
+  it('is right when an upstream has said so, in whatever state since the last one given', () => {
+    const before = region();
+    reprice(7);
+    expect(judged(REGION, answer(before))).toBeUndefined();
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    expect(judged(MACHINE, answer(model.machine('r0/m1', 1) ?? ''))).toBeUndefined();
+    expect(judged(clusters(), answer(`[${model.cluster('acme/primary', 0)}]`))).toBeUndefined();
+  });
+
+  it('is wrong when nobody has ever said so, or nobody has read it', () => {
+    expect(judged(REGION, answer(region().replace('0.001', '0.002')))).toMatch('never true');
+    expect(judged(REGION, answer(` ${region()}`))).toMatch('never true');
+    model.machines.set('r0/m1', { price: 7, isListed: true });
+    expect(judged(REGION, answer(region()))).toMatch('never true');
+  });
+
+  it('is wrong when it goes back behind one that was given before it was asked for', () => {
+    const before = region();
+    reprice(7);
+    const early = judge.begin(REGION, token);
+    expect(judged(MACHINE, answer(model.machine('r0/m1', 1) ?? ''))).toBeUndefined();
+    expect(judged(REGION, answer(before))).toMatch('it went back: to state 0, though the reader had given 1');
+    expect(judge.end(early, answer(before))).toBeUndefined();
+  });
+
+  it('is wrong when it is another organization’s', () => {
+    expect(judged(clusters(), answer(`[${model.cluster('globex/primary', 0)}]`))).toMatch('never true');
+  });
+
+  it('is wrong when it is older than it says', () => {
+    const before = region();
+    reprice(7);
+    const { since } = model.machines.at(1);
+    expect(judged(REGION, answer(before, { asOf: since + 1000 }))).toBeUndefined();
+    expect(judged(REGION, answer(before, { asOf: since + 1005 }))).toMatch('it is older than it says');
+  });
+
+  it('is wrong when nothing is broken and it is behind', () => {
+    const before = region();
+    reprice(7);
+    committed.push({ feed: 'machines', index: 1, at: performance.now() - 20_000 });
+    expect(judged(REGION, answer(before))).toBeUndefined();
+    health = { wellSince: LONG_AGO, databaseWellSince: LONG_AGO };
+    // A reader that has only just started may be behind.
+    expect(judged(REGION, answer(before))).toBeUndefined();
+    judge = new Judge(model, committed, () => health, LONG_AGO);
+    expect(judged(REGION, answer(before))).toMatch('it is behind: state 0, though 1 was committed');
+    expect(judged(REGION, answer('', { status: 503, retryAfter: '1' }))).toMatch(
+      '503 while nothing was broken',
+    );
+  });
+
+  it('is wrong as an error that no fault tells of', () => {
+    expect(judged(REGION, answer('', { status: 500 }))).toMatch('the status is 500');
+    expect(judged(REGION, answer('', { status: 404 }))).toMatch('a list was not found');
+    expect(judged(REGION, answer('', { status: 503 }))).toMatch('503 without Retry-After');
+    expect(judged(REGION, answer('', { status: 503, retryAfter: '1' }))).toBeUndefined();
+  });
+
+  it('shows a cluster that the control plane has dropped for a while, and never again', () => {
+    const all = `[${model.cluster('acme/primary', 0)}]`;
+    model.clusters.set('acme/primary', undefined);
+    model.clusters.serve();
+    expect(judged(clusters(), answer(all))).toBeUndefined();
+    expect(judged(clusters(), answer('[]'))).toBeUndefined();
+    expect(judged(clusters(), answer(all))).toMatch('it went back');
+  });
+});
+
+describe('a token', () => {
+  it('that is good is not refused, once it was known', () => {
+    expect(judged(REGION, answer('', { status: 401 }))).toBeUndefined();
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    expect(judged(REGION, answer('', { status: 401 }))).toMatch('a good token was refused');
+  });
+
+  it('is refused for good', () => {
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    token.revokeBegun = performance.now();
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    expect(judged(REGION, answer('', { status: 401 }))).toBeUndefined();
+    expect(judged(REGION, answer(region()))).toMatch('had been refused as revoked');
+  });
+
+  it('is not believed for longer after its revocation than is promised', () => {
+    token.revokeBegun = LONG_AGO;
+    token.revokedAt = performance.now() - 60_000;
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    health = { wellSince: undefined, databaseWellSince: LONG_AGO };
+    expect(judged(REGION, answer(region()))).toMatch('while PostgreSQL was well');
+    health = { wellSince: LONG_AGO, databaseWellSince: LONG_AGO };
+    expect(judged(REGION, answer(region()))).toMatch('while nothing was broken');
+  });
+
+  it('without the scope sees no clusters', () => {
+    token = { ...token, seesClusters: false };
+    expect(judged(clusters(), answer('', { status: 403 }))).toBeUndefined();
+    expect(judged(clusters(), answer('[]'))).toMatch('without the scope');
+  });
+});
+
+it('the operations of a seed are always the same, and another seed has others', () => {
+  expect(operationsOf(7)).toEqual(operationsOf(7));
+  expect(operationsOf(7)).not.toEqual(operationsOf(8));
+});

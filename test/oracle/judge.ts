@@ -1,0 +1,266 @@
+/**
+ * Whether a reader may have given an answer:
+ *
+ * - it is a state that an upstream has said, whole, and the organization's own;
+ * - it is no older than what this reader has given before, and than `Fleetbook-As-Of` says that it is;
+ * - while nothing is broken, it is no older than a few seconds, and no error;
+ * - its token was good, or revoked no longer ago than is promised; what was refused as revoked stays so.
+ */
+import { performance } from 'node:perf_hooks';
+import type { Feed } from './feed.ts';
+import { type Model, SLUGS, type Token } from './model.ts';
+import type { Answer, Question } from './question.ts';
+
+/** Generous for a busy machine: publishing (2 s), the look at the cache (1 s), and time to be scheduled. */
+const WELL_BOUND_MS = 8000;
+/** For so long a reader that does not hear from the cache believes a token, with time to be scheduled. */
+const TOKEN_BOUND_MS = 14_000;
+
+/** By so much an answer may be older than its Fleetbook-As-Of: what begins with neither reads both at once. */
+const AS_OF_BOUND_MS = 1000;
+
+/** What is broken now, and since when nothing is, in milliseconds of `performance.now()`. */
+export interface Health {
+  /** Undefined while anything is broken. */
+  readonly wellSince: number | undefined;
+  /** The same of PostgreSQL alone. */
+  readonly databaseWellSince: number | undefined;
+}
+
+/** A state that is known to be committed. */
+export interface Committed {
+  readonly feed: 'machines' | 'clusters';
+  readonly index: number;
+  /** Milliseconds of `performance.now()`. */
+  readonly at: number;
+}
+
+export interface Ticket {
+  readonly question: Question;
+  readonly token: Token;
+  /** Milliseconds of `performance.now()` at which the request began. */
+  readonly at: number;
+  readonly floor: number;
+  readonly wasAccepted: boolean;
+  readonly wasRefused: boolean;
+  /** Clusters that this reader has shown as gone, with the state in which they were. */
+  readonly gone: ReadonlyMap<string, number>;
+}
+
+type Range = { readonly oldest: number; readonly newest: number };
+
+/** One reader from its start to its end: what it has given binds it. */
+export class Judge {
+  readonly #model: Model;
+  readonly #committed: readonly Committed[];
+  readonly #health: () => Health;
+  /** When the reader started, in milliseconds of `performance.now()`. */
+  readonly #since: number;
+  readonly #floors = new Map<string, number>();
+  readonly #accepted = new Set<number>();
+  readonly #refused = new Set<number>();
+  readonly #gone = new Map<string, number>();
+
+  constructor(
+    model: Model,
+    committed: readonly Committed[],
+    health: () => Health,
+    since = performance.now(),
+  ) {
+    this.#since = since;
+    this.#model = model;
+    this.#committed = committed;
+    this.#health = health;
+  }
+
+  begin(question: Question, token: Token): Ticket {
+    return {
+      question,
+      token,
+      at: performance.now(),
+      floor: this.#floors.get(documentOf(question)) ?? 0,
+      wasAccepted: this.#accepted.has(token.id),
+      wasRefused: this.#refused.has(token.id),
+      gone: new Map(this.#gone),
+    };
+  }
+
+  /** What is wrong with the answer; undefined for a right one. */
+  end(ticket: Ticket, answer: Answer): string | undefined {
+    const { question, token } = ticket;
+    const { status } = answer;
+    if (status === 503) return this.#unavailable(ticket, answer);
+    if (status === 401) return this.#refusal(ticket);
+    const badToken = this.#acceptance(ticket);
+    if (badToken !== undefined) return badToken;
+    const isOfClusters = question.asks === 'clusters' || question.asks === 'cluster';
+    if (status === 403) return isOfClusters && !token.seesClusters ? undefined : 'it is forbidden';
+    if (isOfClusters && !token.seesClusters) return `without the scope the answer was ${status}`;
+    if (status !== 200 && status !== 404) return `the status is ${status}: ${answer.body}`;
+    if (status === 404 && (question.asks === 'region' || question.asks === 'clusters'))
+      return 'a list was not found';
+    const range = isOfClusters ? this.#clusters(ticket, answer) : this.#machines(ticket, answer);
+    if (typeof range === 'string') return range;
+    return this.#age(ticket, answer, range);
+  }
+
+  #unavailable({ at }: Ticket, { retryAfter }: Answer): string | undefined {
+    if (retryAfter === undefined) return '503 without Retry-After';
+    const { wellSince } = this.#health();
+    const since = Math.max(wellSince ?? Number.POSITIVE_INFINITY, this.#since);
+    return since < at - WELL_BOUND_MS ? '503 while nothing was broken' : undefined;
+  }
+
+  #refusal({ token, at, wasAccepted }: Ticket): string | undefined {
+    if (token.revokeBegun !== undefined) {
+      if (wasAccepted && at > token.revokeBegun) this.#refused.add(token.id);
+      return undefined;
+    }
+    if (wasAccepted) return 'a good token was refused that had been accepted';
+    const { wellSince = at } = this.#health();
+    return Math.max(token.madeAt, wellSince) < at - TOKEN_BOUND_MS ? 'a good token was refused' : undefined;
+  }
+
+  #acceptance({ token, at, wasRefused }: Ticket): string | undefined {
+    this.#accepted.add(token.id);
+    if (wasRefused) return 'a token was accepted that had been refused as revoked';
+    const { revokedAt } = token;
+    if (revokedAt === undefined) return undefined;
+    const { wellSince, databaseWellSince } = this.#health();
+    if (wellSince !== undefined && Math.max(revokedAt, wellSince) < at - WELL_BOUND_MS)
+      return `a token was accepted ${Math.round(at - revokedAt)} ms after its revocation, while nothing was broken`;
+    if (databaseWellSince !== undefined && Math.max(revokedAt, databaseWellSince) < at - TOKEN_BOUND_MS)
+      return `a token was accepted ${Math.round(at - revokedAt)} ms after its revocation, while PostgreSQL was well`;
+    return undefined;
+  }
+
+  /** The states of which the answer may be; text where there is none. */
+  #machines({ question, floor }: Ticket, { status, body }: Answer): Range | string {
+    const model = this.#model;
+    if (question.asks === 'region') learnIds(model, question.code, body);
+    const text = (index: number) =>
+      question.asks === 'region'
+        ? model.region(question.code, index)
+        : question.asks === 'machine'
+          ? model.machine(question.key, index)
+          : undefined;
+    const wanted = status === 404 ? undefined : body;
+    const fits = (index: number) => text(index) === wanted;
+    return rangeOf(model.machines, floor, fits) ?? this.#never(model.machines, floor, fits, body);
+  }
+
+  #never(feed: Feed<unknown>, floor: number, fits: (index: number) => boolean, body: string): string {
+    const before = rangeOf(feed, 0, fits);
+    if (before)
+      return `it went back: to state ${before.newest}, though the reader had given ${floor}: ${body}`;
+    return `it was never true (known are ${floor} to ${feed.newest}): ${body}`;
+  }
+
+  #clusters({ question, floor, gone }: Ticket, { status, body }: Answer): Range | string {
+    if (question.asks !== 'clusters' && question.asks !== 'cluster') return 'unreachable';
+    const { organization } = question;
+    const shown = status === 404 ? new Map<string, string>() : shownClusters(question, body);
+    if (typeof shown === 'string') return shown;
+    if (shown.size > 0 && gone.has(organization.slug)) return 'a deleted organization came back';
+    const slugs = question.asks === 'cluster' ? [question.slug] : SLUGS;
+    const fits = (index: number) =>
+      slugs.every((slug) => this.#fits(`${organization.slug}/${slug}`, index, shown.get(slug), gone));
+    const range = rangeOf(this.#model.clusters, floor, fits);
+    if (!range) {
+      // Nothing of a deleted organization is shown, as long as its tokens are believed.
+      if (shown.size > 0 || organization.deleteBegun === undefined)
+        return this.#never(this.#model.clusters, floor, fits, body);
+      this.#gone.set(organization.slug, Number.POSITIVE_INFINITY);
+      return { oldest: floor, newest: this.#model.clusters.newest };
+    }
+    for (const slug of slugs) {
+      const key = `${organization.slug}/${slug}`;
+      const last = this.#model.clusters.lastWith(key, range.oldest);
+      if (!shown.has(slug) && last >= 0) this.#gone.set(key, Math.max(last, this.#gone.get(key) ?? 0));
+    }
+    return range;
+  }
+
+  /** One that the control plane does not list any more is shown until it was missed in several runs, and never again. */
+  #fits(key: string, index: number, shown: string | undefined, gone: Ticket['gone']): boolean {
+    const listed = this.#model.cluster(key, index);
+    if (listed !== undefined) return shown === listed;
+    if (shown === undefined) return true;
+    const last = this.#model.clusters.lastWith(key, index);
+    return last >= 0 && last > (gone.get(key) ?? -1) && shown === this.#model.cluster(key, last);
+  }
+
+  #age(
+    { question, floor, at }: Ticket,
+    { asOf, tier }: Answer,
+    { oldest, newest }: Range,
+  ): string | undefined {
+    const kind = question.asks === 'region' || question.asks === 'machine' ? 'machines' : 'clusters';
+    const feed: Feed<unknown> = this.#model[kind];
+    const document = documentOf(question);
+    this.#floors.set(document, Math.max(oldest, floor, this.#floors.get(document) ?? 0));
+    if (asOf !== undefined && feed.inForceAt(asOf - AS_OF_BOUND_MS) > newest) {
+      const next = feed.at(newest + 1).since;
+      return `it is older than it says: state ${newest} ended ${asOf - next} ms before Fleetbook-As-Of (tier ${tier})`;
+    }
+    const { wellSince } = this.#health();
+    if (wellSince === undefined || wellSince > at - WELL_BOUND_MS || this.#since > at - WELL_BOUND_MS)
+      return undefined;
+    for (const { feed: of, index, at: committedAt } of this.#committed)
+      if (of === kind && index > newest && committedAt < at - WELL_BOUND_MS)
+        return `it is behind: state ${newest}, though ${index} was committed ${Math.round(at - committedAt)} ms before (tier ${tier})`;
+    return undefined;
+  }
+}
+
+/** What is published as one document, and so has one version. */
+function documentOf(question: Question): string {
+  switch (question.asks) {
+    case 'region':
+      return `region ${question.code}`;
+    case 'machine':
+      return `region ${question.key.split('/')[0]}`;
+    default:
+      return `clusters ${question.organization.slug}`;
+  }
+}
+
+/** The oldest and the newest state from `floor` on that was read by anybody and fits. */
+function rangeOf(feed: Feed<unknown>, floor: number, fits: (index: number) => boolean): Range | undefined {
+  let range: Range | undefined;
+  for (let index = floor; index <= feed.newest; index++)
+    if (feed.at(index).wasServed && fits(index)) range = { oldest: range?.oldest ?? index, newest: index };
+  return range;
+}
+
+/** An id that the model does not know yet is the database's to give: the first answer that names it teaches it. */
+function learnIds(model: Model, code: string, body: string): void {
+  const listed = parsed(body) as { id?: unknown; name?: unknown }[] | undefined;
+  if (!Array.isArray(listed)) return;
+  for (const { id, name } of listed) {
+    const key = `${code}/${String(name)}`;
+    if (typeof id !== 'number' || model.machineIds.has(key) || model.machineKeyOf(id) !== undefined) continue;
+    model.machineIds.set(key, id);
+  }
+}
+
+/** By slug, as JSON; text where the answer is no list of clusters in their order. */
+function shownClusters(question: Question, body: string): Map<string, string> | string {
+  const found = parsed(body);
+  const list = (question.asks === 'clusters' ? found : [found]) as { slug?: unknown; created_at?: unknown }[];
+  if (!Array.isArray(list)) return `it is no list: ${body}`;
+  const texts = list.map((each) => JSON.stringify(each));
+  if (body !== (question.asks === 'clusters' ? `[${texts.join(',')}]` : texts[0]))
+    return `it has other bytes: ${body}`;
+  const order = list.map(({ created_at }) => String(created_at));
+  if (order.some((at, i) => i > 0 && at <= String(order[i - 1]))) return `it is out of order: ${body}`;
+  return new Map(list.map(({ slug }, i) => [String(slug), texts[i] ?? '']));
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * `npm run test:oracle`: random histories against the model, until the time is over or one fails.
+ *
+ *   --minutes N     so long (5)
+ *   --histories N   so many at the most
+ *   --seed S        of the first history; those that follow have the next numbers
+ *   --only 1,4,7    only these operations of a single history, as a shrunk failure names them
+ *   --shrink N      so many minutes to find fewer operations that fail too (10; 0: none)
+ *   --json          the last line is JSON
+ *   --self-test     breaks the product in known ways: each must be found within --histories (25);
+ *                   --mutation NAME, once or more, takes these alone
+ */
+import { randomInt } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
+import { emptyTally, HistoryFailed, runHistory, type Tally } from './history.ts';
+import { operationsOf, shownOperation } from './operations.ts';
+import { selfTest } from './self-test.ts';
+import { Servers } from './servers.ts';
+import { shrink } from './shrink.ts';
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '5' },
+    histories: { type: 'string' },
+    seed: { type: 'string' },
+    only: { type: 'string' },
+    shrink: { type: 'string', default: '10' },
+    json: { type: 'boolean', default: false },
+    'self-test': { type: 'boolean', default: false },
+    mutation: { type: 'string', multiple: true },
+  },
+});
+
+/** @throws Error that names the option */
+function numberOf(option: 'minutes' | 'histories' | 'seed' | 'shrink', fallback: number): number {
+  const text = values[option];
+  if (text === undefined) return fallback;
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
+  throw new Error(`--${option} is ${JSON.stringify(text)}; give a number`);
+}
+
+if (values['self-test']) await testItself();
+else await testProduct();
+
+async function testItself(): Promise<void> {
+  for await (const { mutation, by } of selfTest(
+    numberOf('seed', 1),
+    numberOf('histories', 25),
+    values.mutation,
+  )) {
+    say(
+      by ? `found: ${mutation}, by seed ${by.seed}: ${by.problem.slice(0, 200)}` : `NOT FOUND: ${mutation}`,
+    );
+    if (!by) process.exitCode = 1;
+  }
+}
+
+async function testProduct(): Promise<void> {
+  const first = numberOf('seed', randomInt(2 ** 31));
+  const only = values.only?.split(',').map(Number);
+  const histories = only ? 1 : numberOf('histories', Number.POSITIVE_INFINITY);
+  const until = performance.now() + numberOf('minutes', 5) * 60_000;
+  await using servers = await Servers.open();
+  const tally = emptyTally();
+  let done = 0;
+  while (done < histories && performance.now() < until) {
+    const seed = first + done;
+    const began = performance.now();
+    try {
+      await runHistory(servers, seed, tally, only);
+    } catch (error) {
+      if (!(error instanceof HistoryFailed)) throw error;
+      process.exitCode = 1;
+      await tellFailure(servers, seed, only, error);
+      tell(done, tally, { seed, problem: error.message });
+      return;
+    }
+    done += 1;
+    if (!values.json)
+      say(
+        `seed ${seed}: ${operationsOf(seed).length} operations, ${((performance.now() - began) / 1000).toFixed(1)} s`,
+      );
+  }
+  tell(done, tally, undefined);
+}
+
+async function tellFailure(
+  servers: Servers,
+  seed: number,
+  only: readonly number[] | undefined,
+  failure: HistoryFailed,
+): Promise<void> {
+  if (values.json) return;
+  say(`seed ${seed} failed; again: npm run test:oracle -- --seed ${seed} --histories 1`);
+  tellSteps(failure);
+  const minutes = numberOf('shrink', 10);
+  if (minutes === 0 || only) return;
+  const operations = operationsOf(seed);
+  const shrunk = await shrink(servers, seed, operations.length, failure, minutes);
+  say(
+    `fewer operations that fail too: npm run test:oracle -- --seed ${seed} --only ${shrunk.only.join(',')}`,
+  );
+  for (const index of shrunk.only)
+    say(`  ${index}. ${shownOperation(operations[index] as (typeof operations)[0])}`);
+  tellSteps(shrunk.failure);
+}
+
+function tellSteps(failure: HistoryFailed): void {
+  say(failure.message);
+  for (const step of failure.steps) say(`  ${step}`);
+}
+
+function tell(histories: number, tally: Tally, failed: { seed: number; problem: string } | undefined): void {
+  const answers = Object.values(tally.answers).reduce((sum, each) => sum + each, 0);
+  if (values.json) say(JSON.stringify({ histories, ...tally, ...(failed && { failed }) }));
+  else
+    say(
+      `${histories} histories, ${answers} answers, ${failed ? `seed ${failed.seed} FAILED` : 'none wrong'}: by status ${JSON.stringify(tally.answers)}, by tier ${JSON.stringify(tally.tiers)}`,
+    );
+}

@@ -1,0 +1,54 @@
+/** Defects that the oracle must find: `--self-test` breaks the product in one of these ways at a time. */
+
+export interface Mutation {
+  readonly name: string;
+  /** Of the product, from its root. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'a revoked token is good',
+    file: 'src/snapshot/read/tokens.ts',
+    find: 'record.revoked ||',
+    replace: '',
+  },
+  {
+    name: 'tokens of a deleted organization stay',
+    file: 'src/db/queries/organizations.ts',
+    find: '.where(and(eq(tokens.organizationId, organization.id), isNull(tokens.revokedAt)))',
+    replace: '.where(sql`false`)',
+  },
+  {
+    name: 'clusters of all organizations are one document',
+    file: 'src/snapshot/document/keys.ts',
+    find: '{name.organizationId}`',
+    replace: '{1}`',
+  },
+  {
+    name: 'lost messages go unnoticed',
+    file: 'src/snapshot/read/cache-subscription.ts',
+    find: 'this.#epoch += 1;',
+    replace: '',
+  },
+  {
+    name: 'a reader takes what the cache has, however old',
+    file: 'src/snapshot/read/tiered-read.ts',
+    find: 'if (document) return document.version < (cached?.version ?? 0) ? null : ',
+    replace: 'if (document) return ',
+  },
+  {
+    name: 'memory is believed while nothing is heard',
+    file: 'src/snapshot/read/memory.ts',
+    find: 'return now() - this.#confirmedAt(entry) <= maxAge;',
+    replace: 'return true;',
+  },
+  {
+    name: 'prices lose their last digits',
+    file: 'src/snapshot/document/load.ts',
+    find: 'price: Number(price), ramUnit',
+    replace: 'price: Math.fround(Number(price)), ramUnit',
+  },
+];

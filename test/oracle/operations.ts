@@ -1,0 +1,71 @@
+/** What a history is made of: operations in an order that its seed decides. */
+import { randomOf, wholeNumber } from '../support/random.ts';
+
+/** How often each kind comes, in relation to the others. */
+const WEIGHTS = {
+  reprice: 14,
+  withdraw: 6,
+  return: 6,
+  'add machine': 4,
+  'make cluster': 5,
+  'change cluster': 8,
+  'delete cluster': 3,
+  sync: 20,
+  'sync by queue': 8,
+  'make token': 3,
+  'revoke token': 6,
+  'make organization': 1,
+  'delete organization': 3,
+  'restart reader': 3,
+  'restart worker': 2,
+  'kill worker': 2,
+  'kill cache': 2,
+  'hang cache': 3,
+  'flush cache': 4,
+  'publish unheard': 4,
+  'remember cache': 4,
+  'cache goes back': 4,
+  'kill queue': 1,
+  'hang queue': 1,
+  'kill PostgreSQL': 2,
+  'hang PostgreSQL': 3,
+  'cut PostgreSQL': 3,
+  'pass time': 8,
+  heal: 10,
+} as const;
+
+export type Kind = keyof typeof WEIGHTS;
+
+export interface Operation {
+  readonly does: Kind;
+  /** Which of them it concerns, modulo how many there are. What an operation means hangs on nothing that went before. */
+  readonly pick: number;
+  readonly value: number;
+}
+
+const SHORTEST = 10;
+const LONGEST = 28;
+const KINDS = Object.entries(WEIGHTS) as [Kind, number][];
+const ALL = KINDS.reduce((sum, [, weight]) => sum + weight, 0);
+
+/** The operations of a seed: always the same. How they fall in time is the machine's affair. */
+export function operationsOf(seed: number): Operation[] {
+  const random = randomOf(seed);
+  const count = SHORTEST + wholeNumber(random, LONGEST - SHORTEST + 1);
+  return Array.from({ length: count }, () => ({
+    does: kindOf(random),
+    pick: wholeNumber(random, 1000),
+    value: 1 + wholeNumber(random, 900),
+  }));
+}
+
+function kindOf(random: () => number): Kind {
+  let at = random() * ALL;
+  for (const [kind, weight] of KINDS) {
+    at -= weight;
+    if (at < 0) return kind;
+  }
+  return 'pass time';
+}
+
+export const shownOperation = ({ does, pick, value }: Operation): string => `${does} (${pick}, ${value})`;

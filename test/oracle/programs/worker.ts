@@ -1,0 +1,18 @@
+/** A worker as a process of its own, which can be killed. Each message is the id of a source that is to run. */
+import { pino } from 'pino';
+import { readConfig } from '../../../src/config/config.ts';
+import { latestSlot } from '../../../src/domain/slots.ts';
+import { startWorker } from '../../../workers/main.ts';
+
+const config = readConfig(process.env);
+const worker = await startWorker(config, pino({ level: 'silent' }));
+process.on('message', (sourceId: string) => {
+  const source = config.sources.find(({ id }) => id === sourceId);
+  if (!source) throw new Error(`there is no source ${sourceId}`);
+  const slot = latestSlot(source.schedule, new Date());
+  // Where the queue is away nothing runs, as when an operator asks for it then.
+  worker.queues.sync.add('sync', { sourceId, slot, isAdditional: true }).catch(() => {});
+});
+process.on('disconnect', () => process.exit());
+process.on('SIGTERM', () => void worker[Symbol.asyncDispose]().then(() => process.exit()));
+process.send?.('ready');

@@ -1,0 +1,48 @@
+/** What is asked, and what the model says to it in the end. */
+import { cyclic, wholeNumber } from '../support/random.ts';
+import { type Model, PROVIDER, REGIONS, SLUGS, type Token } from './model.ts';
+import type { Question } from './question.ts';
+
+/** A region, a machine, or what the token's own organization has. */
+export function questionOf(model: Model, { organization }: Token, random: () => number): Question {
+  const share = random();
+  const pick = wholeNumber(random, 1000);
+  if (share < 0.3) return ofRegion(model, cyclic(REGIONS, pick));
+  if (share < 0.55) return ofMachine(model, cyclic([...model.machineIds.keys()], pick));
+  if (share < 0.8) return { asks: 'clusters', organization, path: '/v1/clusters' };
+  const slug = cyclic(SLUGS, pick);
+  return { asks: 'cluster', organization, slug, path: `/v1/clusters/${slug}` };
+}
+
+function ofRegion(model: Model, code: string): Question {
+  const region = model.regionIds.get(code);
+  return { asks: 'region', code, path: `/v1/machines?provider=${PROVIDER.id}&region=${region}` };
+}
+
+const ofMachine = (model: Model, key: string): Question => ({
+  asks: 'machine',
+  key,
+  path: `/v1/machines/${model.machineIds.get(key)}`,
+});
+
+/** Every list that a token may ask for. */
+export function everyList(model: Model, { organization }: Token): Question[] {
+  return [
+    ...REGIONS.map((code) => ofRegion(model, code)),
+    { asks: 'clusters', organization, path: '/v1/clusters' },
+  ];
+}
+
+/** The answer when everything that was said has become true. */
+export function finalAnswer(
+  model: Model,
+  question: Question,
+  token: Token,
+): { status: number; body?: string | undefined } {
+  const { machines, clusters } = model;
+  if (token.revokeBegun !== undefined) return { status: 401 };
+  if (question.asks === 'region') return { status: 200, body: model.region(question.code, machines.newest) };
+  if (!token.seesClusters) return { status: 403 };
+  const texts = SLUGS.map((slug) => model.cluster(`${token.organization.slug}/${slug}`, clusters.newest));
+  return { status: 200, body: `[${texts.filter((text) => text !== undefined).join(',')}]` };
+}

@@ -1,0 +1,41 @@
+/** Breaks the product on purpose, in one way at a time: the oracle must find each of them. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { MUTATIONS } from './mutations.ts';
+
+const MAIN = new URL('./main.ts', import.meta.url).pathname;
+const MUTATE = new URL('./mutate.ts', import.meta.url).href;
+
+export interface Found {
+  readonly mutation: string;
+  /** The seed that failed, and what was wrong; undefined where none did. */
+  readonly by: { readonly seed: number; readonly problem: string } | undefined;
+}
+
+/**
+ * @param seed of the first history
+ * @param histories at the most, for each defect
+ * @param wanted names of the defects; all unless given
+ */
+export async function* selfTest(
+  seed: number,
+  histories: number,
+  wanted: readonly string[] | undefined,
+): AsyncGenerator<Found> {
+  for (const { name } of MUTATIONS) {
+    if (wanted && !wanted.includes(name)) continue;
+    const args = ['--seed', String(seed), '--histories', String(histories), '--shrink', '0', '--json'];
+    const child = spawn(process.execPath, ['--import', MUTATE, MAIN, ...args], {
+      env: { ...process.env, ORACLE_MUTATION: name },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+    const line = output.trim().split('\n').at(-1) ?? '';
+    const { failed } = JSON.parse(line) as { failed?: { seed: number; problem: string } };
+    if ((failed === undefined) !== (code === 0))
+      throw new Error(`the oracle ended with code ${code}: ${output}`);
+    yield { mutation: name, by: failed };
+  }
+}

@@ -1,0 +1,243 @@
+/** The processes of one history: readers and what writes by hand in this one, a worker of its own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { pino } from 'pino';
+import { composeReader } from '../../src/app/reader.ts';
+import { composeWorker, type Worker } from '../../src/app/worker.ts';
+import { type Config, readConfig } from '../../src/config/config.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { redisReady } from '../../src/db/redis.ts';
+import { withTimeout } from '../../src/domain/timeout.ts';
+import { buildApp } from '../../src/http/app.ts';
+import { NO_RETRIES } from '../support/request-retries.ts';
+import { type Committed, Judge } from './judge.ts';
+import { type Model, PROVIDER, type Token } from './model.ts';
+import { type Answer, ask, type Question } from './question.ts';
+import type { Database, Servers } from './servers.ts';
+
+const silent = pino({ level: 'silent' });
+const WORKER = new URL('./programs/worker.ts', import.meta.url).pathname;
+/** Its latest slot stays the same for as long as a history runs. */
+const YEARLY = '0 0 1 1 *';
+/** Histories are about readers: whatever an upstream says passes the guards. */
+const LAX = {
+  removedShare: 1,
+  addedShare: 1000,
+  repricedShare: 1,
+  reshapedShare: 1,
+  rejectedShare: 1,
+  smallCount: 1000,
+  priceRatio: 1_000_000,
+};
+export const SOURCES = { machines: 'cloud', clusters: 'plane' } as const;
+
+/** An answer that may not have been given. */
+export class WrongAnswer extends Error {
+  override readonly name = 'WrongAnswer';
+}
+
+export class Reader {
+  readonly name: string;
+  readonly #env: Record<string, string>;
+  readonly #judgeOf: () => Judge;
+  #judge: Judge;
+  #open: { readonly url: string; readonly agent: Agent; close(): Promise<void> } | undefined;
+
+  constructor(name: string, env: Record<string, string>, judgeOf: () => Judge) {
+    this.name = name;
+    this.#env = env;
+    this.#judgeOf = judgeOf;
+    this.#judge = judgeOf();
+  }
+
+  async start(): Promise<void> {
+    const settings = readSettings(this.#env);
+    const reader = composeReader({ settings }, silent);
+    const app = buildApp({
+      ...reader,
+      logger: false,
+      version: '0.0.0',
+      // A busy machine is late as well.
+      limits: { maxEventLoopDelayMs: 0 },
+    });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 16 });
+    this.#judge = this.#judgeOf();
+    this.#open = {
+      url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
+      agent,
+      async close() {
+        agent.destroy();
+        await app.close();
+        await reader[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  async stop(): Promise<void> {
+    await this.#open?.close();
+    this.#open = undefined;
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** @throws WrongAnswer */
+  async ask(question: Question, token: Token): Promise<Answer> {
+    const judge = this.#judge;
+    if (!this.#open) throw new Error(`reader ${this.name} is not there`);
+    const ticket = judge.begin(question, token);
+    const answer = await ask(this.#open.agent, this.#open.url, question, token);
+    const problem = judge.end(ticket, answer);
+    if (problem !== undefined)
+      throw new WrongAnswer(`reader ${this.name}, ${question.path} with token ${token.id}: ${problem}`);
+    return answer;
+  }
+}
+
+/** What stops and starts the worker. */
+class WorkerProcess {
+  readonly #env: Record<string, string>;
+  #child: ChildProcess | undefined;
+
+  constructor(env: Record<string, string>) {
+    this.#env = env;
+  }
+
+  get isThere(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Does not wait until it works. */
+  start(): void {
+    if (this.isThere) return;
+    this.#child = fork(WORKER, { env: this.#env, stdio: 'ignore' });
+    // A worker that is gone takes no message.
+    this.#child.on('error', () => {});
+  }
+
+  run(sourceId: string): void {
+    if (this.#child?.connected) this.#child.send(sourceId, () => {});
+  }
+
+  async stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    if (!child || !this.isThere) return;
+    const gone = once(child, 'exit');
+    child.kill(signal);
+    if (!(await withTimeout(10_000, gone))) child.kill('SIGKILL');
+    await gone;
+  }
+}
+
+export class World implements AsyncDisposable {
+  readonly model: Model;
+  readonly readers: readonly Reader[];
+  readonly worker: WorkerProcess;
+  /** What a command has, such as `fleetbook sync`. */
+  readonly hand: Worker;
+  readonly committed: Committed[] = [];
+  readonly #config: Config;
+  readonly #closing: AsyncDisposableStack;
+
+  private constructor(
+    parts: Pick<World, 'model' | 'readers' | 'worker' | 'hand' | 'committed'> & { config: Config },
+    closing: AsyncDisposableStack,
+  ) {
+    this.model = parts.model;
+    this.readers = parts.readers;
+    this.worker = parts.worker;
+    this.hand = parts.hand;
+    this.committed = parts.committed;
+    this.#config = parts.config;
+    this.#closing = closing;
+  }
+
+  /** Opens everything but the readers and the worker. */
+  static async open(servers: Servers, database: Database, model: Model, upstream: string): Promise<World> {
+    await using closing = new AsyncDisposableStack();
+    const folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-history-')));
+    const file = join(folder.path, 'sources.json');
+    await writeFile(file, JSON.stringify(sourcesFile(upstream)));
+    const env = {
+      PATH: process.env.PATH ?? '',
+      DATABASE_URL: database.proxiedUrl,
+      CACHE_REDIS_URL: servers.cache.server.url,
+      QUEUE_REDIS_URL: servers.queue.server.url,
+      FLEETBOOK_CONFIG: file,
+      ...mutationOf(process.env),
+    };
+    const config = readConfig({ ...env, DATABASE_URL: database.url });
+    const hand = closing.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
+    const committed: Committed[] = [];
+    const judge = () => new Judge(model, committed, () => servers.health);
+    const readers = ['a', 'b'].map((name) => new Reader(name, env, judge));
+    for (const reader of readers) closing.defer(() => reader.stop());
+    const worker = new WorkerProcess(env);
+    closing.defer(() => worker.stop('SIGKILL'));
+    return new World({ model, readers, worker, hand, committed, config }, closing.move());
+  }
+
+  /** Runs a source as the command does. False where it fails, or another run has taken its place. */
+  async sync(kind: keyof typeof SOURCES): Promise<boolean> {
+    const source = this.#config.sources.find(({ id }) => id === SOURCES[kind]);
+    if (!source) throw new Error(`there is no source ${SOURCES[kind]}`);
+    const atLeast = this.model[kind].newest;
+    const { outcome } = await this.hand.runSource(source);
+    if (outcome === 'held') throw new WrongAnswer(`a batch of ${source.id} was held`);
+    if (outcome === 'superseded') return false;
+    this.committed.push({ feed: kind, index: atLeast, at: performance.now() });
+    return true;
+  }
+
+  /** Publishes what a command has changed; what cannot be published now, the worker publishes later. */
+  async publish(): Promise<void> {
+    try {
+      await redisReady(this.hand.cache, 500);
+      await withTimeout(3000, this.hand.publisher.publishDirty());
+    } catch {
+      // As with `fleetbook sync`.
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#closing.disposeAsync();
+  }
+}
+
+/** How this program was broken on purpose, for the processes that it starts. */
+function mutationOf({ ORACLE_MUTATION }: NodeJS.ProcessEnv): Record<string, string> {
+  return ORACLE_MUTATION === undefined ? {} : { ORACLE_MUTATION };
+}
+
+function sourcesFile(upstream: string) {
+  return {
+    catalogues: [
+      {
+        id: SOURCES.machines,
+        adapter: 'price-list',
+        url: `${upstream}/machines`,
+        schedule: YEARLY,
+        options: { provider: PROVIDER.name },
+        limits: LAX,
+      },
+    ],
+    clusters: [
+      {
+        id: SOURCES.clusters,
+        adapter: 'json',
+        url: `${upstream}/clusters`,
+        schedule: YEARLY,
+        limits: LAX,
+      },
+    ],
+  };
+}

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RegionHead } from '../../../src/snapshot/document/build.ts';
+import { ColumnsBuilder, type MachineWithFacts } from '../../../src/snapshot/document/build-columns.ts';
+import { readColumns } from '../../../src/snapshot/document/columns.ts';
+import { decodeDocument, encodeDocument } from '../../../src/snapshot/document/format.ts';
+
+const REGION: RegionHead = {
+  id: 7,
+  name: 'Zürich "1"',
+  code: 'zrh',
+  version: 12,
+  provider: { id: 5, name: 'Größe' },
+};
+const NAME = { kind: 'columns', regionId: 7 } as const;
+
+const machine: fc.Arbitrary<MachineWithFacts> = fc.record({
+  id: fc.integer({ min: 1, max: 2_147_483_647 }),
+  name: fc.string({ unit: 'grapheme', maxLength: 12 }),
+  cpu: fc.integer({ min: 1, max: 32 }),
+  ram: fc.integer({ min: 1, max: 128 }),
+  ramUnit: fc.constantFrom('Binary', 'Decimal'),
+  price: fc.double({ min: 1e-9, max: 100, noNaN: true }),
+  facts: fc.record({
+    architecture: fc.constantFrom(null, 'x86_64', 'arm64'),
+    generation: fc.option(fc.string({ maxLength: 5 })),
+    cpuKind: fc.constantFrom(null, 'dedicated', 'shared'),
+    localDisk: fc.option(fc.double({ min: 0, max: 1e5, noNaN: true })),
+    network: fc.option(fc.integer({ min: 0, max: 400_000 })),
+  }),
+});
+
+function built(machines: readonly MachineWithFacts[]) {
+  const builder = new ColumnsBuilder(REGION);
+  for (const each of machines) builder.add(each);
+  return builder.content({ sources: ['b/7', 'a/7'], currency: 'USD' });
+}
+
+/** The machines that a body holds. */
+function rowsOf(body: Buffer): MachineWithFacts[] {
+  const found = readColumns(body) ?? expect.fail('the body cannot be read');
+  expect({ region: found.region, provider: found.provider }).toEqual({
+    region: { id: 7, name: 'Zürich "1"', code: 'zrh' },
+    provider: { id: 5, name: 'Größe' },
+  });
+  return found.names.map((name, i) => {
+    const { cpu, ram, ramUnit, ...facts } = found.kinds[found.kindOf[i] ?? -1] ?? expect.fail('no kind');
+    return { id: found.ids[i] ?? 0, name, cpu, ram, ramUnit, price: found.prices[i] ?? 0, facts };
+  });
+}
+
+describe('columns', () => {
+  it('hold what was put in, wherever in memory they lie', () => {
+    fc.assert(
+      fc.property(
+        fc.array(machine, { maxLength: 20 }),
+        fc.integer({ min: 0, max: 7 }),
+        (machines, offset) => {
+          const { body } = built(machines);
+          const moved = Buffer.concat([Buffer.alloc(offset), body]).subarray(offset);
+          // -0 is written as 0 in JSON.
+          const plain = (rows: readonly MachineWithFacts[]) => JSON.parse(JSON.stringify(rows)) as unknown;
+          expect(plain(rowsOf(moved))).toEqual(plain(machines));
+        },
+      ),
+    );
+  });
+
+  it('are a document as any other, without codings', async () => {
+    const content = built(fc.sample(machine, { numRuns: 100, seed: 1 }));
+    const document = decodeDocument(NAME, await encodeDocument(content));
+    expect(document).toMatchObject({ version: 12, currency: 'USD', sources: ['a/7', 'b/7'] });
+    expect(document?.body).toMatchObject({ gzip: undefined, br: undefined });
+    expect(document?.body.identity).toEqual(content.body);
+  });
+
+  it('name each kind of machine once', () => {
+    const facts = {
+      architecture: 'arm64',
+      generation: null,
+      cpuKind: null,
+      localDisk: null,
+      network: null,
+    } as const;
+    const like = (id: number, cpu: number): MachineWithFacts => ({
+      id,
+      name: `m${id}`,
+      cpu,
+      ram: 4,
+      ramUnit: 'Binary',
+      price: id,
+      facts,
+    });
+    const found = readColumns(built([like(1, 2), like(2, 4), like(3, 2)]).body);
+    expect([...(found?.kindOf ?? [])]).toEqual([0, 1, 0]);
+    expect(found?.kinds).toHaveLength(2);
+  });
+
+  const { body } = built(fc.sample(machine, { numRuns: 3, seed: 1 }));
+  const changed = (change: (copy: Buffer) => void) => {
+    const copy = Buffer.from(body);
+    change(copy);
+    return copy;
+  };
+  it.each<[string, Buffer]>([
+    ['is empty', Buffer.alloc(0)],
+    ['is cut short', body.subarray(0, -1)],
+    ['has more behind it', Buffer.concat([body, Buffer.alloc(1)])],
+    ['is of another format', changed((copy) => copy.write('FBC2', 'latin1'))],
+    ['counts more rows', changed((copy) => copy.writeUInt32LE(4, 4))],
+    ['has a head of another length', changed((copy) => copy.writeUInt32LE(copy.readUInt32LE(8) - 16, 8))],
+    ['has a head that is no JSON', changed((copy) => copy.write('x', 12))],
+    ['has a kind that is not there', changed((copy) => copy.writeUInt32LE(9, copy.length - 4))],
+  ])('cannot be read where the body %s', (_, damaged) => {
+    expect(readColumns(damaged)).toBeUndefined();
+  });
+
+  it('cannot be read without names, or with a size that is none', () => {
+    const forged = (head: unknown) => {
+      const json = Buffer.from(JSON.stringify(head));
+      const start = Buffer.alloc(12);
+      start.write('FBC1', 'latin1');
+      start.writeUInt32LE(json.length, 8);
+      return Buffer.concat([start, json]);
+    };
+    const place = { region: { id: 1, name: 'a', code: 'a' }, provider: { id: 1, name: 'p' } };
+    expect(readColumns(forged({ ...place, kinds: [], names: [] }))).toBeDefined();
+    expect(readColumns(forged({ ...place, kinds: [] }))).toBeUndefined();
+    expect(readColumns(forged({ ...place, kinds: [[0, 4, 'Binary']], names: [] }))).toBeUndefined();
+    expect(readColumns(forged({ kinds: [], names: [] }))).toBeUndefined();
+    expect(readColumns(forged(null))).toBeUndefined();
+  });
+});

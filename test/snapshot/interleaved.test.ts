@@ -1,0 +1,348 @@
+/**
+ * Changes, publications, write-backs, evictions, flushes and failovers in every order, down to single commands: fast-check
+ * decides which of all that is under way goes on. Redis, its scripts and PostgreSQL are real. A seed that fails is printed;
+ * INTERLEAVED_SEED=<seed> and INTERLEAVED_PATH=<path> run it again, INTERLEAVED_RUNS=<count> runs more.
+ */
+import { EventEmitter } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { readLineage } from '../../src/db/reads/lineage.ts';
+import { openRedis, type RedisClient, redisReady } from '../../src/db/redis.ts';
+import { decodeDocument } from '../../src/snapshot/document/format.ts';
+import { CacheKeys, type DocumentName } from '../../src/snapshot/document/keys.ts';
+import { withFence } from '../../src/snapshot/publish/fence.ts';
+import { Publisher } from '../../src/snapshot/publish/publisher.ts';
+import { memoryBudget } from '../../src/snapshot/read/budget.ts';
+import { CacheSubscription } from '../../src/snapshot/read/cache-subscription.ts';
+import { Documents } from '../../src/snapshot/read/documents.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { addSample, reprice, type Sample } from './rows.ts';
+
+const silent = pino({ level: 'silent' });
+const NEVER_MS = 2 ** 30;
+const servers = new AsyncDisposableStack();
+let store: Store;
+let readerStore: Store;
+let cache: Redis;
+let channel: Redis;
+let sample: Sample;
+let keys: CacheKeys;
+let name: DocumentName;
+
+beforeAll(async () => {
+  const db = servers.use(await createDatabase());
+  const redis = servers.use(await startTestRedis());
+  store = servers.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
+  readerStore = servers.use(openStore({ url: db.url, role: 'reader', connections: 4 }));
+  cache = withFence(openRedis(redis.url, 'publisher', () => {})) as Redis;
+  channel = openRedis(redis.url, 'subscriber', () => {});
+  servers.defer(() => {
+    for (const each of [cache, channel]) each.disconnect();
+  });
+  for (const each of [cache, channel]) await redisReady(each, 5000);
+  sample = await addSample(store.sql);
+  name = { kind: 'region', regionId: sample.region };
+  keys = new CacheKeys(await readLineage(store.sql), 1);
+  await channel.subscribe(keys.published);
+});
+afterAll(() => servers.disposeAsync());
+
+/** Lets one step after the other go on, in the order that fast-check draws, each as far as it gets by itself. */
+class Steps {
+  readonly #scheduler: fc.Scheduler;
+  readonly #look: () => Promise<void>;
+  #busy = 0;
+
+  /** @param look what is looked at after each step */
+  constructor(scheduler: fc.Scheduler, look: () => Promise<void>) {
+    this.#scheduler = scheduler;
+    this.#look = look;
+  }
+
+  /** Waits for its turn, does it, and waits again before anybody learns what came of it. */
+  async do<T>(what: string, act: () => Promise<T>): Promise<T> {
+    await this.turn(what);
+    this.#busy += 1;
+    const result = await act().finally(() => {
+      this.#busy -= 1;
+    });
+    await this.turn(`${what}: answered`);
+    return result;
+  }
+
+  turn(what: string): Promise<unknown> {
+    return this.#scheduler.schedule(Promise.resolve(), what);
+  }
+
+  /** Runs it to its end. Between two steps everything comes to rest, so that a seed always gives the same order. */
+  run<T>(work: Promise<T>): Promise<T> {
+    return this.#scheduler.waitFor(work, async (step) => {
+      await step();
+      await this.rest();
+      await this.#look();
+    });
+  }
+
+  async rest(): Promise<void> {
+    do {
+      await turn();
+      // Every message that was sent before has arrived then.
+      await channel.ping();
+    } while (this.#busy > 0);
+    await turn();
+  }
+}
+
+/** A connection whose commands are steps. */
+function stepping(redis: RedisClient, steps: Steps, who: string): RedisClient {
+  return new Proxy(redis, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (property === 'on') return () => target;
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) =>
+        steps.do(`${who} ${String(property)}`, () => Reflect.apply(value, target, args) as Promise<unknown>);
+    },
+  });
+}
+
+/** What a reader asks PostgreSQL is a step: it learns the answer later. */
+function steppingSql(sql: Sql, steps: Steps, who: string): Sql {
+  return new Proxy(sql, {
+    apply(target, self, args: Parameters<Sql>) {
+      const query = Reflect.apply(target, self, args) as PromiseLike<unknown>;
+      const then = query.then.bind(query);
+      const later: PromiseLike<unknown>['then'] = (done, failed) =>
+        steps
+          .do(`${who} sql`, () => new Promise((resolve, reject) => void then(resolve, reject)))
+          .then(done, failed);
+      Reflect.defineProperty(query, 'then', { value: later });
+      return query;
+    },
+  });
+}
+
+/** A subscription whose messages arrive in their order, each as a step, and whose connection can be cut. */
+class Subscription extends EventEmitter {
+  status = 'ready';
+  readonly #steps: Steps;
+  readonly #who: string;
+  #arrived: Promise<unknown> = Promise.resolve();
+  /** Counts connections: what one had not handed on when it was cut is lost. */
+  #connection = 0;
+  #isSubscribed = false;
+  readonly #take = (name: string, message: string) => {
+    if (!this.#isSubscribed) return;
+    const connection = this.#connection;
+    this.#arrived = this.#arrived.then(async () => {
+      await this.#steps.turn(`${this.#who} hears ${message}`);
+      if (connection === this.#connection) this.emit('message', name, message);
+    });
+  };
+
+  constructor(steps: Steps, who: string) {
+    super();
+    this.#steps = steps;
+    this.#who = who;
+    channel.on('message', this.#take);
+  }
+
+  async subscribe(): Promise<void> {
+    await this.#steps.do(`${this.#who} subscribe`, () => channel.ping());
+    this.#isSubscribed = this.status === 'ready';
+  }
+
+  /** Answered after every message that was sent before. */
+  async ping(): Promise<void> {
+    await this.#steps.do(`${this.#who} ping`, () => channel.ping());
+    await this.#arrived;
+  }
+
+  async unsubscribe(): Promise<void> {}
+
+  disconnect(reconnects = false): void {
+    this.#connection += 1;
+    this.#isSubscribed = false;
+    this.status = 'end';
+    this.emit('close');
+    if (reconnects) void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    await this.#steps.turn(`${this.#who} connects`);
+    this.status = 'ready';
+    this.emit('ready');
+  }
+
+  end(): void {
+    channel.off('message', this.#take);
+    this.disconnect();
+  }
+}
+
+interface TestReader {
+  readonly subscription: Subscription;
+  readonly link: CacheSubscription;
+  readonly documents: Documents;
+  given: number;
+}
+
+function openReader(steps: Steps, who: string, now: () => number): TestReader {
+  const subscription = new Subscription(steps, who);
+  const link = new CacheSubscription({
+    commands: stepping(cache, steps, who),
+    subscriber: subscription as unknown as Redis,
+    logger: silent,
+    now,
+    pollMs: NEVER_MS,
+  });
+  const documents = new Documents({
+    sql: steppingSql(readerStore.sql, steps, who),
+    subscription: link,
+    logger: silent,
+    now,
+    memory: memoryBudget(64_000_000),
+    postgresReads: 4,
+    postgresDeadlineMs: NEVER_MS,
+    staleLimitMs: NEVER_MS,
+    tokenStaleLimitMs: NEVER_MS,
+  });
+  return { subscription, link, documents, given: 0 };
+}
+
+async function versionInCache(): Promise<number> {
+  const value = await cache.getBuffer(keys.document(name));
+  return (value && decodeDocument(name, value)?.version) ?? 0;
+}
+
+/** Everything that the cache holds of the document, as a replica that is behind has it. */
+async function copyOfCache(): Promise<() => Promise<void>> {
+  const kept = await Promise.all(
+    [keys.document(name), keys.revision(0)].map(async (key) => [key, await cache.getBuffer(key)] as const),
+  );
+  return async () => {
+    for (const [key, value] of kept) await (value ? cache.set(key, value) : cache.del(key));
+  };
+}
+
+const ACTS = [
+  'change',
+  'publish',
+  'sweep',
+  'read a',
+  'read b',
+  'poll a',
+  'poll b',
+  'evict',
+  'flush',
+  'copy',
+  'fail over',
+] as const;
+/** What a failover goes back to, and what both readers have given since. */
+const BEGINNING = ['publish', 'copy', 'change', 'publish', 'read a', 'read b', 'change'] as const;
+/** They come more often: two of each have to be under way at once. */
+const RACING = ['change', 'publish', 'change', 'publish', 'change', 'publish'] as const;
+/** Acts that are under way at once. */
+const AT_ONCE = 8;
+const SEED = process.env.INTERLEAVED_SEED;
+
+it('a version that a reader has given is never followed by an older one, and the newest is given in the end', {
+  timeout: 120_000,
+}, async () => {
+  let price = 1;
+  const history = async (scheduler: fc.Scheduler, acts: readonly (typeof ACTS)[number][]) => {
+    await cache.flushall();
+    // Of the cache: nothing but an eviction, a flush or a failover takes a version back.
+    let floor = 0;
+    const wentBack: string[] = [];
+    const steps = new Steps(scheduler, async () => {
+      const version = await versionInCache();
+      if (version < floor) wentBack.push(`from ${floor} to ${version}`);
+      floor = version;
+    });
+    const lose = (what: string, act: () => Promise<unknown>) =>
+      steps.do(what, () => {
+        floor = 0;
+        return act();
+      });
+    const publisher = new Publisher(store.db, stepping(cache, steps, 'publisher') as Redis);
+    // While no messages arrive, memory is believed for a second.
+    let time = 0;
+    const now = () => time;
+    const readers = { a: openReader(steps, 'a', now), b: openReader(steps, 'b', now) };
+    let failOver = await copyOfCache();
+    const read = async (reader: TestReader) => {
+      // Reads of one reader under way at once may end in any order: what counts is what was given before one began.
+      const before = reader.given;
+      const version = (await reader.documents.get(name)).document?.version ?? 0;
+      expect(version).toBeGreaterThanOrEqual(before);
+      reader.given = Math.max(reader.given, version);
+    };
+    const act: Record<(typeof ACTS)[number], () => Promise<unknown>> = {
+      change: () => steps.do('change', () => reprice(store.sql, sample.small, `0.${1000 + price++}`)),
+      publish: () => publisher.publishDirty(),
+      sweep: () => publisher.sweep(),
+      'read a': () => read(readers.a),
+      'read b': () => read(readers.b),
+      'poll a': () => readers.a.link.poll(),
+      'poll b': () => readers.b.link.poll(),
+      evict: () => lose('evict', () => cache.del(keys.document(name))),
+      flush: () => lose('flush', () => cache.flushall()),
+      copy: () =>
+        steps.do('copy', async () => {
+          failOver = await copyOfCache();
+        }),
+      'fail over': () =>
+        lose('fail over', async () => {
+          await failOver();
+          for (const { subscription } of Object.values(readers)) subscription.disconnect(true);
+        }),
+    };
+    try {
+      for (const each of BEGINNING) await steps.run(act[each]());
+      // A few at a time, all of them under way at once.
+      for (let from = 0; from < acts.length; from += AT_ONCE)
+        await steps.run(
+          Promise.all(
+            acts.slice(from, from + AT_ONCE).map((each) => {
+              time += 300;
+              return act[each]();
+            }),
+          ),
+        );
+      await steps.run(publisher.sweep());
+      const newest = await reprice(store.sql, sample.small, `0.${1000 + price++}`);
+      await steps.run(publisher.publishDirty());
+      for (const reader of Object.values(readers)) {
+        await steps.run(reader.link.poll());
+        await steps.run(read(reader));
+        await steps.run(read(reader));
+        expect(reader.given).toBe(newest);
+      }
+      expect(await versionInCache()).toBe(newest);
+      expect(wentBack).toEqual([]);
+      expect(await readLineage(store.sql)).toBe(keys.lineage);
+    } finally {
+      for (const { subscription } of Object.values(readers)) subscription.end();
+      await scheduler.waitIdle();
+    }
+  };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.scheduler(),
+      fc.array(fc.constantFrom(...ACTS, ...RACING), { minLength: 5, maxLength: 24 }),
+      history,
+    ),
+    {
+      numRuns: Number(process.env.INTERLEAVED_RUNS ?? 25),
+      endOnFailure: true,
+      ...(SEED !== undefined && { seed: Number(SEED) }),
+      ...(process.env.INTERLEAVED_PATH !== undefined && { path: process.env.INTERLEAVED_PATH }),
+    },
+  );
+});

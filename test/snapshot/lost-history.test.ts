@@ -1,0 +1,139 @@
+/** PostgreSQL has gone back to an earlier state: what readers give, and how the new lineage begins. */
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { markText } from '../../src/db/history.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { readHistory, readLineage } from '../../src/db/reads/lineage.ts';
+import { LINEAGE_KEY } from '../../src/snapshot/document/keys.ts';
+import { Publisher } from '../../src/snapshot/publish/publisher.ts';
+import { watchLineage } from '../../src/snapshot/read/lineage-watch.ts';
+import { until } from '../support/until.ts';
+import { reprice } from './rows.ts';
+import { sceneForEachTest, type TestReader } from './scene.ts';
+
+const scene = sceneForEachTest({ redis: 'of the test' });
+
+const priceOf = async (reader: TestReader) => {
+  const answer = await reader.catalogue.machine(scene.sample.small);
+  return { price: JSON.parse(String(answer?.body.identity)).price, tier: answer?.tier };
+};
+
+/**
+ * What the cache's mark says is what it said before PostgreSQL went back: more log than there is now. And the row is as it
+ * was, under the version that it had.
+ */
+async function goBack(price: string): Promise<void> {
+  const { lineage, identity, written } = await readHistory(scene.sql);
+  const mark = { lineage, identity: identity ?? '', written: (written ?? 0) + 1_000_000_000 };
+  await scene.cache.set(scene.keys.history, markText(mark));
+  await scene.sql`update machines set price = ${price} where id = ${scene.sample.small}`;
+}
+
+let before: string;
+
+beforeEach(async () => {
+  await reprice(scene.sql, scene.sample.small, '0.5');
+  await scene.publisher.publishDirty();
+  before = await readLineage(scene.sql);
+});
+
+describe('a reader', () => {
+  it('gives what PostgreSQL holds, and nothing that memory and cache have, until there is a new lineage', async () => {
+    const reader = await scene.linkedReader({ pollMs: 10 });
+    await priceOf(reader);
+    expect(await priceOf(reader)).toEqual({ price: 0.5, tier: 'memory' });
+    await goBack('0.25');
+    expect(await reader.documents.checkLineage()).toBe(false);
+    expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
+    expect(reader.link.linked).toBe(false);
+    await reader.link.poll();
+    // The log is as long as before, and more: that says nothing any more.
+    await scene.cache.del(scene.keys.history);
+    expect(await reader.documents.checkLineage()).toBe(false);
+    expect((await priceOf(reader)).price).toBe(0.25);
+    expect(await scene.cache.get(LINEAGE_KEY)).toBe(before);
+  });
+
+  it('goes on with memory and cache under the new lineage', async () => {
+    const reader = await scene.linkedReader({ pollMs: 10 });
+    await priceOf(reader);
+    await goBack('0.25');
+    await reader.documents.checkLineage();
+    await scene.publisher.publishDirty();
+    expect(await readLineage(scene.sql)).not.toBe(before);
+    expect(await reader.documents.checkLineage()).toBe(true);
+    expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'redis' });
+    await until(() => reader.link.linked);
+    await reprice(scene.sql, scene.sample.small, '0.75');
+    await scene.publisher.publishDirty();
+    await until(async () => (await priceOf(reader)).price === 0.75);
+  });
+
+  it('that starts then believes the cache no more than one that ran', async () => {
+    await goBack('0.25');
+    const reader = scene.reader({ pollMs: 10 });
+    await until(() => reader.link.isConnected);
+    expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
+  });
+
+  it('looks known tokens up at once, however many: they are no guesses', async () => {
+    const tokens = await Promise.all(
+      Array.from({ length: 15 }, () =>
+        createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['clusters:read'] }),
+      ),
+    );
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ unknownTokens: 1, unknownTokensPerAddress: 1 });
+    for (const { token } of tokens) expect(await reader.tokens.verify(token, () => 'a')).toBeDefined();
+    await goBack('0.25');
+    expect(await reader.documents.checkLineage()).toBe(false);
+    // More at once than one address may try.
+    const found = await Promise.all(tokens.map(({ token }) => reader.tokens.verify(token, () => 'a')));
+    expect(found).not.toContain(undefined);
+  });
+});
+
+describe('a publisher', () => {
+  it('begins the new lineage once, however many there are', async () => {
+    const onLineage = vi.fn();
+    const { db } = scene.store;
+    const publishers = [1, 2, 3].map(() => new Publisher(db, scene.cache, undefined, onLineage));
+    await goBack('0.25');
+    await Promise.all(publishers.map((publisher) => publisher.publishDirty()));
+    expect(onLineage).toHaveBeenCalledOnce();
+    expect(onLineage.mock.calls[0]?.[1]).toBe('this database has gone back to an earlier state');
+    expect(await scene.cache.get(LINEAGE_KEY)).toBe(await readLineage(scene.sql));
+  });
+
+  it('tells how far PostgreSQL was after all that it has published', async () => {
+    await reprice(scene.sql, scene.sample.small, '0.6');
+    const { written } = await readHistory(scene.sql);
+    await scene.publisher.publishDirty();
+    const [told = ''] = String(await scene.cache.get(scene.keys.history)).split(' ');
+    expect(Number(told)).toBeGreaterThanOrEqual(written ?? Number.NaN);
+    expect(await readLineage(scene.sql)).toBe(before);
+  });
+});
+
+describe('the watch of the lineage', () => {
+  it('looks soon again while PostgreSQL is away or has gone back, and at once when a connection was lost', async () => {
+    vi.useFakeTimers();
+    try {
+      const answers = [() => Promise.reject(new Error('away')), async () => false, async () => true];
+      const check = vi.fn(() => answers.shift()?.() ?? Promise.resolve(true));
+      using watch = watchLineage(check);
+      await vi.advanceTimersByTimeAsync(400);
+      expect(check).toHaveBeenCalledTimes(3);
+      await vi.advanceTimersByTimeAsync(999);
+      expect(check).toHaveBeenCalledTimes(3);
+      watch.lookNow();
+      expect(check).toHaveBeenCalledTimes(4);
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(check).toHaveBeenCalledTimes(5);
+      watch[Symbol.dispose]();
+      await vi.advanceTimersByTimeAsync(5000);
+      expect(check).toHaveBeenCalledTimes(5);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});

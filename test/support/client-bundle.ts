@@ -1,0 +1,32 @@
+/** The client as an application ships it: one minified file, made by Vite. */
+
+import { build } from 'vite';
+import { inPackage } from '../../src/config/package.ts';
+
+export interface ClientBundle {
+  /** A module for browsers. */
+  readonly module: string;
+  /** A script that declares `fleetbook`. */
+  readonly script: string;
+  /** What the module imports: nothing, where all is well. */
+  readonly imports: readonly string[];
+}
+
+export async function clientBundle(): Promise<ClientBundle> {
+  const built = await build({
+    configFile: false,
+    logLevel: 'error',
+    build: {
+      write: false,
+      minify: true,
+      target: 'es2022',
+      lib: { entry: inPackage('src/client/index.ts'), name: 'fleetbook', formats: ['es', 'iife'] },
+      // An import that cannot be bundled is to be seen, not replaced by an empty module.
+      rolldownOptions: { external: /^node:/ },
+    },
+  });
+  const outputs = Array.isArray(built) ? built : [];
+  const [module, script] = outputs.map(({ output: [chunk] }) => chunk);
+  if (!module || !script) throw new Error('Vite has built something else than two formats');
+  return { module: module.code, script: script.code, imports: [...module.imports, ...module.dynamicImports] };
+}

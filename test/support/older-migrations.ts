@@ -1,0 +1,50 @@
+import { cp, mkdtempDisposable, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const DRIZZLE = join(import.meta.dirname, '../../drizzle');
+
+interface Journal {
+  entries: { idx: number; when: number; tag: string }[];
+}
+
+export interface Migrations extends AsyncDisposable {
+  readonly path: string;
+  /** Names, in their order. */
+  readonly tags: readonly string[];
+}
+
+/**
+ * The migrations of another release, in a folder of their own.
+ * @param before the first that it lacks, by the end of its name; it has all unless given
+ * @param more migrations that it has besides, by their names
+ */
+export async function migrationsOf({
+  before,
+  more = {},
+}: {
+  before?: string;
+  more?: Readonly<Record<string, string>>;
+}): Promise<Migrations> {
+  const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-migrations-'));
+  await cp(DRIZZLE, folder.path, { recursive: true });
+  const file = join(folder.path, 'meta/_journal.json');
+  const journal = JSON.parse(await readFile(file, 'utf8')) as Journal;
+  if (before !== undefined) {
+    const at = journal.entries.findIndex(({ tag }) => tag.endsWith(before));
+    if (at === -1) throw new Error(`there is no migration ${before}`);
+    journal.entries.splice(at);
+  }
+  for (const [tag, sql] of Object.entries(more)) {
+    const last = journal.entries.at(-1);
+    if (!last) throw new Error('there is no migration to come after');
+    journal.entries.push({ ...last, idx: last.idx + 1, when: last.when + 1, tag });
+    await writeFile(join(folder.path, `${tag}.sql`), sql);
+  }
+  await writeFile(file, JSON.stringify(journal));
+  return {
+    path: folder.path,
+    tags: journal.entries.map(({ tag }) => tag),
+    [Symbol.asyncDispose]: () => folder.remove(),
+  };
+}

@@ -1,0 +1,188 @@
+/** A PostgreSQL with a streaming replica of it, each a server of its own on data of its own. */
+import { execFile } from 'node:child_process';
+import { appendFile, cp, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+import { migrate } from '../../src/db/migrate.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { identify } from '../../src/dev/process-identity.ts';
+import { freePort } from '../../src/processes/port.ts';
+import { type FaultProxy, faultProxy } from './fault-proxy.ts';
+import { run } from './postgres.ts';
+import { until } from './until.ts';
+
+export interface ReplicaServer {
+  /** Superuser, password and database included; the address stays the same over restarts. */
+  readonly url: string;
+  readonly port: number;
+  readonly dataDir: string;
+  /** SIGKILL of the server; its backends end at once. */
+  kill(): Promise<void>;
+  /** SIGSTOP of the server and all its backends: connections stay open, and nothing answers. */
+  pause(): Promise<void>;
+  /** SIGCONT. */
+  resume(): void;
+  /** Starts it again on the same port, and waits for its recovery. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ReplicatedPostgres extends AsyncDisposable {
+  readonly primary: ReplicaServer;
+  /** A hot standby of it, asynchronous, that has all that was committed before it was made. */
+  readonly replica: ReplicaServer;
+  /** The way by which the replica hears of changes: hang it, and the replica falls behind. */
+  readonly stream: FaultProxy;
+  /**
+   * Both hosts in one URL, the primary first.
+   * @param query without its question mark, e.g. `target_session_attrs=standby`
+   */
+  url(query?: string): string;
+  /** Waits until the replica has all that the primary has committed. */
+  caughtUp(): Promise<void>;
+  /** The replica takes writes from now on, with what it has; the primary is left as it is. */
+  promote(): Promise<void>;
+}
+
+export interface ReplicatedPostgresOptions {
+  /** Connections that each of both takes; 100 unless given. */
+  readonly maxConnections?: number;
+}
+
+/** With a migrated database, `fleetbook`. */
+export async function startReplicatedPostgres({
+  maxConnections = 100,
+}: ReplicatedPostgresOptions = {}): Promise<ReplicatedPostgres> {
+  await using opened = new AsyncDisposableStack();
+  const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-replicated-')));
+  const primary = opened.use(await startServer(join(folder.path, 'primary'), maxConnections));
+  await migrate(primary.url);
+  const stream = opened.use(await faultProxy(primary.url));
+  await copyServer(primary, join(folder.path, 'replica'), stream.url);
+  const replica = opened.use(await startServer(join(folder.path, 'replica'), maxConnections));
+  await caughtUp(primary.url, replica.url);
+  const closing = opened.move();
+  return {
+    primary,
+    replica,
+    stream,
+    url(query = '') {
+      const hosts = `127.0.0.1:${primary.port},127.0.0.1:${replica.port}`;
+      return `${primary.url.replace(/@[^/]*/, `@${hosts}`)}${query && `?${query}`}`;
+    },
+    caughtUp: () => caughtUp(primary.url, replica.url),
+    promote: () => run(replica.url, 'select pg_promote(true, 30)'),
+    async [Symbol.asyncDispose]() {
+      // A primary waits at its end for replicas that it cannot reach.
+      await stream.heal();
+      await closing.disposeAsync();
+    },
+  };
+}
+
+async function startServer(
+  dataDir: string,
+  maxConnections: number,
+): Promise<ReplicaServer & AsyncDisposable> {
+  const port = await freePort();
+  // Durable: what is committed has to be in the log when the server is killed.
+  const start = () => startEmbeddedPostgres({ dataDir, port, maxConnections });
+  let server: EmbeddedPostgres = await start();
+  let paused: readonly number[] = [];
+  const resume = () => {
+    for (const pid of paused) signal(pid, 'SIGCONT');
+    paused = [];
+  };
+  const stop = () => {
+    resume();
+    return server.stop();
+  };
+  return {
+    url: server.url,
+    port,
+    dataDir,
+    async kill() {
+      const backends = await childrenOf(server.pid);
+      process.kill(server.pid, 'SIGKILL');
+      resume();
+      await server.exited;
+      await server.stop();
+      await until(() => !backends.some((pid) => identify(pid)), { what: 'the backends have ended' });
+    },
+    async pause() {
+      // The server itself first: it starts no other ones.
+      signal(server.pid, 'SIGSTOP');
+      paused = [server.pid, ...(await childrenOf(server.pid))];
+      for (const pid of paused) signal(pid, 'SIGSTOP');
+    },
+    resume,
+    async restart() {
+      await stop();
+      server = await start();
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** A copy of the files of a server that runs, as pg_basebackup makes it: the embedded binaries hold none. */
+async function copyServer(server: ReplicaServer, dataDir: string, streamUrl: string): Promise<void> {
+  const sql = postgres(server.url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`select pg_backup_start('replica', fast => true)`;
+    await cp(server.dataDir, dataDir, {
+      recursive: true,
+      filter: (path) => !/postmaster\.(pid|opts)$/.test(path),
+    });
+    const [end] = await sql<{ label: string }[]>`
+      select labelfile as label from pg_backup_stop(wait_for_archive => false)`;
+    await writeFile(join(dataDir, 'backup_label'), end?.label ?? '');
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+  const { hostname, port, username, password } = new URL(streamUrl);
+  const primary = `host=${hostname} port=${port} user=${username} password=${password}`;
+  await writeFile(join(dataDir, 'standby.signal'), '');
+  // It tries again soon: a test waits for it.
+  await appendFile(
+    join(dataDir, 'postgresql.auto.conf'),
+    `primary_conninfo = '${primary}'\nwal_retrieve_retry_interval = '200ms'\n`,
+  );
+  await cp(`${server.dataDir}.password`, `${dataDir}.password`);
+}
+
+/** Its backends and helpers are children of the server's process. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
+  return stdout.trim().split('\n').map(Number);
+}
+
+function signal(pid: number, name: 'SIGSTOP' | 'SIGCONT'): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // A backend may have ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function caughtUp(primaryUrl: string, replicaUrl: string): Promise<void> {
+  const [primary, replica] = [primaryUrl, replicaUrl].map((url) =>
+    postgres(url, { max: 1, connect_timeout: 10, onnotice: () => {} }),
+  ) as [postgres.Sql, postgres.Sql];
+  try {
+    const [now] = await primary<{ lsn: string }[]>`select pg_current_wal_lsn() as lsn`;
+    await until(
+      async () => {
+        const [is] = await replica<{ there: boolean }[]>`
+          select pg_last_wal_replay_lsn() >= ${now?.lsn ?? ''}::pg_lsn as there`;
+        return is?.there;
+      },
+      { what: 'the replica has caught up' },
+    );
+  } finally {
+    await Promise.all([primary.end({ timeout: 5 }), replica.end({ timeout: 5 })]);
+  }
+}

@@ -1,0 +1,58 @@
+/** Real servers with a small catalogue and clusters that are published: what a reader in another process answers from. */
+import { openStore } from '../../src/db/connect.ts';
+import { createToken } from '../../src/db/queries/tokens.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { withFence } from '../../src/snapshot/publish/fence.ts';
+import { Publisher } from '../../src/snapshot/publish/publisher.ts';
+import { addMachines, addSample, type Sample } from '../snapshot/rows.ts';
+import { createDatabase } from './postgres.ts';
+import { startTestRedis } from './redis.ts';
+
+export interface Published extends AsyncDisposable {
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly sample: Sample;
+  /** Of the organization that has clusters, with every scope. */
+  readonly token: string;
+  /** The machines of the region that has them. */
+  readonly list: string;
+  /** One path of each operation; all answer 200. */
+  readonly paths: readonly string[];
+}
+
+export async function startPublished(): Promise<Published> {
+  const opened = new AsyncDisposableStack();
+  try {
+    const db = opened.use(await createDatabase());
+    const redis = opened.use(await startTestRedis());
+    const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
+    const sample = await addSample(store.sql);
+    await addMachines(store.sql, sample.region, 30);
+    const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
+    opened.defer(() => cache.disconnect());
+    await redisReady(cache, 5000);
+    await new Publisher(store.db, cache).publishDirty();
+    const scopes = ['machines:read', 'clusters:read'] as const;
+    const { token } = await createToken(store.db, { organizationId: sample.a, scopes });
+    const list = `/v1/machines?provider=${sample.provider}&region=${sample.region}`;
+    return {
+      databaseUrl: db.url,
+      redisUrl: redis.url,
+      sample,
+      token,
+      list,
+      paths: [
+        '/v1/providers',
+        list,
+        `/v1/machines/${sample.small}`,
+        `/v1/machines/${sample.small}/prices`,
+        '/v1/clusters',
+        '/v1/clusters/cluster-test',
+      ],
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    };
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}

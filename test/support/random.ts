@@ -1,0 +1,20 @@
+/** A small generator (mulberry32) of numbers from 0 to below 1, so that a failure can be had again from its seed. */
+export function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A whole number from 0 to below `below`. */
+export const wholeNumber = (random: () => number, below: number): number => Math.floor(random() * below);
+
+/** The element at an index of any size, going around. @throws Error when there is none */
+export function cyclic<T>(all: readonly T[], index: number): T {
+  const found = all[index % all.length];
+  if (found === undefined) throw new Error('there is none to choose from');
+  return found;
+}
