@@ -10,9 +10,11 @@ import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
 import {
+  type FailedTest,
   type FlakyTest,
   REPORT_FILE,
   readReport,
+  type TestReport,
   type TestRunStarted,
   type UnhandledError,
 } from './support/report.ts';
@@ -20,78 +22,114 @@ import {
 const ROOT = join(import.meta.dirname, '..');
 /** The test under way may take so long to end after Ctrl-C, with the servers; then all of it is killed. */
 const END_WITHIN_MS = 60_000;
+/** So many test files at most are run again in CI: where more of them fail, it was no bad luck. */
+const REPEATED_FILES = 5;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-interface Outcome {
+/** What vitest's process told. */
+interface Told {
+  readonly flaky: FlakyTest['flaky'][];
+  readonly failures: FailedTest['failed'][];
+  readonly unhandled: string[];
+}
+
+interface Outcome extends Told {
   /** What went wrong, if anything did. */
   readonly problem?: string;
   /** Test files that were to run. */
   readonly files?: number;
   readonly signal?: 'SIGINT' | 'SIGTERM';
+  /** Of this run and of those before. */
+  readonly report: TestReport;
 }
 
 const args = process.argv.slice(2);
 const isQuick = args.includes('--quick');
 const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-report-'));
-const flaky: FlakyTest['flaky'][] = [];
-const unhandled: string[] = [];
-const reportFile = join(folder.path, 'vitest.json');
-const { problem, files = 0, signal } = await run();
-const report = await readReport(reportFile, {
-  isInterrupted: signal !== undefined,
-  isFiltered: filters.some((arg) => /^(-t|--testNamePattern)/.test(arg)),
-});
+const reportFiles: string[] = [];
+const isFiltered = filters.some((arg) => /^(-t|--testNamePattern)/.test(arg));
+const first = await run(filters);
+let { report } = first;
+let last = first;
+const unlucky = report.failedFiles;
+const isBadLuck = unlucky.length > 0 && unlucky.length <= REPEATED_FILES;
+if (process.env.CI && isBadLuck && !isFiltered && !first.signal) {
+  for (const failure of first.failures) say(described('failed once', failure));
+  say(`running again, one after the other: ${unlucky.map((file) => relative(ROOT, file)).join(' ')}`);
+  const flags = filters.filter((arg) => arg.startsWith('--'));
+  last = await run([...flags, ...unlucky, '--maxWorkers=1']);
+  ({ report } = last);
+}
+const { signal } = last;
+const all = last === first ? [first] : [first, last];
 
 for (const test of report.skipped)
   say(`skipped: ${relative(ROOT, test.file)} > ${test.name}: ${test.reason}`);
-for (const test of flaky)
-  say(
-    `flaky: ${relative(ROOT, test.file)} > ${test.name}: passed when repeated, failed before: ${test.error}`,
-  );
+for (const test of all.flatMap(({ flaky }) => flaky))
+  say(described('flaky', test, 'passed when repeated, failed before: '));
+for (const file of unlucky)
+  if (!report.failedFiles.includes(file))
+    say(`flaky: ${relative(ROOT, file)}: passed when it was run again, see "failed once" above`);
 if (isQuick) {
   const { quick, left } = quickFiles();
   say(
     `left out: ${left.length} of ${quick.length + left.length} test files, which need PostgreSQL, Redis or processes; npm test runs them`,
   );
 }
-if (signal) say(`interrupted by ${signal}: ${report.files} of ${files} test files ran to their end`);
-// What fails outside of every test, such as a server that does not start, is a failure too.
-const outside = problem !== undefined && report.failed === 0 && !signal ? 1 : 0;
+if (signal)
+  say(`interrupted by ${signal}: ${report.files} of ${first.files ?? 0} test files ran to their end`);
+const unhandled = all.flatMap((outcome) => outcome.unhandled);
 for (const error of unhandled) say(`an error that no test caught: ${error}`);
+// What fails outside of every test, such as a server that does not start, is a failure too.
+const problem = last.problem ?? (unhandled.length > 0 ? first.problem : undefined);
+const outside = problem !== undefined && report.failed === 0 && !signal ? 1 : 0;
 if (outside > 0) say(`failed outside of the tests: ${problem}`);
+for (const failure of last.failures) say(described('failed', failure));
 const failed = report.failed + outside;
 const skipped = report.skipped.length + report.cancelled;
 say(`${report.passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`);
 if (signal) process.exitCode = 128 + constants.signals[signal];
 else process.exitCode = failed > 0 || report.passed === 0 ? 1 : 0;
 
-async function run(): Promise<Outcome> {
+function described(word: string, test: FailedTest['failed'], before = ''): string {
+  return `${word}: ${relative(ROOT, test.file)} > ${test.name}: ${before}${test.error}`;
+}
+
+async function run(args: readonly string[]): Promise<Outcome> {
+  const told: Told = { flaky: [], failures: [], unhandled: [] };
   if (!isQuick) {
     try {
       // The tests stop, kill and flush servers of their own: one that runs already is of no use to them.
       await acquireRedisServer({ isUrlUseful: false });
     } catch (error) {
-      return { problem: error instanceof Error ? error.message : String(error) };
+      const report = await readReport([]);
+      return { ...told, report, problem: error instanceof Error ? error.message : String(error) };
     }
   }
-  const child = spawn(process.execPath, [join(ROOT, 'test/support/vitest-process.ts'), ...filters], {
+  const reportFile = join(folder.path, `vitest-${reportFiles.length}.json`);
+  reportFiles.push(reportFile);
+  const child = spawn(process.execPath, [join(ROOT, 'test/support/vitest-process.ts'), ...args], {
     cwd: ROOT,
     env: { ...process.env, [REPORT_FILE]: reportFile, ...(isQuick ? { [QUICK]: '1' } : {}) },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
   });
-  let told: TestRunStarted | undefined;
-  child.on('message', (message: TestRunStarted | FlakyTest | UnhandledError) => {
-    if ('flaky' in message) flaky.push(message.flaky);
-    else if ('unhandled' in message) unhandled.push(message.unhandled);
-    else told = message;
+  let started: TestRunStarted | undefined;
+  child.on('message', (message: TestRunStarted | FlakyTest | FailedTest | UnhandledError) => {
+    if ('flaky' in message) told.flaky.push(message.flaky);
+    else if ('failed' in message) told.failures.push(message.failed);
+    else if ('unhandled' in message) told.unhandled.push(message.unhandled);
+    else started = message;
   });
   const interruption = interruptible(child);
   const [code] = (await once(child, 'close')) as [number | null];
+  const isInterrupted = interruption.signal !== undefined;
   return {
+    ...told,
+    report: await readReport(reportFiles, { isInterrupted, isFiltered }),
     ...(code === 0 ? {} : { problem: `vitest ended with code ${code ?? 'none'}, see above` }),
-    ...(told === undefined ? {} : { files: told.files }),
+    ...(started === undefined ? {} : { files: started.files }),
     ...(interruption.signal === undefined ? {} : { signal: interruption.signal }),
   };
 }

@@ -30,7 +30,7 @@ async function reportOf(files: Readonly<Record<string, string>>, options: Report
       resolve(Number(error?.code ?? 0)),
     );
   });
-  const { passed, failed, skipped } = await readReport(report, options);
+  const { passed, failed, skipped } = await readReport([report], options);
   const name = (file: string) => file.slice(folder.path.length + 1);
   return {
     code,
@@ -71,9 +71,10 @@ it('counts a file whose set-up fails as failed', async () => {
 });
 
 it('counts nothing where there is no report', async () => {
-  expect(await readReport(join(ROOT, 'no-such-report.json'))).toEqual({
+  expect(await readReport([join(ROOT, 'no-such-report.json')])).toEqual({
     passed: 0,
     failed: 0,
+    failedFiles: [],
     skipped: [],
     cancelled: 0,
     files: 0,

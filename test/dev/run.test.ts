@@ -1,11 +1,14 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
 import { identify } from '../../src/dev/process-identity.ts';
 import { until } from '../support/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+
+afterEach(() => vi.unstubAllEnvs());
 
 /** What `npm test -- <args>` runs. */
 function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
@@ -34,6 +37,41 @@ it('fails when no test ran', async () => {
   ]);
   expect(code).toBe(1);
 });
+
+it('runs files that failed again in CI, says why, and counts what came out of that', async () => {
+  const cache = join(ROOT, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  await using folder = await mkdtempDisposable(join(cache, 'run-'));
+  const write = (name: string, content: string) => writeFile(join(folder.path, name), content);
+  await write('vitest.config.ts', 'export default { test: { exclude: [] } };');
+  const head = `import { beforeAll, expect, it } from 'vitest'; import { existsSync, writeFileSync } from 'node:fs';`;
+  const mark = `'${join(folder.path, 'mark')}'`;
+  await write(
+    'unlucky.test.ts',
+    `${head} beforeAll(() => { if (existsSync(${mark})) return; writeFileSync(${mark}, ''); throw new Error('no luck'); });
+     it('one', () => {});`,
+  );
+  await write('sound.test.ts', `${head} it('two', () => {});`);
+  const name = relative(ROOT, join(folder.path, 'unlucky.test.ts'));
+  vi.stubEnv('CI', 'true');
+  const once = await run(`--root=${folder.path}`);
+  expect(once.lines.filter((line) => line.startsWith('failed once'))).toEqual([
+    expect.stringMatching(new RegExp(`^failed once: ${name} > .*: no luck$`)),
+  ]);
+  expect(once.lines).toContain(`running again, one after the other: ${name}`);
+  expect(once.lines.slice(-2)).toEqual([
+    `flaky: ${name}: passed when it was run again, see "failed once" above`,
+    '2 passed, 0 failed',
+  ]);
+  expect(once.code).toBe(0);
+  await write('wrong.test.ts', `${head} it('three', () => expect(1).toBe(2));`);
+  const wrong = await run(`--root=${folder.path}`);
+  expect(wrong.lines.slice(-2)).toEqual([
+    expect.stringMatching(/^failed: .*wrong\.test\.ts > three: expected 1 to be 2/),
+    '2 passed, 1 failed',
+  ]);
+  expect(wrong.code).toBe(1);
+}, 90_000);
 
 it.each([
   ['SIGINT', 130],

@@ -13,6 +13,11 @@ export interface FlakyTest {
   readonly flaky: { readonly file: string; readonly name: string; readonly error: string };
 }
 
+/** At the end it tells of each test that failed, and of what failed outside of tests, such as a set-up. */
+export interface FailedTest {
+  readonly failed: { readonly file: string; readonly name: string; readonly error: string };
+}
+
 /** And of each error that no test caught: a promise that was rejected after its test had ended, for instance. */
 export interface UnhandledError {
   readonly unhandled: string;
@@ -22,6 +27,8 @@ export interface TestReport {
   readonly passed: number;
   /** A file that could not even be loaded counts as one. */
   readonly failed: number;
+  /** Paths of the files that did not pass. */
+  readonly failedFiles: readonly string[];
   readonly skipped: readonly { readonly file: string; readonly name: string; readonly reason: string }[];
   /** Tests of an interrupted run that were about to run. */
   readonly cancelled: number;
@@ -49,18 +56,24 @@ export interface ReportOptions {
   readonly isFiltered?: boolean;
 }
 
-/** Counts vitest's JSON report. One that was never written counts nothing. */
+/**
+ * Counts vitest's JSON reports. One that was never written counts nothing; where a file of tests was run again, the later
+ * report counts.
+ */
 export async function readReport(
-  path: string,
+  paths: readonly string[],
   { isInterrupted = false, isFiltered = false }: ReportOptions = {},
 ): Promise<TestReport> {
   let passed = 0;
   let failed = 0;
   let cancelled = 0;
   let files = 0;
+  const failedFiles: string[] = [];
   const skipped: { file: string; name: string; reason: string }[] = [];
   const otherwise = isFiltered ? 'its name was not asked for' : 'its file says so';
-  for (const file of (await parse(path)).testResults) {
+  const results = new Map<string, JsonReport['testResults'][number]>();
+  for (const path of paths) for (const file of (await parse(path)).testResults) results.set(file.name, file);
+  for (const file of results.values()) {
     const failedBefore = failed;
     const cancelledBefore = cancelled;
     for (const test of file.assertionResults) {
@@ -74,9 +87,10 @@ export async function readReport(
       }
     }
     if (file.status === 'failed' && failed === failedBefore && !isInterrupted) failed++;
+    if (failed > failedBefore) failedFiles.push(file.name);
     if (cancelled === cancelledBefore && file.assertionResults.length > 0) files++;
   }
-  return { passed, failed, skipped, cancelled, files };
+  return { passed, failed, failedFiles, skipped, cancelled, files };
 }
 
 async function parse(path: string): Promise<JsonReport> {

@@ -3,8 +3,21 @@
  * under way end, skips the rest, writes the report and stops the servers. It is in a process group of its own, since
  * Ctrl-C in a terminal would kill vitest, its workers and the servers of the tests all at once.
  */
-import { createVitest, type InlineConfig, parseCLI, type Reporter, type Vitest } from 'vitest/node';
-import { type FlakyTest, REPORT_FILE, type TestRunStarted, type UnhandledError } from './report.ts';
+import {
+  createVitest,
+  type InlineConfig,
+  parseCLI,
+  type Reporter,
+  type TestModule,
+  type Vitest,
+} from 'vitest/node';
+import {
+  type FailedTest,
+  type FlakyTest,
+  REPORT_FILE,
+  type TestRunStarted,
+  type UnhandledError,
+} from './report.ts';
 
 let vitest: Vitest | undefined;
 let isInterrupted = false;
@@ -28,13 +41,25 @@ const reporter: Reporter = {
     const flaky = { file: test.module.moduleId, name: test.fullName, error: error?.message ?? 'no error' };
     process.send?.({ flaky } satisfies FlakyTest);
   },
-  onTestRunEnd(_modules, errors) {
+  onTestRunEnd(modules, errors) {
+    for (const module of modules)
+      for (const failed of failuresOf(module)) process.send?.({ failed } satisfies FailedTest);
     for (const { message, stack } of errors)
       process.send?.({
         unhandled: (stack ?? message).split('\n').slice(0, 4).join('\n'),
       } satisfies UnhandledError);
   },
 };
+/** Failed tests, and set-ups and files that failed outside of them. */
+function* failuresOf(module: TestModule): Generator<FailedTest['failed']> {
+  const file = module.moduleId;
+  for (const { message } of module.errors()) yield { file, name: 'the file', error: message };
+  for (const suite of module.children.allSuites())
+    for (const { message } of suite.errors()) yield { file, name: suite.fullName, error: message };
+  for (const test of module.children.allTests('failed'))
+    yield { file, name: test.fullName, error: test.result().errors?.[0]?.message ?? 'no error' };
+}
+
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
 const outputFile = process.env[REPORT_FILE];
 if (outputFile === undefined) throw new Error('it is started by test/run.ts');
