@@ -194,7 +194,8 @@ describe('a replica that is behind', () => {
     await evict();
     // Nothing was published: nobody could have heard of it.
     clock.forward(3000);
-    await reader.replica?.look();
+    // The timer's look may have begun before.
+    for (let look = 0; look < 2; look++) await reader.replica?.look();
     const [row] = await reader.documents.postgres(
       (sql) => sql<{ version: string }[]>`select version from regions where id = ${sample.region}`,
     );

@@ -5,8 +5,11 @@ import { createInterface } from 'node:readline';
 export interface Program extends AsyncDisposable {
   readonly pid: number;
   readonly child: ChildProcess;
-  /** The next line of its standard output, parsed. @throws Error with its standard error when it ends without one. */
-  answer(): Promise<Record<string, string | number>>;
+  /**
+   * The next line of its standard output, parsed; the next one that has this field where one is named, since a program may
+   * log there too. @throws Error with its standard error when it ends without one.
+   */
+  answer(field?: string): Promise<Record<string, string | number>>;
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   /** Everything it wrote so far, both streams. */
   output(): string;
@@ -47,10 +50,13 @@ export async function startProgram(
     child,
     exited,
     output: () => output,
-    async answer() {
-      const { value, done } = await lines.next();
-      if (done) throw new Error(`${script} ended without an answer:\n${output}`);
-      return JSON.parse(value) as Record<string, string | number>;
+    async answer(field) {
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error(`${script} ended without an answer:\n${output}`);
+        const line = JSON.parse(value) as Record<string, string | number>;
+        if (field === undefined || field in line) return line;
+      }
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM');

@@ -154,7 +154,8 @@ describe('the published package', () => {
     await using embedded = await startProgram('server.ts', [], { cwd: host, env: { ...env, PORT: '0' } });
     const ports = { PORT: String(port), OPS_PORT: String(opsPort), SNAPSHOT_DIR: '' };
     await using serve = await startProgram(program(), ['serve'], { env: { ...env, ...ports } });
-    const { url } = await embedded.answer();
+    // It logs to the same stream.
+    const { url } = await embedded.answer('url');
     const own = `http://127.0.0.1:${port}`;
     await until(async () => (await fetch(`${own}/readyz`)).ok && (await fetch(`${url}/ready`)).ok);
 

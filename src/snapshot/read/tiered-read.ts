@@ -1,3 +1,4 @@
+import { traced } from '../../db/traced.ts';
 import type { Tier } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
@@ -91,7 +92,10 @@ export class TieredRead {
    * value that cannot be used is none, and leaves the cache, where the fence would keep it.
    */
   async #inCache(key: string, name: DocumentName, atLeast: number): Promise<TieredResult | null | undefined> {
-    const value = await this.#batcher.read(key);
+    // Its own span: the command that reads it may be that of another request's trace, or of none.
+    const value = await traced('cache read', { 'fleetbook.document': name.kind }, () =>
+      this.#batcher.read(key),
+    );
     if (!value) return value;
     const own = ownBytes(value);
     const document = decodeDocument(name, own);
