@@ -4,8 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempDisposable } from 'node:fs/promises';
-import { constants, tmpdir } from 'node:os';
+import { constants } from 'node:os';
 import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
@@ -18,6 +17,7 @@ import {
   type TestRunStarted,
   type UnhandledError,
 } from './support/report.ts';
+import { scratchFolder } from './support/scratch.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** The test under way may take so long to end after Ctrl-C, with the servers; then all of it is killed. */
@@ -46,7 +46,7 @@ interface Outcome extends Told {
 const args = process.argv.slice(2);
 const isQuick = args.includes('--quick');
 const filters = args.filter((arg) => arg !== '--quick');
-await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-report-'));
+await using folder = await scratchFolder();
 const reportFiles: string[] = [];
 const isFiltered = filters.some((arg) => /^(-t|--testNamePattern)/.test(arg));
 const first = await run(filters);
@@ -111,7 +111,12 @@ async function run(args: readonly string[]): Promise<Outcome> {
   reportFiles.push(reportFile);
   const child = spawn(process.execPath, [join(ROOT, 'test/support/vitest-process.ts'), ...args], {
     cwd: ROOT,
-    env: { ...process.env, [REPORT_FILE]: reportFile, ...(isQuick ? { [QUICK]: '1' } : {}) },
+    env: {
+      ...process.env,
+      TMPDIR: folder.path,
+      [REPORT_FILE]: reportFile,
+      ...(isQuick ? { [QUICK]: '1' } : {}),
+    },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
   });

@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts';
 import { LIMITS, LINEAGE, REGIONS, regionOf } from './programs/world.ts';
 
 const WRITER = new URL('./programs/writer.ts', import.meta.url).pathname;
-const KILLS = 50;
+const KILLS = 20;
 
 it(`killed ${KILLS} times, the copy has what was given last or nothing, whole, and nothing older`, async () => {
   await using opened = new AsyncDisposableStack();
