@@ -20,7 +20,9 @@ export const countOrNone = wholeNumber(0);
 /** A quantity above 0, e.g. of memory. */
 export const quantity = z
   .number({ error: (issue) => mustBe('a number above 0', issue.input) })
-  .positive({ error: 'must be a number above 0' });
+  .positive({ error: 'must be a number above 0' })
+  // Beyond it, what is counted from it would not be exact.
+  .max(Number.MAX_SAFE_INTEGER, { error: 'is beyond any machine' });
 
 /**
  * A price's amount, number or string, as a plain decimal string (domain/price.ts). Zero is legal here; `offerItem`

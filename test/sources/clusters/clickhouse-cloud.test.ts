@@ -88,6 +88,7 @@ describe('a service of ClickHouse Cloud', () => {
   it.each([
     ['numReplicas', 0, 'must be a whole number above 0; it is 0'],
     ['minReplicaMemoryGb', '8', 'must be a number above 0; it is "8"'],
+    ['minReplicaMemoryGb', 1e16, 'is beyond any machine; it is 10000000000000000'],
     ['minTotalMemoryGb', 0, 'must be a number above 0; it is 0'],
     ['createdAt', 1732170230, 'must be an instant such as .*; it is 1732170230'],
     ['state', null, 'must be text; it is null'],
