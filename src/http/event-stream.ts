@@ -5,14 +5,13 @@ import { type Cursor, encodeCursor } from '../feed/cursor.ts';
 import type { Change, FeedScope } from '../feed/feed-reads.ts';
 import type { Batch, Follower } from '../feed/feed-tail.ts';
 import type { MaybePromise } from '../snapshot/document/answer.ts';
+import { TokenCheck } from './token-check.ts';
 
 /** Milliseconds after which a client connects again. */
 const RETRY_MS = 2000;
 const HEARTBEAT_MS = 15_000;
 /** Bytes that wait for one client. They are shared: what lies here for many clients is there once. */
 const WAITING_AT_MOST = 1_000_000;
-/** Tokens that are looked up at once. Those of the others are looked at with the next tick. */
-const CHECKS_AT_ONCE = 64;
 
 /** Events of changes, each with its cursor as id. */
 function framesOf(changes: readonly Change[]): Buffer {
@@ -35,8 +34,6 @@ function heartbeat(at: Cursor): Buffer {
   return beat.frame;
 }
 
-let checks = 0;
-
 export interface EventStreamOptions {
   readonly response: ServerResponse;
   readonly scope: FeedScope;
@@ -56,7 +53,7 @@ export class EventStream implements Follower {
   #lineage: string;
   readonly #options: EventStreamOptions;
   #isOver = false;
-  #isChecking = false;
+  readonly #token: TokenCheck;
   #sentAt: number;
   /** Since when bytes wait for the client; undefined while none do. */
   #stuckSince: number | undefined;
@@ -67,6 +64,7 @@ export class EventStream implements Follower {
     this.position = options.start.position;
     this.#lineage = options.start.lineage;
     this.#sentAt = Date.now();
+    this.#token = new TokenCheck(options.verify, () => this.end());
     options.response.on('close', () => {
       this.#isOver = true;
     });
@@ -84,7 +82,7 @@ export class EventStream implements Follower {
         response.once('drain', resolve);
         response.once('close', resolve);
       });
-    await this.#check();
+    await this.#token.look();
     return !this.#isOver;
   }
 
@@ -105,37 +103,13 @@ export class EventStream implements Follower {
 
   tick(now: number): void {
     if (this.#isOver) return;
-    void this.#check();
+    void this.#token.look();
     const { response, idleTimeoutMs } = this.#options;
     if (!response.writableNeedDrain) this.#stuckSince = undefined;
     else this.#stuckSince ??= now;
     if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
     else if (now - this.#sentAt >= HEARTBEAT_MS)
       this.#write(heartbeat({ lineage: this.#lineage, position: this.position }));
-  }
-
-  /** At once where memory knows the token. It never fails. */
-  #check(): Promise<void> | undefined {
-    if (this.#isChecking || checks >= CHECKS_AT_ONCE) return undefined;
-    const found = this.#options.verify();
-    if (!(found instanceof Promise)) {
-      if (!found) this.end();
-      return undefined;
-    }
-    this.#isChecking = true;
-    checks += 1;
-    return found
-      .then(
-        (grant) => {
-          if (!grant) this.end();
-        },
-        // Nobody can say: as a request would be refused, the stream ends.
-        () => this.end(),
-      )
-      .finally(() => {
-        this.#isChecking = false;
-        checks -= 1;
-      });
   }
 
   #write(frames: Buffer): void {
@@ -153,21 +127,34 @@ export class EventStream implements Follower {
   }
 }
 
-/** A request that waits for changes. */
+/** What a request has waited for. */
+export interface Found {
+  readonly changes: readonly Change[];
+  readonly next: Cursor;
+}
+
+/** A request that waits for changes. It ends when its token does. */
 export class WaitingRequest implements Follower {
   readonly scope: FeedScope;
   position = 0;
   readonly #until: number;
-  readonly #answered = Promise.withResolvers<{ changes: readonly Change[]; next: Cursor } | undefined>();
+  readonly #token: TokenCheck;
+  readonly #answered = Promise.withResolvers<Found | 'invalid token' | undefined>();
 
-  /** @param until milliseconds since the epoch */
-  constructor(scope: FeedScope, until: number) {
+  /**
+   * @param until milliseconds since the epoch
+   * @param verify whether the token is good still
+   */
+  constructor(scope: FeedScope, until: number, verify: () => MaybePromise<Grant | undefined>) {
     this.scope = scope;
     this.#until = until;
+    this.#token = new TokenCheck(verify, (isKnown) =>
+      this.#answered.resolve(isKnown ? 'invalid token' : undefined),
+    );
   }
 
   /** What has come; undefined when nothing has in time. */
-  get answer(): Promise<{ changes: readonly Change[]; next: Cursor } | undefined> {
+  get answer(): Promise<Found | 'invalid token' | undefined> {
     return this.#answered.promise;
   }
 
@@ -185,5 +172,6 @@ export class WaitingRequest implements Follower {
 
   tick(now: number): void {
     if (now >= this.#until) this.end();
+    else void this.#token.look();
   }
 }

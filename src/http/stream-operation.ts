@@ -3,7 +3,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
+import type { Grant } from '../domain/grant.ts';
+import { type MaybePromise, type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import { guard, guardHook } from './auth.ts';
 import {
   found,
@@ -16,6 +17,7 @@ import {
 import { type Parameters, parameterReader, type Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
+import { TokenCheck, verifierOf } from './token-check.ts';
 
 export interface StreamAnswer {
   readonly status: 200 | 206 | 304;
@@ -51,7 +53,7 @@ export function addStreamOperation(
   { path, scope, parameters, isStrict, open }: StreamOperation,
   deps: Pick<OperationDeps, 'tokens' | 'recorder' | 'pressure' | 'withDeadline' | 'rateLimit'>,
 ): void {
-  const { recorder, withDeadline } = deps;
+  const { recorder, tokens, withDeadline } = deps;
   const readParameters = parameterReader(parameters, isStrict);
   const answered = (request: FastifyRequest, status: number) =>
     recorder.answered(path, request, status, performance.now() - request.startedAt);
@@ -76,11 +78,28 @@ export function addStreamOperation(
       request.tier = answer.tier;
       reply.code(answer.status).headers(answer.headers);
       if (!answer.body) return reply.send();
-      const body = Readable.from(told(answer.body, recorder, request), { objectMode: false });
+      const pieces = whileValid(answer.body, verifierOf(tokens, request));
+      const body = Readable.from(told(pieces, recorder, request), { objectMode: false });
       if (answer.closed) body.once('close', () => answer.closed?.());
       return reply.send(body);
     },
   });
+}
+
+/** The same pieces; the connection ends when the token does. */
+async function* whileValid(
+  pieces: AsyncIterable<Buffer>,
+  verify: () => MaybePromise<Grant | undefined>,
+): AsyncGenerator<Buffer> {
+  let isInvalid = false;
+  const token = new TokenCheck(verify, () => {
+    isInvalid = true;
+  });
+  for await (const piece of pieces) {
+    await token.look();
+    if (isInvalid) throw new Unavailable('the token of the request is not valid any more');
+    yield piece;
+  }
 }
 
 /** The same pieces; a failure amid them is told, since the client only sees that its connection ends. */

@@ -248,6 +248,18 @@ describe('once files were made', () => {
       expect((await bytesOf(response)).length).toBe(newest?.bytes);
     });
 
+    it('one whose token is revoked breaks off', async () => {
+      const bearer = api.tokens.issue();
+      const download = await stalled('machines.ndjson', bearer);
+      slow.push(download);
+      api.tokens.revoke(bearer);
+      const received = await download.rest();
+      expect(received.length).toBeLessThan(download.length);
+      expect((await ask('/v1/exports/machines.ndjson', { authorization: `Bearer ${bearer}` })).status).toBe(
+        401,
+      );
+    });
+
     it('one whose version goes away breaks off, and does not look whole', async () => {
       const download = await stalled('machines.ndjson');
       slow.push(download);
@@ -277,9 +289,9 @@ async function raw(path: string, ...lines: string[]): Promise<[Raw]> {
 }
 
 /** A download whose client takes nothing after its first bytes, until it asks for the rest. */
-async function stalled(file: ExportFile) {
+async function stalled(file: ExportFile, bearer = api.token) {
   const socket = connect({ port, host: '127.0.0.1' });
-  socket.write(requestOf(`/v1/exports/${file}`, ['Connection: close']));
+  socket.write(requestOf(`/v1/exports/${file}`, ['Connection: close'], bearer));
   const [first] = (await once(socket, 'data')) as [Buffer];
   socket.pause();
   const received = [first];
@@ -298,8 +310,8 @@ async function stalled(file: ExportFile) {
   };
 }
 
-function requestOf(path: string, lines: readonly string[]): string {
-  const all = [`GET ${path} HTTP/1.1`, 'Host: a', `Authorization: Bearer ${api.token}`, ...lines];
+function requestOf(path: string, lines: readonly string[], bearer = api.token): string {
+  const all = [`GET ${path} HTTP/1.1`, 'Host: a', `Authorization: Bearer ${bearer}`, ...lines];
   return `${all.join('\r\n')}\r\n\r\n`;
 }
 

@@ -191,6 +191,20 @@ describe('a page of changes', () => {
     });
     expect(api.reader.feed.size).toBe(0);
   });
+
+  it('ends as refused where its token is revoked while the request waits', async () => {
+    await using api = await serve();
+    const { token: bearer, id } = await token();
+    const { next } = await api.page(`/v1/changes?after=${await start(api, bearer)}`, bearer);
+    const waiting = api.page(`/v1/changes?after=${next}&wait=30`, bearer, 401);
+    await until(() => api.reader.feed.size === 1);
+    await revokeToken(scene.store.db, id);
+    await api.publisher.publishDirty();
+    const since = performance.now();
+    await waiting;
+    expect(performance.now() - since).toBeLessThan(10_000);
+    await until(() => api.reader.feed.size === 0);
+  });
 });
 
 describe('a stream of changes', () => {
@@ -256,6 +270,15 @@ describe('a stream of changes', () => {
     const since = performance.now();
     await until(() => seen.isOver);
     expect(performance.now() - since).toBeLessThan(3000);
+    expect(api.reader.feed.size).toBe(0);
+  });
+
+  it('has no body where only its head is asked for', async () => {
+    await using api = await serve();
+    const { token: bearer } = await token();
+    const head = await api.get('/v1/changes', bearer, { accept: 'text/event-stream' }, 'HEAD');
+    expect([head.statusCode, head.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    expect((await head.toArray()).join('')).toBe('');
     expect(api.reader.feed.size).toBe(0);
   });
 

@@ -157,6 +157,7 @@ export interface MemoryTokens extends TokenReader {
     scopes?: readonly Scope[];
     state?: 'good' | 'expired' | 'revoked';
   }): string;
+  revoke(token: string): void;
 }
 
 export function memoryTokens(): MemoryTokens {
@@ -169,6 +170,10 @@ export function memoryTokens(): MemoryTokens {
         good: state === 'good',
       });
       return token;
+    },
+    revoke(token) {
+      const found = known.get(token);
+      if (found) found.good = false;
     },
     async verify(token) {
       const found = known.get(token);

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/grant.ts';
 import { type Cursor, decodeCursor, encodeCursor } from '../../feed/cursor.ts';
-import { type Change, type ChangesPage, CursorGone, type FeedScope } from '../../feed/feed-reads.ts';
+import { type ChangesPage, CursorGone, type FeedScope } from '../../feed/feed-reads.ts';
 import type { FeedTail } from '../../feed/feed-tail.ts';
 import type { Tier } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
-import { bearerToken, guard, guardHook, insufficientScope } from '../auth.ts';
+import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../auth.ts';
 import { changesSchema } from '../changes-schema.ts';
-import { EventStream, firstFrame, WaitingRequest } from '../event-stream.ts';
+import { EventStream, type Found, firstFrame, WaitingRequest } from '../event-stream.ts';
 import { problems } from '../openapi-responses.ts';
 import type { DescribedOperation, OperationDeps } from '../operation.ts';
 import { PreparedAnswer } from '../prepared-answer.ts';
@@ -21,7 +21,7 @@ import {
   type QueryString,
 } from '../protocol/parameters.ts';
 import { NOT_ACCEPTABLE, Problem, sendProblem } from '../protocol/problem.ts';
-import { addressKey } from '../protocol/request.ts';
+import { verifierOf } from '../token-check.ts';
 
 const CURSOR: Cursor = { lineage: '7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', position: 4711 };
 
@@ -87,7 +87,7 @@ export const changesOperation: DescribedOperation = {
 
 Machines' changes need the scope \`machines:read\`, those of the organization's clusters \`clusters:read\`; a token with one of them gets those of it.
 
-With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` counts as \`after\`. The stream ends when the token does.`,
+With \`Accept: text/event-stream\` the answer is a stream of server-sent events: \`id\` is the cursor, \`event\` the type, \`data\` the change. \`Last-Event-ID\` counts as \`after\`. The stream ends when the token does, and so does waiting.`,
     answers: changesSchema,
     example: {
       changes: [
@@ -166,7 +166,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       return reply;
     }
     if (open.size >= deps.streamsLimit) return refuse(reply);
-    const waiting = new WaitingRequest(scope, until);
+    const waiting = new WaitingRequest(scope, until, verifierOf(tokens, request));
     open.add(waiting);
     const leave = () => waiting.end();
     reply.raw.on('close', leave);
@@ -174,6 +174,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       await feed.follow(waiting, page.next, async () => true);
       const found = await waiting.answer;
       if (reply.raw.destroyed) return reply;
+      if (found === 'invalid token') return sendProblem(reply, INVALID_TOKEN);
       await sendPage(request, reply, found ? cut(found, limit, page) : page, 'memory');
       return reply;
     } finally {
@@ -196,8 +197,6 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
     );
     const start = after ?? begin.next;
     const { raw } = reply;
-    const token = bearerToken(request.headers.authorization) ?? '';
-    const address = request.ip;
     const also = rateLimit && reply.getHeaders();
     reply.hijack();
     for (const [name, value] of Object.entries(also ?? {}))
@@ -222,7 +221,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       scope,
       start,
       idleTimeoutMs: deps.idleTimeoutMs,
-      verify: () => tokens.verify(token, () => addressKey(address)),
+      verify: verifierOf(tokens, request),
       onCut: () => {
         feed.counts.cut += 1;
       },
@@ -296,11 +295,7 @@ function scopeOf(grant: Grant | undefined): FeedScope {
 }
 
 /** What has come, as far as it was asked for. */
-function cut(
-  found: { readonly changes: readonly Change[]; readonly next: Cursor },
-  limit: number,
-  { currency }: ChangesPage,
-): ChangesPage {
+function cut(found: Found, limit: number, { currency }: ChangesPage): ChangesPage {
   const { changes, next } = found;
   const last = changes[limit - 1];
   if (changes.length <= limit || !last) return { changes, next, more: false, currency };
