@@ -1,5 +1,6 @@
 /** What the dashboard shows, and by which queries. */
 import { INTERVAL, of, perSource, quantile, rate, ratio, type Shown, V1 } from './dashboard-queries.ts';
+import { WIDE_ROW } from './dashboard-wide-panels.ts';
 
 /** The panels, from the top to the bottom. */
 export const ROWS: readonly { readonly title: string; readonly panels: readonly Shown[] }[] = [
@@ -294,6 +295,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
       },
     ],
   },
+  WIDE_ROW,
   {
     title: 'Processes',
     panels: [

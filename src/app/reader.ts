@@ -28,7 +28,7 @@ import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres-r
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { ReplicaReads } from '../snapshot/read/replica-reads.ts';
 import { type SearchReader, searchReader } from '../snapshot/read/search-reader.ts';
-import { Searchable } from '../snapshot/read/searchable.ts';
+import { Searchable, type SearchCounts } from '../snapshot/read/searchable.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
 import {
   type Configured,
@@ -44,6 +44,8 @@ export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly search: SearchReader;
+  /** What is counted of the index that searches are answered from. */
+  searchCounts(): SearchCounts;
   readonly tokens: TokenReader;
   readonly exports: ExportReader;
   readonly responses: ResponseCache;
@@ -164,6 +166,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
     search: searchReader(searchable),
+    searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       used: (tokenId) => tokenUse.used(tokenId),
       memoryLimit: memory.acceptedTokens,

@@ -108,7 +108,13 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   let loading: Promise<ApiMetrics> | undefined;
   const metrics = () => {
     loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) =>
-      apiMetrics(counts, reader.diskCopy, reader.replica, reader.feed),
+      apiMetrics({
+        requests: counts,
+        diskCopy: reader.diskCopy,
+        replica: reader.replica,
+        streams: reader.feed,
+        search: reader.searchCounts,
+      }),
     );
     return loading;
   };

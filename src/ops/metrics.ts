@@ -10,6 +10,7 @@ import { gaugesOf, latest, type Series } from './latest.ts';
 import { addReplicaSeries, type ReplicaSeriesOf } from './replica-series.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
+import { addSearchSeries, type SearchCounts } from './search-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
 import { addStreamSeries, type StreamCounts } from './stream-series.ts';
 
@@ -43,22 +44,26 @@ export interface PrimaryMetrics {
 /** Seconds by which a copy may lag: publications take milliseconds, the sweep comes every minute. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-/**
- * @param counts what was counted before somebody wanted to know
- * @param diskCopy the same of a copy on disk, where there is one
- * @param replica and of a replica of PostgreSQL
- * @param streams and of those who follow the changes feed
- */
-export function apiMetrics(
-  counts = new RequestCounts(),
-  diskCopy?: DiskCopyCounts,
-  replica?: ReplicaSeriesOf,
-  streams?: StreamCounts,
-): ApiMetrics {
+/** What a reader counts by itself. */
+export interface ApiCounts {
+  /** What was counted before somebody wanted to know. */
+  readonly requests?: RequestCounts;
+  /** Of a copy on disk, where there is one. */
+  readonly diskCopy?: DiskCopyCounts | undefined;
+  /** Of a replica of PostgreSQL, where there is one. */
+  readonly replica?: ReplicaSeriesOf | undefined;
+  /** Of those who follow the changes feed. */
+  readonly streams?: StreamCounts;
+  readonly search?: () => SearchCounts;
+}
+
+export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
+  const { requests: counts = new RequestCounts(), diskCopy, replica, streams, search } = of;
   const registry = processRegistry('api');
   if (diskCopy) addDiskCopySeries(registry, diskCopy);
   if (replica) addReplicaSeries(registry, replica);
   if (streams) addStreamSeries(registry, streams);
+  if (search) addSearchSeries(registry, search);
   addRequestSeries(registry, counts);
   return {
     registry,

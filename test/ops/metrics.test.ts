@@ -39,6 +39,19 @@ describe('the metrics of an API', () => {
     expect(series(text, 'process_cpu_seconds_total', { process: 'api' })).toBeGreaterThan(0);
   });
 
+  it('tell what the index of searches takes, and why there is none', async () => {
+    const counts = { machines: 3, bytes: 100, limitBytes: 5000, failures: { 'too-large': 0, failed: 0 } };
+    const { registry } = apiMetrics({ search: () => counts });
+    const value = async (name: string, labels = {}) => series(await registry.metrics(), name, labels);
+    expect(await value('fleetbook_search_machines')).toBe(3);
+    expect(await value('fleetbook_search_index_bytes')).toBe(100);
+    expect(await value('fleetbook_search_index_limit_bytes')).toBe(5000);
+    // An alert hears of the first one only where the count was there before.
+    expect(await value('fleetbook_search_failures_total', { reason: 'too-large' })).toBe(0);
+    counts.failures['too-large'] += 1;
+    expect(await value('fleetbook_search_failures_total', { reason: 'too-large' })).toBe(1);
+  });
+
   it('take rare methods together', async () => {
     const { registry, observe } = apiMetrics();
     for (const method of ['PROPFIND', 'MKCOL']) observe({ ...request, method, status: 405 });

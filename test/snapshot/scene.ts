@@ -20,7 +20,7 @@ import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../../src/snapshot/read/readers.ts';
 import { ReplicaReads } from '../../src/snapshot/read/replica-reads.ts';
 import { type SearchReader, searchReader } from '../../src/snapshot/read/search-reader.ts';
-import { Searchable } from '../../src/snapshot/read/searchable.ts';
+import { Searchable, type SearchCounts } from '../../src/snapshot/read/searchable.ts';
 import { tokenVerifier } from '../../src/snapshot/read/tokens.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
@@ -72,6 +72,7 @@ export interface TestReader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
   readonly search: SearchReader;
+  readonly searchCounts: () => SearchCounts;
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
   readonly feed: FeedTail;
@@ -153,21 +154,21 @@ function openReader(options: ReaderOptions): TestReader {
     tokenStaleLimitMs,
     copy,
   });
+  const searchable = new Searchable({
+    documents,
+    subscription: link,
+    logger: silent,
+    now,
+    memoryLimit: options.searchLimit ?? memory.search,
+    staleLimitMs,
+  });
   return {
     link,
     documents,
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    search: searchReader(
-      new Searchable({
-        documents,
-        subscription: link,
-        logger: silent,
-        now,
-        memoryLimit: options.searchLimit ?? memory.search,
-        staleLimitMs,
-      }),
-    ),
+    search: searchReader(searchable),
+    searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       now,
       ...(options.used && { used: options.used }),

@@ -28,6 +28,15 @@ export interface Searched {
   asOf(places: readonly number[]): MaybePromise<string | undefined>;
 }
 
+export interface SearchCounts {
+  readonly machines: number;
+  /** By the index's own count. */
+  readonly bytes: number;
+  readonly limitBytes: number;
+  /** Times at which the machines could not be read. */
+  readonly failures: Readonly<Record<'too-large' | 'failed', number>>;
+}
+
 export interface SearchableOptions {
   readonly documents: Documents;
   readonly subscription: CacheSubscription;
@@ -74,6 +83,7 @@ export class Searchable {
   #refreshing: Promise<void> | undefined;
   #retryAt = Number.NEGATIVE_INFINITY;
   #failure: Unavailable | undefined;
+  readonly #failures = { 'too-large': 0, failed: 0 };
   /** Rises with each lineage: what was read before is of another history. */
   #generation = 0;
 
@@ -96,9 +106,15 @@ export class Searchable {
     return this.#wait(refreshing);
   }
 
-  /** Bytes that the index takes, by its own count. */
-  get size(): number {
-    return this.#bytes(this.#latest.rows.count);
+  /** What is measured. */
+  get counts(): SearchCounts {
+    const { rows } = this.#latest;
+    return {
+      machines: rows.count,
+      bytes: this.#bytes(rows.count),
+      limitBytes: this.#options.memoryLimit,
+      failures: this.#failures,
+    };
   }
 
   async #wait(refreshing: Promise<void>): Promise<Searched> {
@@ -193,6 +209,7 @@ export class Searchable {
   }
 
   #failed(error: unknown): void {
+    this.#failures[error instanceof TooLarge ? 'too-large' : 'failed'] += 1;
     this.#retryAt = this.#now() + UNLINKED_MAX_AGE_MS;
     if (error instanceof TooLarge) {
       this.#retryAt = this.#now() + TOO_LARGE_MS;
@@ -228,7 +245,7 @@ export class Searchable {
     } else this.#confirmedAt = at;
     this.#behindSince = this.#now();
     this.#stampsBefore = new Map(documents.freshness.known());
-    documents.reserve(this.size);
+    documents.reserve(this.counts.bytes);
   }
 
   /** The version of every region; 0 where nobody can say it. */

@@ -115,6 +115,7 @@ it('is not there where it does not fit, and says so; the rest goes on', async ()
   const reader = await scene.linkedReader({ searchLimit: 3000 });
   await expect(search(reader)).rejects.toThrow(/MEMORY_LIMIT/);
   await expect(search(reader)).rejects.toMatchObject({ retryAfterSeconds: 60 });
+  expect(reader.searchCounts()).toMatchObject({ machines: 0, failures: { 'too-large': 1, failed: 0 } });
   expect((await reader.catalogue.machine(scene.sample.small))?.tier).toBeDefined();
 });
 
