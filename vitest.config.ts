@@ -25,10 +25,29 @@ const faults = {
   hookTimeout: 120_000,
 };
 
+/** What CI runs of it when all else has ended: a fault of each kind, shortly, and a minute and a half of random histories. */
+const faultsOfCi = {
+  ...faults,
+  name: 'faults in brief',
+  include: [
+    'cache-hung',
+    'cache-killed',
+    'oracle',
+    'postgres-hung',
+    'postgres-killed',
+    'worker-killed-at-random',
+  ].map((name) => `test/faults/${name}.test.ts`),
+  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', ORACLE_SECONDS: '90' },
+  fileParallelism: true,
+  // They wait for most of their time.
+  maxWorkers: 2,
+  sequence: { groupOrder: 1 },
+};
+
 export default defineConfig({
   test: {
-    // Tests wait for processes and servers for a third of their time: three at a time, also on two cores.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // Tests wait for processes and servers for a third of their time: four at a time, also on two cores.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     teardownTimeout: 30_000,
     projects: process.env[QUICK]
       ? [{ test: quick }]
@@ -55,6 +74,7 @@ export default defineConfig({
                 hookTimeout: 300_000,
               },
             },
+            ...(process.env.CI ? [{ test: faultsOfCi }] : []),
           ],
   },
 });
