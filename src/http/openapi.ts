@@ -20,7 +20,7 @@ const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the to
 - Prices are per minute, in the currency that the header \`Fleetbook-Currency\` names.
 - Every error is an RFC 9457 problem, \`application/problem+json\`.
 - Bodies come plain, in gzip or br; \`ETag\` and \`If-None-Match\` work across these.
-- Operations tagged *Extensions* are not part of the given contract.`;
+- Operations with the badge *Extension* (\`x-extension\`) are not part of the given contract.`;
 
 /**
  * The OpenAPI 3.1 document.
@@ -51,7 +51,8 @@ export function openApiDocument(
     tags: [
       { name: 'Machines', description: 'What can be ordered today, and what it costs' },
       { name: 'Clusters', description: "The organization's clusters" },
-      { name: 'Extensions', description: 'Operations beyond the given contract' },
+      { name: 'Changes', description: 'What has changed, in order, from any point of the last days on' },
+      { name: 'Exports', description: 'Everything at once, as files' },
       { name: 'Health', description: 'For whoever keeps the process running; no token is asked for' },
     ],
     paths,
@@ -66,14 +67,21 @@ export function openApiDocument(
   };
 }
 
+function subjectOf(path: string): 'Machines' | 'Clusters' | 'Changes' | 'Exports' {
+  if (path.startsWith('/v1/clusters')) return 'Clusters';
+  if (path.startsWith('/v1/changes')) return 'Changes';
+  return path.startsWith('/v1/exports') ? 'Exports' : 'Machines';
+}
+
 function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation): Schema {
-  const subject = path.startsWith('/v1/clusters') ? 'Clusters' : 'Machines';
   const named = Object.entries(parameters);
   return {
     operationId: doc.id,
     summary: doc.summary,
     description: scope ? `${doc.description}\n\nNeeds the scope \`${scope}\`.` : doc.description,
-    tags: doc.extension ? [subject, 'Extensions'] : [subject],
+    tags: [subjectOf(path)],
+    // The badge is what the reference page shows.
+    ...(doc.extension && { 'x-extension': true, 'x-badges': [{ name: 'Extension' }] }),
     ...(named.length > 0 && {
       parameters: named.map(([name, parameter]) => describeParameter(name, parameter)),
     }),

@@ -34,6 +34,8 @@ describe('the reference page', () => {
     const again = { url: '/docs', headers: { 'if-none-match': String(page.headers.etag) } };
     expect((await api.app.inject(again)).statusCode).toBe(304);
     expect((await api.app.inject({ url: '/docs', method: 'POST' })).statusCode).toBe(405);
+    const slash = await api.app.inject('/docs/');
+    expect([slash.statusCode, slash.headers.location]).toEqual([308, '/docs']);
   });
 
   it('has a program that is kept for ever, the same in every coding', async () => {

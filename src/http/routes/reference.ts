@@ -29,6 +29,9 @@ export function addReference({ operations, basePath, page }: ReferenceDeps): voi
     return sendPublic(request, reply, await html(), 'text/html; charset=utf-8');
   });
 
+  // As people type it. What the page loads is named from where it lies, so that it must not be shown here.
+  page('/docs/', async (_, reply) => reply.redirect(`${basePath}/docs`, 308));
+
   const text = lazily(() => encodeBody(Buffer.from(llmsText(operations, basePath))));
   page('/llms.txt', async (request, reply) =>
     sendPublic(request, reply, await text(), 'text/plain; charset=utf-8'),
