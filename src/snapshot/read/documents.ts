@@ -293,7 +293,7 @@ export class Documents {
     if (!kept || kept.document.version < Math.max(before, this.#flights.get(id)?.newestVersion ?? 0))
       return undefined;
     if (name.kind !== 'columns') this.#memory.setFromDisk(id, kept.document, kept.knownAt);
-    return { document: kept.document, tier: 'disk' };
+    return { document: kept.document, tier: 'disk', knownAt: kept.knownAt };
   }
 
   #begin(keys: CacheKeys, isLost: boolean): void {

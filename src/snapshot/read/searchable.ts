@@ -232,17 +232,25 @@ export class Searchable {
     const wanted = isComplete ? new Map<number, number>() : await this.#versions();
     for (const [region, version] of this.#heard)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
-    const { index, isOfDisk } = await this.#put(this.#latest, wanted, generation);
-    if (generation !== this.#generation) return;
+    const { index, ofDiskSince } = await this.#put(this.#latest, wanted, generation);
+    // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
+    if (generation !== this.#generation) return this.#read();
     for (const [region, version] of wanted)
       if ((this.#heard.get(region) ?? Infinity) <= version) this.#heard.delete(region);
+    const before = this.#latest;
     this.#latest = index;
     if (isUniform(index)) this.#shown = index;
-    this.#isOfDisk = isOfDisk;
-    if (!isComplete) {
-      this.#epoch = epoch;
-      if (!isOfDisk) this.#confirmedAt = at;
-    } else this.#confirmedAt = at;
+    if (!isComplete) this.#epoch = epoch;
+    if (ofDiskSince === undefined) {
+      this.#isOfDisk = false;
+      this.#confirmedAt = at;
+    } else {
+      // Where the disk had nothing newer, the index is what it was.
+      this.#isOfDisk ||= index !== before;
+      this.#confirmedAt = index === before ? Math.max(this.#confirmedAt, ofDiskSince) : ofDiskSince;
+      // Whether a server answers again is looked at now and then.
+      this.#retryAt = at + UNLINKED_MAX_AGE_MS;
+    }
     this.#behindSince = this.#now();
     this.#stampsBefore = new Map(documents.freshness.known());
     documents.reserve(this.counts.bytes);
@@ -269,7 +277,7 @@ export class Searchable {
   async #put(before: CatalogueIndex, wanted: ReadonlyMap<number, number>, generation: number) {
     const { documents } = this.#options;
     let index = before;
-    let isOfDisk = false;
+    let ofDiskSince: number | undefined;
     let updates: RegionUpdate[] = [];
     let rows = 0;
     const merge = async () => {
@@ -286,19 +294,19 @@ export class Searchable {
       const found = await Promise.all(
         batch.map(([regionId, version]) => documents.readApart({ kind: 'columns', regionId }, version)),
       );
-      for (const { document, tier } of found) {
+      for (const { document, tier, knownAt = 0 } of found) {
+        if (tier === 'disk') ofDiskSince = Math.min(knownAt, ofDiskSince ?? knownAt);
         const columns = document && readColumns(document.body.identity);
         if (!columns || document.version <= versionOf(columns.region.id)) continue;
         const { version, body, sources, currency } = document;
         const { region, provider } = columns;
         updates.push({ region, provider, version, hash: body.hash, sources, currency, columns });
-        isOfDisk ||= tier === 'disk';
         rows += columns.ids.length;
       }
       if (rows >= ROWS_AT_ONCE) await merge();
     }
     await merge();
-    return { index, isOfDisk };
+    return { index, ofDiskSince };
   }
 
   #bytes(rows: number, { dictionary, regions } = this.#latest): number {
