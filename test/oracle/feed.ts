@@ -51,9 +51,8 @@ export class Feed<T> {
     );
   }
 
-  /** The last state up to `index` that has the row; -1 for none. */
+  /** The last state up to `index` that somebody has read and that has the row; -1 for none. */
   lastWith(key: string, index: number): number {
-    for (let at = index; at >= 0; at--) if (this.at(at).rows.has(key)) return at;
-    return -1;
+    return this.states.slice(0, index + 1).findLastIndex(({ rows, wasServed }) => wasServed && rows.has(key));
   }
 }

@@ -1,8 +1,10 @@
 /** The oracle's judge: each kind of wrong answer is told from a right one. */
+import { readFile } from 'node:fs/promises';
 import { performance } from 'node:perf_hooks';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Committed, type Health, Judge } from './judge.ts';
 import { Model, type Organization, REGIONS, type Token } from './model.ts';
+import { MUTATIONS } from './mutations.ts';
 import { operationsOf } from './operations.ts';
 import type { Answer, Question } from './question.ts';
 
@@ -125,6 +127,16 @@ describe('an answer', () => {
     expect(judged(clusters(), answer('[]'))).toBeUndefined();
     expect(judged(clusters(), answer(all))).toMatch('it went back');
   });
+
+  it('shows a dropped cluster as it was when it was last read, whatever was said of it since', () => {
+    const read = `[${model.cluster('acme/primary', 0)}]`;
+    model.clusters.set('acme/primary', { name: 'never read', status: 'Stopped', shards: 2 });
+    const neverRead = `[${model.cluster('acme/primary', 1)}]`;
+    model.clusters.set('acme/primary', undefined);
+    model.clusters.serve();
+    expect(judged(clusters(), answer(read))).toBeUndefined();
+    expect(judged(clusters(), answer(neverRead))).toMatch('it was never true');
+  });
 });
 
 describe('a token', () => {
@@ -162,4 +174,12 @@ describe('a token', () => {
 it('the operations of a seed are always the same, and another seed has others', () => {
   expect(operationsOf(7)).toEqual(operationsOf(7));
   expect(operationsOf(7)).not.toEqual(operationsOf(8));
+});
+
+it('the defects that it is tried with can be made: what they replace is in the product, once', async () => {
+  const root = new URL('../../', import.meta.url);
+  for (const { name, file, find } of MUTATIONS) {
+    const source = await readFile(new URL(file, root), 'utf8');
+    expect([name, source.split(find).length - 1]).toEqual([name, 1]);
+  }
 });

@@ -97,7 +97,7 @@ export class Judge {
     if (status === 403) return isOfClusters && !token.seesClusters ? undefined : 'it is forbidden';
     if (isOfClusters && !token.seesClusters) return `without the scope the answer was ${status}`;
     if (status !== 200 && status !== 404) return `the status is ${status}: ${answer.body}`;
-    if (status === 404 && (question.asks === 'region' || question.asks === 'clusters'))
+    if (status === 404 && question.asks !== 'machine' && question.asks !== 'cluster')
       return 'a list was not found';
     const range = isOfClusters ? this.#clusters(ticket, answer) : this.#machines(ticket, answer);
     if (typeof range === 'string') return range;
@@ -137,9 +137,10 @@ export class Judge {
   /** The states of which the answer may be; text where there is none. */
   #machines({ question, floor }: Ticket, { status, body }: Answer): Range | string {
     const model = this.#model;
-    if (question.asks === 'region') learnIds(model, question.code, body);
+    const isOfRegion = question.asks === 'region' || question.asks === 'search';
+    if (isOfRegion) learnIds(model, question.code, body);
     const text = (index: number) =>
-      question.asks === 'region'
+      isOfRegion
         ? model.region(question.code, index)
         : question.asks === 'machine'
           ? model.machine(question.key, index)
@@ -195,7 +196,7 @@ export class Judge {
     { asOf, tier }: Answer,
     { oldest, newest }: Range,
   ): string | undefined {
-    const kind = question.asks === 'region' || question.asks === 'machine' ? 'machines' : 'clusters';
+    const kind = question.asks === 'clusters' || question.asks === 'cluster' ? 'clusters' : 'machines';
     const feed: Feed<unknown> = this.#model[kind];
     const document = documentOf(question);
     this.#floors.set(document, Math.max(oldest, floor, this.#floors.get(document) ?? 0));
@@ -218,6 +219,9 @@ function documentOf(question: Question): string {
   switch (question.asks) {
     case 'region':
       return `region ${question.code}`;
+    // The index of all machines takes in what was published a moment later than the list.
+    case 'search':
+      return `search ${question.code}`;
     case 'machine':
       return `region ${question.key.split('/')[0]}`;
     default:

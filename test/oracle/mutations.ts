@@ -36,8 +36,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a reader takes what the cache has, however old',
     file: 'src/snapshot/read/tiered-read.ts',
-    find: 'if (document) return document.version < (cached?.version ?? 0) ? null : ',
-    replace: 'if (document) return ',
+    find: 'const atLeast = Math.max(heard, cached?.version ?? 0);',
+    replace: 'const atLeast = 0;',
   },
   {
     name: 'memory is believed while nothing is heard',
@@ -46,8 +46,14 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'return true;',
   },
   {
+    name: 'searches do not hear of publications',
+    file: 'src/snapshot/read/searchable.ts',
+    find: 'this.#heard.set(Number(regionId),',
+    replace: 'new Map().set(Number(regionId),',
+  },
+  {
     name: 'prices lose their last digits',
-    file: 'src/snapshot/document/load.ts',
+    file: 'src/snapshot/document/load-region.ts',
     find: 'price: Number(price), ramUnit',
     replace: 'price: Math.fround(Number(price)), ramUnit',
   },

@@ -4,6 +4,8 @@ import type { Organization, Token } from './model.ts';
 
 export type Question =
   | { readonly asks: 'region'; readonly code: string; readonly path: string }
+  /** The machines of a region by a search. Its answer is told as the list that it found. */
+  | { readonly asks: 'search'; readonly code: string; readonly path: string }
   | { readonly asks: 'machine'; readonly key: string; readonly path: string }
   | { readonly asks: 'clusters'; readonly organization: Organization; readonly path: string }
   | {
@@ -26,7 +28,8 @@ export interface Answer {
 const DEADLINE_MS = 15_000;
 
 /** Never rejects. */
-export function ask(agent: Agent, url: string, { path }: Question, { text }: Token): Promise<Answer> {
+export function ask(agent: Agent, url: string, question: Question, { text }: Token): Promise<Answer> {
+  const { path, asks } = question;
   const { promise, resolve } = Promise.withResolvers<Answer>();
   const none = (error: Error) =>
     resolve({ status: 0, tier: undefined, asOf: undefined, retryAfter: undefined, body: error.message });
@@ -43,12 +46,14 @@ export function ask(agent: Agent, url: string, { path }: Question, { text }: Tok
           'fleetbook-as-of': asOf,
           'retry-after': retryAfter,
         } = response.headers;
+        const status = response.statusCode ?? 0;
+        const body = Buffer.concat(chunks).toString();
         resolve({
-          status: response.statusCode ?? 0,
+          status,
           tier: tier === undefined ? undefined : String(tier),
           asOf: asOf === undefined ? undefined : Date.parse(String(asOf)),
           retryAfter,
-          body: Buffer.concat(chunks).toString(),
+          body: asks === 'search' && status === 200 ? foundBy(body) : body,
         });
       });
     },
@@ -56,4 +61,10 @@ export function ask(agent: Agent, url: string, { path }: Question, { text }: Tok
   request.on('timeout', () => request.destroy(new Error('no answer in time')));
   request.on('error', none);
   return promise;
+}
+
+/** The machines that a search has found, as a list; what is no whole answer of a search stays as it is. */
+function foundBy(body: string): string {
+  const { machines, next } = JSON.parse(body) as { machines?: unknown; next?: unknown };
+  return next === null && Array.isArray(machines) ? JSON.stringify(machines) : body;
 }

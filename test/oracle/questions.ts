@@ -3,11 +3,12 @@ import { cyclic, wholeNumber } from '../support/random.ts';
 import { type Model, PROVIDER, REGIONS, SLUGS, type Token } from './model.ts';
 import type { Question } from './question.ts';
 
-/** A region, a machine, or what the token's own organization has. */
+/** A region, by its list or by a search, a machine, or what the token's own organization has. */
 export function questionOf(model: Model, { organization }: Token, random: () => number): Question {
   const share = random();
   const pick = wholeNumber(random, 1000);
-  if (share < 0.3) return ofRegion(model, cyclic(REGIONS, pick));
+  if (share < 0.2) return ofRegion(model, cyclic(REGIONS, pick));
+  if (share < 0.3) return ofSearch(model, cyclic(REGIONS, pick));
   if (share < 0.55) return ofMachine(model, cyclic([...model.machineIds.keys()], pick));
   if (share < 0.8) return { asks: 'clusters', organization, path: '/v1/clusters' };
   const slug = cyclic(SLUGS, pick);
@@ -19,6 +20,15 @@ function ofRegion(model: Model, code: string): Question {
   return { asks: 'region', code, path: `/v1/machines?provider=${PROVIDER.id}&region=${region}` };
 }
 
+/** The fields that lists have, in their order. */
+const FIELDS = 'id,name,ram,cpu,price,ram_unit,provider,region';
+
+const ofSearch = (model: Model, code: string): Question => ({
+  asks: 'search',
+  code,
+  path: `/v1/machines/search?region=${model.regionIds.get(code)}&fields=${FIELDS}&limit=500`,
+});
+
 const ofMachine = (model: Model, key: string): Question => ({
   asks: 'machine',
   key,
@@ -28,7 +38,7 @@ const ofMachine = (model: Model, key: string): Question => ({
 /** Every list that a token may ask for. */
 export function everyList(model: Model, { organization }: Token): Question[] {
   return [
-    ...REGIONS.map((code) => ofRegion(model, code)),
+    ...REGIONS.flatMap((code) => [ofRegion(model, code), ofSearch(model, code)]),
     { asks: 'clusters', organization, path: '/v1/clusters' },
   ];
 }
@@ -41,7 +51,8 @@ export function finalAnswer(
 ): { status: number; body?: string | undefined } {
   const { machines, clusters } = model;
   if (token.revokeBegun !== undefined) return { status: 401 };
-  if (question.asks === 'region') return { status: 200, body: model.region(question.code, machines.newest) };
+  if (question.asks === 'region' || question.asks === 'search')
+    return { status: 200, body: model.region(question.code, machines.newest) };
   if (!token.seesClusters) return { status: 403 };
   const texts = SLUGS.map((slug) => model.cluster(`${token.organization.slug}/${slug}`, clusters.newest));
   return { status: 200, body: `[${texts.filter((text) => text !== undefined).join(',')}]` };
