@@ -145,7 +145,9 @@ class History {
         const random = randomOf(this.#seed + 100 * this.#rounds + 10 * r + lane);
         for (let asked = 0; asked < ROUND / LANES; asked++) {
           const token = cyclic(this.#model.tokens, wholeNumber(random, 1000));
-          const { status, tier } = await reader.ask(questionOf(this.#model, token, random), token);
+          const question = questionOf(this.#model, token, random);
+          if (!reader.canAnswer(question)) continue;
+          const { status, tier } = await reader.ask(question, token);
           count(this.#tally.answers, status);
           if (tier !== undefined) count(this.#tally.tiers, tier);
         }
@@ -193,6 +195,7 @@ class History {
     const isShown = async () => {
       for (const token of this.#model.tokens) {
         for (const question of everyList(this.#model, token)) {
+          if (!reader.canAnswer(question)) continue;
           const { status, body } = await reader.ask(question, token);
           const wanted = finalAnswer(this.#model, question, token);
           if (status !== wanted.status || (wanted.body !== undefined && body !== wanted.body))

@@ -6,6 +6,7 @@
  *   --seed S        of the first history; those that follow have the next numbers
  *   --only 1,4,7    only these operations of a single history, as a shrunk failure names them
  *   --shrink N      so many minutes to find fewer operations that fail too (10; 0: none)
+ *   --beside REV    readers and workers are started of this release and of the one of this commit, by turns
  *   --json          the last line is JSON
  *   --self-test     breaks the product in known ways: each must be found within --histories (25);
  *                   --mutation NAME, once or more, takes these alone
@@ -13,6 +14,7 @@
 import { randomInt } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
+import { type Release, releaseOf } from '../faults/support/release.ts';
 import { emptyTally, HistoryFailed, runHistory, type Tally } from './history.ts';
 import { operationsOf, shownOperation } from './operations.ts';
 import { selfTest } from './self-test.ts';
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     only: { type: 'string' },
     shrink: { type: 'string', default: '10' },
+    beside: { type: 'string' },
     json: { type: 'boolean', default: false },
     'self-test': { type: 'boolean', default: false },
     mutation: { type: 'string', multiple: true },
@@ -58,12 +61,23 @@ async function testItself(): Promise<void> {
   }
 }
 
+/** @throws Error where the clone does not have it */
+async function otherRelease(): Promise<Release | undefined> {
+  const { beside } = values;
+  if (beside === undefined) return undefined;
+  const release = await releaseOf(beside);
+  if (!release)
+    throw new Error(`--beside is ${JSON.stringify(beside)}, which this clone does not have; name a commit`);
+  return release;
+}
+
 async function testProduct(): Promise<void> {
   const first = numberOf('seed', randomInt(2 ** 31));
   const only = values.only?.split(',').map(Number);
   const histories = only ? 1 : numberOf('histories', Number.POSITIVE_INFINITY);
   const until = performance.now() + numberOf('minutes', 5) * 60_000;
-  await using servers = await Servers.open();
+  await using beside = await otherRelease();
+  await using servers = await Servers.open(beside?.folder);
   const tally = emptyTally();
   let done = 0;
   while (done < histories && performance.now() < until) {

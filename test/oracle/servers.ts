@@ -12,6 +12,7 @@ import { startTestPostgres, type TestPostgres } from '../faults/support/stack.ts
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import type { Health } from './judge.ts';
+import { loadRelease, type OracleRelease } from './release.ts';
 
 const TEMPLATE = 'oracle_template';
 
@@ -101,6 +102,8 @@ export interface Database extends AsyncDisposable {
 }
 
 export class Servers implements AsyncDisposable {
+  /** What readers and workers are started of, by turns. */
+  readonly releases: readonly OracleRelease[];
   readonly cache: BreakableRedis;
   readonly queue: BreakableRedis;
   readonly #postgres: TestPostgres;
@@ -111,9 +114,16 @@ export class Servers implements AsyncDisposable {
   #wellSince = performance.now();
 
   private constructor(
-    parts: { cache: TestRedis; queue: TestRedis; postgres: TestPostgres; proxy: FaultProxy },
+    parts: {
+      releases: readonly OracleRelease[];
+      cache: TestRedis;
+      queue: TestRedis;
+      postgres: TestPostgres;
+      proxy: FaultProxy;
+    },
     closing: AsyncDisposableStack,
   ) {
+    this.releases = parts.releases;
     this.cache = new BreakableRedis(parts.cache);
     this.queue = new BreakableRedis(parts.queue);
     this.#postgres = parts.postgres;
@@ -121,8 +131,10 @@ export class Servers implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  static async open(): Promise<Servers> {
+  /** @param beside the root of another release's source, to run beside this one */
+  static async open(beside?: string): Promise<Servers> {
     await using closing = new AsyncDisposableStack();
+    const releases = [await loadRelease(), ...(beside === undefined ? [] : [await loadRelease(beside)])];
     const folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-oracle-')));
     const server = closing.use(await startTestPostgres(join(folder.path, 'postgres')));
     // Processes are killed here, never the machine: what is committed is kept without waiting for a disk.
@@ -132,7 +144,7 @@ export class Servers implements AsyncDisposable {
     await migrate(named(server.url, TEMPLATE));
     const proxy = closing.use(await faultProxy(server.url));
     const [cache, queue] = [closing.use(await startTestRedis()), closing.use(await startTestRedis())];
-    return new Servers({ cache, queue, postgres: server, proxy }, closing.move());
+    return new Servers({ releases, cache, queue, postgres: server, proxy }, closing.move());
   }
 
   /** A database of one history. Everything is well, and empty, then. */

@@ -8,21 +8,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { pino } from 'pino';
-import { composeReader } from '../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
-import { readSettings } from '../../src/config/settings.ts';
 import { redisReady } from '../../src/db/redis.ts';
 import { withTimeout } from '../../src/domain/timeout.ts';
-import { buildApp } from '../../src/http/app.ts';
+import { cyclic } from '../support/random.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { type Committed, Judge } from './judge.ts';
 import { type Model, PROVIDER, type Token } from './model.ts';
 import { type Answer, ask, type Question } from './question.ts';
+import type { OracleRelease } from './release.ts';
 import type { Database, Servers } from './servers.ts';
 
 const silent = pino({ level: 'silent' });
-const WORKER = new URL('./programs/worker.ts', import.meta.url).pathname;
 /** Its latest slot stays the same for as long as a history runs. */
 const YEARLY = '0 0 1 1 *';
 /** Histories are about readers: whatever an upstream says passes the guards. */
@@ -42,21 +40,45 @@ export class WrongAnswer extends Error {
   override readonly name = 'WrongAnswer';
 }
 
+/** Each start takes the next release: with two of them, a restart is part of a rolling update, or of the way back. */
+class Releases {
+  readonly #all: readonly OracleRelease[];
+  #starts = 0;
+
+  constructor(all: readonly OracleRelease[]) {
+    this.#all = all;
+  }
+
+  next(): OracleRelease {
+    return cyclic(this.#all, this.#starts++);
+  }
+}
+
 export class Reader {
   readonly name: string;
+  readonly #releases: Releases;
   readonly #env: Record<string, string>;
   readonly #judgeOf: () => Judge;
   #judge: Judge;
-  #open: { readonly url: string; readonly agent: Agent; close(): Promise<void> } | undefined;
+  #open:
+    | { readonly url: string; readonly agent: Agent; readonly hasSearch: boolean; close(): Promise<void> }
+    | undefined;
 
-  constructor(name: string, env: Record<string, string>, judgeOf: () => Judge) {
+  constructor(
+    name: string,
+    releases: readonly OracleRelease[],
+    env: Record<string, string>,
+    judgeOf: () => Judge,
+  ) {
     this.name = name;
+    this.#releases = new Releases(releases);
     this.#env = env;
     this.#judgeOf = judgeOf;
     this.#judge = judgeOf();
   }
 
   async start(): Promise<void> {
+    const { composeReader, readSettings, buildApp, hasSearch } = this.#releases.next();
     const settings = readSettings(this.#env);
     const reader = composeReader({ settings }, silent);
     const app = buildApp({
@@ -72,6 +94,7 @@ export class Reader {
     this.#open = {
       url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
       agent,
+      hasSearch,
       async close() {
         agent.destroy();
         await app.close();
@@ -90,6 +113,11 @@ export class Reader {
     await this.start();
   }
 
+  /** False for what its release does not have. */
+  canAnswer({ asks }: Question): boolean {
+    return asks !== 'search' || this.#open?.hasSearch === true;
+  }
+
   /** @throws WrongAnswer */
   async ask(question: Question, token: Token): Promise<Answer> {
     const judge = this.#judge;
@@ -106,9 +134,11 @@ export class Reader {
 /** What stops and starts the worker. */
 class WorkerProcess {
   readonly #env: Record<string, string>;
+  readonly #releases: Releases;
   #child: ChildProcess | undefined;
 
-  constructor(env: Record<string, string>) {
+  constructor(releases: readonly OracleRelease[], env: Record<string, string>) {
+    this.#releases = new Releases(releases);
     this.#env = env;
   }
 
@@ -119,7 +149,7 @@ class WorkerProcess {
   /** Does not wait until it works. */
   start(): void {
     if (this.isThere) return;
-    this.#child = fork(WORKER, { env: this.#env, stdio: 'ignore' });
+    this.#child = fork(this.#releases.next().worker, { env: this.#env, stdio: 'ignore' });
     // A worker that is gone takes no message.
     this.#child.on('error', () => {});
   }
@@ -163,6 +193,7 @@ export class World implements AsyncDisposable {
 
   /** Opens everything but the readers and the worker. */
   static async open(servers: Servers, database: Database, model: Model, upstream: string): Promise<World> {
+    const { releases } = servers;
     await using closing = new AsyncDisposableStack();
     const folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-history-')));
     const file = join(folder.path, 'sources.json');
@@ -179,9 +210,9 @@ export class World implements AsyncDisposable {
     const hand = closing.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
     const committed: Committed[] = [];
     const judge = () => new Judge(model, committed, () => servers.health);
-    const readers = ['a', 'b'].map((name) => new Reader(name, env, judge));
+    const readers = ['a', 'b'].map((name) => new Reader(name, releases, env, judge));
     for (const reader of readers) closing.defer(() => reader.stop());
-    const worker = new WorkerProcess(env);
+    const worker = new WorkerProcess(releases, env);
     closing.defer(() => worker.stop('SIGKILL'));
     return new World({ model, readers, worker, hand, committed, config }, closing.move());
   }

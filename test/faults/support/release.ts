@@ -11,6 +11,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 const PARTS = ['src', 'workers', 'drizzle', 'docs', 'package.json'] as const;
 
 export interface Release extends AsyncDisposable {
+  readonly folder: string;
   readonly cli: string;
   /** The folder of its migrations. */
   readonly migrations: string;
@@ -21,6 +22,7 @@ async function release(fill: (folder: string) => Promise<void>): Promise<Release
   await fill(folder.path);
   await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
   return {
+    folder: folder.path,
     cli: join(folder.path, 'src/cli.ts'),
     migrations: join(folder.path, 'drizzle'),
     [Symbol.asyncDispose]: () => folder.remove(),
@@ -34,11 +36,16 @@ export async function releaseBefore(): Promise<Release | undefined> {
   };
   const newest = `drizzle/${journal.entries.at(-1)?.tag}.sql`;
   const commit = await git('log', '-1', '--format=%H', '--diff-filter=A', '--', newest);
-  const before = commit && (await git('rev-parse', '--verify', '--quiet', `${commit}^`));
-  if (!before) return undefined;
+  return commit === undefined ? undefined : releaseOf(`${commit}^`);
+}
+
+/** The source of a commit; undefined where the clone does not have it. */
+export async function releaseOf(revision: string): Promise<Release | undefined> {
+  const commit = await git('rev-parse', '--verify', '--quiet', `${revision}^{commit}`);
+  if (!commit) return undefined;
   return release(async (folder) => {
     const archive = join(folder, 'release.tar');
-    await run('git', ['archive', '-o', archive, before, ...PARTS], { cwd: ROOT });
+    await run('git', ['archive', '-o', archive, commit, ...PARTS], { cwd: ROOT });
     await run('tar', ['-xf', archive, '-C', folder]);
   });
 }

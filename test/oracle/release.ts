@@ -1,0 +1,43 @@
+/** What readers and workers of a history are made of: this release, and perhaps another one beside it. */
+import { cp, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { composeReader } from '../../src/app/reader.ts';
+import type { readSettings } from '../../src/config/settings.ts';
+import type { buildApp } from '../../src/http/app.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const WORKER = 'test/oracle/programs/worker.ts';
+
+export interface OracleRelease {
+  readonly composeReader: typeof composeReader;
+  readonly readSettings: typeof readSettings;
+  readonly buildApp: typeof buildApp;
+  /** Path of the program that works. */
+  readonly worker: string;
+  /** Searches are not asked of a release that has none. */
+  readonly hasSearch: boolean;
+}
+
+/** @param folder the root of its source; this one's unless given */
+export async function loadRelease(folder = ROOT): Promise<OracleRelease> {
+  const load = (path: string) => import(pathToFileURL(join(folder, path)).href);
+  const [reader, settings, app] = await Promise.all(
+    ['src/app/reader.ts', 'src/config/settings.ts', 'src/http/app.ts'].map(load),
+  );
+  const worker = join(folder, WORKER);
+  if (folder !== ROOT) {
+    await mkdir(join(worker, '..'), { recursive: true });
+    await cp(join(ROOT, WORKER), worker);
+  }
+  return {
+    composeReader: reader.composeReader,
+    readSettings: settings.readSettings,
+    buildApp: app.buildApp,
+    worker,
+    hasSearch: await load('src/snapshot/read/search-reader.ts').then(
+      () => true,
+      () => false,
+    ),
+  };
+}
