@@ -225,7 +225,7 @@ export class Documents {
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
       const document = this.#memory.getUnlessOutdated(id, kind);
-      if (document) resolve({ document, tier: this.#memory.staleTier(id) });
+      if (document) resolve(this.#unconfirmed(id, document));
     }, WITHOUT_MEMORY_MS);
     return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
   }
@@ -287,13 +287,17 @@ export class Documents {
   /** What may be given although nobody confirms it: by memory, else by the copy on disk. */
   async #stale(name: DocumentName, id: string): Promise<TieredResult | undefined> {
     const known = this.#memory.getStale(id, name.kind);
-    if (known) return { document: known, tier: this.#memory.staleTier(id) };
+    if (known) return this.#unconfirmed(id, known);
     const before = this.#memory.getAny(id)?.version ?? 0;
     const kept = await this.#copy?.read(name);
     if (!kept || kept.document.version < Math.max(before, this.#flights.get(id)?.newestVersion ?? 0))
       return undefined;
     if (name.kind !== 'columns') this.#memory.setFromDisk(id, kept.document, kept.knownAt);
     return { document: kept.document, tier: 'disk', knownAt: kept.knownAt };
+  }
+
+  #unconfirmed(id: string, document: Document): TieredResult {
+    return { document, tier: this.#memory.staleTier(id), knownAt: this.#memory.knownAt(id) ?? 0 };
   }
 
   #begin(keys: CacheKeys, isLost: boolean): void {

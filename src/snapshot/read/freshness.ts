@@ -166,6 +166,16 @@ export function oldestOf(
   return oldest === undefined ? undefined : time(oldest);
 }
 
+/**
+ * The time that an answer may state. What nobody confirms now may have changed since it was last known to be true, however
+ * lately its sources were read: it is no younger than that.
+ * @param knownAt milliseconds; undefined where it is known to be true now
+ */
+export function boundedBy(knownAt: number | undefined, asOf: string | undefined): string | undefined {
+  if (asOf === undefined || knownAt === undefined || Date.parse(asOf) <= knownAt) return asOf;
+  return new Date(knownAt).toISOString();
+}
+
 const time = (stamp: string): string => stamp.slice(stamp.indexOf(' ') + 1);
 
 /** By time; at the same time a retired source stays retired. */

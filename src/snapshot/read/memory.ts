@@ -123,6 +123,12 @@ export class DocumentMemory {
     return this.#documents.peek(id)?.isFromDisk ? 'disk' : 'memory';
   }
 
+  /** When it was last known to be what the cache or Postgres has, in milliseconds; undefined where it is not here. */
+  knownAt(id: string): number | undefined {
+    const entry = this.#documents.peek(id);
+    return entry && this.#confirmedAt(entry);
+  }
+
   /** Everything that is here and of which no newer version is known; the epoch and time are those of its reading. */
   *known(): Generator<{ id: string; document: Document; epoch: number; at: number }> {
     for (const [id, { document, epoch, confirmedAt, isFromDisk }] of this.#documents.entries())

@@ -15,6 +15,7 @@ import { documentId } from '../document/keys.ts';
 import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
+import { boundedBy } from './freshness.ts';
 import type { TieredResult } from './tiered-read.ts';
 
 const PROVIDERS = { kind: 'providers' } as const;
@@ -42,7 +43,7 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
 /** Makes answers from results: the body is of the last one, the others were looked at to find it. */
 function answerer({ freshness }: Documents, kind: 'catalogue' | 'clusters') {
   return (body: EncodedBody, ...results: [...TieredResult[], TieredResult]): MaybePromise<Answer> => {
-    const { tier, document } = results.at(-1) as TieredResult;
+    const { tier, document, knownAt } = results.at(-1) as TieredResult;
     const sources = document?.sources ?? [];
     const currency = document?.currency;
     const documents: string[] = [];
@@ -51,7 +52,13 @@ function answerer({ freshness }: Documents, kind: 'catalogue' | 'clusters') {
       documents.length === results.length
         ? { documents, asOf: () => freshness.getKnown(sources, kind) }
         : undefined;
-    return whenThere(freshness.get(sources, kind), (asOf) => ({ body, tier, asOf, currency, validity }));
+    return whenThere(freshness.get(sources, kind), (asOf) => ({
+      body,
+      tier,
+      asOf: boundedBy(knownAt, asOf),
+      currency,
+      validity,
+    }));
   };
 }
 

@@ -14,7 +14,7 @@ import {
 } from '../search/catalogue-index.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Documents } from './documents.ts';
-import { oldestOf } from './freshness.ts';
+import { boundedBy, oldestOf } from './freshness.ts';
 import { UNLINKED_MAX_AGE_MS } from './memory.ts';
 
 /** No machine can be searched now; the message says why, for the caller. */
@@ -142,7 +142,7 @@ export class Searchable {
       asOf: (places) => {
         const sources = sourcesOf(places);
         if (isCurrent || this.#stampsBefore.size === 0) return freshness.get(sources, 'catalogue');
-        return oldestOf(this.#stampsBefore, sources, 'catalogue');
+        return boundedBy(this.#knownAt(), oldestOf(this.#stampsBefore, sources, 'catalogue'));
       },
     };
   }

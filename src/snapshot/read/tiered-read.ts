@@ -19,7 +19,7 @@ export interface TieredResult {
   readonly invalidatedBy?: string | undefined;
   /** What a replica of Postgres has said. Set beside it where nobody can say what it lacks: since when, in milliseconds. */
   readonly isOfReplica?: boolean;
-  /** What the disk has: when it was last known to be true, in milliseconds. */
+  /** Set where nobody confirms it now: when it was last known to be true, in milliseconds. */
   readonly knownAt?: number;
   readonly unsureSince?: number | undefined;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { addMachine, addOrganization, reprice, verify } from '../rows.ts';
 import { sceneForEachTest, TestClock } from '../scene.ts';
@@ -61,6 +62,34 @@ describe('the time of verification', () => {
     const after = await asked();
     expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
     expect(after.price).not.toBe(before.price);
+  });
+
+  it('is no later than what is given was last known to be true, where nobody confirms it', async () => {
+    await using way = await faultProxy(scene.db.url);
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ pollMs: 60_000, databaseUrl: way.url });
+    await reader.catalogue.machine(scene.sample.small);
+    await way.refuse();
+    const lost = Date.now();
+    // The cache has lost the region and a message, and tells that its source was read since.
+    const later = new Date(lost + 60_000).toISOString();
+    await scene.cache
+      .pipeline()
+      .del(scene.keys.document({ kind: 'region', regionId: scene.sample.region }))
+      .incr(scene.keys.revision(0))
+      .hset(
+        scene.keys.verified,
+        'cloud',
+        `catalogue ${later}`,
+        `cloud/${scene.sample.region}`,
+        `catalogue ${later}`,
+      )
+      .exec();
+    await reader.link.poll();
+    expect(reader.documents.freshness.getKnown(['cloud'], 'catalogue')).toBe(later);
+    const { tier, asOf } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
+    expect(tier).toBe('memory');
+    expect(Date.parse(asOf ?? '')).toBeLessThanOrEqual(lost);
   });
 
   it('is not what a damaged cache says', async () => {
