@@ -51,6 +51,16 @@ it('the release before and this one answer right beside each other, with the mig
   expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
 });
 
+it('the release before takes the place of this one again, on the newer schema', async ({ skip }) => {
+  await using before = await releaseBefore();
+  if (!before) return skip('the clone does not reach back to the release before the newest migration');
+  const outcome = await underLoad({
+    fault: 'A rolling update back to the release before, on the newer schema; both run for {seconds}',
+    ...roll(before.cli),
+  });
+  expect({ wrong: outcome.wrong, errors: outcome.errors }).toEqual({ wrong: 0, errors: 0 });
+});
+
 it('two releases whose documents have different formats answer right beside each other', async () => {
   await using next = await releaseOfFormat('FB2');
   const outcome = await underLoad({

@@ -141,7 +141,8 @@ export async function openStack({
   await redisReady(connection, 5000);
   const rows = await fill(store);
   const publisher = new Publisher(store.db, connection);
-  await publisher.publishDirty();
+  // On the schema of another release its worker has to: this one's publisher wants what later migrations add.
+  if (migrations === undefined) await publisher.publishDirty();
   const env = {
     PATH: process.env.PATH,
     DATABASE_URL: database.url,
