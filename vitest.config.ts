@@ -25,7 +25,7 @@ const faults = {
   hookTimeout: 120_000,
 };
 
-/** What CI runs of it when all else has ended: a fault of each kind, shortly, and a minute and a half of random histories. */
+/** What CI runs of it when all else has ended: a fault of each kind, shortly, and a minute of random histories. */
 const faultsOfCi = {
   ...faults,
   name: 'faults in brief',
@@ -37,10 +37,10 @@ const faultsOfCi = {
     'postgres-killed',
     'worker-killed-at-random',
   ].map((name) => `test/faults/${name}.test.ts`),
-  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', ORACLE_SECONDS: '90' },
+  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', ORACLE_SECONDS: '60' },
   fileParallelism: true,
   // They wait for most of their time.
-  maxWorkers: 2,
+  maxWorkers: 3,
   sequence: { groupOrder: 1 },
 };
 

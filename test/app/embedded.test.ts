@@ -11,6 +11,7 @@ import { createReader, type EmbeddedReader, type ReaderOptions } from '../../src
 import { freePort } from '../../src/processes/port.ts';
 import { exchange } from '../http/harness.ts';
 import { type Published, startPublished } from '../support/published.ts';
+import { until } from '../support/until.ts';
 
 const opened = new AsyncDisposableStack();
 let options: ReaderOptions;
@@ -137,6 +138,8 @@ describe.each(['/catalogue', ''])('a reader in a host below "%s"', (prefix) => {
     expect(servers).toEqual([{ url: prefix || '/' }]);
     // Health of the process is the host's business, unless it is asked below the prefix.
     expect((await fetch(`${url}/readyz`)).status).toBe(prefix ? 200 : 404);
+    // It answers before it is linked to the cache.
+    await until(async () => (await there.reader.readiness()).checks.cache === 'ok');
     expect(await there.reader.readiness()).toEqual({
       ready: true,
       checks: { catalogue: 'ok', cache: 'ok' },
