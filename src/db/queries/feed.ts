@@ -5,7 +5,6 @@
 
 import type { ClientDatabase, Database } from '../connect.ts';
 import { type Column, sql } from '../drizzle.ts';
-import { CLUSTER_JSON, IS_PUBLISHED, JOIN_OF_CLUSTER, MACHINE_JSON } from '../feed-rows.ts';
 import {
   clusterSlugs,
   feedChanges,
@@ -16,6 +15,7 @@ import {
   toldClusters,
   toldRegions,
 } from '../schema.ts';
+import { CLUSTER_JSON, IS_PUBLISHED, JOIN_OF_CLUSTER, MACHINE_JSON } from '../shown-rows.ts';
 import { insertInto, nameOf, type RowOf } from '../statements.ts';
 
 /** Lists that are compared in one transaction: other workers wait for it. */

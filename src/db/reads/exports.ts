@@ -1,6 +1,7 @@
 /** What the files of the whole catalogue are made from, and what is stored of them. */
 import type { StoredExport } from '../../domain/export-files.ts';
 import type { Sql } from '../client.ts';
+import { IS_PUBLISHED } from '../shown-rows.ts';
 
 /** Part of every version: rises when the same rows make other files. */
 const FORMAT = 1;
@@ -67,7 +68,7 @@ export function machineRows(sql: Sql, atOnce: number): AsyncIterable<readonly Va
     join providers p on p.id = r.provider_id
     left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
     cross join lineage l
-    where m.excluded_reason is null and m.retired_at is null
+    where ${sql.unsafe(IS_PUBLISHED)}
     order by m.id`
     .values()
     .cursor(atOnce);
@@ -80,7 +81,7 @@ export function priceRows(sql: Sql, atOnce: number): AsyncIterable<readonly Valu
       to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
       to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     from machine_prices h
-    join machines m on m.id = h.machine_id and m.excluded_reason is null and m.retired_at is null
+    join machines m on m.id = h.machine_id and ${sql.unsafe(IS_PUBLISHED)}
     join regions r on r.id = m.region_id and r.organization_id is null
     where h.price > 0
     order by h.machine_id, h.valid_from`

@@ -1,6 +1,6 @@
 /** What readers read of the changes feed. */
 import type { Sql } from '../client.ts';
-import { CLUSTER_JSON, IS_PUBLISHED, JOIN_OF_CLUSTER, MACHINE_JSON } from '../feed-rows.ts';
+import { CLUSTER_JSON, IS_PUBLISHED, JOIN_OF_CLUSTER, MACHINE_JSON } from '../shown-rows.ts';
 
 /** Where the feed is. */
 export interface FeedHead {

@@ -1,6 +1,7 @@
 import type { Disabling } from '../../domain/disabled.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
+import { IS_PUBLISHED } from '../shown-rows.ts';
 
 export interface RunStatus {
   readonly startedAt: string;
@@ -124,7 +125,7 @@ export async function lastSeen(sql: Sql, sourceId: string): Promise<number | und
 export async function exampleRegion(sql: Sql): Promise<{ id: number; providerId: number } | undefined> {
   const [row] = await sql<{ id: number; providerId: number }[]>`
     select r.id, r.provider_id as "providerId" from regions r join machines m on m.region_id = r.id
-    where m.excluded_reason is null and m.retired_at is null and r.organization_id is null
+    where ${sql.unsafe(IS_PUBLISHED)} and r.organization_id is null
     group by r.id order by count(*) desc, r.id limit 1`;
   return row;
 }

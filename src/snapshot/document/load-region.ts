@@ -1,5 +1,6 @@
 /** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
 import type { Sql } from '../../db/connect.ts';
+import { IS_PUBLISHED } from '../../db/shown-rows.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MemoryUnit } from '../../domain/memory.ts';
 import { type Element, machineElements, type RegionHead, regionList } from './build.ts';
@@ -57,7 +58,7 @@ export async function loadRegion(
       m.architecture, m.generation, m.cpu_kind as "cpuKind", m.local_disk::float8 as "localDisk", m.network
     from regions r
     join providers p on p.id = r.provider_id
-    left join machines m on m.region_id = r.id and m.excluded_reason is null and m.retired_at is null
+    left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED)}
     where r.id = ${regionId} and r.organization_id is null
     order by m.price, m.id`;
   const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);

@@ -5,6 +5,7 @@
  */
 
 import type { Sql } from '../../db/connect.ts';
+import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { RowName } from '../../domain/document-name.ts';
 import { clustersContent, type ProviderListing, providersContent, tokenContent } from './build.ts';
@@ -109,25 +110,12 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
         id: number;
         version: string;
         currency: string | null;
-        cluster: (ClusterDocument & { source: string }) | null;
+        source: string | null;
+        cluster: ClusterDocument | null;
       }[]
     >`
       select o.id, o.clusters_version as version, (select currency from lineage) as currency,
-        case when c.id is not null then json_build_object(
-          'name', c.name, 'slug', c.slug,
-          'region', json_build_object('name', r.name, 'code', r.code),
-          'provider', json_build_object('id', p.id, 'name', p.name),
-          'status', c.status, 'shards', c.shards, 'replicas', c.replicas,
-          'user', json_build_object('first_name', u.first_name, 'last_name', u.last_name),
-          'machine', json_build_object('ram', ceil(m.ram), 'cpu', m.cpu, 'id', m.id, 'ram_unit', m.ram_unit),
-          'disks', (
-            select coalesce(json_agg(json_build_object(
-              'type', json_build_object('name', t.name, 'price', t.price, 'unit', t.unit),
-              'size', d.size, 'unit', d.unit, 'autoscaling', d.autoscaling) order by d.position), '[]')
-            from disks d join disk_types t on t.organization_id = d.organization_id and t.id = d.disk_type_id
-            where d.organization_id = o.id and d.cluster_id = c.id),
-          'created_at', to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US'),
-          'source', c.source_id) end as cluster
+        c.source_id as source, case when c.id is not null then ${tx.unsafe(CLUSTER_JSON)} end as cluster
       from organizations o
       left join clusters c on c.organization_id = o.id and c.retired_at is null and o.deleted_at is null
       left join regions r on r.id = c.region_id
@@ -142,11 +130,10 @@ async function loadClusters(sql: Sql, organizationId: number): Promise<DocumentC
   refuseAnother(first.id, organizationId);
   const sources = new Set<string>();
   const clusters: ClusterDocument[] = [];
-  for (const { cluster } of rows) {
-    if (!cluster) continue;
-    const { source, ...document } = cluster;
+  for (const { source, cluster } of rows) {
+    if (source === null || !cluster) continue;
     sources.add(source);
-    clusters.push(document);
+    clusters.push(cluster);
   }
   const provenance = provenanceOf([...sources], first.currency);
   return clustersContent(organizationId, Number(first.version), clusters, provenance);
@@ -205,7 +192,7 @@ export async function* loadMachineBuckets(
   yield* sql<{ bucket: number; machines: number }[]>`
     select m.id / ${size}::integer as bucket, count(*)::integer as machines
     from machines m join regions r on r.id = m.region_id
-    where r.organization_id is null and m.excluded_reason is null and m.retired_at is null
+    where r.organization_id is null and ${sql.unsafe(IS_PUBLISHED)}
     group by 1`.cursor(batchSize);
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the changes feed shows of machines and clusters: the same fields as the lists, and the facts of machines. Text, since readers' statements and
- * Drizzle's take it alike. The sequencer compares a hash of it: whatever is shown is noticed when it changes.
+ * What is shown of machines and clusters, in the changes feed as in the lists, and the facts of machines. Text, since readers'
+ * statements and Drizzle's take it alike. The sequencer compares a hash of it: whatever is shown is noticed when it changes.
  */
 
 /** A published machine `m` in the region `r` of the provider `p`, as JSON. */
