@@ -4,7 +4,7 @@ import { type Operation, operation } from '../operation.ts';
 import { idParameter } from '../protocol/parameters.ts';
 import { machineSchema, priceSchema } from '../schemas.ts';
 
-const EXAMPLE: MachineDocument = {
+export const MACHINE_EXAMPLE: MachineDocument = {
   id: 17,
   name: 'cax11',
   ram: 4,
@@ -14,7 +14,7 @@ const EXAMPLE: MachineDocument = {
   provider: { id: 5, name: 'Hetzner' },
   region: { id: 3, name: 'Falkenstein', code: 'fsn1' },
 };
-const machineId = idParameter('path', 'Machine id', EXAMPLE.id);
+const machineId = idParameter('path', 'Machine id', MACHINE_EXAMPLE.id);
 
 export function machineOperations(catalogue: CatalogueReader): Operation[] {
   return [
@@ -22,8 +22,12 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       path: '/v1/machines',
       scope: 'machines:read',
       parameters: {
-        provider: idParameter('query', 'Provider id; `/v1/providers` lists them', EXAMPLE.provider.id),
-        region: idParameter('query', 'Region id; `/v1/providers` lists them', EXAMPLE.region.id),
+        provider: idParameter(
+          'query',
+          'Provider id; `/v1/providers` lists them',
+          MACHINE_EXAMPLE.provider.id,
+        ),
+        region: idParameter('query', 'Region id; `/v1/providers` lists them', MACHINE_EXAMPLE.region.id),
       },
       doc: {
         id: 'listMachines',
@@ -31,7 +35,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         description:
           'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is.',
         answers: { type: 'array', items: machineSchema },
-        example: [EXAMPLE],
+        example: [MACHINE_EXAMPLE],
         extension: false,
       },
       read: ({ provider, region }) => catalogue.machines(provider, region),
@@ -46,7 +50,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         summary: 'One machine',
         description: '404 for a machine that is not in the published catalogue.',
         answers: machineSchema,
-        example: EXAMPLE,
+        example: MACHINE_EXAMPLE,
         extension: false,
       },
       read: ({ id }) => catalogue.machine(id),
@@ -63,7 +67,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
           'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue.',
         answers: { type: 'array', items: priceSchema },
         example: [
-          { price: EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
+          { price: MACHINE_EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
           { price: 0.000099875, from: '2025-11-20T04:17:01.880127Z', to: '2026-03-01T04:17:02.114392Z' },
         ],
         extension: true,

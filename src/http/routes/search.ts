@@ -18,16 +18,10 @@ import {
 } from '../protocol/parameters.ts';
 import { Problem, unavailable } from '../protocol/problem.ts';
 import { recommendSchema, searchSchema } from '../schemas.ts';
+import { MACHINE_EXAMPLE } from './machines.ts';
 
 const MACHINE: MachineFactsDocument = {
-  id: 17,
-  name: 'cax11',
-  ram: 4,
-  cpu: 2,
-  price: 0.000103791666666667,
-  ram_unit: 'Decimal',
-  provider: { id: 5, name: 'Hetzner' },
-  region: { id: 3, name: 'Falkenstein', code: 'fsn1' },
+  ...MACHINE_EXAMPLE,
   architecture: 'arm64',
   generation: null,
   cpu_kind: 'shared',
