@@ -45,6 +45,16 @@ export function addArrayTypes({ options }: Client): void {
     options.parsers[array] = (text: string) => parseArray(text, options.parsers[element]);
     options.serializers[array] = (value: unknown) => arrayText(value, options.serializers[element]);
   }
+  // Type 0: PostgreSQL has not told yet what it takes a parameter for. See whole-statements.ts.
+  options.serializers[0] = anyText;
+}
+
+/** What is given, as PostgreSQL reads it for whatever type it finds. */
+function anyText(value: unknown): unknown {
+  if (Array.isArray(value)) return arrayText(value, anyText);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 /** @throws Error for what is no array */

@@ -5,6 +5,7 @@ import { addArrayTypes } from './arrays.ts';
 import { HostChoice } from './choose-host.ts';
 import { codeOf, isLostConnection } from './errors.ts';
 import { executeIn, forPooler, isQuery } from './pooled.ts';
+import { wholeStatements } from './whole-statements.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
 export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
@@ -59,7 +60,7 @@ export class Pool implements AsyncDisposable {
         ...socketOf(this.#choice),
         onclose: () => this.#replace(client),
       });
-      readInstantsAsText(client);
+      convertValues(client);
       this.#openedAt = performance.now();
       return client;
     };
@@ -136,16 +137,22 @@ const FOR_GOOD = { idle_timeout: 0, max_lifetime: null, fetch_types: false } as 
 
 /** Types of dates and times. */
 const INSTANTS = [1082, 1083, 1114, 1184];
+const JSONS = [114, 3802];
 
 /**
  * Dates and times are read as the text that Postgres sends: a JavaScript Date would drop the microseconds. Drizzle sets
- * its own client up in this way; here it holds for every client, whoever uses it. A Date is still taken as a parameter.
+ * its own client up in this way; here it holds for every client, whoever uses it. A Date is still taken as a parameter, and
+ * for JSON its text or an object.
  */
-export function readInstantsAsText({ options }: Sql): void {
+export function convertValues({ options }: Sql): void {
   for (const type of INSTANTS) {
     options.parsers[type] = (text: string) => text;
     options.serializers[type] = (given: unknown) => (given instanceof Date ? given.toISOString() : given);
   }
+  // Drizzle writes JSON itself, and has its clients take nothing but text for it.
+  for (const type of JSONS)
+    options.serializers[type] = (given: unknown) =>
+      typeof given === 'string' ? given : JSON.stringify(given);
   // Drizzle replaces some of these besides.
   addArrayTypes({ options });
 }
@@ -173,8 +180,8 @@ export function openClient(url: string, options: ClientOptions, { patienceMs = 0
     max: 1,
     onclose: end,
   });
-  readInstantsAsText(client);
-  return client;
+  convertValues(client);
+  return wholeStatements(client);
 }
 
 /** The driver's option; its type does not know it. */
@@ -206,7 +213,8 @@ function beginOn(client: Sql, local?: string) {
   return async (...given: [Steps] | [string, Steps]): Promise<unknown> => {
     const [options, steps] = given.length === 1 ? ['', given[0]] : given;
     let lost: unknown;
-    const work = client.begin(options, (transaction) => {
+    const work = client.begin(options, (given) => {
+      const transaction = wholeStatements(given);
       const refuseOnceLost = <Statement extends (...parts: never[]) => unknown>(statement: Statement) =>
         new Proxy(statement, {
           apply(target, self, parts) {

@@ -1,4 +1,4 @@
-import { type ClientChoice, type ClientOptions, openClient, readInstantsAsText, type Sql } from './client.ts';
+import { type ClientChoice, type ClientOptions, convertValues, openClient, type Sql } from './client.ts';
 import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
 import * as schema from './schema.ts';
 
@@ -28,6 +28,6 @@ export function openSession(url: string, options: ClientOptions, choice?: Client
 export function databaseOn(client: Sql): ClientDatabase {
   const db = drizzle(client, { schema });
   // Drizzle has just replaced serializers by ones that refuse a Date and an array of numbers.
-  readInstantsAsText(client);
+  convertValues(client);
   return db;
 }

@@ -29,7 +29,7 @@ const AFTER_COMMIT = [
   'before: ages sent to the cache',
   'before: job finished',
 ];
-/** Steps of which the run is recorded when it hangs, and stores nothing. */
+/** Steps of which the run is recorded when it hangs, and stores nothing. Whether its session had ended by then is chance. */
 const RUNNING = new Set(BEFORE_COMMIT.slice(2));
 let stack: WorkerStack;
 beforeAll(async () => {
@@ -85,7 +85,7 @@ it.each([...few(BEFORE_COMMIT), ...few(AFTER_COMMIT)])('%s, its late writes chan
     const told = after.slice(0, runs.length).map(({ outcome }) => outcome);
     expect(told.slice(0, -2)).toEqual(runs.slice(0, -2).map(({ outcome }) => outcome));
     expect(told.at(-1)).toMatch(/changed/);
-    if (RUNNING.has(step)) expect(told.at(-2)).toBe('superseded');
+    if (RUNNING.has(step)) expect(told.at(-2)).toMatch(/^(superseded|interrupted)$/);
   } finally {
     hung.child.kill('SIGCONT');
   }

@@ -15,6 +15,8 @@ export interface FaultProxy extends AsyncDisposable {
   refuse(): Promise<void>;
   /** Connections stay open, and are taken, but not a byte passes either way. */
   hang(): void;
+  /** Of the connections that there are, what is sent arrives, and nothing comes back until `heal`. */
+  mute(): void;
   /** Every connection that there is stays open for ever without a byte; new ones work. */
   abandon(): void;
   /** Every connection that there is breaks off; new ones work. */
@@ -123,6 +125,12 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
       hangs = true;
       for (const pair of pairs) stop(pair);
     },
+    mute() {
+      for (const pair of pairs) {
+        stop(pair);
+        join(pair.client, pair.late?.[0], pair.upstream);
+      }
+    },
     abandon() {
       for (const pair of pairs) {
         pair.abandoned = true;
@@ -146,7 +154,11 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
     async heal() {
       hangs = false;
       delayMs = 0;
-      for (const pair of pairs) if (!pair.abandoned) flow(pair);
+      for (const pair of pairs) {
+        if (pair.abandoned) continue;
+        if (!pair.flows) stop(pair);
+        flow(pair);
+      }
       server ??= await listen(accept, port);
     },
     [Symbol.asyncDispose]: close,

@@ -1,0 +1,132 @@
+/** What PostgreSQL has of a statement when the process that sends it stops. */
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ClientDatabase, openStore, type Sql } from '../../src/db/connect.ts';
+import { sql } from '../../src/db/drizzle.ts';
+import { providers } from '../../src/db/schema.ts';
+import { faultProxy } from '../support/fault-proxy.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
+
+let db: TestDatabase;
+let admin: Sql;
+beforeAll(async () => {
+  db = await createDatabase();
+  admin = postgres(db.url, { max: 1, onnotice: () => {} });
+  await admin`insert into providers (name) values ('one')`;
+});
+afterAll(async () => {
+  await admin.end({ timeout: 5 });
+  await db[Symbol.asyncDispose]();
+});
+
+const open = (url: string, applicationName: string) =>
+  openStore({ url, role: 'worker', connections: 1, applicationName });
+/** Until a transaction of that name waits for its next statement. */
+const untilIdle = (application: string) =>
+  until(
+    async () => {
+      const [row] = await admin`
+        select state, wait_event, query from pg_stat_activity where application_name = ${application}`;
+      return row?.state === 'idle in transaction' && String(row.query).includes('update providers');
+    },
+    { timeoutMs: 3000, what: 'a statement that PostgreSQL has run' },
+  );
+
+describe('a transaction of which the process stops hearing answers', () => {
+  it.each([
+    [
+      'of the driver',
+      (tx: ClientDatabase) => tx.$client`update providers set listed = ${true} where name = ${'one'}`,
+    ],
+    [
+      'of Drizzle',
+      (tx: ClientDatabase) => tx.execute(sql`update providers set listed = ${true} where name = ${'one'}`),
+    ],
+  ])('has its statement %s run, in a session', async (_, update) => {
+    await using proxy = await faultProxy(db.url);
+    await using store = open(proxy.url, 'mute session');
+    await using session = store.session();
+    await session.db.execute(sql`begin`);
+    proxy.mute();
+    const updated = Promise.resolve(update(session.db));
+    await untilIdle('mute session');
+    await proxy.heal();
+    await updated;
+    await session.db.execute(sql`rollback`);
+  });
+
+  it.each(['the driver', 'Drizzle'])('has its statement of %s run, on the pool', async (by) => {
+    await using proxy = await faultProxy(db.url);
+    await using store = open(proxy.url, 'mute pool');
+    const run = async (first: () => Promise<unknown>, update: () => PromiseLike<unknown>) => {
+      await first();
+      proxy.mute();
+      const updated = Promise.resolve(update());
+      await untilIdle('mute pool');
+      await proxy.heal();
+      await updated;
+    };
+    await (by === 'Drizzle'
+      ? store.db.transaction((tx) =>
+          run(
+            () => tx.select().from(providers),
+            () => tx.execute(sql`update providers set listed = ${true} where name = ${'one'}`),
+          ),
+        )
+      : store.sql.begin((tx) =>
+          run(
+            () => tx`select 1`,
+            () => tx`update providers set listed = ${true} where name = ${'one'}`,
+          ),
+        ));
+  });
+});
+
+describe('what is sent without asking for types', () => {
+  const given = () => ({
+    text: 'ä"\\{}',
+    whole: 7,
+    broken: 0.1,
+    flag: true,
+    nothing: null,
+    instant: new Date('2026-01-02T03:04:05.678Z'),
+    json: { a: [1, 'b', null] },
+    bytes: new Uint8Array([0, 255]),
+    texts: ['', 'a,b', '"', '\\', 'null', 'NULL'],
+    numbers: [1, -2.5],
+    big: 2n ** 62n,
+  });
+  const found = {
+    ...given(),
+    instant: '2026-01-02 03:04:05.678+00',
+    bytes: Buffer.from([0, 255]),
+    big: String(2n ** 62n),
+  };
+
+  it.each(['first', 'second'])('arrives as it was given, the %s time', async (time) => {
+    await using store = open(db.url, 'types');
+    const [row] = await store.sql.begin(async (tx) => {
+      const ask = () => {
+        const g = given();
+        return tx`
+          select ${g.text}::text as text, ${g.whole}::int as whole, ${g.broken}::float8 as broken, ${g.flag} as flag,
+            ${g.nothing}::text as nothing, ${g.instant}::timestamptz as instant, ${g.json as never}::jsonb as json,
+            ${g.bytes}::bytea as bytes, ${g.texts}::text[] as texts, ${g.numbers}::float8[] as numbers,
+            ${g.big as never}::bigint as big`;
+      };
+      if (time === 'second') await ask();
+      return ask();
+    });
+    expect(row).toEqual(found);
+  });
+
+  it('takes a text for JSON as it is', async () => {
+    await using store = open(db.url, 'types');
+    const rows = await store.sql.begin(async (tx) => {
+      const ask = () => tx<{ a: number }[]>`select (${'{"a":1}'}::jsonb ->> 'a')::int as a`;
+      return [...(await ask()), ...(await ask())];
+    });
+    expect(rows).toEqual([{ a: 1 }, { a: 1 }]);
+  });
+});
