@@ -8,7 +8,6 @@ import {
   type FeedRow,
   readFeedOrganizations,
   readFeedPage,
-  readFeedPosition,
   readFeedStart,
 } from '../db/reads/feed.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
@@ -38,6 +37,13 @@ export interface ChangesPage {
   readonly currency: string | undefined;
 }
 
+/** Where somebody begins who is about to list everything, and where the feed is. */
+export interface Beginning {
+  readonly start: Cursor;
+  readonly head: Cursor;
+  readonly currency: string | undefined;
+}
+
 /** Nobody can say what has changed since this cursor: what is behind it is not kept, or it is of another lineage. */
 export class CursorGone extends Error {
   override readonly name = 'CursorGone';
@@ -61,20 +67,27 @@ export type RunRead = <T>(read: (sql: Sql) => Promise<T>) => Promise<T>;
 
 export class FeedReads {
   readonly #run: RunRead;
+  #beginning: Promise<Beginning> | undefined;
 
   constructor(run: RunRead) {
     this.#run = run;
   }
 
-  /** Where somebody begins who is about to list everything. */
-  async start(): Promise<ChangesPage> {
-    const { lineage, start, position, currency } = await this.#run((sql) => readFeedStart(sql, OVERLAP_S));
-    const next = { lineage, position: start };
-    return { changes: [], next, more: start < position, currency: currency ?? undefined };
+  /** One read for all who ask meanwhile: an earlier start tells what a later one does, and more. */
+  beginning(): Promise<Beginning> {
+    this.#beginning ??= this.#readBeginning().finally(() => {
+      this.#beginning = undefined;
+    });
+    return this.#beginning;
   }
 
-  position(): Promise<number> {
-    return this.#run(readFeedPosition);
+  async #readBeginning(): Promise<Beginning> {
+    const { lineage, start, position, currency } = await this.#run((sql) => readFeedStart(sql, OVERLAP_S));
+    return {
+      start: { lineage, position: start },
+      head: { lineage, position },
+      currency: currency ?? undefined,
+    };
   }
 
   /** Organizations whose clusters have changed between two positions. */
@@ -96,7 +109,8 @@ export class FeedReads {
     ]);
     const [first, ...others] = pages;
     if (!first) throw new Error('unreachable: a token without a scope is refused');
-    for (const { head } of pages) if (isGone(after, head)) throw new CursorGone((await this.start()).next);
+    for (const { head } of pages)
+      if (isGone(after, head)) throw new CursorGone((await this.beginning()).start);
     return merge(first, others, limit);
   }
 }

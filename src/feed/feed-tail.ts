@@ -1,23 +1,16 @@
 import type { Logger } from 'pino';
 import { Semaphore } from '../snapshot/read/semaphore.ts';
+import { Batch } from './batch.ts';
 import type { Cursor } from './cursor.ts';
-import { type Change, CursorGone, FeedReads, type FeedScope, type RunRead } from './feed-reads.ts';
-
-/** What came at once, shared by all who get it. */
-export class Batch {
-  readonly changes: readonly Change[];
-  #encoded: Buffer | undefined;
-
-  constructor(changes: readonly Change[]) {
-    this.changes = changes;
-  }
-
-  /** The changes as they are sent: made once, however many get it. @param encode always the same */
-  encoded(encode: (changes: readonly Change[]) => Buffer): Buffer {
-    this.#encoded ??= encode(this.changes);
-    return this.#encoded;
-  }
-}
+import {
+  type Beginning,
+  type Change,
+  CursorGone,
+  FeedReads,
+  type FeedScope,
+  type RunRead,
+} from './feed-reads.ts';
+import { KEPT, RecentChanges } from './recent-changes.ts';
 
 /** Somebody who waits for changes. Nothing that is called here may throw. */
 export interface Follower {
@@ -31,8 +24,6 @@ export interface Follower {
   tick(now: number): void;
 }
 
-/** Changes of the newest positions that memory keeps, for streams that come back. */
-const KEPT = 2000;
 /** Changes that are read at once. */
 const PAGE = 500;
 /** How often Postgres is asked where the feed is while somebody follows: messages of the cache come sooner. */
@@ -41,12 +32,6 @@ const POLL_MS = 1000;
 const GROUPS = 10;
 /** Followers that are served between two turns of the event loop. */
 const SERVED_AT_ONCE = 250;
-
-/** Clusters of these organizations have changed, at this position or before. */
-interface Touched {
-  readonly upTo: number;
-  readonly organizations: ReadonlySet<number>;
-}
 
 export interface FeedTailOptions {
   readonly run: RunRead;
@@ -65,12 +50,8 @@ export class FeedTail implements Disposable {
   readonly #followers: Set<Follower>[] = Array.from({ length: GROUPS }, () => new Set());
   readonly #logger: Logger;
   readonly #now: () => number;
-  /** Everything up to here has been delivered; undefined while nobody follows. */
-  #at: Cursor | undefined;
-  /** Of the catalogue, behind `#keptSince`. */
-  #kept: Change[] = [];
-  #touched: Touched[] = [];
-  #keptSince = 0;
+  /** Everything up to its end has been delivered; undefined while nobody follows. */
+  #recent: RecentChanges | undefined;
   #heard = 0;
   #advancing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -101,12 +82,24 @@ export class FeedTail implements Disposable {
   /** Whatever was known is of another database. */
   reset(): void {
     this.#heard = 0;
-    if (this.#at) this.#lose();
+    if (this.#recent) this.#lose();
   }
 
   /** The one with the fewest followers. */
   #group(): Set<Follower> {
     return this.#followers.reduce((least, group) => (group.size < least.size ? group : least));
+  }
+
+  /**
+   * Where to begin behind a cursor, or without one, and in which currency prices are there. Who comes back asks no server
+   * where memory has what they lack.
+   * @throws CursorGone · Unavailable
+   */
+  async beginning(scope: FeedScope, after: Cursor | undefined): Promise<Omit<Beginning, 'head'>> {
+    if (!after) return this.reads.beginning();
+    if (this.#recent?.reaches(after)) return { start: after, currency: this.#recent.currency };
+    const { currency } = await this.reads.page(scope, after, 1, after.position);
+    return { start: after, currency };
   }
 
   /**
@@ -116,20 +109,15 @@ export class FeedTail implements Disposable {
    */
   async follow(follower: Follower, after: Cursor, ready: () => Promise<boolean>): Promise<void> {
     follower.position = after.position;
-    let from = after;
-    while (!this.#join(follower, from)) {
+    if (!this.#recent) await this.#begin();
+    for (let from = after; !this.#join(follower, from); ) {
       if (!(await ready())) return;
-      if (!this.#at) {
-        // Whoever comes first begins the tail, where the feed is.
-        const { next } = await this.reads.page(follower.scope, from, PAGE, from.position);
-        if (next.lineage !== from.lineage) throw new CursorGone((await this.reads.start()).next);
-        await this.#begin(from.lineage);
-        continue;
-      }
       const page = await this.reads.page(follower.scope, from, PAGE);
       from = page.next;
       follower.position = from.position;
       if (page.changes.length > 0) follower.deliver(new Batch(page.changes), from);
+      // The last follower may have left meanwhile.
+      if (!this.#recent) await this.#begin();
     }
   }
 
@@ -138,42 +126,31 @@ export class FeedTail implements Disposable {
     if (this.#count === 0) this.#rest();
   }
 
-  async #begin(lineage: string): Promise<void> {
-    const position = await this.reads.position();
-    if (this.#at) return;
-    this.#at = { lineage, position };
-    this.#keptSince = position;
+  /** A little before the end of the feed, where those begin who are about to list everything, unless much has come since. */
+  async #begin(): Promise<void> {
+    const { start, head, currency } = await this.reads.beginning();
+    if (this.#recent) return;
+    this.#recent = new RecentChanges(head.position - start.position > KEPT ? head : start, currency);
+    void this.#advance();
   }
 
   /** True where memory has all that the follower lacks: from now on it hears of everything. */
   #join(follower: Follower, from: Cursor): boolean {
-    const at = this.#at;
-    if (!at || from.lineage !== at.lineage || from.position < this.#keptSince) return false;
-    const { organizationId, machines } = follower.scope;
-    if (organizationId !== undefined && this.#hasTouched(organizationId, from.position)) return false;
-    const missed = machines ? this.#kept.filter(({ position }) => position > from.position) : [];
+    const missed = this.#recent?.behind(from, follower.scope);
+    if (!this.#recent || !missed) return false;
+    const { at } = this.#recent;
     follower.position = Math.max(from.position, at.position);
     this.#group().add(follower);
     this.#count += 1;
     this.#timer ??= setInterval(() => this.#tick(), POLL_MS / GROUPS).unref();
-    if (missed.length > 0) follower.deliver(new Batch(missed), { ...at, position: follower.position });
+    if (missed.changes.length > 0) follower.deliver(missed, { ...at, position: follower.position });
     return true;
-  }
-
-  #hasTouched(organizationId: number, after: number): boolean {
-    return this.#touched.some((t) => t.upTo > after && t.organizations.has(organizationId));
   }
 
   #rest(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#forget();
-  }
-
-  #forget(): void {
-    this.#at = undefined;
-    this.#kept = [];
-    this.#touched = [];
+    this.#recent = undefined;
   }
 
   #lose(): void {
@@ -204,58 +181,50 @@ export class FeedTail implements Disposable {
 
   async #catchUp(): Promise<void> {
     for (;;) {
-      const at = this.#at;
-      if (!at) return;
+      const recent = this.#recent;
+      if (!recent) return;
+      const { at } = recent;
       let more: boolean;
       try {
-        more = await this.#step(at);
+        more = await this.#step(recent);
       } catch (error) {
         if (!(error instanceof CursorGone)) throw error;
-        if (this.#at === at) this.#lose();
+        if (this.#recent === recent) this.#lose();
         return;
       }
-      if (!more && this.#heard <= (this.#at?.position ?? this.#heard)) return;
+      if (!more && this.#heard <= recent.at.position) return;
       // A replica may not have what the message told of: the timer asks again.
-      if (!more && this.#at?.position === at.position) return;
+      if (!more && recent.at === at) return;
     }
   }
 
   /** @returns whether there is more */
-  async #step(at: Cursor): Promise<boolean> {
+  async #step(recent: RecentChanges): Promise<boolean> {
+    const { at } = recent;
     const catalogue = await this.reads.page({ machines: true, organizationId: undefined }, at, PAGE);
-    const upTo = catalogue.next.position;
-    if (upTo === at.position) return false;
-    const organizations = new Set(await this.reads.organizations(at.position, upTo));
-    const clusters = await this.#clustersOf(organizations, at, upTo);
-    if (this.#at !== at) return false;
-    this.#at = catalogue.next;
-    this.#keep(catalogue.changes, { upTo, organizations });
-    await this.#deliver(catalogue.changes, clusters, catalogue.next);
-    return catalogue.more;
-  }
-
-  /** Of those organizations that somebody here serves. */
-  async #clustersOf(
-    organizations: ReadonlySet<number>,
-    at: Cursor,
-    upTo: number,
-  ): Promise<ReadonlyMap<number, readonly Change[]>> {
-    const found = new Map<number, readonly Change[]>();
-    if (organizations.size === 0) return found;
+    const { changes, next, more, currency } = catalogue;
+    if (next.position === at.position) return false;
+    const organizations = new Set(await this.reads.organizations(at.position, next.position));
+    const clusters = new Map<number, readonly Change[]>();
+    // Again, since others may have come meanwhile; nobody comes between the last look and the delivery.
     for (;;) {
-      // Again, since others may have come meanwhile.
-      const lacking = this.#served(organizations).filter((id) => !found.has(id));
-      if (lacking.length === 0) return found;
+      const lacking = this.#served(organizations).filter((id) => !clusters.has(id));
+      if (lacking.length === 0) break;
       await Promise.all(
         lacking.map(async (id) => {
-          found.set(id, await this.#allOf(id, at, upTo));
+          clusters.set(id, await this.#allOf(id, at, next.position));
         }),
       );
     }
+    if (this.#recent !== recent) return false;
+    recent.add(changes, organizations, next, currency);
+    await this.#deliver(changes, clusters, next);
+    return more;
   }
 
   /** Those of whom somebody follows. */
   #served(organizations: ReadonlySet<number>): number[] {
+    if (organizations.size === 0) return [];
     const served = new Set<number>();
     for (const group of this.#followers)
       for (const { scope } of group) if (scope.organizationId !== undefined) served.add(scope.organizationId);
@@ -271,19 +240,6 @@ export class FeedTail implements Disposable {
       ({ next: from, more } = page);
     }
     return changes;
-  }
-
-  #keep(changes: readonly Change[], touched: Touched): void {
-    this.#kept.push(...changes);
-    if (touched.organizations.size > 0) this.#touched.push(touched);
-    if (this.#kept.length > KEPT) {
-      const gone = this.#kept.splice(0, this.#kept.length - KEPT);
-      this.#keptSince = gone.at(-1)?.position ?? this.#keptSince;
-    }
-    if (this.#touched.length > KEPT) {
-      const gone = this.#touched.splice(0, this.#touched.length - KEPT);
-      this.#keptSince = Math.max(this.#keptSince, gone.at(-1)?.upTo ?? 0);
-    }
   }
 
   async #deliver(

@@ -1,14 +1,14 @@
 /** Changes as server-sent events, and requests that wait for the next one. */
 import type { ServerResponse } from 'node:http';
-import type { Grant } from '../domain/grant.ts';
+import type { Batch } from '../feed/batch.ts';
 import { type Cursor, encodeCursor } from '../feed/cursor.ts';
 import type { Change, FeedScope } from '../feed/feed-reads.ts';
-import type { Batch, Follower } from '../feed/feed-tail.ts';
-import type { MaybePromise } from '../snapshot/document/answer.ts';
-import { TokenCheck } from './token-check.ts';
+import type { Follower } from '../feed/feed-tail.ts';
+import type { TokenCheck } from './token-check.ts';
 
 /** Milliseconds after which a client connects again. */
 const RETRY_MS = 2000;
+/** Milliseconds in which something is sent, be it a heartbeat. */
 const HEARTBEAT_MS = 15_000;
 /** Bytes that wait for one client. They are shared: what lies here for many clients is there once. */
 const WAITING_AT_MOST = 1_000_000;
@@ -38,8 +38,7 @@ export interface EventStreamOptions {
   readonly response: ServerResponse;
   readonly scope: FeedScope;
   readonly start: Cursor;
-  /** Whether the token is good still. */
-  verify(): MaybePromise<Grant | undefined>;
+  readonly token: TokenCheck;
   /** Milliseconds for which a client may take no byte. */
   readonly idleTimeoutMs: number;
   /** Called when the client does not keep up. */
@@ -53,8 +52,10 @@ export class EventStream implements Follower {
   #lineage: string;
   readonly #options: EventStreamOptions;
   #isOver = false;
-  readonly #token: TokenCheck;
-  #sentAt: number;
+  /** When its spans of `HEARTBEAT_MS` begin: streams that were opened at once have their heartbeats at different times. */
+  readonly #phase = Math.random() * HEARTBEAT_MS;
+  /** The span in which something was sent last. */
+  #sentIn: number;
   /** Since when bytes wait for the client; undefined while none do. */
   #stuckSince: number | undefined;
 
@@ -63,10 +64,11 @@ export class EventStream implements Follower {
     this.scope = options.scope;
     this.position = options.start.position;
     this.#lineage = options.start.lineage;
-    this.#sentAt = Date.now();
-    this.#token = new TokenCheck(options.verify, () => this.end());
+    this.#sentIn = this.#spanOf(Date.now());
+    const unwatch = options.token.watch(() => this.end());
     options.response.on('close', () => {
       this.#isOver = true;
+      unwatch();
     });
   }
 
@@ -82,7 +84,7 @@ export class EventStream implements Follower {
         response.once('drain', resolve);
         response.once('close', resolve);
       });
-    await this.#token.look();
+    await this.#options.token.look();
     return !this.#isOver;
   }
 
@@ -103,20 +105,24 @@ export class EventStream implements Follower {
 
   tick(now: number): void {
     if (this.#isOver) return;
-    void this.#token.look();
-    const { response, idleTimeoutMs } = this.#options;
+    const { response, token, idleTimeoutMs } = this.#options;
+    token.lookAgain(now);
     if (!response.writableNeedDrain) this.#stuckSince = undefined;
     else this.#stuckSince ??= now;
     if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
-    else if (now - this.#sentAt >= HEARTBEAT_MS)
-      this.#write(heartbeat({ lineage: this.#lineage, position: this.position }));
+    else if (this.#spanOf(now) !== this.#sentIn)
+      this.#write(heartbeat({ lineage: this.#lineage, position: this.position }), now);
   }
 
-  #write(frames: Buffer): void {
+  #spanOf(now: number): number {
+    return Math.floor((now + this.#phase) / HEARTBEAT_MS);
+  }
+
+  #write(frames: Buffer, now = Date.now()): void {
     if (this.#isOver) return;
     const { response } = this.#options;
     response.write(frames);
-    this.#sentAt = Date.now();
+    this.#sentIn = this.#spanOf(now);
     if (response.writableLength > WAITING_AT_MOST) this.#cut();
   }
 
@@ -139,18 +145,15 @@ export class WaitingRequest implements Follower {
   position = 0;
   readonly #until: number;
   readonly #token: TokenCheck;
+  readonly #unwatch: () => void;
   readonly #answered = Promise.withResolvers<Found | 'invalid token' | undefined>();
 
-  /**
-   * @param until milliseconds since the epoch
-   * @param verify whether the token is good still
-   */
-  constructor(scope: FeedScope, until: number, verify: () => MaybePromise<Grant | undefined>) {
+  /** @param until milliseconds since the epoch */
+  constructor(scope: FeedScope, until: number, token: TokenCheck) {
     this.scope = scope;
     this.#until = until;
-    this.#token = new TokenCheck(verify, (isKnown) =>
-      this.#answered.resolve(isKnown ? 'invalid token' : undefined),
-    );
+    this.#token = token;
+    this.#unwatch = token.watch((isKnown) => this.#answered.resolve(isKnown ? 'invalid token' : undefined));
   }
 
   /** What has come; undefined when nothing has in time. */
@@ -172,6 +175,11 @@ export class WaitingRequest implements Follower {
 
   tick(now: number): void {
     if (now >= this.#until) this.end();
-    else void this.#token.look();
+    else this.#token.lookAgain(now);
+  }
+
+  /** Once nobody waits any more. */
+  [Symbol.dispose](): void {
+    this.#unwatch();
   }
 }

@@ -3,8 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Grant } from '../domain/grant.ts';
-import { type MaybePromise, type Tier, Unavailable } from '../snapshot/document/answer.ts';
+import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import { guard, guardHook } from './auth.ts';
 import {
   found,
@@ -17,7 +16,7 @@ import {
 import { type Parameters, parameterReader, type Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
-import { TokenCheck, verifierOf } from './token-check.ts';
+import { type TokenCheck, TokenChecks } from './token-check.ts';
 
 export interface StreamAnswer {
   readonly status: 200 | 206 | 304;
@@ -55,6 +54,7 @@ export function addStreamOperation(
 ): void {
   const { recorder, tokens, withDeadline } = deps;
   const readParameters = parameterReader(parameters, isStrict);
+  const checks = new TokenChecks(tokens);
   const answered = (request: FastifyRequest, status: number) =>
     recorder.answered(path, request, status, performance.now() - request.startedAt);
 
@@ -78,7 +78,7 @@ export function addStreamOperation(
       request.tier = answer.tier;
       reply.code(answer.status).headers(answer.headers);
       if (!answer.body) return reply.send();
-      const pieces = whileValid(answer.body, verifierOf(tokens, request));
+      const pieces = whileValid(answer.body, checks.of(request));
       const body = Readable.from(told(pieces, recorder, request), { objectMode: false });
       if (answer.closed) body.once('close', () => answer.closed?.());
       return reply.send(body);
@@ -87,18 +87,19 @@ export function addStreamOperation(
 }
 
 /** The same pieces; the connection ends when the token does. */
-async function* whileValid(
-  pieces: AsyncIterable<Buffer>,
-  verify: () => MaybePromise<Grant | undefined>,
-): AsyncGenerator<Buffer> {
+async function* whileValid(pieces: AsyncIterable<Buffer>, token: TokenCheck): AsyncGenerator<Buffer> {
   let isInvalid = false;
-  const token = new TokenCheck(verify, () => {
+  const unwatch = token.watch(() => {
     isInvalid = true;
   });
-  for await (const piece of pieces) {
-    await token.look();
-    if (isInvalid) throw new Unavailable('the token of the request is not valid any more');
-    yield piece;
+  try {
+    for await (const piece of pieces) {
+      await token.look();
+      if (isInvalid) throw new Unavailable('the token of the request is not valid any more');
+      yield piece;
+    }
+  } finally {
+    unwatch();
   }
 }
 

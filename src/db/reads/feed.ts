@@ -55,11 +55,6 @@ interface HeadRow {
   readonly pruned: string;
 }
 
-export async function readFeedPosition(sql: Sql): Promise<number> {
-  return headOf(await sql<HeadRow[]>`select ${columnsOfHead(sql)} from feed_head h cross join lineage l`)
-    .position;
-}
-
 /**
  * Where somebody begins who is about to read the lists: a little before now, since a list that is read after this may be
  * that much older.

@@ -21,7 +21,7 @@ import {
   type QueryString,
 } from '../protocol/parameters.ts';
 import { NOT_ACCEPTABLE, Problem, sendProblem } from '../protocol/problem.ts';
-import { verifierOf } from '../token-check.ts';
+import { TokenChecks } from '../token-check.ts';
 
 const CURSOR: Cursor = { lineage: '7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', position: 4711 };
 
@@ -129,6 +129,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
   const { feed, tokens, recorder, withDeadline, rateLimit, sendAnswer, open } = deps;
   const { path } = changesOperation;
   const readParameters = parameterReader(parameters, true);
+  const checks = new TokenChecks(tokens);
 
   function answered(request: FastifyRequest, status: number): void {
     recorder.answered(path, request, status, performance.now() - request.startedAt);
@@ -166,7 +167,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       return reply;
     }
     if (open.size >= deps.streamsLimit) return refuse(reply);
-    const waiting = new WaitingRequest(scope, until, verifierOf(tokens, request));
+    using waiting = new WaitingRequest(scope, until, checks.of(request));
     open.add(waiting);
     const leave = () => waiting.end();
     reply.raw.on('close', leave);
@@ -192,10 +193,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
   ): Promise<FastifyReply> {
     if (open.size >= deps.streamsLimit) return refuse(reply);
     // What is wrong with the cursor is said before the stream begins.
-    const begin = await withDeadline(
-      after ? feed.reads.page(scope, after, 1, after.position) : feed.reads.start(),
-    );
-    const start = after ?? begin.next;
+    const { start, currency } = await withDeadline(feed.beginning(scope, after));
     const { raw } = reply;
     const also = rateLimit && reply.getHeaders();
     reply.hijack();
@@ -207,7 +205,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       'cache-control': 'private, no-cache',
       vary: 'Authorization, Accept-Encoding',
       'x-accel-buffering': 'no',
-      ...(begin.currency === undefined ? {} : { 'fleetbook-currency': begin.currency }),
+      ...(currency === undefined ? {} : { 'fleetbook-currency': currency }),
     });
     answered(request, 200);
     if (request.method === 'HEAD') {
@@ -221,7 +219,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       scope,
       start,
       idleTimeoutMs: deps.idleTimeoutMs,
-      verify: verifierOf(tokens, request),
+      token: checks.of(request),
       onCut: () => {
         feed.counts.cut += 1;
       },
@@ -275,7 +273,9 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
           return await sendStream(request, reply, scope, resumed);
         }
         if (after) return await sendChanges(request, reply, scope, { after, limit, wait });
-        await sendPage(request, reply, await withDeadline(feed.reads.start()), 'postgres');
+        const { start, head, currency } = await withDeadline(feed.reads.beginning());
+        const more = start.position < head.position;
+        await sendPage(request, reply, { changes: [], next: start, more, currency }, 'postgres');
         return reply;
       } catch (error) {
         if (error instanceof CursorGone) return sendProblem(reply, cursorGone(error.next));

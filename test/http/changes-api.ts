@@ -1,0 +1,79 @@
+/** The API over real sockets, with a feed that has something to tell, for tests of `/v1/changes`. */
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { expect } from 'vitest';
+import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
+import { type ApiDeps, buildApp } from '../../src/http/app.ts';
+import type { Page } from '../feed/copy.ts';
+import type { sceneForEachTest } from '../snapshot/scene.ts';
+import { listen } from './harness.ts';
+
+export type ChangesApi = Awaited<ReturnType<typeof serveChanges>>;
+
+export async function serveChanges(
+  scene: ReturnType<typeof sceneForEachTest>,
+  limits: ApiDeps['limits'] = {},
+) {
+  const publisher = new FeedPublisher(scene.store.db, scene.cache);
+  // As if each version of the sample's lists had been told, but for the last.
+  await scene.sql`update regions set told_version = version - 1`;
+  await scene.sql`update organizations set told_version = clusters_version - 1`;
+  await publisher.publishDirty();
+  const reader = await scene.linkedReader();
+  const app = buildApp({
+    ...reader,
+    readiness: async () => ({ ready: true, checks: {} }),
+    logger: false,
+    version: '1.2.3',
+    limits: { maxEventLoopDelayMs: 0, ...limits },
+  });
+  const port = await listen(app);
+  const open: ClientRequest[] = [];
+
+  async function get(path: string, bearer: string, headers: Record<string, string> = {}, method = 'GET') {
+    const asked = request({
+      port,
+      path,
+      method,
+      agent: false,
+      headers: { authorization: `Bearer ${bearer}`, ...headers },
+    }).end();
+    open.push(asked);
+    // Whoever is cut hears of it by the answer.
+    asked.on('error', () => {});
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.setEncoding('utf8');
+    return answer;
+  }
+  const closing = new AsyncDisposableStack();
+  closing.defer(() => app.close());
+  closing.defer(() => {
+    for (const each of open) each.destroy();
+  });
+  return {
+    app,
+    reader,
+    publisher,
+    get,
+    async page(path: string, bearer: string, status = 200) {
+      const answer = await get(path, bearer);
+      const body = (await answer.toArray()).join('');
+      expect(answer.statusCode, body).toBe(status);
+      return JSON.parse(body) as Page & { readonly type: string; readonly parameter?: string };
+    },
+    /** A stream, and what has come of it. */
+    async stream(bearer: string, headers: Record<string, string> = {}) {
+      const answer = await get('/v1/changes', bearer, { accept: 'text/event-stream', ...headers });
+      const seen = { text: '', isOver: false };
+      answer.on('data', (text: string) => {
+        seen.text += text;
+      });
+      answer.on('close', () => {
+        seen.isOver = true;
+      });
+      answer.on('error', () => {});
+      return { answer, seen };
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
