@@ -7,6 +7,8 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { join, relative } from 'node:path';
 import { acquireRedisServer } from '../src/dev/acquire-redis.ts';
+import { installer } from '../src/dev/system-package.ts';
+import { onPath } from '../src/processes/on-path.ts';
 import { QUICK, quickFiles } from './support/quick.ts';
 import {
   type FailedTest,
@@ -102,6 +104,8 @@ async function run(args: readonly string[]): Promise<Outcome> {
     try {
       // The tests stop, kill and flush servers of their own: one that runs already is of no use to them.
       await acquireRedisServer({ isUrlUseful: false });
+      // Without it the tests through a pooler are skipped. Nobody's own machine gets programs for tests alone.
+      if (process.env.CI && !onPath('pgbouncer')) await installer((name) => onPath(name))?.('pgbouncer');
     } catch (error) {
       const report = await readReport([]);
       return { ...told, report, problem: error instanceof Error ? error.message : String(error) };

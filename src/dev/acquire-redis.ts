@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { onPath } from '../processes/on-path.ts';
 import { findRedisServer, type RedisBinary } from './redis.ts';
+import { installer } from './system-package.ts';
 
 const INSTALL =
   'Install one (Debian, Ubuntu: `sudo apt install redis-server`; macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`)';
@@ -11,8 +10,6 @@ const OR_URL =
 
 const QUESTION =
   'Fleetbook needs a Redis server and found none. Install the system package redis-server with apt-get? [Y/n] ';
-
-const POLICY = '/usr/sbin/policy-rc.d';
 
 export interface AcquireOptions {
   /** True asks before anything is installed. Whether standard input and output are a terminal, unless given. */
@@ -32,11 +29,10 @@ export interface AcquireOptions {
  */
 export async function acquireRedisServer(options: AcquireOptions = {}): Promise<RedisBinary> {
   const remedy = (options.isUrlUseful ?? true) ? `${INSTALL}${OR_URL}` : INSTALL;
-  const find = (program: string) => onPath(program, options.path);
   const found = findRedisServer(options.path);
   if (found) return found;
-  const apt = find('apt-get');
-  if (apt === undefined || process.getuid?.() !== 0) {
+  const install = installer((program) => onPath(program, options.path));
+  if (!install) {
     throw new Error(`no redis-server or valkey-server (6.2 or newer) was found. ${remedy}`);
   }
   const say = options.say ?? ((line: string) => void process.stderr.write(`${line}\n`));
@@ -45,8 +41,9 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
   say(
     'No redis-server was found: installing the system package redis-server with apt-get; its service stays off.',
   );
-  await withoutStartingServices(() => install(apt, remedy));
-  await keepServiceOff(find);
+  const trouble = await install('redis-server');
+  if (trouble !== undefined)
+    throw new Error(`apt-get could not install redis-server. ${remedy}\n${trouble}`.trim());
   const installed = findRedisServer(options.path);
   if (!installed) throw new Error(`this system's redis-server is older than 6.2. ${remedy}`);
   say(`Installed ${installed.name} ${installed.version}.`);
@@ -63,61 +60,4 @@ async function agreed(): Promise<boolean> {
   } finally {
     terminal.close();
   }
-}
-
-/** Debian's way to keep the services of newly installed packages from being started; somebody's own policy stays. */
-async function withoutStartingServices(act: () => Promise<void>): Promise<void> {
-  if (existsSync(POLICY)) return act();
-  writeFileSync(POLICY, '#!/bin/sh\nexit 101\n');
-  chmodSync(POLICY, 0o755);
-  const remove = () => rmSync(POLICY, { force: true });
-  process.once('exit', remove);
-  try {
-    await act();
-  } finally {
-    remove();
-    process.off('exit', remove);
-  }
-}
-
-async function install(apt: string, remedy: string): Promise<void> {
-  const quiet = ['-o', 'DPkg::Lock::Timeout=120', '-qq'];
-  const wanted = [...quiet, 'install', '--yes', '--no-install-recommends', 'redis-server'];
-  if ((await run(apt, wanted)).code === 0) return;
-  // The package lists are missing or out of date.
-  const update = await run(apt, [...quiet, 'update']);
-  const again = await run(apt, wanted);
-  if (again.code !== 0) {
-    throw new Error(
-      `apt-get could not install redis-server. ${remedy}\n${update.output}${again.output}`.trim(),
-    );
-  }
-}
-
-async function keepServiceOff(find: (program: string) => string | undefined): Promise<void> {
-  const systemctl = existsSync('/run/systemd/system') ? find('systemctl') : undefined;
-  if (systemctl !== undefined) {
-    await run(systemctl, ['disable', '--now', 'redis-server.service']);
-    return;
-  }
-  const [updateRc, service] = [find('update-rc.d'), find('service')];
-  if (updateRc !== undefined) await run(updateRc, ['redis-server', 'disable']);
-  if (service !== undefined) await run(service, ['redis-server', 'stop']);
-}
-
-function run(program: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
-  return new Promise((resolve) => {
-    const child = spawn(program, args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l', LC_ALL: 'C.UTF-8' },
-    });
-    let output = '';
-    const keep = (chunk: Buffer) => {
-      output = (output + chunk.toString()).slice(-4_000);
-    };
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
-    child.once('error', (error) => resolve({ code: -1, output: `${error.message}\n` }));
-    child.once('close', (code) => resolve({ code, output }));
-  });
 }

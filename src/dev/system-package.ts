@@ -1,0 +1,77 @@
+/** Installs packages of the system, on Debian and what descends from it. */
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+
+const POLICY = '/usr/sbin/policy-rc.d';
+
+type Find = (program: string) => string | undefined;
+
+/**
+ * Installs a package by its name, and leaves its service, which has the same name, stopped and disabled.
+ * @returns undefined, or what apt-get said where it could not
+ */
+export type Install = (name: string) => Promise<string | undefined>;
+
+/** @returns undefined where there is no apt-get, or we are not root */
+export function installer(find: Find): Install | undefined {
+  const apt = find('apt-get');
+  if (apt === undefined || process.getuid?.() !== 0) return undefined;
+  return async (name) => {
+    const trouble = await withoutStartingServices(() => install(apt, name));
+    if (trouble === undefined) await keepServiceOff(find, name);
+    return trouble;
+  };
+}
+
+/** Debian's way to keep the services of newly installed packages from being started; somebody's own policy stays. */
+async function withoutStartingServices<T>(act: () => Promise<T>): Promise<T> {
+  if (existsSync(POLICY)) return act();
+  writeFileSync(POLICY, '#!/bin/sh\nexit 101\n');
+  chmodSync(POLICY, 0o755);
+  const remove = () => rmSync(POLICY, { force: true });
+  process.once('exit', remove);
+  try {
+    return await act();
+  } finally {
+    remove();
+    process.off('exit', remove);
+  }
+}
+
+async function install(apt: string, name: string): Promise<string | undefined> {
+  const quiet = ['-o', 'DPkg::Lock::Timeout=120', '-qq'];
+  const wanted = [...quiet, 'install', '--yes', '--no-install-recommends', name];
+  if ((await run(apt, wanted)).code === 0) return undefined;
+  // The package lists are missing or out of date.
+  const update = await run(apt, [...quiet, 'update']);
+  const again = await run(apt, wanted);
+  return again.code === 0 ? undefined : `${update.output}${again.output}`;
+}
+
+async function keepServiceOff(find: Find, name: string): Promise<void> {
+  const systemctl = existsSync('/run/systemd/system') ? find('systemctl') : undefined;
+  if (systemctl !== undefined) {
+    await run(systemctl, ['disable', '--now', `${name}.service`]);
+    return;
+  }
+  const [updateRc, service] = [find('update-rc.d'), find('service')];
+  if (updateRc !== undefined) await run(updateRc, [name, 'disable']);
+  if (service !== undefined) await run(service, [name, 'stop']);
+}
+
+function run(program: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l', LC_ALL: 'C.UTF-8' },
+    });
+    let output = '';
+    const keep = (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-4_000);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    child.once('error', (error) => resolve({ code: -1, output: `${error.message}\n` }));
+    child.once('close', (code) => resolve({ code, output }));
+  });
+}
