@@ -4,6 +4,7 @@
  *   --minutes N     so long (5)
  *   --histories N   so many at the most
  *   --seed S        of the first history; those that follow have the next numbers
+ *   --having A,B    only histories that have these operations in this order
  *   --only 1,4,7    only these operations of a single history, as a shrunk failure names them
  *   --shrink N      so many minutes to find fewer operations that fail too (10; 0: none)
  *   --beside REV    readers and workers are started of this release and of the one of this commit, by turns
@@ -16,7 +17,7 @@ import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { type Release, releaseOf } from '../faults/support/release.ts';
 import { emptyTally, HistoryFailed, runHistory, type Tally } from './history.ts';
-import { operationsOf, shownOperation } from './operations.ts';
+import { hasInOrder, isKind, type Kind, operationsOf, shownOperation } from './operations.ts';
 import { selfTest } from './self-test.ts';
 import { Servers } from './servers.ts';
 import { shrink } from './shrink.ts';
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     histories: { type: 'string' },
     seed: { type: 'string' },
     only: { type: 'string' },
+    having: { type: 'string' },
     shrink: { type: 'string', default: '10' },
     beside: { type: 'string' },
     json: { type: 'boolean', default: false },
@@ -61,6 +63,16 @@ async function testItself(): Promise<void> {
   }
 }
 
+/** @throws Error that names the one that is none */
+function kindsOf(text: string | undefined): readonly Kind[] {
+  return (text?.split(',') ?? []).map((name) => {
+    if (isKind(name)) return name;
+    throw new Error(
+      `--having names ${JSON.stringify(name)}, which is no operation; see test/oracle/operations.ts`,
+    );
+  });
+}
+
 /** @throws Error where the clone does not have it */
 async function otherRelease(): Promise<Release | undefined> {
   const { beside } = values;
@@ -79,9 +91,10 @@ async function testProduct(): Promise<void> {
   await using beside = await otherRelease();
   await using servers = await Servers.open(beside?.folder);
   const tally = emptyTally();
+  const having = kindsOf(values.having);
   let done = 0;
-  while (done < histories && performance.now() < until) {
-    const seed = first + done;
+  for (let seed = first; done < histories && performance.now() < until; seed++) {
+    if (!hasInOrder(seed, having)) continue;
     const began = performance.now();
     try {
       await runHistory(servers, seed, tally, only);

@@ -1,4 +1,5 @@
 /** Defects that the oracle must find: `--self-test` breaks the product in one of these ways at a time. */
+import type { Kind } from './operations.ts';
 
 export interface Mutation {
   readonly name: string;
@@ -6,6 +7,8 @@ export interface Mutation {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
+  /** Operations, in this order, without which it cannot be seen: only histories that have them are run. */
+  readonly having?: readonly Kind[];
 }
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -38,6 +41,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: 'src/snapshot/read/tiered-read.ts',
     find: 'const atLeast = Math.max(heard, cached?.version ?? 0);',
     replace: 'const atLeast = 0;',
+    having: ['remember cache', 'reprice', 'sync', 'cache goes back'],
   },
   {
     name: 'memory is believed while nothing is heard',

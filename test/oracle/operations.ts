@@ -36,6 +36,8 @@ const WEIGHTS = {
 
 export type Kind = keyof typeof WEIGHTS;
 
+export const isKind = (name: string): name is Kind => Object.hasOwn(WEIGHTS, name);
+
 export interface Operation {
   readonly does: Kind;
   /** Which of them it concerns, modulo how many there are. What an operation means hangs on nothing that went before. */
@@ -57,6 +59,13 @@ export function operationsOf(seed: number): Operation[] {
     pick: wholeNumber(random, 1000),
     value: 1 + wholeNumber(random, 900),
   }));
+}
+
+/** Whether the operations of a seed have these kinds in this order, whatever is between them. */
+export function hasInOrder(seed: number, kinds: readonly Kind[]): boolean {
+  let found = 0;
+  for (const { does } of operationsOf(seed)) if (does === kinds[found]) found += 1;
+  return found === kinds.length;
 }
 
 function kindOf(random: () => number): Kind {

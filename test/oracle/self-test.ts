@@ -22,9 +22,10 @@ export async function* selfTest(
   histories: number,
   wanted: readonly string[] | undefined,
 ): AsyncGenerator<Found> {
-  for (const { name } of MUTATIONS) {
+  for (const { name, having } of MUTATIONS) {
     if (wanted && !wanted.includes(name)) continue;
     const args = ['--seed', String(seed), '--histories', String(histories), '--shrink', '0', '--json'];
+    if (having) args.push('--having', having.join(','));
     const child = spawn(process.execPath, ['--import', MUTATE, MAIN, ...args], {
       env: { ...process.env, ORACLE_MUTATION: name },
       stdio: ['ignore', 'pipe', 'inherit'],
