@@ -25,14 +25,17 @@ const faults = {
   hookTimeout: 120_000,
 };
 
-/** What CI runs of it when all else has ended: a fault of each kind, shortly, and a minute of random histories. */
+/**
+ * What CI runs of it when all else has ended: a fault of each kind, shortly, and three minutes of random
+ * histories.
+ */
 const faultsOfCi = {
   ...faults,
   name: 'faults in brief',
   include: ['cache-killed', 'oracle', 'postgres-hung', 'worker-killed-at-random'].map(
     (name) => `test/faults/${name}.test.ts`,
   ),
-  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', ORACLE_SECONDS: '60' },
+  env: { FAULT_SECONDS: '3', FAULT_KILLS: '3', ORACLE_SECONDS: '180' },
   fileParallelism: true,
   // They wait for most of their time, but three at once are late on two cores.
   maxWorkers: 2,

@@ -142,9 +142,10 @@ describe('a server that is not what its setting says', () => {
   it('is named with the remedy: a cluster that is down, since a master without a replica has died', async () => {
     const [dead, ...alive] = cluster.nodes;
     await dead?.kill();
-    await until(async () => String(await alive[0]?.client.cluster('INFO')).includes('cluster_state:fail'));
+    for (const { client } of alive)
+      await until(async () => String(await client.cluster('INFO')).includes('cluster_state:fail'));
     const redis = openRedis(cluster.url, 'producer', () => {}, 'QUEUE_REDIS_URL');
-    await expect(redisReady(redis, 3000)).rejects.toThrow(
+    await expect(redisReady(redis, 6000)).rejects.toThrow(
       /of a Redis Cluster that is down \(CLUSTERDOWN cluster_state is fail, 10\d+ of 16384 slots are served\): bring the masters/,
     );
     redis.disconnect();
