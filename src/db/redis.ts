@@ -1,7 +1,7 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { type RedisAddress, type RedisHost, redisAddress } from '../domain/redis-address.ts';
 import { keepConnecting } from './keep-connecting.ts';
-import { nextHost } from './next-host.ts';
+import { hostWithoutConnection, nextHost } from './next-host.ts';
 import { hostOf, redisProblem, type ServerSetting } from './server-problem.ts';
 
 /** One server, also the master behind Sentinels, or a Redis Cluster. */
@@ -230,7 +230,10 @@ export function mastersOf(redis: RedisClient): readonly Redis[] {
 export async function redisReady(redis: RedisClient, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => reject(new Error(notReady(redis, timeoutMs))), timeoutMs);
+  const timer = setTimeout(
+    () => void notReady(redis, timeoutMs).then((why) => reject(new Error(why))),
+    timeoutMs,
+  );
   redis.once('ready', resolve);
   try {
     await promise;
@@ -240,10 +243,18 @@ export async function redisReady(redis: RedisClient, timeoutMs: number): Promise
   }
 }
 
-function notReady(redis: RedisClient, timeoutMs: number): string {
+async function notReady(redis: RedisClient, timeoutMs: number): Promise<string> {
   const origin = origins.get(redis);
   if (!origin) return `Redis did not answer within ${timeoutMs} ms`;
-  const why = origin.failure && redisProblem(origin.failure, origin);
+  const why = (origin.failure && redisProblem(origin.failure, origin)) ?? (await hostProblem(origin));
   if (why) return why;
   return `Redis at ${hostOf(origin.url)} did not answer within ${timeoutMs} ms: look whether it runs, or correct ${origin.setting}`;
+}
+
+/** Of a cluster's node or a Sentinel that takes no connection. */
+async function hostProblem({ setting, url }: Origin): Promise<string | undefined> {
+  const address = redisAddress(url);
+  if (address.kind === 'server') return undefined;
+  const found = await hostWithoutConnection(address.hosts, address.tls);
+  return found && redisProblem(found.error, { setting, url: `redis://${found.host}:${found.port}` });
 }

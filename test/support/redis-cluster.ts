@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { findRedisServer, type PrivateRedis, startRedis } from '../../src/dev/redis.ts';
+import { freeClusterPort, tlsArgs } from './redis-tls.ts';
 import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
@@ -12,6 +13,7 @@ const SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 1000;
 
 export interface ClusterNode {
+  /** The one that clients and other nodes use. */
   readonly port: number;
   readonly id: string;
   readonly isMaster: boolean;
@@ -40,6 +42,8 @@ export interface TestClusterOptions {
   readonly masters?: number;
   /** Of each master. */
   readonly replicas?: number;
+  /** Whether clients and nodes speak TLS. */
+  readonly tls?: boolean;
   /** Further settings as on the command line of each node. */
   readonly args?: readonly string[];
 }
@@ -47,6 +51,7 @@ export interface TestClusterOptions {
 export async function startTestCluster({
   masters = 3,
   replicas = 1,
+  tls = false,
   args = [],
 }: TestClusterOptions = {}): Promise<TestCluster> {
   const binary = findRedisServer();
@@ -62,6 +67,7 @@ export async function startTestCluster({
   try {
     const nodes: ClusterNode[] = [];
     for (let i = 0; i < masters * (1 + replicas); i++) {
+      const tlsPort = tls ? await freeClusterPort() : undefined;
       const server = await startRedis({
         binary,
         dir: folder,
@@ -71,6 +77,7 @@ export async function startTestCluster({
           ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--masterauth', PASSWORD],
           // A replica may take over however long ago it last heard of its master: nothing else is tested here.
           ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
+          ...(tlsPort === undefined ? [] : [...tlsArgs(tlsPort), '--tls-cluster', 'yes']),
           ...args,
         ],
       });
@@ -79,7 +86,7 @@ export async function startTestCluster({
       client.on('error', () => {});
       clients.push(client);
       nodes.push({
-        port: server.port,
+        port: tlsPort ?? server.port,
         id: String(await client.cluster('MYID')),
         isMaster: i < masters,
         client,
@@ -105,7 +112,7 @@ export async function startTestCluster({
     };
     const known = (id: string) => nodes.find((node) => node.id === id) as ClusterNode;
     return {
-      url: `redis+cluster://:${PASSWORD}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+      url: `${tls ? 'rediss' : 'redis'}+cluster://:${PASSWORD}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
       nodes,
       masterOf,
       async moveSlot(slot, to) {

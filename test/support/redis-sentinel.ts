@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { findRedisServer, startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startServerProcess } from '../../src/processes/server-process.ts';
+import { TRUSTED, tlsArgs } from './redis-tls.ts';
 import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
@@ -36,7 +37,8 @@ export interface TestSentinels extends AsyncDisposable {
   untilReplaced(former: SentinelServer): Promise<void>;
 }
 
-export async function startTestSentinels(): Promise<TestSentinels> {
+/** @param tls whether servers, Sentinels and clients speak TLS */
+export async function startTestSentinels(tls = false): Promise<TestSentinels> {
   const binary = findRedisServer();
   if (!binary) throw new Error('no redis-server on the PATH; `npm test` installs one or says how');
   await using opened = new AsyncDisposableStack();
@@ -45,6 +47,7 @@ export async function startTestSentinels(): Promise<TestSentinels> {
   const servers: SentinelServer[] = [];
   for (let i = 0; i <= REPLICAS; i++) {
     const [master] = servers;
+    const tlsPort = tls ? await freePort() : undefined;
     const server = opened.use(
       await startRedis({
         binary,
@@ -52,12 +55,13 @@ export async function startTestSentinels(): Promise<TestSentinels> {
         password: PASSWORD,
         args: [
           ...['--masterauth', PASSWORD, '--repl-diskless-sync-delay', '0'],
+          ...(tlsPort === undefined ? [] : tlsArgs(tlsPort)),
           ...(master ? ['--replicaof', `127.0.0.1 ${master.port}`] : []),
         ],
       }),
     );
     servers.push({
-      port: server.port,
+      port: tlsPort ?? server.port,
       async kill() {
         server.signal('SIGKILL');
         await server.exited;
@@ -71,7 +75,7 @@ export async function startTestSentinels(): Promise<TestSentinels> {
   for (let i = 0; i < SENTINELS; i++) {
     const port = await freePort();
     const file = join(folder, `sentinel-${i}.conf`);
-    await writeFile(file, configuration(port, servers[0]?.port ?? 0, folder));
+    await writeFile(file, configuration(port, servers[0]?.port ?? 0, folder, tls));
     const sentinel = await startServerProcess({
       command: binary.command,
       args: [file, '--sentinel'],
@@ -80,7 +84,12 @@ export async function startTestSentinels(): Promise<TestSentinels> {
     opened.defer(async () => {
       await sentinel.end(STOP);
     });
-    const client = new Redis({ host: '127.0.0.1', port, password: SENTINEL_PASSWORD });
+    const client = new Redis({
+      host: '127.0.0.1',
+      port,
+      password: SENTINEL_PASSWORD,
+      ...(tls && { tls: TRUSTED }),
+    });
     client.on('error', () => {});
     opened.defer(() => client.disconnect());
     ports.push(port);
@@ -105,7 +114,7 @@ export async function startTestSentinels(): Promise<TestSentinels> {
   };
   const closing = opened.move();
   return {
-    url: `redis+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER}?sentinel_password=${SENTINEL_PASSWORD}`,
+    url: `${tls ? 'rediss' : 'redis'}+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER}?sentinel_password=${SENTINEL_PASSWORD}`,
     master,
     async untilReplaced(former) {
       await until(async () => (await master()) !== former, { what: 'the Sentinels to name another master' });
@@ -114,9 +123,9 @@ export async function startTestSentinels(): Promise<TestSentinels> {
   };
 }
 
-function configuration(port: number, master: number, dir: string): string {
+function configuration(port: number, master: number, dir: string, tls: boolean): string {
   return [
-    `port ${port}`,
+    ...(tls ? ['port 0', linesOf(tlsArgs(port))] : [`port ${port}`]),
     'bind 127.0.0.1',
     `dir ${JSON.stringify(dir)}`,
     `requirepass ${SENTINEL_PASSWORD}`,
@@ -129,3 +138,10 @@ function configuration(port: number, master: number, dir: string): string {
     '',
   ].join('\n');
 }
+
+/** Settings of a command line as those of a file. */
+const linesOf = (args: readonly string[]) =>
+  args
+    .join(' ')
+    .replaceAll(/ ?--(?=\S)/g, '\n')
+    .trim();

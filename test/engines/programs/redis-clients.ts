@@ -1,0 +1,49 @@
+/**
+ * Uses the Redis of a URL in every way that the product does, and prints as JSON what came of it: an authority is only
+ * trusted by a process that was started with NODE_EXTRA_CA_CERTS.
+ */
+import { Queue, Worker } from 'bullmq';
+import { openRedis, type RedisUse, redisReady } from '../../../src/db/redis.ts';
+
+const [url = '', withinMs] = process.argv.slice(2);
+const open = async (use: RedisUse) => {
+  const redis = openRedis(url, use, () => {}, 'CACHE_REDIS_URL');
+  await redisReady(redis, Number(withinMs));
+  return redis;
+};
+
+try {
+  const [publisher, reader, producer, blocking] = await Promise.all(
+    (['publisher', 'reader', 'producer', 'worker'] as const).map(open),
+  );
+  if (!publisher || !reader || !producer || !blocking)
+    throw new Error('unreachable: all of them were opened');
+  const subscriber = openRedis(url, 'subscriber', () => {}, 'CACHE_REDIS_URL');
+  await redisReady(subscriber, Number(withinMs));
+  const heard = new Promise((resolve) => subscriber.once('message', (_, message) => resolve(message)));
+  await subscriber.subscribe('news');
+  // Of a cluster, keys of every master.
+  const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
+  await Promise.all(keys.map((key) => publisher.set(key, key)));
+  await publisher.publish('news', 'of all');
+  const read = await Promise.all(keys.map((key) => reader.get(key)));
+  const queue = new Queue('jobs', { connection: producer as never, prefix: '{of-the-test}' });
+  const done = Promise.withResolvers<unknown>();
+  const worker = new Worker('jobs', async ({ data }) => done.resolve(data), {
+    connection: blocking as never,
+    prefix: '{of-the-test}',
+  });
+  await queue.add('job', { of: 'the queue' });
+  const told = {
+    heard: await heard,
+    read: read.filter((value, i) => value === keys[i]).length,
+    job: await done.promise,
+  };
+  process.stdout.write(`${JSON.stringify(told)}\n`);
+  await worker.close();
+} catch (error) {
+  process.stdout.write(
+    `${JSON.stringify({ error: error instanceof Error ? error.message : String(error) })}\n`,
+  );
+}
+process.exit();
