@@ -61,13 +61,12 @@ name is another provider: the machines of the old one are retired as missing.`;
 const FACTS = `Facts are what an upstream states of a machine besides its size and price; each adapter's column names those that it
 can. A fact that a payload does not state is unknown, and none is guessed: from a name it is read only where the provider
 documents its names. Local disk is in GB (10^9 bytes), on the host and included in the price; network is in Mbit/s that the
-machine may send. UpCloud states no fact; the four operations of another Fleetbook have none.`;
+machine may send. UpCloud and Exoscale state no fact; the four operations of another Fleetbook have none.`;
 
 const ABSENT = `### Providers without an adapter
 
 | provider | why |
 |---|---|
-| Exoscale | its public price list (\`portal.exoscale.com/api/pricing/opencompute\`) has neither sizes nor zones; those come from an API whose every request is signed with the account's key |
 | IONOS Cloud | prices are those of one contract (\`/billing/{contract}/products\`), and no public document says which meter prices which template |
 | Alibaba Cloud, Tencent Cloud | prices come from APIs alone whose every request is signed |
 

@@ -10,6 +10,7 @@ export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
   'basic-or-bearer': '`user:password` (HTTP Basic), or an API token (bearer)',
   'x-auth-token': 'a token, sent as `X-Auth-Token`',
   aivenv1: 'a token, sent as `aivenv1`',
+  'exo2-hmac-sha256': '`key:secret` of an API key, which signs each request',
   'x-goog-api-key': 'an API key, sent as `X-Goog-Api-Key`',
 };
 

@@ -8,7 +8,7 @@ import type { FakeAnswer } from '../support/fake-upstream.ts';
 export const TOKEN = 'conformance:token';
 
 /** Headers that a request must have with it, or must not (`null`). */
-export const CREDENTIALS: Record<CredentialKind, Record<string, string | null>> = {
+export const CREDENTIALS: Record<CredentialKind, Record<string, string | RegExp | null>> = {
   none: { authorization: null, 'x-auth-token': null },
   bearer: { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
   'optional-bearer': { authorization: `Bearer ${TOKEN}`, 'x-auth-token': null },
@@ -16,6 +16,10 @@ export const CREDENTIALS: Record<CredentialKind, Record<string, string | null>> 
   'basic-or-bearer': { authorization: `Basic ${btoa(TOKEN)}`, 'x-auth-token': null },
   'x-auth-token': { authorization: null, 'x-auth-token': TOKEN },
   aivenv1: { authorization: `aivenv1 ${TOKEN}`, 'x-auth-token': null },
+  'exo2-hmac-sha256': {
+    authorization: /^EXO2-HMAC-SHA256 credential=conformance,expires=\d{10},signature=[A-Za-z0-9+/]{43}=$/,
+    'x-auth-token': null,
+  },
   'x-goog-api-key': { authorization: null, 'x-goog-api-key': TOKEN },
 };
 

@@ -13,6 +13,7 @@ import {
 } from '../source.ts';
 import { parseJson, readBytes, tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
+import { exo2Signature, GOOD_FOR_S } from './exo2-signature.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
 import { MOST_STREAM_BYTES, openSourceFile, type ReadingLimits } from './file.ts';
 import { get } from './get.ts';
@@ -33,7 +34,7 @@ export interface SourceHttpOptions extends ReadingLimits {
   readonly baseUrl: string;
   readonly credentials: CredentialKind;
   /**
-   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or a provider of it. Without one, requests carry
+   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or `key:secret`, or a provider of it. Without one, requests carry
    * no credentials.
    */
   readonly token?: string | CredentialProvider | undefined;
@@ -61,7 +62,7 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   if (options.userAgent !== undefined) common.set('user-agent', options.userAgent);
   const { token } = options;
   // A token that is known now is checked now.
-  if (typeof token === 'string') readAuthorization(options.credentials, token);
+  if (typeof token === 'string') readAuthorization(options.credentials, token, base);
   const provider = typeof token === 'object' ? token : fixedCredentials(token);
 
   /** As `follow`, and once more with renewed credentials when the first ones are refused. */
@@ -82,11 +83,11 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     credential: string | undefined,
   ): Promise<Opened> {
     const headers = new Headers(common);
-    const authorization = readAuthorization(options.credentials, credential);
-    if (authorization !== undefined) headers.set(headerOf(options.credentials), authorization);
-    for (const [name, value] of Object.entries(own)) headers.set(name, value);
     let url = first;
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+      const authorization = readAuthorization(options.credentials, credential, url);
+      if (authorization !== undefined) headers.set(headerOf(options.credentials), authorization);
+      for (const [name, value] of Object.entries(own)) headers.set(name, value);
       const response = await get(url, { headers: Object.fromEntries(headers), signal });
       const opened = { response, status: response.statusCode ?? 0, headers: headersOf(response), url };
       const isRedirect = opened.status >= 300 && opened.status < 400 && opened.status !== 304;
@@ -288,7 +289,10 @@ function readBaseUrl(text: string): URL | undefined {
 }
 
 /** How a token is sent to a source that takes several kinds of credentials. */
-function sentAs(accepted: Exclude<CredentialKind, 'none'>, token: string): 'basic' | keyof typeof SCHEMES {
+function sentAs(
+  accepted: Exclude<CredentialKind, 'none'>,
+  token: string,
+): 'basic' | 'exo2-hmac-sha256' | keyof typeof SCHEMES {
   if (accepted === 'optional-bearer') return 'bearer';
   if (accepted === 'basic-or-bearer') return token.includes(':') ? 'basic' : 'bearer';
   return accepted;
@@ -301,12 +305,22 @@ function headerOf(kind: CredentialKind): string {
   return kind.startsWith('x-') ? kind : 'authorization';
 }
 
-function readAuthorization(accepted: CredentialKind, token: string | undefined): string | undefined {
+/** @param url of the request, which some credentials sign */
+function readAuthorization(
+  accepted: CredentialKind,
+  token: string | undefined,
+  url: URL,
+): string | undefined {
   if (accepted === 'none' || token === undefined || token === '') return undefined;
   const kind = sentAs(accepted, token);
   if (kind === 'basic') {
     if (token.includes(':')) return `Basic ${Buffer.from(token).toString('base64')}`;
     throw new SourceError('misconfigured', "the source's token must have the form user:password");
+  }
+  if (kind === 'exo2-hmac-sha256') {
+    if (/^[\x21-\x7e]+:[\x21-\x7e]+$/.test(token))
+      return exo2Signature(token, url, Math.floor(Date.now() / 1000) + GOOD_FOR_S);
+    throw new SourceError('misconfigured', "the source's token must have the form key:secret");
   }
   // Checked here: the error of `Headers` would repeat the token.
   if (/^[\x21-\x7e]+$/.test(token)) return `${SCHEMES[kind]}${token}`;

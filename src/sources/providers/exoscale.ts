@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import type { ExclusionReason } from '../../domain/exclusion.ts';
+import { memory } from '../../domain/memory.ts';
+import { nothingListed } from '../http/listing.ts';
+import { siblingHost } from '../http/sibling-host.ts';
+import { amount, count, countOrNone, label, quantity } from '../schema/fields.ts';
+import { offerItem } from '../schema/offers.ts';
+import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
+import type { CatalogueAdapter, CatalogueItem } from '../source.ts';
+
+const ZONES = '/v2/zone';
+const TYPES = '/v2/instance-type';
+const PRICES = '/api/pricing/opencompute';
+
+const Zones = z.object({ zones: z.array(z.unknown()) });
+const Types = z.object({ 'instance-types': z.array(z.unknown()) });
+/** Currency → what is charged → an amount for an hour. */
+const Prices = z.object({ eur: z.looseObject({}) });
+
+const Zone = z.object({ name: label });
+const Named = z.object({ family: label, size: label });
+const InstanceType = z.object({
+  cpus: count,
+  /** Bytes. */
+  memory: quantity,
+  gpus: countOrNone.nullish(),
+  /** False where an account needs a permission. */
+  authorized: z.boolean().nullish(),
+  zones: z.array(label, { error: 'must be a list of zones' }),
+});
+type InstanceType = z.infer<typeof InstanceType>;
+
+/**
+ * Source: https://openapi-v2.exoscale.com/ (list-zones, list-instance-types), and the price list that
+ * https://www.exoscale.com/pricing/ shows. Its names are those of the types: `running_large` is standard.large, and
+ * `running_cpu_extra_large` is cpu.extra-large.
+ */
+export const adapter: CatalogueAdapter = {
+  id: 'exoscale',
+  provider: { id: 12, name: 'Exoscale' },
+  baseUrl: 'https://api-ch-gva-2.exoscale.com',
+  endpoints: [ZONES, TYPES, PRICES],
+  credentials: 'exo2-hmac-sha256',
+  memoryUnit: 'bytes',
+  currency: 'EUR',
+  schedule: '27 */6 * * *',
+  notes:
+    'Zones and types are asked for with an API key, which signs each request and needs a role that allows ' +
+    '`compute: list-zones, list-instance-types`; one zone tells of all. Prices are those of the public list at ' +
+    `\`https://portal.exoscale.com${PRICES}\`, in EUR, the same in all zones. They are without the disk, which every ` +
+    'machine has and which is charged by its size. Behind a URL that is not Exoscale’s, prices are asked for there too.',
+
+  async *catalogue({ http }) {
+    const prices = siblingHost(http, {
+      below: /^(.*?)\/*$/,
+      example: adapter.baseUrl,
+      first: /\.exoscale\.com$/,
+      second: 'https://portal.exoscale.com',
+      credentials: 'none',
+    });
+    const { zones } = (await http.json(ZONES, Zones)).data;
+    if (zones.length === 0) throw nothingListed(ZONES);
+    const known = new Set<string>();
+    for (const [index, row] of zones.entries()) {
+      const { value, reason } = readRow(Zone, row);
+      if (value === undefined) {
+        yield unusableRegion(labelIn(row, 'name'), `zone ${index + 1}`, reason);
+        continue;
+      }
+      known.add(value.name);
+      yield { kind: 'region', code: value.name, name: value.name };
+    }
+    const types = (await http.json(TYPES, Types)).data['instance-types'];
+    if (types.length === 0) throw nothingListed(TYPES);
+    const { eur } = (await prices.json(PRICES, Prices)).data;
+    if (Object.keys(eur).length === 0) throw nothingListed(PRICES);
+    for (const [index, row] of types.entries()) {
+      const { value: type, reason } = readRow(Named, row);
+      if (type === undefined) yield rejectedRow(`instance type ${index + 1}`, reason, {});
+      else yield* offers(type, row, known, eur);
+    }
+  },
+};
+
+function* offers(
+  { family, size }: z.infer<typeof Named>,
+  row: unknown,
+  zones: ReadonlySet<string>,
+  prices: Readonly<Record<string, unknown>>,
+): Generator<CatalogueItem> {
+  const name = `${family}.${size}`;
+  const { value: type, reason } = readRow(InstanceType, row);
+  if (type === undefined) {
+    yield rejectedRow(name, reason, { name });
+    return;
+  }
+  const charged = ['running', ...(family === 'standard' ? [] : [family]), size]
+    .join('_')
+    .replaceAll('-', '_');
+  const price = readRow(amount, prices[charged], ['eur', charged]);
+  if (price.value === undefined) {
+    yield rejectedRow(name, price.reason, { name });
+    return;
+  }
+  const excluded = exclusion(family, type);
+  const { ram, unit: ramUnit } = memory(type.memory, adapter.memoryUnit);
+  const hourly = { amount: price.value, per: 'hour', currency: adapter.currency } as const;
+  for (const regionCode of type.zones) {
+    if (zones.has(regionCode))
+      yield offerItem({ regionCode, name, cpu: type.cpus, ram, ramUnit, price: hourly }, excluded);
+    else
+      yield rejectedRow(`${name}@${regionCode}`, `zones holds ${regionCode}, which ${ZONES} does not list`, {
+        name,
+        regionCode,
+      });
+  }
+}
+
+function exclusion(family: string, { gpus, authorized }: InstanceType): ExclusionReason | undefined {
+  if (gpus || family.startsWith('gpu')) return 'accelerated';
+  return authorized === false ? 'unavailable' : undefined;
+}
