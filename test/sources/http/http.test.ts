@@ -363,6 +363,12 @@ describe('a source that is badly configured', () => {
       { credentials: 'basic', token: TOKEN },
       'user:password',
     ],
+    [
+      'a key without its secret',
+      'https://host/',
+      { credentials: 'exo2-hmac-sha256', token: TOKEN },
+      'key:secret',
+    ],
   ] as const)('with %s says so, and repeats no secret', async (_, url, options, says) => {
     const failed = await failureOf(Promise.resolve().then(() => open(url, options)));
     expect(failed).toMatchObject({ kind: 'misconfigured', message: expect.stringContaining(says) });
