@@ -78,7 +78,7 @@ export function addStreamOperation(
       request.tier = answer.tier;
       reply.code(answer.status).headers(answer.headers);
       if (!answer.body) return reply.send();
-      const pieces = whileValid(answer.body, checks.of(request));
+      const pieces = whileValid(answer.body, () => checks.of(request));
       const body = Readable.from(told(pieces, recorder, request), { objectMode: false });
       if (answer.closed) body.once('close', () => answer.closed?.());
       return reply.send(body);
@@ -86,9 +86,10 @@ export function addStreamOperation(
   });
 }
 
-/** The same pieces; the connection ends when the token does. */
-async function* whileValid(pieces: AsyncIterable<Buffer>, token: TokenCheck): AsyncGenerator<Buffer> {
+/** The same pieces; the connection ends when the token does. @param check made once somebody takes the first of them */
+async function* whileValid(pieces: AsyncIterable<Buffer>, check: () => TokenCheck): AsyncGenerator<Buffer> {
   let isInvalid = false;
+  const token = check();
   const unwatch = token.watch(() => {
     isInvalid = true;
   });

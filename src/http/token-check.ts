@@ -85,7 +85,7 @@ export class TokenChecks {
     this.#tokens = tokens;
   }
 
-  /** Of the token that came with a request, which may be gone by then. It is kept while somebody watches it. */
+  /** Of the token that came with a request. Whoever asks for it watches it at once: it is kept until nobody does. */
   of(request: FastifyRequest): TokenCheck {
     const token = bearerToken(request.headers.authorization) ?? '';
     const { ip } = request;
