@@ -21,8 +21,8 @@ export class RecentChanges {
   #currency: string | undefined;
   #changes: Change[] = [];
   #touched: Touched[] = [];
-  /** By the position of their first change: many come back from the same place. */
-  readonly #batches = new Map<number, Batch>();
+  /** What the last one lacked who came back: many come back from the same place. */
+  #missed = NOTHING;
 
   /** @param from nothing behind it is here yet */
   constructor(from: Cursor, currency: string | undefined) {
@@ -55,9 +55,8 @@ export class RecentChanges {
     const missed = machines ? this.#changes.filter((change) => change.position > position) : [];
     const [first] = missed;
     if (!first) return NOTHING;
-    const batch = this.#batches.get(first.position) ?? new Batch(missed);
-    this.#batches.set(first.position, batch);
-    return batch;
+    if (this.#missed.changes[0] !== first) this.#missed = new Batch(missed);
+    return this.#missed;
   }
 
   /** @param organizations of whose clusters there are changes */
@@ -69,7 +68,7 @@ export class RecentChanges {
   ): void {
     this.#at = next;
     this.#currency = currency;
-    this.#batches.clear();
+    this.#missed = NOTHING;
     this.#changes.push(...changes);
     if (organizations.size > 0) this.#touched.push({ upTo: next.position, organizations });
     const gone = this.#changes.splice(0, Math.max(0, this.#changes.length - KEPT));
