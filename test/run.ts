@@ -105,7 +105,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       // The tests stop, kill and flush servers of their own: one that runs already is of no use to them.
       await acquireRedisServer({ isUrlUseful: false });
       // Without it the tests through a pooler are skipped. Nobody's own machine gets programs for tests alone.
-      if (process.env.CI && !onPath('pgbouncer')) await installer((name) => onPath(name))?.('pgbouncer');
+      if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
     } catch (error) {
       const report = await readReport([]);
       return { ...told, report, problem: error instanceof Error ? error.message : String(error) };

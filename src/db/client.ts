@@ -213,8 +213,7 @@ function beginOn(client: Sql, local?: string) {
   return async (...given: [Steps] | [string, Steps]): Promise<unknown> => {
     const [options, steps] = given.length === 1 ? ['', given[0]] : given;
     let lost: unknown;
-    const work = client.begin(options, (given) => {
-      const transaction = wholeStatements(given);
+    const work = wholeStatements(client).begin(options, (transaction) => {
       const refuseOnceLost = <Statement extends (...parts: never[]) => unknown>(statement: Statement) =>
         new Proxy(statement, {
           apply(target, self, parts) {

@@ -109,15 +109,14 @@ export class FeedTail implements Disposable {
    */
   async follow(follower: Follower, after: Cursor, ready: () => Promise<boolean>): Promise<void> {
     follower.position = after.position;
-    if (!this.#recent) await this.#begin();
-    for (let from = after; !this.#join(follower, from); ) {
-      if (!(await ready())) return;
+    for (let from = after; ; ) {
+      // Whoever is the first, also where the last one has left meanwhile.
+      if (!this.#recent) await this.#begin();
+      if (this.#join(follower, from) || !(await ready())) return;
       const page = await this.reads.page(follower.scope, from, PAGE);
       from = page.next;
       follower.position = from.position;
       if (page.changes.length > 0) follower.deliver(new Batch(page.changes), from);
-      // The last follower may have left meanwhile.
-      if (!this.#recent) await this.#begin();
     }
   }
 

@@ -34,8 +34,8 @@ export interface SourceHttpOptions extends ReadingLimits {
   readonly baseUrl: string;
   readonly credentials: CredentialKind;
   /**
-   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or `key:secret`, or a provider of it. Without one, requests carry
-   * no credentials.
+   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or `key:secret` for `exo2-hmac-sha256`, or a
+   * provider of it. Without one, requests carry no credentials.
    */
   readonly token?: string | CredentialProvider | undefined;
   /** What `at` sends for `key`. */
