@@ -1,7 +1,7 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { type RedisAddress, type RedisHost, redisAddress } from '../domain/redis-address.ts';
 import { keepConnecting } from './keep-connecting.ts';
-import { hostWithoutConnection, nextHost } from './next-host.ts';
+import { hostWithoutConnection, MasterConnector, nextHost, ServerConnector } from './redis-connectors.ts';
 import { hostOf, redisProblem, type ServerSetting } from './server-problem.ts';
 
 /** One server, also the master behind Sentinels, or a Redis Cluster. */
@@ -166,6 +166,7 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
     ...OPTIONS[use],
     // The command fails: what is lost with it, whoever sent it finds again.
     reconnectOnError: use === 'reader' ? nowAndThen() : refusesWrites,
+    Connector: ServerConnector,
   };
   if (address.kind === 'server') return new Redis(address.url, { ...options, retryStrategy: reconnect });
   const { hosts, username, password, tls } = address;
@@ -178,6 +179,7 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
   if (address.kind === 'sentinel') {
     const redis = new Redis({
       ...entry,
+      Connector: MasterConnector,
       retryStrategy: reconnect,
       sentinels: [...hosts],
       name: address.master,
@@ -193,7 +195,7 @@ function clientOf(address: RedisAddress, use: RedisUse): RedisClient {
   }
   // What is published anywhere in a cluster reaches every node: one connection to any of them hears all of it.
   if (use === 'subscriber')
-    return new Redis({ ...entry, retryStrategy: reconnect, Connector: nextHost(hosts, tls) });
+    return new Redis({ ...entry, retryStrategy: reconnect, Connector: nextHost(hosts) });
   return clusterOf(hosts, use, options, entry);
 }
 
