@@ -149,7 +149,10 @@ export const SETTINGS = {
     currency,
     'USD',
   ),
-  CATALOGUE_RATES: setting('exchange rates, units of the published currency for one of the other', rates),
+  CATALOGUE_RATES: setting(
+    'exchange rates such as EUR:1.0845,GBP:1.27, units of the published currency for one of the other',
+    rates,
+  ),
   EXCHANGE_RATES_URL: setting(
     'reference rates of the European Central Bank, or a copy of the file; read where CATALOGUE_RATES lacks a currency',
     url('https', 'http'),
