@@ -1,7 +1,4 @@
 /** A client that keeps a copy: it lists everything once, and then does as the changes say. */
-import type { FastifyInstance } from 'fastify';
-import { expect } from 'vitest';
-
 interface Entity {
   readonly id: number;
   readonly slug: string;
@@ -34,63 +31,91 @@ const listed = ({
   region,
 }: Record<string, unknown>): unknown => ({ id, name, ram, cpu, price, ram_unit, provider, region });
 
+/** An answer that a client cannot go on with. */
+export class Unanswered extends Error {
+  override readonly name = 'Unanswered';
+  readonly status: number;
+
+  constructor(path: string, status: number, body: string) {
+    super(`${path}: ${status} ${body}`);
+    this.status = status;
+  }
+}
+
+/** Asks the API with a token. */
+export type AskPath = (path: string) => Promise<{ readonly status: number; readonly body: string }>;
+
 export class Copy {
   readonly machines = new Map<number, unknown>();
   readonly clusters = new Map<string, unknown>();
-  readonly types: string[] = [];
+  /** How often what came next was not kept, and everything was listed again. */
+  begunAnew = 0;
   next = '';
-  readonly #app: FastifyInstance;
-  readonly #token: string;
+  readonly #ask: AskPath;
 
-  constructor(app: FastifyInstance, token: string) {
-    this.#app = app;
-    this.#token = token;
+  constructor(ask: AskPath) {
+    this.#ask = ask;
   }
 
-  async get<T>(path: string, status = 200): Promise<T> {
-    const answer = await this.#app.inject({
-      path,
-      headers: { authorization: `Bearer ${this.#token}`, host: 'test' },
-    });
-    expect(answer.statusCode, answer.body).toBe(status);
-    return answer.json<T>();
+  /** @throws Unanswered unless the answer is 200 */
+  async #get<T>(path: string): Promise<T> {
+    const { status, body } = await this.#ask(path);
+    if (status !== 200) throw new Unanswered(path, status, body);
+    return JSON.parse(body) as T;
+  }
+
+  async isRefused(): Promise<boolean> {
+    return (await this.#ask('/v1/changes')).status === 401;
   }
 
   /** Takes a cursor, then lists. `between` happens after the cursor was taken. */
   async begin(between: () => Promise<unknown> = async () => {}): Promise<this> {
-    const page = await this.get<Page>('/v1/changes');
-    expect(page.changes).toEqual([]);
+    const { changes, next } = await this.#get<Page>('/v1/changes');
+    if (changes.length > 0) throw new Error('a start tells no changes');
     await between();
     await this.list();
-    this.next = page.next;
+    this.next = next;
     return this;
   }
 
   async list(): Promise<void> {
     this.machines.clear();
     this.clusters.clear();
-    const providers = await this.get<{ id: number; regions: { id: number }[] }[]>('/v1/providers');
+    const providers = await this.#get<{ id: number; regions: { id: number }[] }[]>('/v1/providers');
     for (const { id, regions } of providers)
       for (const region of regions)
-        for (const machine of await this.get<(Entity & Record<string, unknown>)[]>(
+        for (const machine of await this.#get<(Entity & Record<string, unknown>)[]>(
           `/v1/machines?provider=${id}&region=${region.id}`,
         ))
           this.machines.set(machine.id, listed(machine));
-    for (const cluster of await this.get<Entity[]>('/v1/clusters')) this.clusters.set(cluster.slug, cluster);
+    // A token need not see them.
+    const clusters = await this.#get<Entity[]>('/v1/clusters').catch((error: unknown) => {
+      if (error instanceof Unanswered && error.status === 403) return [];
+      throw error;
+    });
+    for (const cluster of clusters) this.clusters.set(cluster.slug, cluster);
   }
 
-  /** Reads the changes there are, so many at a time, and applies each. */
+  /** Reads the changes there are, so many at a time, and applies each. Lists anew where they are not kept. */
   async follow(limit = 100): Promise<this> {
     for (let more = true; more; ) {
-      const page = await this.get<Page>(`/v1/changes?after=${this.next}&limit=${limit}`);
-      for (const change of page.changes) this.apply(change);
-      ({ next: this.next, more } = page);
+      const path = `/v1/changes?after=${this.next}&limit=${limit}`;
+      const { status, body } = await this.#ask(path);
+      if (status !== 200 && status !== 410) throw new Unanswered(path, status, body);
+      const page = JSON.parse(body) as Page;
+      if (status === 410) {
+        this.begunAnew += 1;
+        await this.list();
+      } else {
+        for (const change of page.changes) this.apply(change);
+        more = page.more;
+      }
+      this.next = page.next;
     }
     return this;
   }
 
-  apply({ type, machine, machine_id, cluster, slug }: Change): void {
-    this.types.push(type);
+  apply({ machine, machine_id, cluster, slug }: Change): void {
     if (machine) this.machines.set(machine.id, listed({ ...machine }));
     if (machine_id !== undefined) this.machines.delete(machine_id);
     if (cluster) this.clusters.set(cluster.slug, cluster);

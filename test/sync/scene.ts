@@ -77,9 +77,10 @@ export interface Scene extends AsyncDisposable {
   now(): Date;
 }
 
-export async function openScene(): Promise<Scene> {
+/** @param given a database to use, which is not disposed; otherwise it has one of its own */
+export async function openScene(given?: TestDatabase): Promise<Scene> {
   await using undo = new AsyncDisposableStack();
-  const db = undo.use(await createDatabase());
+  const db = given ?? undo.use(await createDatabase());
   const store = undo.use(openStore({ url: db.url, role: 'worker' }));
   const sql: Sql = postgres(db.url, { max: 1, onnotice: () => {} });
   undo.defer(() => sql.end({ timeout: 5 }));
