@@ -42,6 +42,8 @@ export class CurrentLineage {
   #lost: string | undefined;
   #opening: Promise<CacheKeys> | undefined;
   #asking: Promise<void> | undefined;
+  /** Whether Postgres has answered when it was asked last. */
+  #hasAnswered = true;
 
   constructor(options: CurrentLineageOptions) {
     this.#options = options;
@@ -55,11 +57,6 @@ export class CurrentLineage {
   /** False while only the cache, the disk or a standby has named it. */
   get isSure(): boolean {
     return this.#isSure;
-  }
-
-  /** True while nobody but the disk has named it. */
-  get isOfDisk(): boolean {
-    return this.#isOfDisk;
   }
 
   /** @throws Unavailable when nobody names a lineage */
@@ -76,6 +73,7 @@ export class CurrentLineage {
     try {
       return this.#settle(await this.#look((read) => postgres.run(read)));
     } catch (error) {
+      this.#hasAnswered = false;
       const cached = await subscription.ask((redis) => redis.get(LINEAGE_KEY));
       if (cached != null) return this.#follow(cached, false);
       const lineage = await copy?.lineage();
@@ -90,13 +88,25 @@ export class CurrentLineage {
   ask(): Promise<void> {
     this.#asking ??= this.check()
       .then(
-        () => {},
-        () => {},
+        () => true,
+        () => false,
       )
-      .finally(() => {
+      .then((hasAnswered) => {
+        this.#hasAnswered = hasAnswered;
         this.#asking = undefined;
       });
     return this.#asking;
+  }
+
+  /**
+   * Has a lineage that only the disk has named confirmed: the database may have another one by now, whose versions have
+   * nothing to do with those that are held.
+   * @param isAnswering whether Postgres is waited for; else it is asked in the background
+   */
+  async confirm(isAnswering = this.#hasAnswered): Promise<void> {
+    if (!this.#isOfDisk) return;
+    const asked = this.ask();
+    if (isAnswering) await asked;
   }
 
   /**

@@ -236,8 +236,7 @@ export class Documents {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
         const known = await this.#lineage.find();
-        // The disk's lineage may be another than the database's by now: its versions say nothing then.
-        if (this.#lineage.isOfDisk) await this.#lineage.ask();
+        await this.#lineage.confirm();
         const keys = this.#lineage.keys ?? known;
         const cached = this.#memory.getAny(id);
         // After a change of lineage all who are known are looked up at once.
@@ -249,7 +248,10 @@ export class Documents {
         try {
           const heard = Math.max(this.#memory.heardOf(id), this.#flights.get(id)?.newestVersion ?? 0);
           found = await this.#tiers.read(keys, name, { cached, heard }, limits);
-          const newest = this.#copy && (await this.#copy.supersede(id, found.document));
+          // PostgreSQL has said it, which names its lineage then.
+          if (found.isOfReplica !== undefined) await this.#lineage.confirm(true);
+          const isCurrent = keys === this.#lineage.keys;
+          const newest = isCurrent ? await this.#copy?.supersede(id, found.document) : undefined;
           // The cache has lost, or the replica lacks, what this reader, or the one before it, has given.
           const mayLack = found.tier === 'redis' || found.isOfReplica;
           if (newest !== undefined) this.#replica?.heard(id, newest);

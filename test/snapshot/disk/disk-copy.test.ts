@@ -42,6 +42,29 @@ describe('with everything down', () => {
     expect((await reader.clusters.cluster(scene.sample.a, 'cluster-test'))?.tier).toBe('disk');
   });
 
+  it('servers that hang keep nobody waiting, once that is known', async () => {
+    await served();
+    disk.database.hang();
+    disk.cache.hang();
+    const reader = open();
+    const asks = async () => {
+      const begun = performance.now();
+      const { tier } = await machines(reader);
+      return { tier, isLate: performance.now() - begun > 200 };
+    };
+    await until(async () => !(await asks()).isLate);
+    const late: number[] = [];
+    const begun = performance.now();
+    await until(async () => {
+      const { tier, isLate } = await asks();
+      expect(tier).toBe('disk');
+      if (isLate) late.push(performance.now() - begun);
+      return performance.now() - begun > 5000;
+    });
+    // A busy machine may be late as well.
+    expect(late.length, `late after ${late.map(Math.round).join(', ')} ms`).toBeLessThan(2);
+  });
+
   it('a machine is found by the list that was served, also one that nobody asked for', async () => {
     await served();
     await everythingDown();
