@@ -85,6 +85,11 @@ export class Actions {
       case 'restart reader':
         // No question is under way then: see the history.
         return;
+      case 'start from disk':
+        // So that the reader, which starts then, has nothing else.
+        servers.hangDatabase();
+        await servers.cache.hang();
+        return;
       case 'restart worker':
         await world.worker.stop('SIGTERM');
         world.worker.start();

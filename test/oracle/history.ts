@@ -5,6 +5,7 @@ import { withTimeout } from '../../src/domain/timeout.ts';
 import { cyclic, randomOf, wholeNumber } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { Actions, FIRST_ORGANIZATIONS } from './actions.ts';
+import { Copies } from './copies.ts';
 import { Model } from './model.ts';
 import { operationsOf, shownOperation } from './operations.ts';
 import { everyList, finalAnswer, questionOf } from './questions.ts';
@@ -71,6 +72,7 @@ class History {
   readonly #random: () => number;
   #rounds = 0;
   readonly #model = new Model(FIRST_ORGANIZATIONS);
+  readonly #copies = new Copies();
   /** Operations that a broken server keeps. */
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -93,9 +95,12 @@ class History {
         if (only && !only.includes(index)) continue;
         count(this.#tally.operations, operation.does);
         await this.#step(`${index}. ${shownOperation(operation)}`, async () => {
-          if (operation.does === 'restart reader') await cyclic(world.readers, operation.pick).restart();
+          const { does, pick } = operation;
+          if (does === 'restart reader') await cyclic(world.readers, pick).restart();
           else await Promise.all([this.#bounded(actions.do(operation)), this.#round(world)]);
+          if (does === 'start from disk') await world.readerWithCopy.restart();
           await this.#round(world);
+          if (does === 'pass time') await this.#copies.follow(cyclic(world.readers, pick));
         });
       }
       await this.#step('the end', () => this.#end(world, actions));
@@ -135,6 +140,8 @@ class History {
     await world.publish();
     world.worker.start();
     await Promise.all(world.readers.map((reader) => reader.start()));
+    // The one with a copy has something to keep then.
+    await this.#copies.begin(world.readerWithCopy, this.#model.tokens);
   }
 
   /** Asks every reader, some questions at once. Each lane's questions are those of the seed. */
@@ -187,6 +194,7 @@ class History {
     for (const token of unsure) await actions.revoke(token);
     await world.publish();
     await Promise.all(world.readers.map((reader) => this.#agrees(reader)));
+    for (const reader of world.readers) await this.#copies.agree(reader);
   }
 
   /** Waits until the reader shows what the model says, to every token. */

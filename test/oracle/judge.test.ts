@@ -112,6 +112,16 @@ describe('an answer', () => {
     );
   });
 
+  it('of a reader that has started again is bound by what it gave before, and may come late', () => {
+    const before = region();
+    reprice(7);
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    health = { wellSince: LONG_AGO, databaseWellSince: LONG_AGO };
+    judge.startedAgain();
+    expect(judged(REGION, answer(before))).toMatch('it went back: to state 0, though the reader had given 1');
+    expect(judged(REGION, answer('', { status: 503, retryAfter: '1' }))).toBeUndefined();
+  });
+
   it('is wrong as an error that no fault tells of', () => {
     expect(judged(REGION, answer('', { status: 500 }))).toMatch('the status is 500');
     expect(judged(REGION, answer('', { status: 404 }))).toMatch('a list was not found');

@@ -49,13 +49,13 @@ export interface Ticket {
 
 type Range = { readonly oldest: number; readonly newest: number };
 
-/** One reader from its start to its end: what it has given binds it. */
+/** One reader from its start to its end, and to its next start where it has a copy on disk: what it has given binds it. */
 export class Judge {
   readonly #model: Model;
   readonly #committed: readonly Committed[];
   readonly #health: () => Health;
   /** When the reader started, in milliseconds of `performance.now()`. */
-  readonly #since: number;
+  #since: number;
   readonly #floors = new Map<string, number>();
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
@@ -71,6 +71,11 @@ export class Judge {
     this.#model = model;
     this.#committed = committed;
     this.#health = health;
+  }
+
+  /** The reader has started again, with all that it knew. */
+  startedAgain(at = performance.now()): void {
+    this.#since = at;
   }
 
   begin(question: Question, token: Token): Ticket {

@@ -56,6 +56,20 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'new Map().set(Number(regionId),',
   },
   {
+    name: 'nobody is told of machines that went',
+    file: 'src/db/queries/feed.ts',
+    find: 'from shown full join told on told.key = shown.key',
+    replace: 'from shown left join told on told.key = shown.key',
+    having: ['withdraw'],
+  },
+  {
+    name: 'what is on disk is said to be as of now',
+    file: 'src/snapshot/read/documents.ts',
+    find: "tier: 'disk', knownAt: kept.knownAt",
+    replace: "tier: 'disk', knownAt: Date.now()",
+    having: ['start from disk', 'change cluster', 'reprice'],
+  },
+  {
     name: 'prices lose their last digits',
     file: 'src/snapshot/document/load-region.ts',
     find: 'price: Number(price), ramUnit',

@@ -17,6 +17,7 @@ const WEIGHTS = {
   'make organization': 1,
   'delete organization': 3,
   'restart reader': 3,
+  'start from disk': 3,
   'restart worker': 2,
   'kill worker': 2,
   'kill cache': 2,

@@ -1,5 +1,5 @@
 /** One request of a client, and what came of it. */
-import { type Agent, get } from 'node:http';
+import { type Agent, request } from 'node:http';
 import type { Organization, Token } from './model.ts';
 
 export type Question =
@@ -28,12 +28,18 @@ export interface Answer {
 const DEADLINE_MS = 15_000;
 
 /** Never rejects. */
-export function ask(agent: Agent, url: string, question: Question, { text }: Token): Promise<Answer> {
-  const { path, asks } = question;
+export async function ask(agent: Agent, url: string, question: Question, token: Token): Promise<Answer> {
+  const answer = await get(agent, url, question.path, token);
+  const isFound = question.asks === 'search' && answer.status === 200;
+  return isFound ? { ...answer, body: foundBy(answer.body) } : answer;
+}
+
+/** Never rejects. */
+export function get(agent: Agent, url: string, path: string, { text }: Token): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<Answer>();
   const none = (error: Error) =>
     resolve({ status: 0, tier: undefined, asOf: undefined, retryAfter: undefined, body: error.message });
-  const request = get(
+  const asked = request(
     url + path,
     { agent, timeout: DEADLINE_MS, headers: { authorization: `Bearer ${text}` } },
     (response) => {
@@ -47,19 +53,19 @@ export function ask(agent: Agent, url: string, question: Question, { text }: Tok
           'retry-after': retryAfter,
         } = response.headers;
         const status = response.statusCode ?? 0;
-        const body = Buffer.concat(chunks).toString();
         resolve({
           status,
           tier: tier === undefined ? undefined : String(tier),
           asOf: asOf === undefined ? undefined : Date.parse(String(asOf)),
           retryAfter,
-          body: asks === 'search' && status === 200 ? foundBy(body) : body,
+          body: Buffer.concat(chunks).toString(),
         });
       });
     },
   );
-  request.on('timeout', () => request.destroy(new Error('no answer in time')));
-  request.on('error', none);
+  asked.on('timeout', () => asked.destroy(new Error('no answer in time')));
+  asked.on('error', none);
+  asked.end();
   return promise;
 }
 

@@ -17,11 +17,18 @@ export interface OracleRelease {
   readonly worker: string;
   /** Searches are not asked of a release that has none. */
   readonly hasSearch: boolean;
+  /** Nor for changes one that tells none. */
+  readonly hasFeed: boolean;
 }
 
 /** @param folder the root of its source; this one's unless given */
 export async function loadRelease(folder = ROOT): Promise<OracleRelease> {
   const load = (path: string) => import(pathToFileURL(join(folder, path)).href);
+  const has = (path: string) =>
+    load(path).then(
+      () => true,
+      () => false,
+    );
   const [reader, settings, app] = await Promise.all(
     ['src/app/reader.ts', 'src/config/settings.ts', 'src/http/app.ts'].map(load),
   );
@@ -35,9 +42,7 @@ export async function loadRelease(folder = ROOT): Promise<OracleRelease> {
     readSettings: settings.readSettings,
     buildApp: app.buildApp,
     worker,
-    hasSearch: await load('src/snapshot/read/search-reader.ts').then(
-      () => true,
-      () => false,
-    ),
+    hasSearch: await has('src/snapshot/read/search-reader.ts'),
+    hasFeed: await has('src/feed/feed-tail.ts'),
   };
 }

@@ -16,7 +16,7 @@ import { cyclic } from '../support/random.ts';
 import { NO_RETRIES } from '../support/request-retries.ts';
 import { type Committed, Judge } from './judge.ts';
 import { type Model, PROVIDER, type Token } from './model.ts';
-import { type Answer, ask, type Question } from './question.ts';
+import { type Answer, ask, get, type Question } from './question.ts';
 import type { OracleRelease } from './release.ts';
 import type { Database, Servers } from './servers.ts';
 
@@ -59,9 +59,16 @@ export class Reader {
   readonly #releases: Releases;
   readonly #env: Record<string, string>;
   readonly #judgeOf: () => Judge;
-  #judge: Judge;
+  /** What it knows outlives it. */
+  readonly #hasCopy: boolean;
+  #judge: Judge | undefined;
   #open:
-    | { readonly url: string; readonly agent: Agent; readonly hasSearch: boolean; close(): Promise<void> }
+    | {
+        readonly url: string;
+        readonly agent: Agent;
+        readonly release: OracleRelease;
+        close(): Promise<void>;
+      }
     | undefined;
 
   constructor(
@@ -74,11 +81,13 @@ export class Reader {
     this.#releases = new Releases(releases);
     this.#env = env;
     this.#judgeOf = judgeOf;
-    this.#judge = judgeOf();
+    // Another release may know nothing of the copy.
+    this.#hasCopy = env.SNAPSHOT_DIR !== undefined && releases.length === 1;
   }
 
   async start(): Promise<void> {
-    const { composeReader, readSettings, buildApp, hasSearch } = this.#releases.next();
+    const release = this.#releases.next();
+    const { composeReader, readSettings, buildApp } = release;
     const settings = readSettings(this.#env);
     const reader = composeReader({ settings }, silent);
     const app = buildApp({
@@ -90,11 +99,12 @@ export class Reader {
     });
     await app.listen({ host: '127.0.0.1', port: 0 });
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-    this.#judge = this.#judgeOf();
+    if (this.#hasCopy && this.#judge) this.#judge.startedAgain();
+    else this.#judge = this.#judgeOf();
     this.#open = {
       url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
       agent,
-      hasSearch,
+      release,
       async close() {
         agent.destroy();
         await app.close();
@@ -115,13 +125,23 @@ export class Reader {
 
   /** False for what its release does not have. */
   canAnswer({ asks }: Question): boolean {
-    return asks !== 'search' || this.#open?.hasSearch === true;
+    return asks !== 'search' || this.#open?.release.hasSearch === true;
+  }
+
+  get hasFeed(): boolean {
+    return this.#open?.release.hasFeed === true;
+  }
+
+  /** What nobody judges. */
+  get(path: string, token: Token): Promise<Answer> {
+    if (!this.#open) throw new Error(`reader ${this.name} is not there`);
+    return get(this.#open.agent, this.#open.url, path, token);
   }
 
   /** @throws WrongAnswer */
   async ask(question: Question, token: Token): Promise<Answer> {
     const judge = this.#judge;
-    if (!this.#open) throw new Error(`reader ${this.name} is not there`);
+    if (!this.#open || !judge) throw new Error(`reader ${this.name} is not there`);
     const ticket = judge.begin(question, token);
     const answer = await ask(this.#open.agent, this.#open.url, question, token);
     const problem = judge.end(ticket, answer);
@@ -171,6 +191,8 @@ class WorkerProcess {
 export class World implements AsyncDisposable {
   readonly model: Model;
   readonly readers: readonly Reader[];
+  /** The one of them that has a copy on disk. */
+  readonly readerWithCopy: Reader;
   readonly worker: WorkerProcess;
   /** What a command has, such as `fleetbook sync`. */
   readonly hand: Worker;
@@ -179,11 +201,14 @@ export class World implements AsyncDisposable {
   readonly #closing: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<World, 'model' | 'readers' | 'worker' | 'hand' | 'committed'> & { config: Config },
+    parts: Pick<World, 'model' | 'readers' | 'readerWithCopy' | 'worker' | 'hand' | 'committed'> & {
+      config: Config;
+    },
     closing: AsyncDisposableStack,
   ) {
     this.model = parts.model;
     this.readers = parts.readers;
+    this.readerWithCopy = parts.readerWithCopy;
     this.worker = parts.worker;
     this.hand = parts.hand;
     this.committed = parts.committed;
@@ -210,11 +235,13 @@ export class World implements AsyncDisposable {
     const hand = closing.use(composeWorker(config, silent, { requestRetries: NO_RETRIES }));
     const committed: Committed[] = [];
     const judge = () => new Judge(model, committed, () => servers.health);
-    const readers = ['a', 'b'].map((name) => new Reader(name, releases, env, judge));
+    const withCopy = { ...env, SNAPSHOT_DIR: join(folder.path, 'copy') };
+    const readerWithCopy = new Reader('b', releases, withCopy, judge);
+    const readers = [new Reader('a', releases, env, judge), readerWithCopy];
     for (const reader of readers) closing.defer(() => reader.stop());
     const worker = new WorkerProcess(releases, env);
     closing.defer(() => worker.stop('SIGKILL'));
-    return new World({ model, readers, worker, hand, committed, config }, closing.move());
+    return new World({ model, readers, readerWithCopy, worker, hand, committed, config }, closing.move());
   }
 
   /** Runs a source as the command does. False where it fails, or another run has taken its place. */

@@ -1,0 +1,61 @@
+/** Clients that list once and then do as `/v1/changes` says: whatever happens, they have what the lists say. */
+import { isDeepStrictEqual } from 'node:util';
+import { Copy, Unanswered } from '../feed/copy.ts';
+import { until } from '../support/until.ts';
+import type { Token } from './model.ts';
+import { type Reader, WrongAnswer } from './world.ts';
+
+export class Copies {
+  readonly #copies = new Map<Token, Copy>();
+  #reader: Reader | undefined;
+
+  /** One for each of the tokens. Everything is well. */
+  async begin(reader: Reader, tokens: readonly Token[]): Promise<void> {
+    this.#reader = reader;
+    if (!reader.hasFeed) return;
+    for (const token of tokens) {
+      const copy = new Copy((path) => (this.#reader ?? reader).get(path, token));
+      this.#copies.set(token, await copy.begin());
+    }
+  }
+
+  /** As far as this reader answers. Nothing here is forgotten, and there is one lineage: no cursor is ever gone. */
+  async follow(reader: Reader): Promise<void> {
+    if (!reader.hasFeed) return;
+    this.#reader = reader;
+    for (const [token, copy] of this.#copies) {
+      try {
+        await copy.follow(3);
+        if (copy.begunAnew > 0)
+          throw new WrongAnswer(`a cursor of token ${token.id} is gone, and nothing was forgotten`);
+      } catch (error) {
+        if (!(error instanceof Unanswered)) throw error;
+        const { status } = error;
+        if (status === 401 && token.revokeBegun !== undefined) this.#copies.delete(token);
+        else if (status !== 0 && status !== 503)
+          throw new WrongAnswer(`changes with token ${token.id}: ${error.message}`);
+      }
+    }
+  }
+
+  /** In the end, when the reader shows what is true. @throws WrongAnswer */
+  async agree(reader: Reader): Promise<void> {
+    if (!reader.hasFeed) return;
+    for (const [token, copy] of this.#copies) {
+      if (token.revokeBegun !== undefined) continue;
+      const lists = new Copy((path) => reader.get(path, token));
+      await lists.list();
+      await until(
+        async () => {
+          await this.follow(reader);
+          return isDeepStrictEqual(copy.state, lists.state);
+        },
+        { timeoutMs: 10_000, everyMs: 100, what: 'a copy to be what the lists say' },
+      ).catch(() => {
+        throw new WrongAnswer(
+          `a copy with token ${token.id} has ${JSON.stringify(copy.state)}, the lists ${JSON.stringify(lists.state)}`,
+        );
+      });
+    }
+  }
+}
