@@ -8,6 +8,7 @@
  *   --only 1,4,7    only these operations of a single history, as a shrunk failure names them
  *   --shrink N      so many minutes to find fewer operations that fail too (10; 0: none)
  *   --beside REV    readers and workers are started of this release and of the one of this commit, by turns
+ *   --cluster       the cache is a Redis Cluster, of which a node at a time is killed or hung
  *   --json          the last line is JSON
  *   --self-test     breaks the product in known ways: each must be found within --histories (25);
  *                   --mutation NAME, once or more, takes these alone
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     having: { type: 'string' },
     shrink: { type: 'string', default: '10' },
     beside: { type: 'string' },
+    cluster: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     'self-test': { type: 'boolean', default: false },
     mutation: { type: 'string', multiple: true },
@@ -89,7 +91,7 @@ async function testProduct(): Promise<void> {
   const histories = only ? 1 : numberOf('histories', Number.POSITIVE_INFINITY);
   const until = performance.now() + numberOf('minutes', 5) * 60_000;
   await using beside = await otherRelease();
-  await using servers = await Servers.open(beside?.folder);
+  await using servers = await Servers.open(beside?.folder, values.cluster);
   const tally = emptyTally();
   const having = kindsOf(values.having);
   let done = 0;

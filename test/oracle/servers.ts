@@ -4,13 +4,13 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { Redis } from 'ioredis';
 import postgres from 'postgres';
 import { migrate } from '../../src/db/migrate.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/db/redis.ts';
 import { startTestPostgres, type TestPostgres } from '../faults/support/stack.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
+import { startTestCluster } from '../support/redis-cluster.ts';
 import type { Health } from './judge.ts';
 import { loadRelease, type OracleRelease } from './release.ts';
 
@@ -18,13 +18,19 @@ const TEMPLATE = 'oracle_template';
 
 export type Broken = 'killed' | 'hung';
 
+/** One Redis, or a Redis Cluster of which one node at a time is broken. */
+type Breakable = Pick<TestRedis, 'url' | 'kill' | 'pause' | 'restart'> & {
+  resume(): void | Promise<void>;
+};
+
 /** A Redis, and whether it is well. */
 export class BreakableRedis {
-  readonly server: TestRedis;
+  readonly server: Breakable;
   #broken: Broken | undefined;
+  #last: Promise<unknown> = Promise.resolve();
   #remembered: ReadonlyMap<string, Buffer> = new Map();
 
-  constructor(server: TestRedis) {
+  constructor(server: Breakable) {
     this.server = server;
   }
 
@@ -32,42 +38,58 @@ export class BreakableRedis {
     return this.#broken;
   }
 
-  async kill(): Promise<void> {
-    await this.heal();
-    this.#broken = 'killed';
-    await this.server.kill();
+  kill(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#heal();
+      this.#broken = 'killed';
+      await this.server.kill();
+    });
   }
 
-  async hang(): Promise<void> {
-    await this.heal();
-    this.#broken = 'hung';
-    this.server.pause();
+  hang(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#heal();
+      this.#broken = 'hung';
+      this.server.pause();
+    });
   }
 
-  async heal(): Promise<void> {
-    if (this.#broken === 'hung') this.server.resume();
+  heal(): Promise<void> {
+    return this.#inTurn(() => this.#heal());
+  }
+
+  /** An operation that takes long goes on beside the next ones. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #heal(): Promise<void> {
+    if (this.#broken === 'hung') await this.server.resume();
     if (this.#broken === 'killed') await this.server.restart();
     this.#broken = undefined;
   }
 
   async flush(): Promise<void> {
-    await this.#ask((redis) => redis.flushall());
+    await this.#ask(flushAll);
     this.#remembered = new Map();
   }
 
   /** Ends every subscription; clients make them anew. */
   async silenceSubscribers(): Promise<void> {
-    await this.#ask((redis) => redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
+    await this.#ask((redis) => endClients(redis, 'pubsub'));
   }
 
   /** Keeps what is stored now, for `goBack`. */
   async remember(): Promise<void> {
     this.#remembered = await this.#ask(async (redis) => {
       const values = new Map<string, Buffer>();
-      for (const key of await redis.keys('*')) {
-        const value = await redis.dumpBuffer(key);
-        if (value) values.set(key, value);
-      }
+      for (const master of mastersOf(redis))
+        for (const key of await master.keys('*')) {
+          const value = await master.dumpBuffer(key);
+          if (value) values.set(key, value);
+        }
       return values;
     });
   }
@@ -75,16 +97,15 @@ export class BreakableRedis {
   /** Holds what it held then, and every client has to connect anew: a failover to a replica that was behind. */
   async goBack(): Promise<void> {
     await this.#ask(async (redis) => {
-      const back = redis.multi().flushall();
-      for (const [key, value] of this.#remembered) back.restore(key, 0, value);
-      await back.exec();
-      await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-      await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await flushAll(redis);
+      for (const [key, value] of this.#remembered) await redis.restore(key, 0, value, 'REPLACE');
+      await endClients(redis, 'pubsub');
+      await endClients(redis, 'normal');
     });
   }
 
-  async #ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
-    const connection = openRedis(this.server.url, 'publisher', () => {}) as Redis;
+  async #ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T> {
+    const connection = openRedis(this.server.url, 'publisher', () => {});
     try {
       await redisReady(connection, 5000);
       return await command(connection);
@@ -92,6 +113,38 @@ export class BreakableRedis {
       connection.disconnect();
     }
   }
+}
+
+async function flushAll(redis: RedisClient): Promise<void> {
+  for (const master of mastersOf(redis)) await master.flushall();
+}
+
+/** Everybody's but one's own. */
+async function endClients(redis: RedisClient, type: 'pubsub' | 'normal'): Promise<void> {
+  for (const node of isCluster(redis) ? redis.nodes('all') : [redis])
+    await node.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+}
+
+/** What breaks of a cluster is a node, another one each time; its replica takes over. */
+async function openCluster(closing: AsyncDisposableStack): Promise<Breakable> {
+  const { url, nodes, whole } = closing.use(await startTestCluster());
+  let broken = 0;
+  const node = () => nodes[broken % nodes.length] as (typeof nodes)[0];
+  return {
+    url,
+    kill: () => node().kill(),
+    pause: () => node().pause(),
+    async resume() {
+      node().resume();
+      broken += 1;
+      await whole();
+    },
+    async restart() {
+      await node().restart();
+      broken += 1;
+      await whole();
+    },
+  };
 }
 
 export interface Database extends AsyncDisposable {
@@ -116,8 +169,8 @@ export class Servers implements AsyncDisposable {
   private constructor(
     parts: {
       releases: readonly OracleRelease[];
-      cache: TestRedis;
-      queue: TestRedis;
+      cache: Breakable;
+      queue: Breakable;
       postgres: TestPostgres;
       proxy: FaultProxy;
     },
@@ -131,8 +184,11 @@ export class Servers implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  /** @param beside the root of another release's source, to run beside this one */
-  static async open(beside?: string): Promise<Servers> {
+  /**
+   * @param beside the root of another release's source, to run beside this one
+   * @param withCluster whether the cache is a Redis Cluster
+   */
+  static async open(beside?: string, withCluster = false): Promise<Servers> {
     await using closing = new AsyncDisposableStack();
     const releases = [await loadRelease(), ...(beside === undefined ? [] : [await loadRelease(beside)])];
     const folder = closing.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-oracle-')));
@@ -143,7 +199,8 @@ export class Servers implements AsyncDisposable {
     await run(server.url, `create database ${TEMPLATE}`);
     await migrate(named(server.url, TEMPLATE));
     const proxy = closing.use(await faultProxy(server.url));
-    const [cache, queue] = [closing.use(await startTestRedis()), closing.use(await startTestRedis())];
+    const cache = withCluster ? await openCluster(closing) : closing.use(await startTestRedis());
+    const queue = closing.use(await startTestRedis());
     return new Servers({ releases, cache, queue, postgres: server, proxy }, closing.move());
   }
 

@@ -3,7 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { findRedisServer, type PrivateRedis, startRedis } from '../../src/dev/redis.ts';
+import {
+  findRedisServer,
+  type PrivateRedis,
+  type PrivateRedisOptions,
+  startRedis,
+} from '../../src/dev/redis.ts';
 import { freeClusterPort, tlsArgs } from './redis-tls.ts';
 import { until } from './until.ts';
 
@@ -21,6 +26,8 @@ export interface ClusterNode {
   readonly client: Redis;
   /** SIGKILL. */
   kill(): Promise<void>;
+  /** Starts it again with what it knew of the cluster, and without data. Others may have taken its place. */
+  restart(): Promise<void>;
   /** SIGSTOP: connections stay open and nothing answers. */
   pause(): void;
   /** SIGCONT. */
@@ -36,6 +43,8 @@ export interface TestCluster extends AsyncDisposable {
   masterOf(slot: number): Promise<ClusterNode>;
   /** Gives the slot, with its keys, to another master while clients use it. */
   moveSlot(slot: number, to: ClusterNode): Promise<void>;
+  /** Waits until all nodes take commands, and all replicas have what their masters have. */
+  whole(): Promise<void>;
 }
 
 export interface TestClusterOptions {
@@ -68,34 +77,41 @@ export async function startTestCluster({
     const nodes: ClusterNode[] = [];
     for (let i = 0; i < masters * (1 + replicas); i++) {
       const tlsPort = tls ? await freeClusterPort() : undefined;
-      const server = await startRedis({
+      const options: PrivateRedisOptions = {
         binary,
         dir: folder,
         password: PASSWORD,
         args: [
           ...['--cluster-enabled', 'yes', '--cluster-config-file', `nodes-${i}.conf`],
+          // A replica leaves what it was sent in a file, which nobody is to start with.
+          ...['--dbfilename', `dump-${i}.rdb`, '--rdb-del-sync-files', 'yes'],
           ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--masterauth', PASSWORD],
           // A replica may take over however long ago it last heard of its master: nothing else is tested here.
           ...['--cluster-replica-validity-factor', '0', '--repl-diskless-sync-delay', '0'],
           ...(tlsPort === undefined ? [] : [...tlsArgs(tlsPort), '--tls-cluster', 'yes']),
           ...args,
         ],
-      });
-      servers.push(server);
-      const client = new Redis({ host: '127.0.0.1', port: server.port, password: PASSWORD });
+      };
+      const server = await startRedis(options);
+      servers[i] = server;
+      const { port } = server;
+      const client = new Redis({ host: '127.0.0.1', port, password: PASSWORD });
       client.on('error', () => {});
       clients.push(client);
       nodes.push({
-        port: tlsPort ?? server.port,
+        port: tlsPort ?? port,
         id: String(await client.cluster('MYID')),
         isMaster: i < masters,
         client,
         async kill() {
-          server.signal('SIGKILL');
-          await server.exited;
+          servers[i]?.signal('SIGKILL');
+          await servers[i]?.exited;
         },
-        pause: () => server.signal('SIGSTOP'),
-        resume: () => server.signal('SIGCONT'),
+        async restart() {
+          servers[i] = await startRedis({ ...options, port });
+        },
+        pause: () => servers[i]?.signal('SIGSTOP'),
+        resume: () => servers[i]?.signal('SIGCONT'),
       });
     }
     await joined(nodes, masters);
@@ -129,6 +145,10 @@ export async function startTestCluster({
         for (const { client } of [to, from, ...nodes.filter((node) => node !== to && node !== from)])
           await client.cluster('SETSLOT', slot, 'NODE', to.id).catch(() => {});
       },
+      async whole() {
+        await until(() => allSay(nodes, 'cluster_state:ok'), { what: 'the cluster to be ok' });
+        await until(() => isReplicated(nodes), { what: 'every replica to follow its master' });
+      },
       [Symbol.asyncDispose]: end,
     };
   } catch (error) {
@@ -150,13 +170,12 @@ async function joined(nodes: readonly ClusterNode[], masters: number): Promise<v
   for (const [i, { client }] of nodes.slice(masters).entries())
     await client.cluster('REPLICATE', (nodes[i % masters] as ClusterNode).id);
   await until(() => allSay(nodes, 'cluster_state:ok'), { what: 'the cluster to be ok' });
-  await until(
-    async () =>
-      (await Promise.all(nodes.slice(masters).map(({ client }) => client.info('replication')))).every(
-        (info) => info.includes('master_link_status:up'),
-      ),
-    { what: 'every replica to follow its master' },
-  );
+  await until(() => isReplicated(nodes), { what: 'every replica to follow its master' });
+}
+
+async function isReplicated(nodes: readonly ClusterNode[]): Promise<boolean> {
+  const infos = await Promise.all(nodes.map(({ client }) => client.info('replication')));
+  return infos.every((info) => info.includes('role:master') || info.includes('master_link_status:up'));
 }
 
 async function allSay(nodes: readonly ClusterNode[], text: string): Promise<boolean> {
