@@ -21,10 +21,10 @@ const CLOSE_WITHIN_MS = 250;
 /** Milliseconds for one host to take a connection that is only for finding out why others fail. */
 const TRIED_FOR_MS = 1000;
 
-type Target = Pick<StandaloneConnectionOptions, 'host' | 'port' | 'path' | 'family'>;
+type Target = Pick<StandaloneConnectionOptions, 'host' | 'port' | 'family'>;
 
-function connectTo({ host = 'localhost', port = 6379, path, family }: Target, tls: boolean): Socket {
-  const to = path ? { path } : { host, port, family };
+function connectTo({ host = 'localhost', port = 6379, family }: Target, tls: boolean): Socket {
+  const to = { host, port, family };
   // A certificate may be for an address, which TLS does not take as a server's name.
   const socket = tls ? connectTls({ ...to, servername: isIP(host) ? undefined : host }) : connectTcp(to);
   socket.on('error', () => {});
@@ -34,7 +34,7 @@ function connectTo({ host = 'localhost', port = 6379, path, family }: Target, tl
 /** To one server, or one node of a cluster. */
 export class ServerConnector extends AbstractConnector {
   readonly #options: StandaloneConnectionOptions;
-  /** Asked for by every command that was refused; once is enough. */
+  /** The socket that is being closed: every command that was refused asks for it. */
   #closing: ServerConnector['stream'] | undefined;
 
   /** @param options of the client; ioredis takes connectors of unknown options only */
