@@ -72,6 +72,12 @@ export class Ledger {
     return this.#written.get(subject)?.findLastIndex(({ committed }) => committed !== undefined) ?? -1;
   }
 
+  /** The newest number that is known to be committed, and that the database has not lost; -1 for none. */
+  newestKept(subject: string): number {
+    const isKept = ({ committed, lostAt }: Written) => committed !== undefined && lostAt === undefined;
+    return this.#written.get(subject)?.findLastIndex(isKept) ?? -1;
+  }
+
   get subjects(): Iterable<string> {
     return this.#written.keys();
   }

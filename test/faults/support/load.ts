@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sql } from '../../../src/db/connect.ts';
 import { reprice } from '../../snapshot/rows.ts';
+import { until } from '../../support/until.ts';
 import { Ledger, type Verdict } from './ledger.ts';
 import type { Machine, Organization, Reader, Stack } from './stack.ts';
 
@@ -38,6 +39,8 @@ const TICK_MS = 20;
 /** Beyond it nothing is sent, and counted as an error: a generator must not fall over before what it tests. */
 const UNDER_WAY_AT_MOST = 2000;
 const DEADLINE_MS = 10_000;
+/** An update that is not shown for so long (ms) after the last one is lost. */
+const SHOWN_WITHIN_MS = 10_000;
 /** Milliseconds between two writes. */
 const WRITE_EVERY_MS = 30;
 
@@ -199,6 +202,34 @@ export class Load implements AsyncDisposable {
   /** What was asked since then, and is answered. */
   since(instant: number): Asked[] {
     return this.asked.filter(({ at }) => at >= instant);
+  }
+
+  /** Ends the load. @returns how many committed updates a reader does not show, all readers together */
+  async lostUpdates(): Promise<number> {
+    await this[Symbol.asyncDispose]();
+    let unshown = Number.POSITIVE_INFINITY;
+    const allShown = async () => {
+      const counts = await Promise.all(this.#stack.readers.map((reader) => this.#unshownBy(reader)));
+      unshown = counts.reduce((a, b) => a + b, 0);
+      return unshown === 0;
+    };
+    // What is lost is the row's figure, and no failure to measure it.
+    await until(allShown, { timeoutMs: SHOWN_WITHIN_MS, everyMs: 200 }).catch(() => {});
+    return unshown;
+  }
+
+  async #unshownBy({ url }: Reader): Promise<number> {
+    const { machines, organizations } = this.#stack;
+    const [first] = organizations;
+    const shown = async (path: string, token: string | undefined, read: (body: unknown) => Shown) => {
+      const response = await fetch(url + path, { headers: { authorization: `Bearer ${token}` } });
+      return read(await response.json());
+    };
+    const all = await Promise.all([
+      ...machines.map(({ id }) => shown(`/v1/machines/${id}`, first?.token, machineIn)),
+      ...organizations.map((each) => shown('/v1/clusters/main', each.token, (body) => clusterIn(body, each))),
+    ]);
+    return all.filter(({ subject, number }) => number < this.ledger.newestKept(subject)).length;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

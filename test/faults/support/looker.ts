@@ -65,7 +65,7 @@ export class Looker implements AsyncDisposable {
     return edition > this.#stack.upstream.edition ? `never true: ${edition}` : undefined;
   }
 
-  figures(): Omit<Row, 'fault' | 'recoverySeconds'> {
+  figures(): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
     return figures(this.#asked);
   }
 

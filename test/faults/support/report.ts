@@ -15,7 +15,7 @@ declare module 'vitest' {
 const PAGE = join(import.meta.dirname, '../../../docs/reliability.md');
 const TABLE = /(<!-- rows of npm run test:faults -->\n)[\s\S]*?(<!-- end of rows -->)/;
 const HEAD =
-  '| fault, under load | requests | wrong | errors | over 1 s | p99 | recovered in |\n|---|---|---|---|---|---|---|\n';
+  '| fault, under load | requests | wrong | lost | errors | over 1 s | p99 | recovered in |\n|---|---|---|---|---|---|---|---|\n';
 
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-fault-rows-'));
@@ -48,6 +48,6 @@ async function write(rows: readonly Row[]): Promise<void> {
   );
 }
 
-function lineOf({ fault, requests, wrong, errors, slow, p99, recoverySeconds }: Row): string {
-  return `| ${[fault, requests, wrong, errors, slow, `${p99} ms`, `${recoverySeconds} s`].join(' | ')} |`;
+function lineOf({ fault, requests, wrong, lost, errors, slow, p99, recoverySeconds }: Row): string {
+  return `| ${[fault, requests, wrong, lost, errors, slow, `${p99} ms`, `${recoverySeconds} s`].join(' | ')} |`;
 }

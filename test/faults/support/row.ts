@@ -15,6 +15,8 @@ export interface Row {
   readonly requests: number;
   /** Answers that were never true, that went back, or that showed another organization's data. */
   readonly wrong: number;
+  /** Committed updates that were not shown by a reader in the end. */
+  readonly lost: number;
   /** Answers that were none: 5xx, connections that failed, no answer within ten seconds. */
   readonly errors: number;
   /** Answers that took longer than a second. */
@@ -91,14 +93,16 @@ export async function underLoad({
       lastTrouble(load, healed),
       ...names.map((name) => freshAt(load, name, healed) ?? 0),
     );
-    await load[Symbol.asyncDispose]();
+    const lost = await load.lostUpdates();
     const asked = load.since(struck);
     const row: Row = {
       fault: fault.replace('{seconds}', `${seconds} s`),
       ...figures(asked),
+      lost,
       recoverySeconds: (await recovering) ?? secondsSince(healed, recovered),
     };
     record(row);
+    if (lost > 0) throw new Error(`${lost} committed updates are not shown`);
     return { ...row, asked, shownEarly: load.ledger.shownEarly };
   } finally {
     await load[Symbol.asyncDispose]();
@@ -126,7 +130,7 @@ function freshAt(load: Load, name: string, healed: number): number | undefined {
   return first && first.at + first.ms;
 }
 
-export function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'recoverySeconds'> {
+export function figures(asked: readonly Asked[]): Omit<Row, 'fault' | 'lost' | 'recoverySeconds'> {
   const times = asked.map(({ ms }) => ms).sort((a, b) => a - b);
   return {
     requests: asked.length,
