@@ -235,6 +235,9 @@ async function take(world: World, taken: Step): Promise<void> {
   }
 }
 
+/** No run begins after so many milliseconds. */
+const ENOUGH_MS = 15_000;
+
 describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
   const closing = new AsyncDisposableStack();
   afterAll(() => closing.disposeAsync());
@@ -246,8 +249,13 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
   });
 
   it('a copy is what the lists say', async () => {
+    const begun = performance.now();
+    let runs = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 15, maxLength: 30, size: 'max' }), async (steps) => {
+        // On a busy machine there are fewer; none is left half done.
+        if (runs > 0 && performance.now() - begun > ENOUGH_MS) return;
+        runs += 1;
         await using stack = new AsyncDisposableStack();
         const world = await openWorld(stack, engine, syncs);
         world.copies.push(await world.copy().begin());
@@ -263,7 +271,7 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
         await world.publisher.publishDirty();
         await until(async () => world.copies[0]?.isRefused());
       }),
-      { numRuns: 6, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: false },
+      { numRuns: 6 },
     );
   }, 120_000);
 });

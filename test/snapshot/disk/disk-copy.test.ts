@@ -62,7 +62,7 @@ describe('with everything down', () => {
       return performance.now() - begun > 5000;
     });
     // A busy machine may be late as well.
-    expect(late.length, `late after ${late.map(Math.round).join(', ')} ms`).toBeLessThan(2);
+    expect(late.length, `late after ${late.map(Math.round).join(', ')} ms`).toBeLessThan(4);
   });
 
   it('a machine is found by the list that was served, also one that nobody asked for', async () => {
