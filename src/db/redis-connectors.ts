@@ -26,9 +26,7 @@ type Target = Pick<StandaloneConnectionOptions, 'host' | 'port' | 'family'>;
 function connectTo({ host = 'localhost', port = 6379, family }: Target, tls: boolean): Socket {
   const to = { host, port, family };
   // A certificate may be for an address, which TLS does not take as a server's name.
-  const socket = tls ? connectTls({ ...to, servername: isIP(host) ? undefined : host }) : connectTcp(to);
-  socket.on('error', () => {});
-  return socket;
+  return tls ? connectTls({ ...to, servername: isIP(host) ? undefined : host }) : connectTcp(to);
 }
 
 /** To one server, or one node of a cluster. */
@@ -59,8 +57,8 @@ export class ServerConnector extends AbstractConnector {
     this.connecting = true;
     this.stream = connectTo(this.target(), Boolean(this.#options.tls));
     delete this.firstError;
-    this.stream.once('error', (error: Error) => {
-      this.firstError = error;
+    this.stream.on('error', (error: Error) => {
+      this.firstError ??= error;
     });
     return this.stream;
   }

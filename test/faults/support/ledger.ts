@@ -25,6 +25,8 @@ export interface ShownEarly {
   readonly unknown: number;
 }
 
+const isKept = ({ committed, lostAt }: Written): boolean => committed !== undefined && lostAt === undefined;
+
 /** For so long (ms) after the database came back in an earlier state, readers may give what it has lost. */
 const NOTICED_WITHIN_MS = 1000;
 
@@ -74,7 +76,6 @@ export class Ledger {
 
   /** The newest number that is known to be committed, and that the database has not lost; -1 for none. */
   newestKept(subject: string): number {
-    const isKept = ({ committed, lostAt }: Written) => committed !== undefined && lostAt === undefined;
     return this.#written.get(subject)?.findLastIndex(isKept) ?? -1;
   }
 
@@ -111,9 +112,7 @@ export class Ledger {
   /** Milliseconds by which an answer was behind: since when a newer number was known to be committed. */
   age(subject: string, number: number, asked: number): number {
     const next = this.#written.get(subject)?.slice(number + 1) ?? [];
-    const since = next.find(
-      ({ committed, lostAt }) => committed !== undefined && lostAt === undefined,
-    )?.committed;
+    const since = next.find(isKept)?.committed;
     return since === undefined ? 0 : Math.max(0, asked - since);
   }
 
