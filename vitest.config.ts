@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { QUICK, quickFiles } from './test/support/quick.ts';
+import { STOCK_POSTGRES } from './test/support/stock-postgres-setting.ts';
 
 const shared = {
   // Tests start processes, which must see the death of the process that started them: no worker threads.
@@ -42,6 +43,15 @@ const faultsOfCi = {
   sequence: { groupOrder: 1 },
 };
 
+/**
+ * The folders whose tests are about statements. With a stock PostgreSQL they run there, and not on the embedded one: no test
+ * runs twice.
+ */
+const ABOUT_STATEMENTS = ['alerts', 'db', 'exports', 'feed', 'ops', 'snapshot', 'sync'].map(
+  (name) => `test/${name}/**/*.test.ts`,
+);
+const hasStock = Boolean(process.env[STOCK_POSTGRES]);
+
 export default defineConfig({
   test: {
     // Tests wait for processes and servers for a third of their time: four at a time, also on two cores.
@@ -57,10 +67,22 @@ export default defineConfig({
                 ...shared,
                 name: 'main',
                 include: ['test/**/*.test.ts'],
-                exclude: ['test/containers/**', 'test/faults/**'],
+                exclude: ['test/containers/**', 'test/faults/**', ...(hasStock ? ABOUT_STATEMENTS : [])],
                 globalSetup: ['test/support/postgres-server.ts'],
               },
             },
+            ...(hasStock
+              ? [
+                  {
+                    test: {
+                      ...shared,
+                      name: 'stock PostgreSQL',
+                      include: ABOUT_STATEMENTS,
+                      globalSetup: ['test/support/stock-postgres.ts'],
+                    },
+                  },
+                ]
+              : []),
             {
               test: {
                 ...shared,

@@ -21,7 +21,7 @@ import { startProgram } from './read/program.ts';
 import { type Bar, median, quantile, table, verdict } from './support/bar.ts';
 import { startServers } from './support/servers.ts';
 
-const TOKEN = 'bench';
+const TOKEN = 'the-operators-token-of-the-benchmark';
 const SCRIPT_BYTES = 150_000;
 const FIRST_VIEW_MS = 1000;
 const LOADS = 7;

@@ -49,7 +49,8 @@ const serve = async (name: string) =>
         DATABASE_URL: database.url,
         REDIS_URL: servers.redisUrl,
         MAX_CONNECTIONS: '0',
-        STREAMS_LIMIT: String(streams),
+        // One token may have a quarter of them.
+        STREAMS_LIMIT: String(streams * 4),
       },
       logFile: join(folder, `${name}.log`),
     }),

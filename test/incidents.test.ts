@@ -6,6 +6,7 @@ import { composeWorker } from '../src/app/worker.ts';
 import { readConfig } from '../src/config/config.ts';
 import { redisReady } from '../src/db/redis.ts';
 import type { Answer } from '../src/snapshot/document/answer.ts';
+import { keepPulse } from '../src/snapshot/publish/pulse.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import type { SyncResult } from '../src/sync/result.ts';
 import { startWorker } from '../workers/main.ts';
@@ -52,6 +53,7 @@ async function openFleetbook(
   });
   const worker = opened.use(composeWorker(config, logger, { requestRetries }));
   await redisReady(worker.cache, 5000);
+  opened.use(keepPulse(() => worker.publisher.pulse(), 100));
   const closing = opened.move();
   return {
     config,

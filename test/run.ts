@@ -20,6 +20,8 @@ import {
   type UnhandledError,
 } from './support/report.ts';
 import { scratchFolder } from './support/scratch.ts';
+import { type StockPostgres, stockPostgres } from './support/stock-postgres-binaries.ts';
+import { STOCK_POSTGRES } from './support/stock-postgres-setting.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** The test under way may take so long to end after Ctrl-C, with the servers; then all of it is killed. */
@@ -50,6 +52,7 @@ const isQuick = args.includes('--quick');
 const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await scratchFolder();
 const reportFiles: string[] = [];
+let stock: StockPostgres | undefined;
 const isFiltered = filters.some((arg) => /^(-t|--testNamePattern)/.test(arg));
 const first = await run(filters);
 let { report } = first;
@@ -73,6 +76,7 @@ for (const test of all.flatMap(({ flaky }) => flaky))
 for (const file of unlucky)
   if (!report.failedFiles.includes(file))
     say(`flaky: ${relative(ROOT, file)}: passed when it was run again, see "failed once" above`);
+if (stock) say(stock.line);
 if (isQuick) {
   const { quick, left } = quickFiles();
   say(
@@ -106,6 +110,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       await acquireRedisServer({ isUrlUseful: false });
       // Without it the tests through a pooler are skipped. Nobody's own machine gets programs for tests alone.
       if (process.env.CI && !onPath('pgbouncer')) await installer(onPath)?.('pgbouncer');
+      stock ??= await stockPostgres();
     } catch (error) {
       const report = await readReport([]);
       return { ...told, report, problem: error instanceof Error ? error.message : String(error) };
@@ -120,6 +125,7 @@ async function run(args: readonly string[]): Promise<Outcome> {
       TMPDIR: folder.path,
       [REPORT_FILE]: reportFile,
       ...(isQuick ? { [QUICK]: '1' } : {}),
+      ...(stock?.bin === undefined ? {} : { [STOCK_POSTGRES]: stock.bin }),
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,

@@ -16,11 +16,13 @@ import { type RedisClient, redisReady } from '../src/db/redis.ts';
 import { redisMisfit } from '../src/db/redis-misfit.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
+import { keepPulse } from '../src/snapshot/publish/pulse.ts';
 import { isRefusal } from '../src/snapshot/publish/refusal.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { ALERTS_SCHEDULE, alertProcessor } from './alerts.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type ExportObserver, exportNowAndThen } from './exports.ts';
+import { enqueueNewlyRated } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
   ALERTS_QUEUE,
@@ -169,12 +171,15 @@ export async function startWorker(
       logger,
       ...(observe === undefined ? {} : { observe }),
     });
-    closing.defer(() => {
+    closing.defer(async () => {
+      await withTimeout(LET_GO_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
       const isRedisThere = [consumer, ...copies].every(({ status }) => status === 'ready');
       const end = (worker: Worker) => (isRedisThere ? drain(worker, closeWithinMs, logger) : abandon(worker));
       return Promise.all([...workers.map(end), watches.stop(closeWithinMs)]);
     });
 
+    const pulse = keepPulse(() => worker.publisher.pulse());
+    closing.defer(() => pulse[Symbol.dispose]());
     const rounds = publishingRounds(worker, logger);
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     const { COMPARE_EVERY, COMPARE_DOCUMENTS, EXPORT_EVERY } = config.settings;
@@ -237,7 +242,11 @@ export async function startWorker(
     // At once and not with the next run, which may be a day away; where it cannot be yet, with that.
     void worker
       .adoptCurrency()
-      .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'));
+      .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'))
+      .then(() => enqueueNewlyRated(config, worker, queues.sync))
+      .catch((error: unknown) =>
+        logger.debug({ err: error }, 'sources with a new rate wait for their slots'),
+      );
     clocks.start();
     watches.start();
     // Slots that passed while the queue was away are due at once, not at the next full minute.

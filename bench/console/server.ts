@@ -21,7 +21,7 @@ const redis = openLoggedRedis(queueRedis(config), 'producer', logger);
 closing.defer(() => redis.disconnect());
 const queues = openQueues(redis, logger);
 closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
-const url = await listenOps(config, config.settings.OPS_TOKEN, async () => '', queues.all, closing, {
+const url = await listenOps(config, config.settings.OPS_TOKEN, async () => '', queues.all, closing, logger, {
   store,
   console: () => openConsole(config, queues.sync, closing, logger, process.env),
 });

@@ -12,7 +12,7 @@ export interface Fleetbook extends Program {
   tiers(): Promise<Readonly<Record<string, number>>>;
 }
 
-const OPS_TOKEN = 'of-the-benchmark';
+const OPS_TOKEN = 'the-operators-token-of-the-benchmark';
 
 /** @throws Error when dist is not there, or `serve` does not start. */
 export async function startFleetbook(options: {

@@ -1,5 +1,5 @@
 /** What the dashboard shows of answers that are wider than one list: searches, the changes feed, files of the catalogue. */
-import { of, rate, type Shown } from './dashboard-queries.ts';
+import { of, quantile, rate, type Shown, V1 } from './dashboard-queries.ts';
 
 export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown[] } = {
   title: 'Searches, changes and files',
@@ -33,6 +33,17 @@ export const WIDE_ROW: { readonly title: string; readonly panels: readonly Shown
         {
           expr: `sum by (reason) (${rate('fleetbook_streams_ended_total')})`,
           legend: '{{reason}}',
+        },
+      ],
+    },
+    {
+      title: 'Time of downloads and of waiting requests',
+      says: '99 of 100 took less; other panels of the time of an answer leave them out',
+      unit: 's',
+      queries: [
+        {
+          expr: quantile(0.99, 'fleetbook_http_lasting_request_duration_seconds', 'route', V1),
+          legend: '{{route}}',
         },
       ],
     },

@@ -56,7 +56,26 @@ whose id and adapter are the same, such as \`hetzner\`, takes the place of the s
 
 A provider that a source's options name gets an id from 1000 up when it is new; sources that name the same one fill it
 together, each its own regions. Upper and lower case do not tell two providers apart, the first spelling stays. Another
-name is another provider: the machines of the old one are retired as missing.`;
+name is another provider: the machines of the old one are retired as missing.
+
+## Bounds
+
+A run whose upstream exceeds one of these bounds stores nothing, and its message names the bound
+([0067](decisions/0067-what-is-read-of-an-upstream-is-bounded.md)):
+
+| bound | value |
+|---|---|
+| bytes of one answer, decompressed | 64 MiB; a page of Kubernetes 128 MiB, one line of its watch 8 MiB; a token 256 KiB; exchange rates 256 KiB |
+| bytes of an answer that is read as a stream | 4 GiB; a price list, CSV or JSON, 512 MiB |
+| rows of a price list | 250,000; each of up to 100,000 characters |
+| JSON values of one answer that is read whole, or of all pages of one list | 2,000,000; all pages of a list of Azure 50,000,000 |
+| levels of lists and objects within each other | 64 |
+| length of a number, of a string or key | 100 characters, 1 MiB |
+| regions of one catalogue; machines of one region of AWS; objects of one kind in Kubernetes | 10,000; 100,000; 100,000 |
+
+A source whose runs end the process of their worker twice, each alone in it, is *set aside*: the worker disables it, the
+alert \`source_set_aside\` opens, and \`fleetbook status\` and the console say why. The other sources go on. \`fleetbook source enable
+<id>\` reads it again. Restarts and deployments do not count.`;
 
 const FACTS = `Facts are what an upstream states of a machine besides its size and price; each adapter's column names those that it
 can. A fact that a payload does not state is unknown, and none is guessed: from a name it is read only where the provider

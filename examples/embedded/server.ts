@@ -1,6 +1,7 @@
 /** An application of its own that answers Fleetbook's API below /catalogue, beside its own routes. */
+
+import { createReader } from '@fleetbook/fleetbook';
 import Fastify from 'fastify';
-import { createReader } from 'fleetbook';
 
 const { DATABASE_URL = '', REDIS_URL = '', SNAPSHOT_DIR = '', PORT = '8080' } = process.env;
 

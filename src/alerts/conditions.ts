@@ -2,13 +2,15 @@
 
 import type { Sql } from '../db/client.ts';
 import { type FoundDifferences, movedPrices, recentDifferences } from '../db/reads/alerts.ts';
+import { type SoldOutRegion, soldOutRegions } from '../db/reads/excluded.ts';
 import { type ExportState, exportState, exportsMayBeBehind } from '../db/reads/exports.ts';
 import { pendingBatches } from '../db/reads/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import { type Disabling, SET_ASIDE_BY } from '../domain/disabled.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
 import { span } from '../domain/span.ts';
-import type { AlertKind, AlertRules } from './rules.ts';
+import { type AlertKind, type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 /** Something that is wrong for as long as it is found again. */
 export interface Condition {
@@ -37,12 +39,13 @@ export async function findConditions(
   now: Date,
   exportEvery: number,
 ): Promise<Condition[]> {
-  const [statuses, held, troubles, dirty, differences, exported] = await Promise.all([
+  const [statuses, held, troubles, dirty, differences, soldOut, exported] = await Promise.all([
     sourceStatus(sql),
     pendingBatches(sql),
     sourceTroubles(sql),
     dirtyDocumentCounts(sql),
     recentDifferences(sql),
+    soldOutRegions(sql, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
     exportEvery > 0 ? exportState(sql) : undefined,
   ]);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
@@ -62,11 +65,14 @@ export async function findConditions(
   }));
   for (const status of statuses) {
     const maxAge = maxAges.get(status.id);
-    if (maxAge === undefined || !isRead(status)) continue;
+    if (maxAge === undefined) continue;
+    if (status.disabled?.by === SET_ASIDE_BY) found.push(setAside(status, status.disabled));
+    if (!isRead(status)) continue;
     found.push(...staleness(status, maxAge, now));
     const failures = failedRuns.get(status.id) ?? 0;
     if (failures >= rules.failuresInRow) found.push(failing(status, failures));
   }
+  found.push(...soldOut.filter(({ sourceId }) => maxAges.has(sourceId)).map(mostlySoldOut));
   const backlog = Object.values(dirty).reduce((sum, count) => sum + count, 0);
   if (backlog > rules.backlog)
     found.push({
@@ -78,6 +84,16 @@ export async function findConditions(
   if (differences.count > 0) found.push(differing(differences));
   if (exported && exported.behindSeconds > exportsMayBeBehind(exportEvery)) found.push(behind(exported));
   return found;
+}
+
+function mostlySoldOut({ sourceId, regionCode, soldOut, machines, examples }: SoldOutRegion): Condition {
+  const share = Math.round((soldOut / machines) * 100);
+  return {
+    kind: 'sold_out',
+    subject: `${sourceId}/${regionCode}`,
+    summary: `${soldOut} of ${machines} machines (${share} %) in region ${regionCode} of ${sourceId} are sold out: ${examples.join(', ')}${soldOut > examples.length ? ', …' : ''}`,
+    details: { soldOut, machines, examples, show: `fleetbook excluded ${sourceId}` },
+  };
 }
 
 function behind({ behindSeconds, made }: ExportState): Condition {
@@ -117,17 +133,32 @@ function failing({ id, lastEnded }: SourceStatus, failures: number): Condition {
   };
 }
 
-/** A source that is stale as a whole is told of once, and not once more for each of its regions. */
+function setAside({ id }: SourceStatus, { at, reason }: Disabling): Condition {
+  const enable = `fleetbook source enable ${id}`;
+  return {
+    kind: 'source_set_aside',
+    subject: id,
+    summary: `${id} is set aside: ${reason}; to read it again: ${enable}`,
+    details: { at, reason, enable },
+  };
+}
+
+/** One condition for a source that is stale as a whole, else one for each stale region. */
 function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {
   const isStale = (since: string) => now.getTime() - Date.parse(since) > maxAge * 1000;
   const { id, verifiedAt, registeredAt } = status;
+  const ageOf = (readAt: string | null, since: string) => {
+    const seconds = Math.max(0, now.getTime() - Date.parse(readAt ?? since)) / 1000;
+    const read =
+      readAt === null ? `was never read well in ${span(seconds)}` : `was last read well at ${readAt}`;
+    return `${read}: limit ${span(maxAge)}, ${readAt === null ? 'still without data' : `now ${span(seconds)} old`}`;
+  };
   if (isStale(verifiedAt ?? registeredAt)) {
-    const age = verifiedAt === null ? 'was never read well' : `was last read well at ${verifiedAt}`;
     return [
       {
         kind: 'source_stale',
         subject: id,
-        summary: `${id} ${age}; its data may be ${span(maxAge)} old`,
+        summary: `${id} ${ageOf(verifiedAt, registeredAt)}`,
         details: { verifiedAt, maxAge, error: status.lastEnded?.error ?? null },
       },
     ];
@@ -137,12 +168,12 @@ function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[]
     .map((region) => ({
       kind: 'region_stale',
       subject: `${id}/${region.code}`,
-      summary: `region ${region.code} of ${id} ${region.verifiedAt === null ? 'was never read well' : `was last read well at ${region.verifiedAt}`}`,
+      summary: `region ${region.code} of ${id} ${ageOf(region.verifiedAt, region.unreadSince ?? registeredAt)}`,
       details: { verifiedAt: region.verifiedAt, maxAge, reason: region.reason },
     }));
 }
 
-/** Prices that moved by more than the rules' factor, a condition for each run: told once, and over at once. */
+/** Prices that moved by more than the rules' factor, a condition for each run: it resolves at once. */
 export async function findMoves(sql: Sql, rules: AlertRules): Promise<Condition[]> {
   const moves = await movedPrices(sql, 'prices_moved', rules.priceRatio);
   return moves.map(({ sourceId, runId, count, first }) => ({

@@ -28,7 +28,7 @@ export async function evaluateAlerts(
     return { lasting: lasting.map(keyed), events: events.map(keyed) };
   };
   return reconcileAlerts(db, find, rules.repeatHours, (changes) =>
-    messagesFor(rules.webhooks, changes, now, newMessageId),
+    messagesFor(rules, changes, now, newMessageId),
   );
 }
 

@@ -2,7 +2,8 @@
 import { createHmac } from 'node:crypto';
 import type { AlertChanges, AlertRow, NewDelivery } from '../db/queries/alerts.ts';
 import type { HeldSampleRow } from '../domain/held-sample.ts';
-import type { Webhook } from './rules.ts';
+import { actionOf } from './action.ts';
+import type { AlertRules, Webhook } from './rules.ts';
 
 /** The body of a message in the format `standard`, as standardwebhooks.com asks: type, time and data. */
 export interface AlertMessage {
@@ -21,11 +22,15 @@ export interface MessageAlert {
   readonly opened_at: string;
   readonly resolved_at: string | null;
   readonly resolution: string | null;
+  /** The page of the console about it; null where OPS_URL is not set. */
+  readonly url: string | null;
+  /** The command that shows what it is about. */
+  readonly command: string;
 }
 
-/** One message for each webhook and type, with all alerts that it is to be told of: a storm is one message. */
+/** One message for each webhook and type, which holds all its alerts: many alerts make one message. */
 export function messagesFor(
-  webhooks: readonly Webhook[],
+  { webhooks, opsUrl }: Pick<AlertRules, 'webhooks' | 'opsUrl'>,
   changes: AlertChanges,
   now: Date,
   newId: () => string,
@@ -33,7 +38,9 @@ export function messagesFor(
   const timestamp = now.toISOString();
   return webhooks.flatMap(({ id, kinds }) => {
     const wanted = (rows: readonly AlertRow[]) =>
-      rows.filter(({ kind }) => kinds === undefined || kinds.some((each) => each === kind)).map(messageAlert);
+      rows
+        .filter(({ kind }) => kinds === undefined || kinds.some((each) => each === kind))
+        .map((row) => messageAlert(row, opsUrl));
     const types = [
       ['alerts.resolved', wanted(changes.resolved)],
       ['alerts.opened', wanted(changes.opened)],
@@ -52,16 +59,11 @@ export function testMessage(now: Date): AlertMessage {
   return { type: 'alerts.test', timestamp: now.toISOString(), data: { alerts: [] } };
 }
 
-function messageAlert({
-  id,
-  kind,
-  subject,
-  summary,
-  details,
-  openedAt,
-  resolvedAt,
-  resolution,
-}: AlertRow): MessageAlert {
+function messageAlert(
+  { id, kind, subject, summary, details, openedAt, resolvedAt, resolution }: AlertRow,
+  opsUrl: string | undefined,
+): MessageAlert {
+  const { path, command } = actionOf(kind, subject, details);
   return {
     id,
     kind,
@@ -71,6 +73,8 @@ function messageAlert({
     opened_at: rfc3339(openedAt),
     resolved_at: resolvedAt && rfc3339(resolvedAt),
     resolution,
+    url: opsUrl === undefined ? null : new URL(path, opsUrl).href,
+    command,
   };
 }
 
@@ -83,10 +87,10 @@ export function bodyText(message: AlertMessage, format: Webhook['format']): stri
 }
 
 const TITLES: Readonly<Record<AlertMessage['type'], string>> = {
-  'alerts.opened': 'Fleetbook: something needs a look',
+  'alerts.opened': 'Fleetbook: new alert',
   'alerts.repeated': 'Fleetbook: still open',
   'alerts.resolved': 'Fleetbook: resolved',
-  'alerts.test': 'Fleetbook: this is a test; alerts will arrive here',
+  'alerts.test': 'Fleetbook: this is a test; alerts arrive here',
 };
 
 /** What the details of an alert may have: rows of a held batch, and how many there are besides. */
@@ -118,14 +122,19 @@ const MOST_ALERTS = 20;
 
 function slackText({ type, data: { alerts } }: AlertMessage): string {
   const shown = withRows(alerts.slice(0, MOST_ALERTS), ROWS_IN_TEXT);
-  const lines = shown.flatMap(({ summary, resolution, details }) => [
+  const lines = shown.flatMap(({ summary, resolution, resolved_at, details, url, command }) => [
     `• ${slackEscaped(summary)}${resolution === null ? '' : ` – ${slackEscaped(resolution)}`}`,
-    // Of one that is over nobody has to decide about its rows any more.
-    ...(resolution === null && hasRows(details) ? rowLines(details) : []),
+    // A resolved alert needs neither its rows nor an action.
+    ...(resolved_at === null && hasRows(details) ? rowLines(details) : []),
+    ...(resolved_at === null || type === 'alerts.opened' ? [actionLine(url, command)] : []),
   ]);
   const more = alerts.length - shown.length;
   return [`*${TITLES[type]}*`, ...lines, ...(more > 0 ? [`… ${more} more`] : [])].join('\n');
 }
+
+/** A message that an earlier release has stored has neither. */
+const actionLine = (url: string | null | undefined, command: string | undefined): string =>
+  slackEscaped(`    ${[url, command && `\`${command}\``].filter(Boolean).join(' · ')}`).trimEnd();
 
 /** `    price cx31 in fsn1: 0.03 EUR/hour → 3 EUR/hour` */
 function rowLines({ rows, more }: Rows): string[] {

@@ -4,6 +4,8 @@ export const ALERT_KINDS = [
   'source_stale',
   'region_stale',
   'source_failing',
+  'sold_out',
+  'source_set_aside',
   'prices_moved',
   'publication_behind',
   'cache_differs',
@@ -34,7 +36,14 @@ export interface AlertRules {
   readonly backlog: number;
   /** Hours after which an alert that is still open is told again. */
   readonly repeatHours: number;
+  /** The console's public address (OPS_URL); undefined for messages without links. */
+  readonly opsUrl: string | undefined;
 }
+
+/** Share of a region's machines, published or sold out, that are sold out when its alert opens. */
+export const SOLD_OUT_SHARE = 0.5;
+/** A region with fewer sold-out machines opens no alert. */
+export const SOLD_OUT_AT_LEAST = 3;
 
 /** Nobody is told. */
 export const NO_ALERTS: AlertRules = {
@@ -43,6 +52,7 @@ export const NO_ALERTS: AlertRules = {
   priceRatio: 1.5,
   backlog: 100,
   repeatHours: 24,
+  opsUrl: undefined,
 };
 
 /** When an alert of each kind opens, by these rules, in words. */
@@ -52,6 +62,8 @@ export function rulesInWords(rules: AlertRules): Readonly<Record<AlertKind, stri
     source_stale: 'the last good run of a source is older than its maxAge',
     region_stale: 'the same of one region, while the source is not stale',
     source_failing: `${rules.failuresInRow} runs in a row of a source failed`,
+    sold_out: `${SOLD_OUT_SHARE * 100} % or more of a region's machines are sold out, and at least ${SOLD_OUT_AT_LEAST} of them`,
+    source_set_aside: 'two runs of a source ended the process of their worker, which disabled the source',
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; told once`,
     publication_behind: `for five minutes more than ${rules.backlog} documents waited to be published`,
     cache_differs: 'within the last hour the cache held something else than the database',

@@ -118,7 +118,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   // What comes is heard by the documents, and read by their way to Postgres.
   const feed: FeedTail = new FeedTail({
-    run: (read) => documents.postgres(read),
+    run: (read, check) => documents.postgres(read, check),
     atOnce: Math.ceil(settings.POSTGRES_READS / 4),
     logger,
   });
@@ -146,7 +146,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     memoryLimit: memory.search,
     staleLimitMs,
   });
-  const watching = watchLineage(() => documents.checkLineage());
+  const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
   const telling = tellReaderMisfit({ store, server: database, hasPrimary: primary !== undefined, logger });
@@ -193,7 +193,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
         ready: catalogue === 'ok',
         checks: {
           catalogue,
-          cache: subscription.linked ? 'ok' : 'not linked',
+          cache: cacheState(subscription),
           // Whoever watches a reader with a copy on disk wants to know that it lives on it.
           ...(diskCopy && tier ? { tier } : {}),
         },
@@ -208,6 +208,11 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
+}
+
+function cacheState({ linked, isConnected, publisher }: CacheSubscription): string {
+  if (linked) return 'ok';
+  return isConnected && publisher === 'silent' ? 'not linked: no worker reaches it' : 'not linked';
 }
 
 /** Connections for downloads alone, of all of them together. */

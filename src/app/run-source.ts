@@ -39,6 +39,8 @@ export interface RunOptions {
   /** Why it begins. */
   readonly asked?: Asked | undefined;
   readonly progress?: Progress;
+  /** True for a job of a worker's queue: the run records whether it is alone in the process. */
+  readonly inWorker?: boolean;
   /** Ends the run: it is recorded as failed and nothing of it is stored. */
   readonly signal?: AbortSignal | undefined;
   /** Repeat single requests to the source; without them a request that fails ends the run. */
@@ -60,9 +62,9 @@ export async function runSource(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, asked, progress, signal, retries, state }: RunOptions,
+  { slot, asked, progress, signal, inWorker = false, retries, state }: RunOptions,
 ): Promise<SyncResult> {
-  return recorded(config, store, source, { slot, asked, signal }, async (run) => {
+  return recorded(config, store, source, { slot, asked, signal, inWorker }, async (run) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const parseFingerprint = parseFingerprintOf(source, pricing);
@@ -125,6 +127,7 @@ function openHttp(
     baseUrl: source.url,
     credentials: source.adapter.credentials,
     token: source.credentials,
+    redirectsTo: source.redirectsTo,
     ...apiKeyOf(source),
     deadlineMs: SOURCE_DEADLINE_MS,
     maxBytes: SOURCE_MAX_BYTES,
@@ -235,12 +238,14 @@ export async function previewHeld(
   });
 }
 
+type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> & BeginOptions;
+
 /** One run in the trace, or a trace of its own. */
 async function recorded(
   config: Config,
   store: Store,
   source: SourceConfig,
-  options: Pick<RunOptions, 'slot' | 'signal'> & BeginOptions,
+  options: RecordedOptions,
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
   return traced('run', { 'fleetbook.source': source.id }, async (note) => {
@@ -257,11 +262,11 @@ async function recordedRun(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, asked, signal, evenIfDisabled = false }: Pick<RunOptions, 'slot' | 'signal'> & BeginOptions,
+  { slot, asked, signal, inWorker = false, evenIfDisabled = false }: RecordedOptions,
   work: (run: Run) => Promise<SyncResult>,
 ): Promise<SyncResult> {
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
-  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, asked });
+  await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, asked, inWorker });
   const { run } = live;
   addLogFields({ run: run.id });
   try {

@@ -111,16 +111,17 @@ export function addUsers(user: Command, env: Env): void {
 export function addTokens(token: Command, env: Env): void {
   const load = () => import('./token.ts');
   const ID = ['<id>', 'the number that `token list` shows and `token create` printed'] as const;
-  add(token, 'list', 'show tokens: whose, what for, until when, last used')
+  add(token, 'list', 'show tokens: name, organization, scopes, expiry and last use')
     .option('--org <slug>', 'of this organization alone')
     .action(async (options: Partial<OfOrganization>) =>
       (await import('./token-list.ts')).listTokensCommand(env(), options),
     );
   addChange(token, 'create', 'make a token and print it, once')
     .requiredOption('--org <slug>', 'the organization that it belongs to')
+    .option('--name <name>', 'what uses it, e.g. billing; shown in lists and in the audit log')
     .option('--scope <scope...>', 'machines:read, clusters:read; both unless given')
     .option('--expires <when>', 'e.g. 90d, 12h or 2027-01-31')
-    .action(async (options: ChangingOf & { scope?: string[]; expires?: string }) =>
+    .action(async (options: ChangingOf & { name?: string; scope?: string[]; expires?: string }) =>
       (await load()).createTokenCommand(env(), options),
     );
   addChange(token, 'revoke', 'revoke a token; readers refuse it within a second')

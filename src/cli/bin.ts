@@ -13,7 +13,7 @@ if (hasMajor > Number(major) || (hasMajor === Number(major) && hasMinor >= Numbe
 else {
   console.error(
     `fleetbook: needs Node.js ${major}.${minor} or newer, and this is ${process.version}; install one (https://nodejs.org), ` +
-      'or run it with one that npm brings: npx --package=node@26 --package=fleetbook fleetbook',
+      `or run it with the one that npm brings: npx --package=node@26 -- node ${process.argv[1]}`,
   );
   process.exitCode = 1;
 }

@@ -51,10 +51,12 @@ async function inPages<Kind extends string, Row>(
 const SIGNS = {
   retired: '-',
   withdrawn: '-',
+  sold_out: '-',
   reshaped: '~',
   repriced: '~',
   excluded: '~',
   changed: '~',
+  restocked: '+',
   published: '+',
   returned: '+',
   added: '+',

@@ -20,7 +20,8 @@ export async function changesCommand(
   const since = readSince(options.since, now).toISOString();
   await using register = openReadOnly(env);
   const { sql } = register;
-  const provider = options.provider === undefined ? undefined : await knownProvider(sql, options.provider);
+  const provider =
+    options.provider === undefined ? undefined : (await knownProvider(sql, options.provider)).name;
   const keptSince = await changesKeptSince(sql);
   const scope = { since, provider };
   const machines = await machinePages(sql, scope, limit);
@@ -37,11 +38,11 @@ export async function changesCommand(
   else printText(changesText(found, now, lineWidth()));
 }
 
-/** @throws UsageFailure that says which ones there are */
-async function knownProvider(sql: Sql, text: string): Promise<string> {
+/** A provider by name or id. @throws UsageFailure that lists the providers */
+export async function knownProvider(sql: Sql, text: string): Promise<{ id: number; name: string }> {
   const names = await providerNames(sql);
   for (const [id, name] of names) {
-    if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return name;
+    if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return { id, name };
   }
   const known = [...names].map(([id, name]) => `${name} (${id})`).join(', ');
   throw new UsageFailure(
@@ -76,10 +77,13 @@ export function changesText(found: FoundChanges, now: Date, width: number): stri
 
 function machineSummary({ totals }: MachineChanges): string {
   const { retired, withdrawn, reshaped, repriced, excluded, changed, published, returned, added } = totals;
+  const { sold_out: soldOut, restocked } = totals;
   return [
     count(repriced, 'price move'),
     count(added + returned + published, 'arrival'),
     count(retired + withdrawn, 'departure'),
+    ...(soldOut > 0 ? [`${soldOut} sold out`] : []),
+    ...(restocked > 0 ? [`${restocked} restocked`] : []),
     `${reshaped + excluded + changed} other`,
   ].join(', ');
 }

@@ -8,15 +8,14 @@ import { add, addChange, type Changing, type Env, type Json } from './command-pa
 import { addAlerts, addHold, addSources } from './source-commands.ts';
 
 /**
- * The environment of a command: where it names no database, the one with which the `up` beside it runs, so that
- * `fleetbook status` needs no settings on the machine where everything runs.
+ * The environment of a command, completed by the settings of the `up` that runs in the same home. A command that names
+ * another database than that `up` gets nothing of it.
  */
 export function commandEnvironment(env: Environment): Environment {
-  if (env.DATABASE_URL) return env;
   const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
-  return running
-    ? { ...running, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) }
-    : env;
+  if (running === undefined) return env;
+  if (env.DATABASE_URL && env.DATABASE_URL !== running.DATABASE_URL) return env;
+  return { ...running, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) };
 }
 
 /** Adds them all. @param given the environment of this process */

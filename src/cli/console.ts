@@ -46,7 +46,12 @@ export function openConsole(
   const worker = writer(config, closing, logger);
   return {
     sql: reads.sql,
-    sources: config.sources.map((source) => consoleSource(source)),
+    sources: config.sources.map((source) =>
+      consoleSource(source, {
+        currency: source.kind === 'catalogue' ? source.adapter.currency : undefined,
+        givenRates: Object.keys(config.settings.CATALOGUE_RATES ?? {}),
+      }),
+    ),
     folder: inPackage('dist', 'console'),
     held: heldActions(config, worker),
     alerts: consoleAlerts(config, closing),
@@ -75,11 +80,16 @@ function reportsOf(config: Config, sql: Sql, closing: Disposer, logger: Logger):
   };
 }
 
-export function consoleSource({
-  id,
-  kind,
-  schedule,
-  maxAge,
-}: Pick<Config['sources'][number], 'id' | 'kind' | 'schedule' | 'maxAge'>): ConsoleSource {
-  return { id, kind, schedule, objectiveSeconds: maxAge, nextSlot: (now) => nextSlot(schedule, now) };
+export function consoleSource(
+  { id, kind, schedule, maxAge }: Pick<Config['sources'][number], 'id' | 'kind' | 'schedule' | 'maxAge'>,
+  prices: Pick<ConsoleSource, 'currency' | 'givenRates'> = {},
+): ConsoleSource {
+  return {
+    id,
+    kind,
+    schedule,
+    objectiveSeconds: maxAge,
+    nextSlot: (now) => nextSlot(schedule, now),
+    ...prices,
+  };
 }

@@ -1,4 +1,4 @@
-/** Looks at everything that Fleetbook needs, and says what to mend. */
+/** Checks everything that Fleetbook needs, and prints how to fix what is wrong. */
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/driver-error.ts';
@@ -15,7 +15,7 @@ import { count, wrapped } from './table.ts';
 
 const WIDTH = 80;
 
-/** Exit code 1 when something has to be mended. */
+/** Exit code 1 when there is a problem. */
 export async function doctorCommand(env: Environment, options: { json?: boolean }): Promise<void> {
   const findings = await examine(env);
   const problems = findings.filter(({ verdict }) => verdict === 'problem').length;
@@ -33,7 +33,7 @@ export async function examine(env: Environment, now = () => new Date()): Promise
     made('copy on disk', () => checkDiskCopy(config)),
     made('exports', () => checkExports(config)),
     made('ports', () => checkPorts(config)),
-    made('sources', () => checkSources(config, now)),
+    made('sources', () => checkSources(config, env, now)),
   ]);
   return [...checkConfiguration(config), ...found.flat()];
 
@@ -42,13 +42,19 @@ export async function examine(env: Environment, now = () => new Date()): Promise
       return await check();
     } catch (error) {
       if (!(error instanceof BadSetting))
-        return [problem(name, `this check failed: ${messageOf(error)}`, 'report it')];
-      // A value that is wrong is told of with the configuration, and a database that is lacking once.
+        return [
+          problem(
+            name,
+            `the check itself failed: ${messageOf(error)}`,
+            'this is a fault of Fleetbook: report it with this message',
+          ),
+        ];
+      // The check of the configuration reports invalid values, and the check of the database a missing one.
       const isTold =
         name === 'sources' || name === 'exports' || (SETTINGS_OF[name] ?? []).some((setting) => env[setting]);
       return [
         isTold
-          ? warning(name, 'not looked at, for want of a good setting', null)
+          ? warning(name, 'not checked: a setting is invalid or missing', null)
           : problemOf(name, error.message),
       ];
     }
@@ -66,12 +72,12 @@ export function findingsText(findings: readonly Finding[]): string {
   const paragraphs = findings.map(({ check, verdict, found, mend }) => {
     const mark = { ok: 'ok      ', warning: 'warning ', problem: 'PROBLEM ' }[verdict];
     const told = wrapped(`${check}: ${found}`, WIDTH - mark.length);
-    const remedy = mend === null ? '' : wrapped(`mend: ${mend}`, WIDTH - mark.length - 2);
+    const remedy = mend === null ? '' : wrapped(`fix: ${mend}`, WIDTH - mark.length - 2);
     return indented(told, mark, 0) + indented(remedy, mark, 2, true);
   });
   const of = (verdict: Finding['verdict']) => findings.filter((each) => each.verdict === verdict).length;
   const problems = of('problem');
-  const last = problems === 0 ? 'nothing has to be mended' : `${count(problems, 'problem')} to mend`;
+  const last = problems === 0 ? 'no problems' : `${count(problems, 'problem')} to fix`;
   return `${paragraphs.join('')}\n${last}, ${count(of('warning'), 'warning')}\n`;
 }
 

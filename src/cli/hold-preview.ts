@@ -4,15 +4,16 @@ import type { Preview } from '../app/run-source.ts';
 import type { PreviewRow } from '../db/queries/catalogue-diff.ts';
 import type { ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
 import type { HeldBatch } from '../db/reads/held.ts';
+import { hourly } from '../domain/hourly.ts';
 import { reasonLines } from './reasons.ts';
 import { alignedLines, alignedTable, moreLine } from './table.ts';
 
 export function headline(batch: HeldBatch): string {
   const why = batch.broken.map(({ detail }) => detail).join('; ');
   const since =
-    batch.heldSince === batch.createdAt
+    batch.readAt <= batch.heldSince
       ? `held since ${batch.heldSince}`
-      : `held since ${batch.heldSince}, last read ${batch.createdAt}`;
+      : `held since ${batch.heldSince}, last read ${batch.readAt}`;
   return `${batch.sourceId}: batch ${batch.id}, ${since}, ${batch.items} rows: ${why}`;
 }
 
@@ -42,11 +43,11 @@ const SIGNS: Record<PreviewRow['change'], string> = {
 };
 
 /** One line a machine: what happens to it, and its price before and after. */
-function machineRows({ rows, totals, unseen }: Extract<Preview, { kind: 'catalogue' }>): string {
+function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind: 'catalogue' }>): string {
   const cells = rows.map((row) => [
     `${SIGNS[row.change]} ${row.change}`,
     `${row.name} @ ${row.regionCode}`,
-    priceChange(row),
+    priceChange(row, currency),
     row.detail,
   ]);
   const lines = alignedLines(cells);
@@ -69,15 +70,12 @@ function inKinds<Change extends string>(
     .join('');
 }
 
-function priceChange({ oldPrice, newPrice }: PreviewRow): string {
-  if (oldPrice === null || newPrice === null || oldPrice === newPrice) return hourly(newPrice ?? oldPrice);
+function priceChange({ oldPrice, newPrice }: PreviewRow, currency: string): string {
+  const only = newPrice ?? oldPrice;
+  if (only === null) return '';
+  if (oldPrice === null || newPrice === null || oldPrice === newPrice) return `${hourly(only)} ${currency}/h`;
   const factor = oldPrice > 0 ? ` (× ${(newPrice / oldPrice).toPrecision(3)})` : '';
-  return `${hourly(oldPrice)} → ${hourly(newPrice)}${factor}`;
-}
-
-/** Per hour, which is how people know prices. */
-function hourly(perMinute: number | null): string {
-  return perMinute === null ? '' : `${Number((perMinute * 60).toPrecision(5))}/h`;
+  return `${hourly(oldPrice)} → ${hourly(newPrice)} ${currency}/h${factor}`;
 }
 
 /** Organizations with their counts, then the clusters: of a changed one each field before and after. */

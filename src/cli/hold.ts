@@ -8,6 +8,7 @@ import { configured, decision, pendingBatch, readBatch, recordOf } from './hold-
 import { headline, previewText } from './hold-preview.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
+import { fitted, terminalWidth, wrapped } from './table.ts';
 
 /** What waits; with `all` what was decided as well: when, by whom and why. */
 export async function holdList(env: Environment, options: { json?: boolean; all?: boolean }): Promise<void> {
@@ -17,8 +18,13 @@ export async function holdList(env: Environment, options: { json?: boolean; all?
   if (options.json) return printJson(batches);
   if (batches.length === 0) print(options.all ? 'nothing was ever held' : 'nothing is held');
   for (const batch of batches) {
-    print(headline(batch));
-    if (options.all) print(`  ${decision(batch)}`);
+    printText(wrapped(headline(batch), terminalWidth()));
+    if (options.all)
+      printText(
+        fitted([`  ${decision(batch)}`], terminalWidth())
+          .map((line) => `${line}\n`)
+          .join(''),
+      );
   }
 }
 
@@ -44,7 +50,7 @@ export async function holdShow(
   const { previewHeld } = await import('../app/run-source.ts');
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   if (options.json) return printJson({ ...batch, ...preview });
-  print(headline(batch));
+  printText(wrapped(headline(batch), terminalWidth()));
   printText(previewText(preview, limit));
   print(
     `\nfleetbook hold approve ${source} ${batch.id}   stores it\nfleetbook hold reject ${source} ${batch.id}    drops it`,

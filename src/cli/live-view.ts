@@ -13,6 +13,7 @@ export interface LiveInput {
 
 export interface LiveOutput {
   readonly rows?: number;
+  readonly columns?: number;
   write(text: string): unknown;
 }
 
@@ -33,6 +34,8 @@ export interface LiveViewOptions {
 const OPEN = '\x1b[?1049h\x1b[?25l';
 const CLOSE = '\x1b[?25h\x1b[?1049l';
 const CTRL_C = 3;
+/** A terminal with at most so many rows gets no empty line above the note. */
+const SMALL = 5;
 
 /** Shows the view until q or Ctrl-C is typed, or `stop`. The terminal is as before afterwards, whatever happened. */
 export async function liveView(options: LiveViewOptions): Promise<void> {
@@ -55,7 +58,7 @@ export async function liveView(options: LiveViewOptions): Promise<void> {
       } catch (error) {
         note = `no new figures, tried again: ${problemOf(error) ?? String(error)}; q ends`;
       }
-      output.write(screen(last, note, output.rows ?? 24));
+      output.write(screen(last, note, output.rows || 24, output.columns || 80));
       await sleep(everyMs, undefined, { signal: ended.signal }).catch(() => {});
     }
   } finally {
@@ -66,11 +69,14 @@ export async function liveView(options: LiveViewOptions): Promise<void> {
   }
 }
 
-/** What is written for one drawing: over the one before, so that nothing flickers. A terminal that is too low gets less. */
-function screen(view: string, note: string, rows: number): string {
+/** One drawing, which overwrites the last one without flicker. The first line is always there, and no line takes two rows. */
+function screen(view: string, note: string, rows: number, columns: number): string {
   const lines = harmlessLines(view.trimEnd()).split('\n');
-  const room = Math.max(1, rows - 2);
-  const shown = lines.length <= room ? lines : lines.slice(0, room - 1);
-  if (shown.length < lines.length) shown.push(`… ${lines.length - shown.length} more lines`);
-  return `\x1b[H${[...shown, '', harmless(note)].map((line) => `${line}\x1b[K`).join('\r\n')}\x1b[J`;
+  const margin = rows > SMALL ? [''] : [];
+  const room = Math.max(1, rows - 1 - margin.length);
+  const shown = lines.length <= room ? lines : lines.slice(0, Math.max(1, room - 1));
+  if (shown.length < lines.length && room > 1) shown.push(`… ${lines.length - shown.length} more lines`);
+  const drawn = [...shown, ...margin, harmless(note)].slice(0, rows);
+  const cut = (line: string) => (line.length <= columns ? line : `${line.slice(0, columns - 1)}…`);
+  return `\x1b[H${drawn.map((line) => `${cut(line)}\x1b[K`).join('\r\n')}\x1b[J`;
 }

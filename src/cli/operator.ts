@@ -63,12 +63,16 @@ export async function setPasswordCommand(env: Environment, name: string, options
 }
 
 export async function useOidcCommand(env: Environment, name: string, options: Options): Promise<void> {
+  if (!name.includes('@'))
+    throw new UsageFailure(
+      `"${name}" is no address, so no person of the issuer can prove it; use an account whose name is the person’s verified address`,
+    );
   const by = decider({ settings: readSettings(env) }, options);
   await using store = openStoreOnly(env);
   known(name, await setOperatorByOidc(store.db, by, name));
   if (options.json) return printJson({ name, signsInBy: 'oidc' });
   print(
-    `operator ${name} signs in by OpenID Connect: whom the issuer calls so gets the account; its password is gone, its sessions are over`,
+    `operator ${name} signs in by OpenID Connect: the person with this verified address gets the account at the next sign-in; its password is removed, its sessions have ended`,
   );
 }
 

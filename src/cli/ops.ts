@@ -51,7 +51,7 @@ export async function offerOps(
     return;
   }
   const token = config.settings.OPS_TOKEN;
-  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, people);
+  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, people);
   // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
   const isOpen = token !== undefined || (people && config.settings.OPS_SESSION_KEY !== undefined);
   if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
@@ -64,6 +64,7 @@ export async function listenOps(
   metrics: () => Promise<string>,
   queues: readonly Queue[],
   closing: Disposer,
+  logger: Logger,
   people?: OfPeople,
 ): Promise<string> {
   // Loaded late: what is served must not wait for it.
@@ -82,6 +83,7 @@ export async function listenOps(
     queues,
     accounts,
     console,
+    logger,
     trustProxy: settings.TRUST_PROXY,
   });
   closing.defer(() => ops.close());

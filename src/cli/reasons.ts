@@ -7,6 +7,14 @@ export function exclusionMeaning(reason: string): string {
   return (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
 }
 
+/** A line that names the currencies without an exchange rate, and the remedy; no line where none is missing. */
+export function missingRateLines(currencies: readonly string[]): string[] {
+  if (currencies.length === 0) return [];
+  return [
+    `no exchange rate for ${currencies.join(', ')}: machines with such prices are not published; set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable`,
+  ];
+}
+
 /** `6 invalid: ncpus is missing … (a, b, c, …)`, a line each. */
 export function reasonLines(groups: readonly ReasonGroup[]): string[] {
   return groups.map(({ code, reason, count, examples }) => {

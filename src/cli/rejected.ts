@@ -8,7 +8,7 @@ import { UsageFailure } from './failure.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
 import { exclusionMeaning, reasonLines } from './reasons.ts';
-import { ago, alignedTable, count, moreLine } from './table.ts';
+import { ago, alignedTable, count, fitted, moreLine, terminalWidth } from './table.ts';
 
 /** The rows that the last good run of a source could not use: why, and which. */
 export async function rejectedCommand(
@@ -29,8 +29,8 @@ export async function rejectedCommand(
     return;
   }
   const now = new Date();
-  print(`${sourceId}: ${count(all.length, 'row')} cannot be used; readers keep what they had of them\n`);
-  print(`${reasonLines(reasons).join('\n')}\n`);
+  print(`${sourceId}: ${count(all.length, 'row')} cannot be used; readers keep the last good values\n`);
+  print(`${fitted(reasonLines(reasons), terminalWidth()).join('\n')}\n`);
   const table = alignedTable(
     ['ROW', 'KIND', 'SINCE', 'REASON'],
     rows.map((row) => [quarantineKey(row), row.code ?? '', ago(row.since, now), row.reason]),
@@ -62,7 +62,8 @@ export async function excludedCommand(
     return;
   }
   print(`${sourceId}: ${count(total, 'machine')} reported and not published\n`);
-  for (const each of told) print(`  ${each.count} ${each.reason}: ${each.meaning}`);
+  const lines = told.map((each) => `  ${each.count} ${each.reason}: ${each.meaning}`);
+  print(fitted(lines, terminalWidth()).join('\n'));
   const table = alignedTable(
     ['MACHINE', 'REGION', 'REASON', 'CPU', 'MEMORY', 'PRICE'],
     rows.map(({ name, regionCode, reason, cpu, ram, ramUnit, amount, per, currency }) => [

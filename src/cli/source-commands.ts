@@ -18,6 +18,7 @@ import {
   rows,
   SOURCE,
 } from './command-parts.ts';
+import type { FindClustersOptions, FindMachinesOptions } from './find.ts';
 
 export function addSources(program: Command, env: Env): void {
   addChange(program, 'sync', 'sync one source now, and publish what changed')
@@ -63,10 +64,25 @@ export function addSources(program: Command, env: Env): void {
     .action(async (id: string, machine: string, amount: string, options: Deciding) =>
       (await import('./accept.ts')).acceptCommand(env(), id, machine, amount, options),
     );
+  const PROVIDER = ['--provider <provider>', 'of this provider alone, by name or id'] as const;
+  pages(program.command('machines').argument('[text]', 'part of the name'), 'machines')
+    .description('list machines with their ids, the cheapest first, also those that are not published')
+    .option(...PROVIDER)
+    .option('--region <code>', 'of this region alone')
+    .action(async (text: string | undefined, options: FindMachinesOptions) =>
+      (await import('./find.ts')).machinesCommand(env(), text, options),
+    );
+  pages(program.command('clusters').argument('[text]', 'part of the name or slug'), 'clusters')
+    .description('list clusters with their ids and slugs, by organization')
+    .option('--org <slug>', 'of this organization alone')
+    .option(...PROVIDER)
+    .action(async (text: string | undefined, options: FindClustersOptions) =>
+      (await import('./find.ts')).clustersCommand(env(), text, options),
+    );
   add(program, 'prices', 'draw what a machine has cost')
-    .argument('<machine>', 'id of a machine')
-    .action(async (id: string, options: Json) =>
-      (await import('./prices.ts')).pricesCommand(env(), id, options),
+    .argument('<machine>', 'name@region, e.g. cx22@fsn1, or the id that `machines` shows')
+    .action(async (machine: string, options: Json) =>
+      (await import('./prices.ts')).pricesCommand(env(), machine, options),
     );
   const source = program.command('source').description('sources: what they are, and whether they are read');
   const loadList = () => import('./source-list.ts');

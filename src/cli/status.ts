@@ -2,6 +2,7 @@ import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/client.ts';
+import { missingRates } from '../db/reads/excluded.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import type { Disabling } from '../domain/disabled.ts';
@@ -10,6 +11,7 @@ import { UsageFailure } from './failure.ts';
 import { liveView } from './live-view.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { printJson, printText } from './print.ts';
+import { missingRateLines } from './reasons.ts';
 import { age, ago, alignedTable, shortened, wrapped } from './table.ts';
 import { stopSignal } from './terminal.ts';
 
@@ -20,6 +22,8 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly configured: boolean;
   /** RFC 3339; null for a source that is not configured here (any more), or that is disabled. */
   readonly nextSlot: string | null;
+  /** Currencies of its machines that are not published because no exchange rate is known. */
+  readonly missingRates: readonly string[];
 }
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -39,11 +43,16 @@ export async function statusCommand(
       '--watch draws on a terminal; leave it out to get the status once, as a table or with --json',
     );
   await using register = openReadOnly(env);
+  const width = () => {
+    const columns = process.stdout.columns || WIDTH;
+    // With --watch a line that takes two rows would push the head off a small terminal.
+    return options.watch ? columns : Math.max(WIDTH, columns);
+  };
   const draw = async () => {
     const now = new Date();
     const shown = await readStatus(register.sql, sources, now);
     if (shown.length === 0) return 'no source is configured and none ever ran\n';
-    return statusTable(shown, now, Math.max(WIDTH, process.stdout.columns ?? WIDTH));
+    return statusTable(shown, now, width());
   };
   if (options.watch) {
     const { stdin: input, stdout: output } = process;
@@ -57,18 +66,26 @@ export async function statusCommand(
 /** Every source that is configured, then those that are stored only. */
 async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date): Promise<ShownStatus[]> {
   const stored = new Map((await sourceStatus(sql)).map((status) => [status.id, status]));
+  const missing = await missingRates(sql);
+  const missingOf = (id: string) => ({ missingRates: missing.get(id) ?? [] });
   const shown = sources.map((source): ShownStatus => {
-    const status = stored.get(source.id) ?? neverRan(source.id, source.kind);
+    const status = {
+      ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
+      ...missingOf(source.id),
+    };
     return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
   });
   for (const status of stored.values()) {
     if (!shown.some(({ id }) => id === status.id))
-      shown.push({ ...status, configured: false, nextSlot: null });
+      shown.push({ ...status, ...missingOf(status.id), configured: false, nextSlot: null });
   }
   return shown;
 }
 
-function neverRan(id: string, kind: SourceStatus['kind']): Omit<ShownStatus, 'configured' | 'nextSlot'> {
+function neverRan(
+  id: string,
+  kind: SourceStatus['kind'],
+): Omit<ShownStatus, 'configured' | 'nextSlot' | 'missingRates'> {
   const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
   return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
@@ -112,6 +129,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
     notes.push(
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
+  notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));
   if (!source.configured) notes.push(notConfigured(source, now));

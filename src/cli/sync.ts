@@ -1,6 +1,7 @@
 import { openTracing } from '../app/tracing/open.ts';
 import type { Environment } from '../config/config.ts';
 import { claimContent } from '../db/queries/content.ts';
+import { missingRates } from '../db/reads/excluded.ts';
 import { lastSeen } from '../db/reads/status.ts';
 import { groupReasons } from '../domain/rejected.ts';
 import { SourceError } from '../sources/source.ts';
@@ -12,7 +13,7 @@ import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker } from './open-worker.ts';
 import { publishNow } from './open-writer.ts';
 import { print, printJson } from './print.ts';
-import { setAside, unreadRegions } from './reasons.ts';
+import { missingRateLines, setAside, unreadRegions } from './reasons.ts';
 import { fitted, shortened } from './table.ts';
 
 export async function syncCommand(
@@ -46,10 +47,12 @@ export async function syncCommand(
   const { outcome, counts } = result;
   const stores = outcome === 'held' ? counts.added + counts.changed > 0 : outcome !== 'superseded';
   const published = stores && (await publishNow(worker));
+  const missing = (await missingRates(worker.store.sql)).get(sourceId) ?? [];
   if (options.json) {
-    printJson({ source: sourceId, ...result, reasons: groupReasons(result.rejected), published });
+    const reasons = groupReasons(result.rejected);
+    printJson({ source: sourceId, ...result, reasons, missingRates: missing, published });
   }
-  const aside = setAside(sourceId, result);
+  const aside = [...setAside(sourceId, result), ...missingRateLines(missing).map((line) => `  ${line}`)];
   const failure = failureOf(sourceId, result);
   if (failure !== undefined) throw failureIn([...failure, ...aside]);
   if (options.json) return;

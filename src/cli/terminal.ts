@@ -53,13 +53,17 @@ export async function confirm(
   if (!/^y(?:es)?$/i.test(answer)) throw new CommandFailure(undone);
 }
 
+/** The terminal and npm both send a Ctrl-C. Two within this time (ms) are one key press. */
+const SAME_KEY_PRESS_MS = 1000;
+
 /** Resolves on Ctrl-C, SIGTERM, or when `up`, which started this process, is gone. A second Ctrl-C ends at once. */
 export function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
-    let asked = false;
+    let asked: number | undefined;
     const on = (signal: NodeJS.Signals) => {
-      if (asked && signal === 'SIGINT') process.exit(130);
-      asked = true;
+      const now = performance.now();
+      if (asked !== undefined && signal === 'SIGINT' && now - asked > SAME_KEY_PRESS_MS) process.exit(130);
+      asked ??= now;
       resolve(signal);
     };
     process.on('SIGINT', on).on('SIGTERM', on);

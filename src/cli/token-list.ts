@@ -23,9 +23,10 @@ export async function listTokensCommand(
 
 export function tokenTable(tokens: readonly TokenSummary[], now: Date): string {
   return alignedTable(
-    ['ID', 'ORGANIZATION', 'SCOPES', 'STATE', 'MADE', 'EXPIRES', 'LAST USED'],
-    tokens.map(({ id, organization, scopes, state, createdAt, expiresAt, lastUsedAt }) => [
+    ['ID', 'NAME', 'ORGANIZATION', 'SCOPES', 'STATE', 'MADE', 'EXPIRES', 'LAST USED'],
+    tokens.map(({ id, name, organization, scopes, state, createdAt, expiresAt, lastUsedAt }) => [
       String(id),
+      name ?? '-',
       organization,
       scopes.join(' '),
       state,

@@ -1,5 +1,6 @@
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/queries/administration.ts';
+import { readName } from '../domain/organization.ts';
 import { readAhead, readSpan } from '../domain/span.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
 import { type DeciderOptions, decider, readId } from './arguments.ts';
@@ -10,26 +11,42 @@ import { print, printAside, printJson } from './print.ts';
 
 export async function createTokenCommand(
   env: Environment,
-  options: DeciderOptions & { org: string; scope?: string[]; expires?: string; json?: boolean },
+  options: DeciderOptions & {
+    org: string;
+    name?: string;
+    scope?: string[];
+    expires?: string;
+    json?: boolean;
+  },
 ): Promise<void> {
   const scopes = readScopes(options.scope);
+  const name = options.name === undefined ? undefined : readTokenName(options.name);
   const expiresAt = options.expires === undefined ? undefined : readExpiry(options.expires, new Date());
   const { config, writer } = openWriter(env);
   await using _ = writer;
   const by = decider(config, options);
   const organization = await existingOrganization(writer.store.sql, options.org);
   const { id, token } = await administration(writer.store.db, by).createToken(organization, {
+    name,
     scopes,
     expiresAt,
   });
   const published = await publishNow(writer);
   const until = expiresAt?.toISOString() ?? null;
   if (options.json) {
-    return printJson({ id, token, organization: organization.slug, scopes, expiresAt: until, published });
+    return printJson({
+      id,
+      token,
+      organization: organization.slug,
+      name: name ?? null,
+      scopes,
+      expiresAt: until,
+      published,
+    });
   }
   print(token);
   printAside(
-    `token ${id} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It is shown once; revoke it with: fleetbook token revoke ${id}`,
+    `token ${id}${name === undefined ? '' : ` (${name})`} of ${organization.slug}, ${scopes.join(' ')}, ${expiry(until)}. It is shown once; revoke it with: fleetbook token revoke ${id}`,
   );
 }
 
@@ -92,7 +109,16 @@ const unknownToken = (id: number) => `there is no token ${id}; see fleetbook tok
 const unlessPublished = (published: boolean) =>
   published ? '' : '; the cache is away, so readers may accept it for up to 10 seconds';
 
-/** @throws UsageFailure for a scope that there is not */
+const LONGEST_NAME = 200;
+
+/** @throws UsageFailure for a name that one line cannot show */
+function readTokenName(text: string): string {
+  const name = readName(text);
+  if (name !== undefined && name.length <= LONGEST_NAME) return name;
+  throw new UsageFailure(`--name must be one line of at most ${LONGEST_NAME} characters`);
+}
+
+/** @throws UsageFailure for an unknown scope */
 export function readScopes(given: readonly string[] | undefined): readonly Scope[] {
   if (!given) return SCOPES;
   const scopes = given.flatMap((text) => text.split(','));

@@ -11,10 +11,9 @@ import {
   liveEnvironment,
   namesASource,
   readConfig,
+  variablesRead,
 } from '../config/config.ts';
-import { SOURCE_PREFIXES } from '../config/named-sources.ts';
 import { programScript } from '../config/package.ts';
-import { SETTINGS } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { migrate } from '../db/migrate.ts';
 import { type Administration, administration } from '../db/queries/administration.ts';
@@ -22,10 +21,11 @@ import { type Content, claimContent } from '../db/queries/content.ts';
 import { firstOrganization } from '../db/queries/organizations.ts';
 import { tokenWorks } from '../db/queries/tokens.ts';
 import { dirtyDocuments } from '../db/queries/versions.ts';
+import { missingRates } from '../db/reads/excluded.ts';
 import type { Organization } from '../db/reads/organizations.ts';
 import { exampleRegion, sourceStatus } from '../db/reads/status.ts';
 import { type Home, openHome } from '../dev/home.ts';
-import { announceRunning } from '../dev/running.ts';
+import { announceRunning, runningNotice } from '../dev/running.ts';
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
 import { SCOPES } from '../domain/token.ts';
@@ -39,6 +39,7 @@ import { CommandFailure } from './failure.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
 import { print } from './print.ts';
+import { missingRateLines } from './reasons.ts';
 import { startServers } from './servers.ts';
 import { disabledNote } from './status.ts';
 import { stopSignal } from './terminal.ts';
@@ -62,11 +63,15 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   const config = readConfig(given);
   // Who is told that something ended is told that it runs again, too.
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
-  await checkPortsAreFree(config.settings, [API, OPS]);
-
   await using closing = new Disposer();
-  const home = openHome(config.settings.FLEETBOOK_HOME, content);
+  const root = config.settings.FLEETBOOK_HOME;
+  const home = openHome(root, content);
   closing.defer(() => home[Symbol.dispose]());
+  await checkPortsAreFree(config.settings, [API, OPS]).catch((error: unknown) => {
+    // The `up` of the other mode, live or sample, may hold the port.
+    const notice = runningNotice(root);
+    throw notice === undefined ? error : new CommandFailure(notice);
+  });
   // Ctrl-C while something starts: what has been started by then is stopped, and nothing is said to have failed.
   const started = start(given, config, content, home, closing, logger);
   const outcome = await Promise.race([
@@ -110,7 +115,8 @@ async function start(
     ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
   const running = readConfig(childEnv);
-  const announced = announceRunning(home.folder, ownSettings(childEnv));
+  const settings = { ...variablesRead(childEnv), OPS_TOKEN: opsToken };
+  const announced = announceRunning(home.folder, settings);
   closing.defer(() => announced[Symbol.dispose]());
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
@@ -126,15 +132,16 @@ async function start(
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
   const queues = openQueues(queueRedis, logger);
-  const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, {
+  const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, logger, {
     store,
     oidc: config.oidc,
     console: () => openConsole(running, queues.sync, closing, logger, childEnv),
   });
 
+  const url = `http://${shownHost(config.settings.HOST)}:${port}`;
+  announceRunning(home.folder, settings, { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
-  const url = `http://${shownHost(config.settings.HOST)}:${port}`;
   const region = await exampleRegion(store.sql);
   const path = region ? `/v1/machines?provider=${region.providerId}&region=${region.id}` : '/v1/providers';
   print('');
@@ -147,14 +154,6 @@ async function start(
   print('');
   print(`fleetbook ready ${url} token ${token}`);
   print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
-}
-
-/** What a command beside this process needs to reach the same servers and to know the same sources. */
-function ownSettings(env: NodeJS.ProcessEnv): Record<string, string> {
-  const own = (name: string) => name in SETTINGS || SOURCE_PREFIXES.some((prefix) => name.startsWith(prefix));
-  return Object.fromEntries(
-    Object.entries(env).flatMap(([name, value]) => (value !== undefined && own(name) ? [[name, value]] : [])),
-  );
 }
 
 /** The upstreams of the sample as a process, and the settings that make them the sources. */
@@ -192,7 +191,7 @@ async function organizationAndToken(
     throw new CommandFailure(`the organization ${wanted.slug} could not be made; see fleetbook org create`);
   const kept = home.readToken();
   if (kept && (await tokenWorks(store.db, kept, organization.id))) return { organization, token: kept };
-  const { token } = await changes.createToken(organization, { scopes: SCOPES });
+  const { token } = await changes.createToken(organization, { name: 'fleetbook up', scopes: SCOPES });
   home.writeToken(token);
   return { organization, token };
 }
@@ -219,6 +218,8 @@ async function firstSyncs(config: Config, store: Store): Promise<void> {
     }
     if (waiting.size > 0) await sleep(100);
   }
+  for (const [id, currencies] of await missingRates(store.sql))
+    for (const line of missingRateLines(currencies)) print(`${id}: ${line}`);
   for (const id of waiting) print(`${id}: its first sync still runs; see fleetbook status`);
 }
 

@@ -8,11 +8,19 @@ import { linked, nextChunk, sleep, TimedOut } from './time.ts';
 export interface ChangesOptions {
   /** The `id` of the last change that is known, or a `next`; unless given, from now on. */
   readonly after?: string | undefined;
+  /** `all`: changes of machines that are sold out as well. `now` unless given. */
+  readonly available?: 'now' | 'all' | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds without a byte after which a connection counts as dead; 45,000 unless given, thrice the heartbeat. */
   readonly silenceMs?: number | undefined;
   /** Hears why the connection was lost, each time before it is made again. */
   onInterrupted?(error: unknown): void;
+}
+
+export interface ChangePageQuery extends Pick<ChangesOptions, 'after' | 'available'> {
+  readonly limit?: number;
+  /** Seconds. */
+  readonly wait?: number;
 }
 
 /** Milliseconds in which an event stream must begin. One that a proxy holds back does not. */
@@ -49,6 +57,7 @@ export async function* followChanges(
   let isStreaming = true;
   let failures = 0;
   let reconnectMs = RECONNECT_MS;
+  const { available } = options;
   let { after } = options;
   try {
     for (;;) {
@@ -57,10 +66,10 @@ export async function* followChanges(
         // From here on, whatever happens between this answer and the first connection.
         after ??= (await changePage(requests, {}, { signal })).next;
         const source = isStreaming
-          ? streamed(requests, after, signal, options.silenceMs ?? 45_000, (ms) => {
+          ? streamed(requests, { after, available }, signal, options.silenceMs ?? 45_000, (ms) => {
               reconnectMs = ms;
             })
-          : polled(requests, after, signal);
+          : polled(requests, { after, available }, signal);
         for await (const { next, change } of source) {
           failures = 0;
           after = next;
@@ -89,7 +98,7 @@ export async function* followChanges(
 /** One page of the feed, as `GET /v1/changes` gives it. */
 export async function changePage(
   requests: Requests,
-  query: { readonly after?: string | undefined; readonly limit?: number; readonly wait?: number },
+  query: ChangePageQuery,
   options: { readonly signal?: AbortSignal | undefined; readonly deadlineMs?: number | undefined },
 ): Promise<ChangePage> {
   const waitMs = (query.wait ?? 0) * 1000;
@@ -102,16 +111,22 @@ export async function changePage(
   return data;
 }
 
+/** Where a connection begins, and what it is about. */
+interface Place {
+  readonly after: string;
+  readonly available: ChangesOptions['available'];
+}
+
 async function* streamed(
   requests: Requests,
-  after: string,
+  { after, available }: Place,
   signal: AbortSignal,
   silenceMs: number,
   onRetry: (ms: number) => void,
 ): AsyncGenerator<Told> {
   const headers = { accept: 'text/event-stream', 'last-event-id': after };
   const body = await requests.ask(
-    requests.url('v1/changes'),
+    requests.url('v1/changes', { available }),
     headers,
     { signal, attempts: 1, staysOpen: true },
     openStream,
@@ -147,13 +162,14 @@ async function openStream(response: Response): Promise<ReadableStream<Uint8Array
   return undefined;
 }
 
-async function* polled(requests: Requests, from: string, signal: AbortSignal): AsyncGenerator<Told> {
-  let after = from;
+async function* polled(requests: Requests, from: Place, signal: AbortSignal): AsyncGenerator<Told> {
+  const { available } = from;
+  let { after } = from;
   for (;;) {
     const asked = performance.now();
     const { changes, next, more } = await changePage(
       requests,
-      { after, limit: 1000, wait: WAIT },
+      { after, available, limit: 1000, wait: WAIT },
       { signal },
     );
     for (const change of changes) yield { next: change.id, change };

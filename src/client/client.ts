@@ -1,5 +1,5 @@
 /** Fleetbook's API, method by method. */
-import { type ChangesOptions, changePage, followChanges } from './changes.ts';
+import { type ChangePageQuery, type ChangesOptions, changePage, followChanges } from './changes.ts';
 import type {
   Change,
   ChangePage,
@@ -15,7 +15,7 @@ import type {
   SearchPage,
   SearchQuestion,
 } from './documents.ts';
-import { type Download, type DownloadOptions, download } from './download.ts';
+import { type Download, type DownloadOptions, download, type ExportsOptions } from './download.ts';
 import { type Answer, type CallOptions, type ClientOptions, Requests } from './requests.ts';
 import { MemoryStore } from './store.ts';
 
@@ -27,7 +27,7 @@ import { MemoryStore } from './store.ts';
 export class FleetbookClient {
   readonly #requests: Requests;
 
-  /** @throws TypeError when `url` is none */
+  /** @throws TypeError that names the option that is wrong */
   constructor(options: ClientOptions) {
     const { store = new MemoryStore() } = options;
     this.#requests = new Requests(options, store === false ? undefined : store);
@@ -102,16 +102,13 @@ export class FleetbookClient {
    * and `next` is where the feed is now: take it before you list what you want to follow.
    * @throws CursorGone
    */
-  changePage(
-    query: { readonly after?: string; readonly limit?: number; readonly wait?: number } = {},
-    options: CallOptions = {},
-  ): Promise<ChangePage> {
+  changePage(query: ChangePageQuery = {}, options: CallOptions = {}): Promise<ChangePage> {
     return changePage(this.#requests, query, options);
   }
 
   /** The files that `download` has. */
-  exports(options: CallOptions = {}): Promise<Answer<readonly ExportFile[]>> {
-    return this.#requests.json('v1/exports', {}, options);
+  exports({ available, ...options }: ExportsOptions = {}): Promise<Answer<readonly ExportFile[]>> {
+    return this.#requests.json('v1/exports', { available }, options);
   }
 
   /** A whole catalogue as one file. A connection that breaks goes on where it was. */

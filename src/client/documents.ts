@@ -27,6 +27,8 @@ export interface MachineWithFacts extends Machine {
   readonly local_disk: number | null;
   /** Mbit/s. */
   readonly network: number | null;
+  /** False of a machine that is sold out; a machine that can be ordered has no such field. */
+  readonly available?: false;
 }
 
 export interface Cluster {
@@ -69,14 +71,20 @@ export interface Price {
   readonly to: string | null;
 }
 
-/** What a machine must be. Memory is counted in `ram_unit`, Binary unless given; compared is what it is in bytes. */
+/** What a machine must be. */
 export interface MachineFilter {
-  readonly ram_unit?: Unit | undefined;
+  /**
+   * How sizes count memory. `AsSold`, unless given: each machine in its own unit, so that 8 GB and 8 GiB are both 8.
+   * `Binary` (GiB) and `Decimal` (GB): every machine in that unit, compared in bytes.
+   */
+  readonly ram_unit?: 'AsSold' | Unit | undefined;
   /** Ids, up to 100. */
   readonly provider?: number | readonly number[] | undefined;
   readonly region?: number | readonly number[] | undefined;
   readonly architecture?: string | undefined;
   readonly cpu_kind?: 'dedicated' | 'shared' | undefined;
+  /** `all`: machines that are sold out as well. `now` unless given. */
+  readonly available?: 'now' | 'all' | undefined;
 }
 
 type SortKey = 'price' | 'price_per_cpu' | 'price_per_ram' | 'cpu' | 'ram';
@@ -107,6 +115,8 @@ export interface SearchPage<Found = MachineWithFacts> {
   readonly machines: readonly Found[];
   /** The next page's cursor; null on the last. */
   readonly next: string | null;
+  /** How the question counted memory. */
+  readonly ram_unit: 'AsSold' | Unit;
   /** Names the catalogue that was searched. */
   readonly version: string;
   /** True where the catalogue has changed since the page before: this one goes on behind that one's last place. */
@@ -132,6 +142,8 @@ export interface Recommendations {
     /** How `total` comes about, in words. */
     readonly computed: string;
   }[];
+  /** How the question counted memory. */
+  readonly ram_unit: 'AsSold' | Unit;
   readonly version: string;
 }
 
@@ -157,6 +169,9 @@ export type Change =
       readonly after: number;
     })
   | (ChangeOf<'machine.changed'> & { readonly machine: MachineWithFacts })
+  /** Only with `available: 'all'`: it cannot be ordered now, or it can be ordered again. */
+  | (ChangeOf<'machine.sold_out'> & { readonly machine: MachineWithFacts })
+  | (ChangeOf<'machine.restocked'> & { readonly machine: MachineWithFacts })
   /** Left the published catalogue. */
   | MachineGone<'machine.withdrawn'>
   /** The same, since its source lists it no more. */

@@ -1,10 +1,17 @@
 /** Files of exports, as streams that survive a broken connection. */
 import type { ExportName } from './documents.ts';
 import { FleetbookUnreachable, problemOf } from './problem.ts';
-import { isPassing, type Requests } from './requests.ts';
+import { type CallOptions, causeOf, isPassing, type Requests } from './requests.ts';
 import { linked, nextChunk, sleep } from './time.ts';
 
-export interface DownloadOptions {
+interface ExportChoice {
+  /** `all`: the files with machines that are sold out. `now` unless given. */
+  readonly available?: 'now' | 'all' | undefined;
+}
+
+export interface ExportsOptions extends CallOptions, ExportChoice {}
+
+export interface DownloadOptions extends ExportChoice {
   /** Ends the download, also while it is read. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds without a byte after which the connection counts as dead; 30,000 unless given. */
@@ -31,9 +38,9 @@ export interface Download {
 export async function download(
   requests: Requests,
   file: ExportName,
-  { signal: caller, silenceMs = 30_000 }: DownloadOptions,
+  { signal: caller, silenceMs = 30_000, available }: DownloadOptions,
 ): Promise<Download> {
-  const url = requests.url(`v1/exports/${file}`);
+  const url = requests.url(`v1/exports/${file}`, { available });
   const { life, unlink } = linked(caller);
   const { signal } = life;
   const open = (headers: Readonly<Record<string, string>>, attempts: number) =>
@@ -90,7 +97,7 @@ export async function download(
   }
 
   function interrupted(cause: unknown): FleetbookUnreachable {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = causeOf(cause);
     return new FleetbookUnreachable(`The download of ${file} broke off after ${received} bytes: ${why}`, {
       cause,
     });

@@ -67,6 +67,7 @@ export class Requests {
   readonly #fetch: NonNullable<ClientOptions['fetch']>;
 
   constructor(options: ClientOptions, store: AnswerStore | undefined) {
+    checkOptions(options);
     this.#base = new URL(options.url);
     if (!this.#base.pathname.endsWith('/')) this.#base.pathname += '/';
     this.#token = options.token;
@@ -167,11 +168,53 @@ export function isPassing(error: unknown): boolean {
 }
 
 function unreachable(url: string, attempts: number, cause: unknown): FleetbookUnreachable {
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = causeOf(cause);
   const { origin, pathname } = new URL(url);
   return new FleetbookUnreachable(`No answer of ${origin}${pathname} in ${attempts} attempts: ${why}`, {
     cause,
   });
+}
+
+/** The message of the first cause: `fetch` itself only says that it failed. */
+export function causeOf(error: unknown): string {
+  let found = error;
+  while (found instanceof Error && found.cause instanceof Error) found = found.cause;
+  if (found instanceof AggregateError && found.message === '') found = found.errors[0];
+  return found instanceof Error ? found.message : String(found);
+}
+
+type Check = readonly [isGood: (value: unknown) => boolean, expected: string];
+
+const aboveZero: Check = [(value) => typeof value === 'number' && value > 0, 'a number above 0'];
+const CHECKS: { readonly [K in keyof Required<ClientOptions>]: Check } = {
+  url: [
+    (value) => URL.canParse(String(value)) && /^https?:$/.test(new URL(String(value)).protocol),
+    'an address such as https://fleetbook.example.com',
+  ],
+  token: [
+    (value) => typeof value === 'function' || (typeof value === 'string' && value !== ''),
+    'a token (fb_…), or a function that returns one',
+  ],
+  store: [(value) => value === false || typeof value === 'object', 'a store, or false'],
+  attempts: [(value) => Number.isInteger(value) && Number(value) > 0, 'a whole number above 0'],
+  attemptTimeoutMs: aboveZero,
+  deadlineMs: aboveZero,
+  pauseMs: [(value) => typeof value === 'number' && value >= 0, 'a number, 0 or above'],
+  fetch: [(value) => typeof value === 'function', 'a function'],
+};
+
+/** @throws TypeError that names the option, and never its value: it may be a token */
+function checkOptions(options: ClientOptions): void {
+  const known = Object.keys(CHECKS);
+  for (const name of Object.keys(options))
+    if (!known.includes(name))
+      throw new TypeError(`FleetbookClient has no option "${name}"; it has ${known.join(', ')}`);
+  for (const [name, [isGood, expected]] of Object.entries(CHECKS)) {
+    const value = options[name as keyof ClientOptions];
+    const isNeeded = name === 'url' || name === 'token';
+    if ((isNeeded || value !== undefined) && !isGood(value))
+      throw new TypeError(`FleetbookClient: the option "${name}" must be ${expected}`);
+  }
 }
 
 function answerOf<T>({ headers }: Response, data: T, isUnchanged: boolean): Answer<T> {

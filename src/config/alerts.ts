@@ -41,7 +41,7 @@ export function readAlertRules(
   const own = webhookOfTheEnvironment(settings, problems);
   if (own && webhooks.some(({ id }) => id === own.id))
     problems.push(`${file}: webhook "${own.id}" is that of ALERT_WEBHOOK_URL; give it another id`);
-  return { ...limits, webhooks: [...(own ? [own] : []), ...webhooks] };
+  return { ...limits, webhooks: [...(own ? [own] : []), ...webhooks], opsUrl: settings.OPS_URL };
 }
 
 function webhookOfTheEnvironment(settings: Settings, problems: string[]): Webhook | undefined {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { AlertRules } from '../alerts/rules.ts';
 import type { OidcSettings } from '../domain/oidc.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
@@ -50,6 +51,23 @@ export function inspectConfig(env: Environment): InspectedConfig {
   const alerts = readAlertRules(env, settings, file?.alerts, problems);
   const oidc = readOidc(settings, problems);
   return { settings, named, sources, alerts, oidc, problems };
+}
+
+/** The variables that the configuration reads, also those that the file of sources names, with their values. */
+export function variablesRead(env: Environment): Record<string, string> {
+  const read: Record<string, string> = {};
+  inspectConfig(
+    new Proxy(env, {
+      get(target, name) {
+        const value = typeof name === 'string' ? target[name] : undefined;
+        if (value !== undefined) read[String(name)] = value;
+        return value;
+      },
+    }),
+  );
+  // Another command may run in another folder.
+  for (const name of ['FLEETBOOK_CONFIG', 'SNAPSHOT_DIR']) if (read[name]) read[name] = resolve(read[name]);
+  return read;
 }
 
 /** The environment that makes every provider a source that needs no credentials: what `up --live` adds. */

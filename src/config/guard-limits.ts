@@ -8,19 +8,21 @@ interface LimitDescription {
   readonly shape: z.ZodNumber;
 }
 
-const share = z.number().min(0);
+const factor = z.number().min(0);
+/** A larger share would switch its guard off. */
+const share = factor.max(1, { error: 'must be a share from 0 to 1, e.g. 0.2 for 20 %' });
 
 export const LIMITS: Readonly<Record<keyof GuardLimits, LimitDescription>> = {
   removedShare: {
     unit: 'share of the known rows',
     describe:
-      'how many machines (or clusters) one run may take from readers: not listed any more, or excluded now',
+      'how many machines (or clusters) one run may take from readers: not listed any more, or excluded now for another reason than stock',
     shape: share,
   },
   addedShare: {
     unit: 'share of the known rows',
-    describe: 'how many may be new; the first run of a source is free',
-    shape: share,
+    describe: 'how many may be new, which may be more than are known; the first run of a source is free',
+    shape: factor,
   },
   repricedShare: {
     unit: 'share of the known rows',

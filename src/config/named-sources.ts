@@ -4,6 +4,7 @@
  * database start at once.
  */
 import { CronExpressionParser } from 'cron-parser';
+import { didYouMean } from '../domain/closest.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
 import adapters from './adapters.json' with { type: 'json' };
@@ -70,13 +71,6 @@ export function namesASource(env: Environment): boolean {
   return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
 }
 
-/** Beginnings of the variables that configure sources. */
-export const SOURCE_PREFIXES: readonly string[] = [
-  ...Object.keys(CATALOGUES).map((id) => environmentKey(id, '')),
-  'CLUSTERS_',
-  'EXCHANGE_RATES_',
-];
-
 /** @throws BadSetting that names everything that is wrong, one line each, and what would do. */
 export async function readNamedSources(
   env: Environment,
@@ -134,7 +128,7 @@ export function namedSources(
     const adapter = known[entry.adapter];
     if (adapter === undefined) {
       problems.push(
-        `${settings.FLEETBOOK_CONFIG}: source "${entry.id}": adapter must be one of ${Object.keys(known).join(', ')}; it is "${entry.adapter}"`,
+        `${settings.FLEETBOOK_CONFIG}: source "${entry.id}": adapter must be one of ${Object.keys(known).join(', ')}; it is "${entry.adapter}"${didYouMean(entry.adapter, Object.keys(known))}`,
       );
       continue;
     }

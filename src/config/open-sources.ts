@@ -95,6 +95,7 @@ function open(
     url: url ?? '',
     credentials: openCredentials(credentialsOf(source, env, problems), adapter, env, tell),
     ...(apiKey === undefined ? {} : { apiKey }),
+    ...(entry?.redirectsTo === undefined ? {} : { redirectsTo: entry.redirectsTo }),
     schedule,
     maxAge,
     limits,

@@ -52,7 +52,8 @@ export function share(value: string): number {
 
 export const text = (value: string): string => value;
 
-export function sessionKey(value: string): string {
+/** A secret that cannot be guessed. */
+export function longSecret(value: string): string {
   if (value.length < 32)
     throw new BadSetting('must have at least 32 characters, e.g. what `openssl rand -base64 32` prints');
   return value;

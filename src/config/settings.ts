@@ -8,6 +8,7 @@ import {
   directPostgresUrl,
   integer,
   issuer,
+  longSecret,
   oneOf,
   origin,
   port,
@@ -18,7 +19,6 @@ import {
   redisUrl,
   roleRules,
   scopes,
-  sessionKey,
   share,
   text,
   url,
@@ -88,8 +88,8 @@ export const SETTINGS = {
   OPS_PORT: setting('port of the operators’ pages: console, queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
     setting(
-      'bearer token, or password of HTTP Basic, for the operators’ pages: for machines, and for the first start; its role is admin. Unset, and OPS_SESSION_KEY as well: they stay closed. `up` makes one and keeps it',
-      text,
+      'bearer token, or password of HTTP Basic, for the operators’ pages: for machines, and for the first start; at least 32 characters; its role is admin. If OPS_SESSION_KEY is unset as well, the pages stay closed. `up` makes one and keeps it',
+      longSecret,
     ),
   ),
   ALERT_WEBHOOK_URL: secret(
@@ -106,7 +106,7 @@ export const SETTINGS = {
   OPS_SESSION_KEY: secret(
     setting(
       'signs the sessions of operators, the same for all processes; unset: OPS_TOKEN does. Another one ends all sessions',
-      sessionKey,
+      longSecret,
     ),
   ),
   OPS_SESSION_IDLE: setting(
@@ -251,12 +251,12 @@ export const SETTINGS = {
     '10',
   ),
   MAX_CONNECTIONS: setting(
-    'connections to the API that one process holds; one more is closed as soon as it is made. 0: no limit',
+    'open connections to the API of one process, half of them for one address that is no trusted proxy; further ones are closed at once. 0: no limit',
     integer(0, 1_000_000, 'a count'),
     '10000',
   ),
   STREAMS_LIMIT: setting(
-    'streams of `/v1/changes`, and requests that wait for a change, that one process holds; beyond: 503. Each is a connection',
+    'streams of `/v1/changes` and waiting requests that one process holds, each a connection; an organization may have half of them, a token a quarter; beyond: 503',
     integer(0, 1_000_000, 'a count'),
     '5000',
   ),

@@ -13,6 +13,8 @@ export interface SourceBase {
   readonly id: string;
   readonly url: string;
   readonly credentials: CredentialProvider;
+  /** Origins to which requests without credentials may be redirected, besides that of `url`. */
+  readonly redirectsTo?: readonly string[];
   /** Of an adapter that has a use for one besides its credentials. */
   readonly apiKey?: string;
   /** Five cron fields, UTC. */

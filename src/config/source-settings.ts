@@ -44,23 +44,25 @@ export function sourceSettings(source: NamedSource, settings: Settings, env: Env
 }
 
 function settingsOfRates(
-  { id, adapter }: NamedSource,
+  { id, adapter, maxAge }: NamedSource,
   settings: Settings,
   env: Environment,
 ): SourceSetting[] {
   return [
     inEnvironment('url', 'EXCHANGE_RATES_URL', env) ?? byDefault('url', settings.EXCHANGE_RATES_URL),
     inEnvironment('schedule', environmentKey(id, 'schedule'), env) ?? byDefault('schedule', adapter.schedule),
+    inEnvironment('maxAge', environmentKey(id, 'maxAge'), env) ?? byDefault('maxAge', String(maxAge)),
   ];
 }
 
-function settingsOfEnvironment({ id, adapter }: NamedSource, env: Environment): SourceSetting[] {
+function settingsOfEnvironment({ id, adapter, maxAge }: NamedSource, env: Environment): SourceSetting[] {
   const given = (name: string, field = name) => inEnvironment(field, environmentKey(id, name), env);
   return [
     given('url') ?? byDefault('url', adapter.url),
     ...credentialsInEnvironment(id, adapter, env),
     ...(adapter.apiKey ? [given('apiKey') ?? byDefault('apiKey', undefined)] : []),
     given('schedule') ?? byDefault('schedule', adapter.schedule),
+    given('maxAge') ?? byDefault('maxAge', String(maxAge)),
     ...Object.entries(adapter.options ?? {}).map(
       ([name, fallback]) => given(name, `options.${name}`) ?? byDefault(`options.${name}`, fallback),
     ),
@@ -74,7 +76,7 @@ function settingsOfEntry(
   file: string,
   env: Environment,
 ): SourceSetting[] {
-  const { id, kind, adapter } = source;
+  const { id, kind, adapter, maxAge } = source;
   const given = (name: string, value: unknown) => inFile(name, value, file);
   // An entry in the place of an adapter's default source leaves credentials to the environment where it has none.
   const hasVariables = isDefault(kind, entry);
@@ -87,6 +89,7 @@ function settingsOfEntry(
       ? [namedVariable('apiKey', entry.apiKeyEnv, env) ?? key ?? byDefault('apiKey', null)]
       : []),
     given('schedule', entry.schedule) ?? byDefault('schedule', adapter.schedule),
+    given('maxAge', entry.maxAge) ?? byDefault('maxAge', String(maxAge)),
     ...Object.entries(adapter.options ?? {}).map(
       ([name, fallback]) =>
         given(`options.${name}`, entry.options?.[name]) ?? byDefault(`options.${name}`, fallback),

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ALERT_KINDS, NO_ALERTS } from '../alerts/rules.ts';
+import { didYouMean } from '../domain/closest.ts';
 import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';
@@ -31,6 +32,18 @@ const sourceShape = z.strictObject({
     .describe('in its place: program and arguments of a command that prints the token; no shell reads them'),
   credentials: TypedCredentials.optional().describe('in their place: credentials that renew themselves'),
   apiKeyEnv: variable.optional().describe('name of the variable that holds an API key (adapter gcp)'),
+  redirectsTo: z
+    .array(
+      z
+        .string()
+        .refine((text) => URL.canParse(text) && /^https?:/.test(text) && new URL(text).origin === text, {
+          error: 'must be an origin such as https://downloads.example.com, without a path',
+        }),
+    )
+    .optional()
+    .describe(
+      'origins to which requests without credentials may be redirected; only the own one when absent',
+    ),
   schedule: z.string().optional().describe("five cron fields, UTC; the adapter's own when absent"),
   maxAge: z
     .int()
@@ -114,13 +127,49 @@ export function readSourcesFile(path: string, problems: string[]): SourcesFile {
   }
   const parsed = fileShape.safeParse(content);
   if (parsed.success) return parsed.data;
-  for (const issue of parsed.error.issues) problems.push(`${path}: ${problemOf(issue)}`);
-  return { catalogues: [], clusters: [] };
+  for (const issue of parsed.error.issues)
+    problems.push(...problemsIn(issue).map((problem) => `${path}: ${problem}`));
+  return soundPart(content);
 }
 
-function problemOf(issue: z.core.$ZodIssue): string {
-  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => `"${key}"`) : [];
-  const problem =
-    unknown.length > 0 ? `has no setting ${unknown.join(', ')}; leave it out` : problemText(issue.message);
-  return `${issue.path.join('.') || 'the file'}: ${problem}`;
+/** The entries that are sound by themselves, so that their other problems are reported as well. */
+function soundPart(content: unknown): SourcesFile {
+  const { catalogues, clusters, alerts } = Object(content) as Record<string, unknown>;
+  return {
+    catalogues: soundEntries(catalogues, sourceShape),
+    clusters: soundEntries(clusters, clusterShape),
+    alerts: alertShape.safeParse(alerts).data,
+  };
+}
+
+function soundEntries<Entry>(entries: unknown, shape: { strip(): z.ZodType<Entry> }): Entry[] {
+  if (!Array.isArray(entries)) return [];
+  // The problem of an unknown setting is reported above; the entry is read without it.
+  return entries.flatMap((entry) => shape.strip().safeParse(entry).data ?? []);
+}
+
+/** One line for each unknown setting, or one for any other problem. */
+function problemsIn(issue: z.core.$ZodIssue): string[] {
+  const where = issue.path.join('.') || 'the file';
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map(
+      (key) =>
+        `${where}: has no setting "${key}"${didYouMean(key, settingsAt(fileShape, issue.path)) || '; leave it out'}`,
+    );
+  return [`${where}: ${problemText(issue.message)}`];
+}
+
+/** The names of the settings that the object at a path of the file may have. */
+function settingsAt(shape: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+  const [first, ...rest] = path;
+  if (shape instanceof z.ZodDefault || shape instanceof z.ZodOptional)
+    return settingsAt(shape.def.innerType, path);
+  if (shape instanceof z.ZodUnion || shape instanceof z.ZodDiscriminatedUnion)
+    return shape.options.flatMap((option) => settingsAt(option, path));
+  if (shape instanceof z.ZodArray) return settingsAt(shape.element, rest);
+  if (shape instanceof z.ZodRecord) return settingsAt(shape.def.valueType, rest);
+  if (!(shape instanceof z.ZodObject)) return [];
+  if (first === undefined) return Object.keys(shape.shape);
+  const inner: z.core.$ZodType | undefined = shape.shape[String(first)];
+  return inner === undefined ? [] : settingsAt(inner, rest);
 }

@@ -20,6 +20,7 @@ import { ClustersView } from './views/clusters.tsx';
 import { HeldView } from './views/held.tsx';
 import { MachineView } from './views/machine.tsx';
 import { MachinesView } from './views/machines.tsx';
+import { OperatorsView } from './views/operators.tsx';
 import { OrganizationView } from './views/organization.tsx';
 import { OrganizationsView } from './views/organizations.tsx';
 import { OverviewView } from './views/overview.tsx';
@@ -35,6 +36,7 @@ const LINKS = [
   ['/clusters', 'Clusters', 'k'],
   ['/organizations', 'Organizations', 'z'],
   ['/audit', 'Audit', 'u'],
+  ['/operators', 'Operators', 'p'],
 ] as const;
 
 const LIVE: Readonly<Record<LiveState, string>> = {
@@ -46,7 +48,7 @@ const LIVE: Readonly<Record<LiveState, string>> = {
 function App() {
   const place = usePlace();
   const live = useLiveState();
-  const readsAudit = useMay('operator');
+  const hidden = [...(useMay('operator') ? [] : ['/audit']), ...(useMay('admin') ? [] : ['/operators'])];
   useEffect(() => keys(), []);
   return (
     <>
@@ -56,7 +58,7 @@ function App() {
       <header class="bar">
         <strong>Fleetbook</strong>
         <nav aria-label="Console">
-          {LINKS.filter(([path]) => path !== '/audit' || readsAudit).map(([path, text]) => (
+          {LINKS.filter(([path]) => !hidden.includes(path)).map(([path, text]) => (
             <a key={path} href={path} aria-current={isIn(place.path, path) ? 'page' : undefined}>
               {text}
             </a>
@@ -100,6 +102,7 @@ function View({ place }: { place: Place }) {
   const [, slug] = /^\/organizations\/([^/]+)$/.exec(place.path) ?? [];
   if (slug !== undefined)
     return <OrganizationView key={slug} place={place} slug={decodeURIComponent(slug)} />;
+  if (place.path === '/operators') return <OperatorsView />;
   if (place.path === '/audit') return <AuditView place={place} />;
   return <Title text="There is no such page" />;
 }

@@ -82,7 +82,8 @@ export async function applyMigration(
 async function applyOnce(client: postgres.Sql, migration: Migration, lockTimeoutMs: number): Promise<void> {
   await client.begin(async (sql) => {
     await sql`
-      select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true), set_config('statement_timeout', '0', true)`;
+      select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true), set_config('statement_timeout', '0', true),
+        set_config('jit', 'off', true)`;
     for (const statement of migration.sql) await sql.unsafe(statement);
     await sql`
       insert into drizzle.__drizzle_migrations (hash, created_at)

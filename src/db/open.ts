@@ -66,7 +66,8 @@ export function clientOptions(options: StoreOptions) {
     connection: {
       application_name: options.applicationName ?? `fleetbook ${options.role}`,
       TimeZone: 'UTC',
-      ...(role === undefined ? {} : { role }),
+      // A statement takes milliseconds and compiling it a second. `doctor` alone has no role: it must get through any pooler.
+      ...(role === undefined ? {} : { role, jit: 'off' }),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       ...(silentInTransactionMs === undefined
         ? {}

@@ -1,4 +1,5 @@
 /** A PostgreSQL that answers and is not what its setting takes it for: found at the start rather than by failing statements. */
+import { OLDEST_POSTGRES } from '../domain/oldest-servers.ts';
 import { postgresAddress } from '../domain/postgres-address.ts';
 import type { Sql } from './client.ts';
 import type { Misfit } from './redis-misfit.ts';
@@ -6,6 +7,8 @@ import type { ServerSetting } from './server-problem.ts';
 
 /** What a server says of itself and of this connection. */
 export interface PostgresFacts {
+  /** E.g. `15.20`. */
+  readonly version: string;
   /** The role that statements are carried out as. */
   readonly role: string;
   /** It is a standby. */
@@ -19,7 +22,7 @@ export interface PostgresFacts {
 /** @throws what PostgreSQL fails with */
 export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
   const rows = await sql<(Omit<PostgresFacts, 'isPooler'> & { pid: number })[]>`
-    select current_user as role, pg_is_in_recovery() as "isStandby", pg_backend_pid() as pid,
+    select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role, pg_is_in_recovery() as "isStandby", pg_backend_pid() as pid,
       current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
   const [row] = rows;
   if (!row) throw new Error('PostgreSQL answers nothing');
@@ -28,9 +31,23 @@ export async function postgresFacts(sql: Sql): Promise<PostgresFacts> {
   return { ...facts, isPooler: (rows as unknown as { state?: { pid: number } }).state?.pid !== pid };
 }
 
+/** Of any server. @param setting that names it */
+export function versionMisfit(
+  { version }: Pick<PostgresFacts, 'version'>,
+  setting: string,
+): Misfit | undefined {
+  if (Number.parseInt(version, 10) >= OLDEST_POSTGRES) return undefined;
+  return {
+    what: `it is PostgreSQL ${version}`,
+    remedy: `upgrade it to PostgreSQL ${OLDEST_POSTGRES} or newer, or name another server in ${setting}`,
+  };
+}
+
 /** Of the server that is written to. */
 export function writerMisfit(facts: PostgresFacts, server: ServerSetting): Misfit | undefined {
   const { setting } = server;
+  const old = versionMisfit(facts, setting);
+  if (old) return old;
   if (facts.isStandby)
     return {
       what: 'it is a standby, which takes no writes',
@@ -50,6 +67,8 @@ export function readerMisfit(
   server: ServerSetting,
   hasPrimary: boolean,
 ): Misfit | undefined {
+  const old = versionMisfit(facts, server.setting);
+  if (old) return old;
   if (facts.isStandby && !hasPrimary)
     return {
       what: 'it is a standby, and nobody can be asked for what it does not have yet',

@@ -1,5 +1,6 @@
 /** A Redis that answers and is not what its setting takes it for: found at the start rather than by failing commands. */
 import type { Redis } from 'ioredis';
+import { isAtLeast, OLDEST_REDIS } from '../domain/oldest-servers.ts';
 import { isCluster, mastersOf, type RedisClient } from './redis.ts';
 
 export interface Misfit {
@@ -42,6 +43,12 @@ export async function redisMisfit(
 
 /** By what one server says of itself. @param isCluster whether it is used as a node of a cluster */
 export function misfitOf(info: RedisInfo, setting: string, asCluster: boolean): Misfit | undefined {
+  const { redis_version: version, valkey_version: valkey } = info;
+  if (version !== undefined && valkey === undefined && !isAtLeast(version, OLDEST_REDIS))
+    return {
+      what: `it is Redis ${version}`,
+      remedy: `upgrade it to Redis ${OLDEST_REDIS} or newer, or name another server in ${setting}`,
+    };
   if (!asCluster && info.cluster_enabled === '1')
     return {
       what: 'it is a node of a Redis Cluster, which has only a part of the keys',

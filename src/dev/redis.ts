@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { isAtLeast, OLDEST_REDIS } from '../domain/oldest-servers.ts';
 import { onPath } from '../processes/on-path.ts';
 import { freePort } from '../processes/port.ts';
 import { type ServerProcess, startServerProcess } from '../processes/server-process.ts';
@@ -15,15 +16,12 @@ export interface RedisBinary {
   readonly version: string;
 }
 
-// BullMQ asks for 6.2, ioredis speaks RESP3 (6.0). Every Valkey is younger.
-const OLDEST = [6, 2] as const;
-
-/** The first `redis-server` or `valkey-server` on the PATH that is new enough (6.2), or undefined. */
+/** The first `redis-server` or `valkey-server` on the PATH that is new enough (7.0), or undefined. */
 export function findRedisServer(path?: string): RedisBinary | undefined {
   for (const name of ['redis-server', 'valkey-server'] as const) {
     const command = onPath(name, path);
     const version = command === undefined ? undefined : versionOf(command);
-    if (command !== undefined && version !== undefined && isNewEnough(version))
+    if (command !== undefined && version !== undefined && isAtLeast(version, OLDEST_REDIS))
       return { command, name, version };
   }
   return undefined;
@@ -35,11 +33,6 @@ function versionOf(command: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isNewEnough(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
 }
 
 export interface PrivateRedisOptions {

@@ -6,17 +6,31 @@ import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 interface Running {
   readonly process: ProcessIdentity;
   readonly environment: Readonly<Record<string, string>>;
+  /** Absent while it starts. */
+  readonly addresses?: Addresses | undefined;
+}
+
+/** URLs of the API and of the operators' pages. */
+export interface Addresses {
+  readonly api: string;
+  readonly operators: string;
 }
 
 const FILE = 'running.json';
 
-/** Leaves the settings of this process in its home for the commands beside it. Disposing takes them away. */
-export function announceRunning(folder: string, environment: Readonly<Record<string, string>>): Disposable {
+/** Writes the settings of this process to its home, for other commands. Disposing removes them. */
+export function announceRunning(
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+  addresses?: Addresses,
+): Disposable {
   const self = identify(process.pid);
   const path = join(folder, FILE);
   const draft = `${path}.new`;
   if (self) {
-    writeFileSync(draft, JSON.stringify({ process: self, environment } satisfies Running), { mode: 0o600 });
+    writeFileSync(draft, JSON.stringify({ process: self, environment, addresses } satisfies Running), {
+      mode: 0o600,
+    });
     renameSync(draft, path);
   }
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
@@ -27,10 +41,25 @@ export function announceRunning(folder: string, environment: Readonly<Record<str
  * @param root the setting FLEETBOOK_HOME
  */
 export function runningEnvironment(root: string): Readonly<Record<string, string>> | undefined {
+  return findRunning(root)?.environment;
+}
+
+/** Says that an `up` runs in this home, where, and how to stop it; undefined when none does. */
+export function runningNotice(root: string): string | undefined {
+  const running = findRunning(root);
+  if (running === undefined) return undefined;
+  const { process, addresses } = running;
+  const where = addresses
+    ? `at ${addresses.api}, with the operators’ pages at ${addresses.operators}`
+    : 'and is still starting';
+  return `Fleetbook already runs in ${resolve(root)} (process ${process.pid}) ${where}. Stop it with Ctrl-C, or start a second one with other values of FLEETBOOK_HOME, PORT and OPS_PORT`;
+}
+
+function findRunning(root: string): Running | undefined {
   for (const mode of ['live', 'sample']) {
     const running = readRunning(resolve(root, mode, FILE));
-    // One that was killed leaves its file behind.
-    if (running && isAlive(running.process)) return running.environment;
+    // A process that was killed leaves its file behind.
+    if (running && isAlive(running.process)) return running;
   }
   return undefined;
 }

@@ -4,10 +4,12 @@
  * In the order in which they are shown. One machine has one of them a run, the first that fits:
  * - `retired`: its source does not list it any more;
  * - `withdrawn`: readers saw it, and it is excluded now;
+ * - `sold_out`: readers saw it, and it cannot be ordered now;
  * - `reshaped`: another cpu or memory, and maybe another price;
  * - `repriced`: the source states another price. Another exchange rate is none;
  * - `excluded`: excluded before and after, for another reason;
  * - `changed`: other facts (domain/machine-facts.ts), and nothing else;
+ * - `restocked`: it was sold out, and readers see it again;
  * - `published`: excluded until now, and readers see it;
  * - `returned`: it was retired;
  * - `added`: it was in no catalogue before.
@@ -15,10 +17,12 @@
 export const MACHINE_CHANGES = [
   'retired',
   'withdrawn',
+  'sold_out',
   'reshaped',
   'repriced',
   'excluded',
   'changed',
+  'restocked',
   'published',
   'returned',
   'added',

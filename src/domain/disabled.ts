@@ -7,6 +7,9 @@ export interface Disabling {
   readonly reason: string | null;
 }
 
+/** In place of an operator: the worker has disabled a source whose runs ended their process. No operator has this name. */
+export const SET_ASIDE_BY = 'fleetbook work';
+
 /** A run that was asked for of a source that is disabled. The message says by whom, and how to enable it. */
 export class SourceDisabled extends Error {
   override readonly name = 'SourceDisabled';

@@ -4,6 +4,7 @@
  */
 export const EXCLUSION_REASONS = [
   'deprecated',
+  'sold_out',
   'unavailable',
   'accelerated',
   'licensed',
@@ -18,10 +19,19 @@ export const EXCLUSION_REASONS = [
 
 export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
 
+/**
+ * Reasons that say that a machine cannot be ordered, and nothing against the machine itself: every other reason goes
+ * before them. A machine that readers saw and that becomes `unavailable` is `sold_out` (db/queries/catalogue-compare.ts).
+ */
+export function isStock(reason: ExclusionReason | undefined): boolean {
+  return reason === 'sold_out' || reason === 'unavailable';
+}
+
 /** What each reason means, for an operator. */
 export const EXCLUSION_MEANINGS: Readonly<Record<ExclusionReason, string>> = {
   deprecated: 'its provider has announced its end',
-  unavailable: 'it cannot be ordered now',
+  sold_out: 'it is sold out: its provider lists it, and it cannot be ordered now',
+  unavailable: 'its provider lists it and does not sell it there',
   accelerated: 'it has a GPU or another accelerator',
   licensed: 'its price includes a licence',
   zero_price: 'its price is zero',

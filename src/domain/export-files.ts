@@ -10,6 +10,14 @@ export const EXPORT_FILES: readonly ExportFile[] = EXPORT_TABLES.flatMap((table)
   EXPORT_FORMATS.map((format): ExportFile => `${table}.${format}`),
 );
 
+/** Which machines a file has: those that can be ordered, or those that are sold out as well. */
+export const EXPORT_SCOPES = ['now', 'all'] as const;
+export type ExportScope = (typeof EXPORT_SCOPES)[number];
+
+/** The name under which a file is stored. */
+export const storedName = (file: ExportFile, scope: ExportScope): StoredExport['file'] =>
+  scope === 'all' ? `all-${file}` : file;
+
 /** The media type of each format. */
 export const EXPORT_TYPES: Readonly<Record<ExportFormat, string>> = {
   ndjson: 'application/x-ndjson',
@@ -23,7 +31,7 @@ export interface StoredExport {
   readonly id: number;
   /** Names the state of the catalogue. */
   readonly version: string;
-  readonly file: ExportFile;
+  readonly file: ExportFile | `all-${ExportFile}`;
   readonly coding: 'identity' | 'gzip';
   /** Of this coding. */
   readonly bytes: number;

@@ -29,7 +29,7 @@ type Known = Readonly<Partial<MachineFacts>> | null;
 /** Those facts that are other ones than in `other`, e.g. `arm64, network unknown`; empty where none is. */
 export function differingFacts(facts: Known, other: Known): string {
   return FACT_FIELDS.filter((field) => (facts?.[field] ?? null) !== (other?.[field] ?? null))
-    .map((field) => inWords(field, facts))
+    .map((field) => factInWords(field, facts))
     .join(', ');
 }
 
@@ -39,7 +39,8 @@ export function factsChange(before: Known, after: Known): string {
   return now === '' ? '' : `${differingFacts(before, after)} → ${now}`;
 }
 
-function inWords(field: keyof MachineFacts, facts: Known): string {
+/** `generation 3`, or `network unknown`. */
+export function factInWords(field: keyof MachineFacts, facts: Known): string {
   const value = facts?.[field] ?? null;
   if (value === null) return `${FACT_NAMES[field]} unknown`;
   switch (field) {

@@ -1,4 +1,5 @@
-/** What OpenID Connect says of a person: their name and their role. Pure. */
+/** Claims of OpenID Connect about a person: the verified address and the role. Pure. */
+import { createHash } from 'node:crypto';
 import { OPERATOR_NAME, ROLES, type Role } from './operator.ts';
 
 /** How operators sign in by OpenID Connect. */
@@ -43,16 +44,31 @@ function claimAt(claims: Claims, path: string): unknown {
   }, claims);
 }
 
-/**
- * What a person is called here: the address of email that the issuer has verified, else `preferred_username`; in lower
- * case. Undefined where neither can be an operator's name.
- */
-export function nameByClaims(claims: Claims): string | undefined {
-  const { email, email_verified: isVerified, preferred_username: username } = claims;
-  const name = isVerified === true && typeof email === 'string' ? email : username;
-  if (typeof name !== 'string') return undefined;
-  const lower = name.toLowerCase();
-  return OPERATOR_NAME.test(lower) ? lower : undefined;
+/** Printable ASCII without spaces: letters of other scripts may have the same shape. */
+const ADDRESS = /^[\x21-\x7e]{1,240}@[\x21-\x7e]{1,253}$/;
+
+/** The address of email that the issuer has verified; undefined without one. All other names are the person's own choice. */
+export function verifiedAddress({ email, email_verified: isVerified }: Claims): string | undefined {
+  return isVerified === true && typeof email === 'string' && ADDRESS.test(email) ? email : undefined;
+}
+
+/** A person of an issuer. Issuer and subject identify the person; the address is for display. */
+export interface OidcIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly address: string | undefined;
+}
+
+/** The name of a new account: the verified address if it can be an operator's name, else the neutral name. */
+export function nameOfPerson(person: OidcIdentity): string {
+  const lower = person.address?.toLowerCase() ?? '';
+  return OPERATOR_NAME.test(lower) ? lower : neutralName(person);
+}
+
+/** A name made of issuer and subject: the person cannot choose it. */
+export function neutralName({ issuer, subject }: Pick<OidcIdentity, 'issuer' | 'subject'>): string {
+  const digest = createHash('sha256').update(`${issuer}\n${subject}`).digest('hex');
+  return `oidc-${digest.slice(0, 16)}`;
 }
 
 const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null;

@@ -3,12 +3,13 @@
 /**
  * - `slot`: a slot of its schedule;
  * - `first`: the same, and the source had never run before;
+ * - `retry`: the same slot again, after a run of it failed;
  * - `hand`: a person asked for it, by `fleetbook sync` or in the console;
  * - `watch`: a state that a watched control plane told of;
  * - `follow`: new machines, on which clusters of this source may run;
  * - `decision`: an operator approved a held batch, or took an approval back.
  */
-export const RUN_CAUSES = ['slot', 'first', 'hand', 'watch', 'follow', 'decision'] as const;
+export const RUN_CAUSES = ['slot', 'first', 'retry', 'hand', 'watch', 'follow', 'decision'] as const;
 
 export type RunCause = (typeof RUN_CAUSES)[number];
 
@@ -27,6 +28,8 @@ export function causeInWords({ cause, askedBy }: Caused): string {
       return 'by schedule';
     case 'first':
       return 'the first run';
+    case 'retry':
+      return 'a retry';
     case 'hand':
       return `by hand${who}`;
     case 'watch':

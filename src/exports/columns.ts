@@ -1,5 +1,5 @@
 /** The columns of the exported tables. A new column comes last; none is ever taken away, and none changes its type. */
-import type { ExportTable } from '../domain/export-files.ts';
+import type { ExportScope, ExportTable } from '../domain/export-files.ts';
 
 /**
  * `int64` holds safe integers. `instant` is RFC 3339 in UTC with six fractional digits, where the format has no type of
@@ -19,7 +19,7 @@ export type Row = readonly (string | number | null)[];
 const column = (name: string, type: ColumnType): Column => ({ name, type, nullable: false });
 const nullable = (name: string, type: ColumnType): Column => ({ name, type, nullable: true });
 
-export const COLUMNS: Readonly<Record<ExportTable, readonly Column[]>> = {
+const COLUMNS: Readonly<Record<ExportTable, readonly Column[]>> = {
   machines: [
     column('id', 'int32'),
     column('name', 'text'),
@@ -48,3 +48,11 @@ export const COLUMNS: Readonly<Record<ExportTable, readonly Column[]>> = {
     nullable('valid_to', 'instant'),
   ],
 };
+
+/** 1, or 0 for a machine that is sold out. */
+const AVAILABLE = column('available', 'int32');
+
+/** With sold-out machines, the table of machines has a column more. */
+export function columnsOf(table: ExportTable, scope: ExportScope): readonly Column[] {
+  return table === 'machines' && scope === 'all' ? [...COLUMNS.machines, AVAILABLE] : COLUMNS[table];
+}

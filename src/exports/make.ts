@@ -11,11 +11,14 @@ import { claimExports, pruneExports, storeExport } from '../db/queries/exports.t
 import { exportState, machineRows, priceRows } from '../db/reads/exports.ts';
 import {
   EXPORT_FORMATS,
+  EXPORT_SCOPES,
   EXPORT_TABLES,
   type ExportFormat,
+  type ExportScope,
   type ExportTable,
+  storedName,
 } from '../domain/export-files.ts';
-import { COLUMNS } from './columns.ts';
+import { columnsOf } from './columns.ts';
 import { csvWriter } from './formats/csv.ts';
 import { ndjsonWriter } from './formats/ndjson.ts';
 import { parquetWriter } from './formats/parquet.ts';
@@ -63,12 +66,25 @@ export async function makeExports({ store, folder }: MakeOptions): Promise<Made>
   }
 }
 
+/** A table of one scope, in every format. */
+interface WrittenTable {
+  readonly table: ExportTable;
+  readonly scope: ExportScope;
+  readonly rows: number;
+}
+
+/** The path of a file until it is stored. */
+const pathOf = (folder: string, { table, scope }: Omit<WrittenTable, 'rows'>, format: ExportFormat) =>
+  join(folder, storedName(`${table}.${format}`, scope));
+
+const KINDS = EXPORT_SCOPES.flatMap((scope) => EXPORT_TABLES.map((table) => ({ scope, table })));
+
 interface Snapshot {
   readonly version: string;
   readonly currency: string | null;
   /** RFC 3339. */
   readonly createdAt: string;
-  readonly rows: Readonly<Record<ExportTable, number>>;
+  readonly tables: readonly WrittenTable[];
 }
 
 /** Undefined where there is nothing new to write. */
@@ -78,29 +94,33 @@ async function writeFiles(session: Session, folder: string): Promise<Snapshot | 
   const { version, currency, now: createdAt, made } = await exportState(session.sql);
   if (version === null || made?.version === version) return undefined;
   const metadata = { version, created_at: createdAt, ...(currency !== null && { currency }) };
-  const rows = { machines: 0, prices: 0 };
-  for (const table of EXPORT_TABLES) {
+  const tables: WrittenTable[] = [];
+  for (const kind of KINDS) {
+    const { table, scope } = kind;
     const writers = EXPORT_FORMATS.map((format) =>
-      open(format, join(folder, `${table}.${format}`), table, metadata),
+      open(format, pathOf(folder, kind, format), table, scope, metadata),
     );
-    const batches = { machines: machineRows, prices: priceRows }[table](session.sql, ROWS_AT_ONCE);
+    const batches = { machines: machineRows, prices: priceRows }[table](session.sql, scope, ROWS_AT_ONCE);
+    let rows = 0;
     for await (const batch of batches) {
       for (const writer of writers) writer.write(batch);
-      rows[table] += batch.length;
+      rows += batch.length;
     }
     for (const writer of writers) writer.finish();
+    tables.push({ table, scope, rows });
   }
   await db.execute(sql`commit`);
-  return { version, currency, createdAt, rows };
+  return { version, currency, createdAt, tables };
 }
 
 function open(
   format: ExportFormat,
   path: string,
   table: ExportTable,
+  scope: ExportScope,
   metadata: Readonly<Record<string, string>>,
 ): TableWriter {
-  const columns = COLUMNS[table];
+  const columns = columnsOf(table, scope);
   switch (format) {
     case 'ndjson':
       return ndjsonWriter(path, columns);
@@ -115,19 +135,20 @@ function open(
 
 async function storeFiles(session: Session, folder: string, snapshot: Snapshot): Promise<Made> {
   const { db } = session;
-  const { version, currency, createdAt, rows } = snapshot;
+  const { version, currency, createdAt, tables } = snapshot;
   let bytes = 0;
   const storeOne = async (
-    table: ExportTable,
+    { table, scope, rows }: WrittenTable,
     format: ExportFormat,
     coding: 'identity' | 'gzip',
     path: string,
   ) => {
     const { size } = await stat(path);
-    const of = { version, file: `${table}.${format}`, coding, currency, createdAt } as const;
+    const file = storedName(`${table}.${format}`, scope);
+    const of = { version, file, coding, currency, createdAt } as const;
     const stored = {
       ...of,
-      rows: rows[table],
+      rows,
       bytes: size,
       hash: await hashOf(path),
       chunkBytes: CHUNK_BYTES,
@@ -136,9 +157,9 @@ async function storeFiles(session: Session, folder: string, snapshot: Snapshot):
     bytes += size;
   };
   await db.execute(sql`begin`);
-  for (const table of EXPORT_TABLES)
+  for (const table of tables)
     for (const format of EXPORT_FORMATS) {
-      const path = join(folder, `${table}.${format}`);
+      const path = pathOf(folder, table, format);
       await storeOne(table, format, 'identity', path);
       if (!TEXTS.includes(format)) continue;
       const compressed = `${path}.gz`;
@@ -148,7 +169,8 @@ async function storeFiles(session: Session, folder: string, snapshot: Snapshot):
     }
   await pruneExports(db);
   await db.execute(sql`commit`);
-  return { outcome: 'made', version, rows: rows.machines + rows.prices, bytes };
+  const rows = tables.reduce((sum, table) => (table.scope === 'now' ? sum + table.rows : sum), 0);
+  return { outcome: 'made', version, rows, bytes };
 }
 
 async function hashOf(path: string): Promise<string> {

@@ -6,10 +6,10 @@ import {
   type FeedPage,
   type FeedQuestion,
   type FeedRow,
-  readFeedOrganizations,
   readFeedPage,
   readFeedStart,
 } from '../db/reads/feed.ts';
+import { Unavailable } from '../snapshot/document/answer.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 
 /** Whose changes somebody may see. */
@@ -18,6 +18,8 @@ export interface FeedScope {
   readonly machines: boolean;
   /** The organization whose clusters' are; undefined for none. */
   readonly organizationId: number | undefined;
+  /** Machines that are sold out as well; false unless given. */
+  readonly withSoldOut?: boolean;
 }
 
 export interface Change {
@@ -27,7 +29,13 @@ export interface Change {
   readonly type: string;
   /** All of it, as JSON. */
   readonly json: string;
+  /** True: only for scopes with sold-out machines. False: only for the others. Undefined: for all. */
+  readonly withSoldOut?: boolean;
 }
+
+/** True for a change that a scope sees. */
+export const isFor = (change: Change, { withSoldOut = false }: FeedScope): boolean =>
+  change.withSoldOut === undefined || change.withSoldOut === withSoldOut;
 
 export interface ChangesPage {
   readonly changes: readonly Change[];
@@ -62,8 +70,11 @@ export class CursorGone extends Error {
  */
 const OVERLAP_S = 30;
 
-/** Runs a read from Postgres, capped in number and time. Rejects with `Unavailable`. */
-export type RunRead = <T>(read: (sql: Sql) => Promise<T>) => Promise<T>;
+/**
+ * Runs a read from Postgres, capped in number and time. Rejects with `Unavailable`.
+ * A replica's result that fails `check` is read again from the primary.
+ */
+export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) => boolean) => Promise<T>;
 
 export class FeedReads {
   readonly #run: RunRead;
@@ -90,28 +101,59 @@ export class FeedReads {
     };
   }
 
-  /** Organizations whose clusters have changed between two positions. */
-  organizations(after: number, upTo: number): Promise<number[]> {
-    return this.#run((sql) => readFeedOrganizations(sql, after, upTo));
+  /**
+   * Changes of the catalogue behind a cursor. The same snapshot gives the organizations with cluster changes behind it.
+   * @throws CursorGone
+   */
+  async catalogue(
+    after: Cursor,
+    limit: number,
+  ): Promise<ChangesPage & { readonly organizations: readonly number[] }> {
+    const page = await this.#read({
+      organizationId: undefined,
+      after: after.position,
+      limit,
+      withOrganizations: true,
+    });
+    await this.#checkKept(after, [page]);
+    return { ...merge(page, [], limit), organizations: page.organizations };
   }
 
   /**
-   * @param upTo the last position that counts; all do unless given
-   * @throws CursorGone
+   * @param range.upTo the last position that counts; all do unless given
+   * @param range.reaches a position that the server must have: one that lacks it would hide changes
+   * @throws CursorGone · Unavailable where no server that answers has this position
    */
-  async page(scope: FeedScope, after: Cursor, limit: number, upTo?: number): Promise<ChangesPage> {
+  async page(
+    scope: FeedScope,
+    after: Cursor,
+    limit: number,
+    { upTo, reaches }: { readonly upTo?: number; readonly reaches?: number } = {},
+  ): Promise<ChangesPage> {
     const { machines, organizationId } = scope;
     const question = { after: after.position, limit, ...(upTo === undefined ? {} : { upTo }) };
-    const read = (asked: FeedQuestion) => this.#run((sql) => readFeedPage(sql, asked));
     const pages = await Promise.all([
-      ...(machines ? [read({ ...question, organizationId: undefined })] : []),
-      ...(organizationId === undefined ? [] : [read({ ...question, organizationId })]),
+      ...(machines ? [this.#read({ ...question, organizationId: undefined }, reaches)] : []),
+      ...(organizationId === undefined ? [] : [this.#read({ ...question, organizationId }, reaches)]),
     ]);
     const [first, ...others] = pages;
     if (!first) throw new Error('unreachable: a token without a scope is refused');
+    await this.#checkKept(after, pages);
+    const merged = merge(first, others, limit);
+    return { ...merged, changes: merged.changes.filter((change) => isFor(change, scope)) };
+  }
+
+  /** Each read may reach another server behind the same address, so the position of each is checked. */
+  async #read(question: FeedQuestion, reaches = 0): Promise<FeedPage> {
+    const hasReached = ({ head }: FeedPage) => head.position >= reaches;
+    const page = await this.#run((sql) => readFeedPage(sql, question), hasReached);
+    if (!hasReached(page)) throw new Unavailable('this PostgreSQL lacks the newest changes');
+    return page;
+  }
+
+  async #checkKept(after: Cursor, pages: readonly FeedPage[]): Promise<void> {
     for (const { head } of pages)
       if (isGone(after, head)) throw new CursorGone((await this.beginning()).start);
-    return merge(first, others, limit);
   }
 }
 
@@ -130,7 +172,7 @@ function merge(first: FeedPage, others: readonly FeedPage[], limit: number): Cha
   const taken = isCut ? rows.slice(0, limit) : rows;
   const position = isCut ? (taken.at(-1)?.position ?? known) : known;
   return {
-    changes: taken.flatMap((row) => changeOf(lineage, row) ?? []),
+    changes: taken.flatMap((row) => changesOf(lineage, row)),
     next: { lineage, position },
     more: isCut || rows.length < found.length || pages.some((page) => page.more),
     currency: currency ?? undefined,
@@ -138,31 +180,69 @@ function merge(first: FeedPage, others: readonly FeedPage[], limit: number): Cha
 }
 
 /**
- * Undefined for a change of what is shown no more: that it went follows as a change of its own, and there is nothing to
- * show of it.
+ * The change as scopes without and with sold-out machines see it, once where both see the same. None for a change of what is
+ * not shown any more: a later change says that it went.
  */
-function changeOf(lineage: string, row: FeedRow): Change | undefined {
-  const { position, at, kind: type } = row;
-  const subject = subjectOf(row);
-  if (!subject) return undefined;
+function changesOf(lineage: string, row: FeedRow): Change[] {
+  const { position, at } = row;
   const id = encodeCursor({ lineage, position });
-  return { position, id, type, json: JSON.stringify({ id, at, type, ...subject }) };
+  const made = ({ type, ...subject }: Seen) => ({
+    position,
+    id,
+    type,
+    json: JSON.stringify({ id, at, type, ...subject }),
+  });
+  const without = seen(row);
+  const withThem = row.machineId === null ? without : seenWithSoldOut(row);
+  const [one, other] = [without && made(without), withThem && made(withThem)];
+  if (one && one.json === other?.json) return [one];
+  return [
+    ...(one ? [{ ...one, withSoldOut: false }] : []),
+    ...(other ? [{ ...other, withSoldOut: true }] : []),
+  ];
 }
 
-function subjectOf(row: FeedRow): Readonly<Record<string, unknown>> | undefined {
-  const { kind, machineId, providerId, regionId, slug, shown } = row;
-  switch (kind) {
+/** The type of a change and the members that describe its subject. */
+interface Seen {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+interface ShownMachine {
+  readonly isSoldOut: boolean;
+  readonly machine: object;
+}
+
+function seen(row: FeedRow): Seen | undefined {
+  const { kind: type, machineId, providerId, regionId, slug, shown, before, after } = row;
+  switch (type) {
     case 'machine.withdrawn':
     case 'machine.retired':
-      return { machine_id: machineId, provider_id: providerId, region_id: regionId };
+      return { type, machine_id: machineId, provider_id: providerId, region_id: regionId };
     case 'cluster.deleted':
-      return { slug };
+      return { type, slug };
     case 'catalogue.changed':
-      return {};
+      return { type };
   }
+  if (shown === null || type.startsWith('sold_out.')) return undefined;
+  if (type.startsWith('cluster.')) return { type, cluster: JSON.parse(shown) as unknown };
+  const { isSoldOut, machine }: ShownMachine = JSON.parse(shown);
+  if (isSoldOut) return undefined;
+  if (type !== 'machine.repriced') return { type, machine };
+  return { type, machine, before: Number(before), after: Number(after) };
+}
+
+/** A change of a machine for a scope that sees sold-out ones. `db/queries/feed.ts` says what `before` and `after` mean. */
+function seenWithSoldOut({ kind, shown, before, after, ...row }: FeedRow): Seen | undefined {
+  const type = kind.replace(/^sold_out\./, 'machine.');
+  const { machineId, providerId, regionId } = row;
+  const isGone = type === 'machine.retired' || (type === 'machine.withdrawn' && after === null);
+  if (isGone) return { type, machine_id: machineId, provider_id: providerId, region_id: regionId };
   if (shown === null) return undefined;
-  const state: unknown = JSON.parse(shown);
-  if (kind.startsWith('cluster.')) return { cluster: state };
-  if (kind !== 'machine.repriced') return { machine: state };
-  return { machine: state, before: Number(row.before), after: Number(row.after) };
+  const found: ShownMachine = JSON.parse(shown);
+  const machine = found.isSoldOut ? { ...found.machine, available: false } : found.machine;
+  if (type === 'machine.withdrawn') return { type: 'machine.sold_out', machine };
+  if (type === 'machine.added' && before !== null) return { type: 'machine.restocked', machine };
+  if (type !== 'machine.repriced') return { type, machine };
+  return { type, machine, before: Number(before), after: Number(after) };
 }

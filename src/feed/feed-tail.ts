@@ -8,6 +8,7 @@ import {
   CursorGone,
   FeedReads,
   type FeedScope,
+  isFor,
   type RunRead,
 } from './feed-reads.ts';
 import { KEPT, RecentChanges } from './recent-changes.ts';
@@ -57,12 +58,12 @@ export class FeedTail implements Disposable {
   #timer: NodeJS.Timeout | undefined;
   #ticks = 0;
   #count = 0;
-  /** For how many no room was, or who did not keep up: for metrics. */
-  readonly counts = { cut: 0, refused: 0 };
+  /** Streams closed as too slow, refused at the limit, and refused at the share of a token or organization. */
+  readonly counts = { cut: 0, refused: 0, limited: 0 };
 
   constructor({ run, atOnce, logger, now = Date.now }: FeedTailOptions) {
     const room = new Semaphore({ atOnce, waitingAtMost: atOnce * 128, deadlineMs: 3000 });
-    this.reads = new FeedReads((read) => room.run(() => run(read)));
+    this.reads = new FeedReads((read, check) => room.run(() => run(read, check)));
     this.#logger = logger;
     this.#now = now;
   }
@@ -98,7 +99,7 @@ export class FeedTail implements Disposable {
   async beginning(scope: FeedScope, after: Cursor | undefined): Promise<Omit<Beginning, 'head'>> {
     if (!after) return this.reads.beginning();
     if (this.#recent?.reaches(after)) return { start: after, currency: this.#recent.currency };
-    const { currency } = await this.reads.page(scope, after, 1, after.position);
+    const { currency } = await this.reads.page(scope, after, 1, { upTo: after.position });
     return { start: after, currency };
   }
 
@@ -113,7 +114,9 @@ export class FeedTail implements Disposable {
       // Whoever is the first, also where the last one has left meanwhile.
       if (!this.#recent) await this.#begin();
       if (this.#join(follower, from) || !(await ready())) return;
-      const page = await this.reads.page(follower.scope, from, PAGE);
+      // A server without these changes would give an empty page again and again.
+      const reaches = this.#recent?.at.position ?? from.position;
+      const page = await this.reads.page(follower.scope, from, PAGE, { reaches });
       from = page.next;
       follower.position = from.position;
       if (page.changes.length > 0) follower.deliver(new Batch(page.changes), from);
@@ -200,10 +203,10 @@ export class FeedTail implements Disposable {
   /** @returns whether there is more */
   async #step(recent: RecentChanges): Promise<boolean> {
     const { at } = recent;
-    const catalogue = await this.reads.page({ machines: true, organizationId: undefined }, at, PAGE);
+    const catalogue = await this.reads.catalogue(at, PAGE);
     const { changes, next, more, currency } = catalogue;
     if (next.position === at.position) return false;
-    const organizations = new Set(await this.reads.organizations(at.position, next.position));
+    const organizations = new Set(catalogue.organizations);
     const clusters = new Map<number, readonly Change[]>();
     // Again, since others may have come meanwhile; nobody comes between the last look and the delivery.
     for (;;) {
@@ -234,7 +237,10 @@ export class FeedTail implements Disposable {
     const changes: Change[] = [];
     let from = at;
     for (let more = true; more; ) {
-      const page = await this.reads.page({ machines: false, organizationId }, from, PAGE, upTo);
+      const page = await this.reads.page({ machines: false, organizationId }, from, PAGE, {
+        upTo,
+        reaches: upTo,
+      });
       changes.push(...page.changes);
       ({ next: from, more } = page);
     }
@@ -246,15 +252,17 @@ export class FeedTail implements Disposable {
     clusters: ReadonlyMap<number, readonly Change[]>,
     next: Cursor,
   ): Promise<void> {
-    const shared = new Batch(catalogue);
     const batches = new Map<string, Batch>();
-    const batchFor = ({ machines, organizationId }: FeedScope): Batch => {
+    const batchFor = (scope: FeedScope): Batch => {
+      const { machines, organizationId, withSoldOut = false } = scope;
       const own = organizationId === undefined ? undefined : clusters.get(organizationId);
-      if (machines && !own) return shared;
-      const key = `${machines} ${own ? organizationId : ''}`;
+      const key = `${machines} ${withSoldOut} ${own ? organizationId : ''}`;
       let batch = batches.get(key);
       if (!batch) {
-        const changes = [...(machines ? catalogue : []), ...(own ?? [])];
+        const changes = [
+          ...(machines ? catalogue.filter((change) => isFor(change, scope)) : []),
+          ...(own ?? []),
+        ];
         batch = new Batch(changes.sort((a, b) => a.position - b.position));
         batches.set(key, batch);
       }

@@ -1,6 +1,6 @@
 import { Batch } from './batch.ts';
 import type { Cursor } from './cursor.ts';
-import type { Change, FeedScope } from './feed-reads.ts';
+import { type Change, type FeedScope, isFor } from './feed-reads.ts';
 
 /** Changes of the catalogue that memory keeps, and times that clusters were touched. */
 export const KEPT = 2000;
@@ -21,8 +21,8 @@ export class RecentChanges {
   #currency: string | undefined;
   #changes: Change[] = [];
   #touched: Touched[] = [];
-  /** What the last one lacked who came back: many come back from the same place. */
-  #missed = NOTHING;
+  /** The newest batch for clients that return, by `withSoldOut`: many of them return to the same position. */
+  readonly #missed = new Map<boolean, Batch>();
 
   /** @param from nothing behind it is here yet */
   constructor(from: Cursor, currency: string | undefined) {
@@ -46,17 +46,23 @@ export class RecentChanges {
   }
 
   /** What lies behind a cursor; undefined where not all of it is here. Of clusters nothing is, but whose they were. */
-  behind(cursor: Cursor, { machines, organizationId }: FeedScope): Batch | undefined {
+  behind(cursor: Cursor, scope: FeedScope): Batch | undefined {
+    const { machines, organizationId, withSoldOut = false } = scope;
     const { position } = cursor;
     if (!this.reaches(cursor)) return undefined;
     if (organizationId !== undefined)
       for (const { upTo, organizations } of this.#touched)
         if (upTo > position && organizations.has(organizationId)) return undefined;
-    const missed = machines ? this.#changes.filter((change) => change.position > position) : [];
+    const missed = machines
+      ? this.#changes.filter((change) => change.position > position && isFor(change, scope))
+      : [];
     const [first] = missed;
     if (!first) return NOTHING;
-    if (this.#missed.changes[0] !== first) this.#missed = new Batch(missed);
-    return this.#missed;
+    const known = this.#missed.get(withSoldOut);
+    if (known?.changes[0] === first) return known;
+    const batch = new Batch(missed);
+    this.#missed.set(withSoldOut, batch);
+    return batch;
   }
 
   /** @param organizations of whose clusters there are changes */
@@ -68,7 +74,7 @@ export class RecentChanges {
   ): void {
     this.#at = next;
     this.#currency = currency;
-    this.#missed = NOTHING;
+    this.#missed.clear();
     this.#changes.push(...changes);
     if (organizations.size > 0) this.#touched.push({ upTo: next.position, organizations });
     const gone = this.#changes.splice(0, Math.max(0, this.#changes.length - KEPT));

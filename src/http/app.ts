@@ -1,5 +1,6 @@
 /** The HTTP API: puts hooks and routes together. What it answers with is handed to it. */
 import type { RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -21,7 +22,8 @@ import type { EventStream, WaitingRequest } from './event-stream.ts';
 import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
-import { cutWhenIdle, drainOnClose, limitConnections } from './protocol/connections.ts';
+import { type Admission, limitConnections } from './protocol/admission.ts';
+import { cutWhenIdle, drainOnClose } from './protocol/connections.ts';
 import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
@@ -36,7 +38,7 @@ import {
   unavailable,
 } from './protocol/problem.ts';
 import { addRateLimit } from './protocol/rate-limit.ts';
-import { clientAddress, hasBadHost, mendedTarget, requestIdOf } from './protocol/request.ts';
+import { clientAddress, hasBadHost, isProxyOf, mendedTarget, requestIdOf } from './protocol/request.ts';
 import { answerUpgradesAndExpects, clientErrorHandler } from './protocol/transport.ts';
 import { type RequestOutcome, recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
@@ -143,6 +145,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.decorateRequest('grant', undefined);
   app.decorateRequest('tier', undefined);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('lasts', false);
   app.setErrorHandler((error: FastifyError, request, reply) => {
     if (error instanceof Unavailable) {
       // Overload is told by its answers: a line more for each would add to it.
@@ -174,15 +177,17 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     reply.header('x-request-id', request.id);
     cutWhenIdle(request.raw, limits.idleTimeoutMs);
     tellToClose(reply.raw);
+    admission.answers(reply.raw, reply.statusCode);
     done(null, payload);
   });
   const pressure = refuseUnderPressure(app, limits.maxEventLoopDelayMs);
   const rateLimit = limits.requestsPerMinute > 0 ? addRateLimit(app, limits.requestsPerMinute) : undefined;
   const addressOf = clientAddress(trustProxy);
+  const admit = (socket: Socket) => admission.admit(socket);
   // Where requests are counted, all of them take the route that counts.
   if (responses && !rateLimit) {
     const { idleTimeoutMs } = limits;
-    const hot = { responses, tokens, addressOf, isClosing, recorder: record, idleTimeoutMs };
+    const hot = { responses, tokens, addressOf, admit, isClosing, recorder: record, idleTimeoutMs };
     answerBefore(app, (ordinary) => hotPath(hot, ordinary));
   }
   const { corsOrigins: origins } = deps;
@@ -191,7 +196,14 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     answerBefore(app, (ordinary) => corsListener(cors, ordinary));
   }
   answerUpgradesAndExpects(app.server, record, limits.idleTimeoutMs);
-  limitConnections(app.server, limits.maxConnections, logger);
+  // Last: the listeners above look for the framework's own, which is the first.
+  const admission: Admission = limitConnections(app.server, {
+    max: limits.maxConnections,
+    idleMs: limits.strangerIdleMs,
+    checkEveryMs: limits.checkIntervalMs,
+    isProxy: isProxyOf(trustProxy),
+    logger,
+  });
   const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
 
   const operations = [
@@ -204,7 +216,16 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const downloads = deps.exports
     ? [exportDownload({ exports: deps.exports, downloadsAtOnce: limits.downloadsAtOnce })]
     : [];
-  const answering = { tokens, rateLimit, recorder: record, pressure, sendAnswer, withDeadline, responses };
+  const answering = {
+    tokens,
+    admit,
+    rateLimit,
+    recorder: record,
+    pressure,
+    sendAnswer,
+    withDeadline,
+    responses,
+  };
   for (const operation of operations) addOperation(app, operation, answering);
   for (const operation of downloads) addStreamOperation(app, operation, answering);
   const { feed } = deps;
@@ -247,7 +268,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...documented.map(({ path }) => ({ path, open: false })),
     ...openPaths.map((path) => ({ path, open: true })),
   ];
-  addNotFound(app, { known, tokens, withDeadline, rateLimit, pressure, recorder: record });
+  addNotFound(app, { known, tokens, admit, withDeadline, rateLimit, pressure, recorder: record });
   return app;
 }
 

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
@@ -52,10 +53,15 @@ export interface GuardDeps {
   readonly tokens: TokenReader;
   readonly withDeadline: WithDeadline;
   readonly rateLimit?: RateLimit | undefined;
+  /** Receives the connection of each request whose token is accepted. */
+  readonly admit?: ((socket: Socket) => void) | undefined;
 }
 
 /** Lets a request pass only with a valid token, and, where one is named, its scope. */
-export function guard({ tokens, withDeadline, rateLimit }: GuardDeps, scope: Scope | undefined): Guard {
+export function guard(
+  { tokens, withDeadline, rateLimit, admit }: GuardDeps,
+  scope: Scope | undefined,
+): Guard {
   const lacking = scope && insufficientScope(scope);
   return (request, reply) => {
     const token = bearerToken(request.headers.authorization);
@@ -64,6 +70,7 @@ export function guard({ tokens, withDeadline, rateLimit }: GuardDeps, scope: Sco
     return whenThere(found instanceof Promise ? withDeadline(found) : found, (grant) => {
       if (grant === undefined) return INVALID_TOKEN;
       request.grant = grant;
+      admit?.(request.raw.socket);
       const problem = scope && !grant.scopes.includes(scope) ? lacking : undefined;
       if (!rateLimit) return problem;
       return rateLimit(request, reply).then((tooMany) => tooMany ?? problem);

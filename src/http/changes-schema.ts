@@ -30,7 +30,9 @@ export const changesSchema: Schema = {
       type: 'array',
       items: {
         oneOf: [
-          change(['machine.added', 'machine.changed'], { machine: machineWithFactsSchema }),
+          change(['machine.added', 'machine.changed', 'machine.sold_out', 'machine.restocked'], {
+            machine: machineWithFactsSchema,
+          }),
           change(['machine.repriced'], {
             machine: machineWithFactsSchema,
             before: pricePerMinute,

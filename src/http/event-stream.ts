@@ -1,4 +1,5 @@
 /** Changes as server-sent events, and requests that wait for the next one. */
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Batch } from '../feed/batch.ts';
 import { type Cursor, encodeCursor } from '../feed/cursor.ts';
@@ -36,6 +37,8 @@ function heartbeat(at: Cursor): Buffer {
 
 export interface EventStreamOptions {
   readonly response: ServerResponse;
+  /** Ends with the response or its connection. */
+  readonly life: AbortSignal;
   readonly scope: FeedScope;
   readonly start: Cursor;
   readonly token: TokenCheck;
@@ -66,10 +69,12 @@ export class EventStream implements Follower {
     this.#lineage = options.start.lineage;
     this.#sentIn = this.#spanOf(Date.now());
     const unwatch = options.token.watch(() => this.end());
-    options.response.on('close', () => {
+    const over = () => {
       this.#isOver = true;
       unwatch();
-    });
+    };
+    if (options.life.aborted) over();
+    else options.life.addEventListener('abort', over, { once: true });
   }
 
   get isOver(): boolean {
@@ -78,12 +83,9 @@ export class EventStream implements Follower {
 
   /** Waits until the client has taken what it was sent. @returns false when the stream is over */
   async ready(): Promise<boolean> {
-    const { response } = this.#options;
+    const { response, life } = this.#options;
     if (!this.#isOver && response.writableNeedDrain)
-      await new Promise<void>((resolve) => {
-        response.once('drain', resolve);
-        response.once('close', resolve);
-      });
+      await once(response, 'drain', { signal: life }).catch(() => {});
     await this.#options.token.look();
     return !this.#isOver;
   }

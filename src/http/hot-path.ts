@@ -4,6 +4,7 @@
  * the cache.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 // The global of this name is a getter, which costs as much again as the clock.
 import { performance } from 'node:perf_hooks';
 import type { Grant } from '../domain/grant.ts';
@@ -19,6 +20,8 @@ export interface HotPathDeps {
   readonly responses: ResponseCache;
   readonly tokens: TokenReader;
   readonly addressOf: AddressOf;
+  /** Receives the connection of each request whose token is accepted. */
+  admit(socket: Socket): void;
   /** Fastify alone knows how to answer while the server closes. */
   isClosing(): boolean;
   readonly recorder: Recorder;
@@ -27,7 +30,7 @@ export interface HotPathDeps {
 
 /** A listener for `request` events in front of Fastify's. */
 export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestListener {
-  const { responses, tokens, addressOf, isClosing, recorder, idleTimeoutMs } = deps;
+  const { responses, tokens, addressOf, admit, isClosing, recorder, idleTimeoutMs } = deps;
 
   function grantOf(request: IncomingMessage): Grant | undefined {
     const token = bearerToken(request.headers.authorization);
@@ -50,6 +53,7 @@ export function hotPath(deps: HotPathDeps, ordinary: RequestListener): RequestLi
     const cached = grant && responses.choose(found, grant.organizationId);
     if (!cached || !grant.scopes.includes(cached.scope) || !cached.prepared.canBeSentTo(request))
       return false;
+    admit(request.socket);
     const id = requestIdOf(request);
     const status = cached.prepared.write(request, response, id);
     if (response.writableLength > 0) cutWhenIdle(request, idleTimeoutMs);

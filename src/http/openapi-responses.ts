@@ -80,10 +80,15 @@ const RETRY_AFTER = header('Seconds', '1');
 const LACKING = insufficientScope('clusters:read');
 
 const INVALID = 'A parameter is missing, repeated, or not what it must be; `parameter` names it';
-const invalidExample = invalidParameter('region', {
-  in: 'query',
-  expected: 'a positive 32-bit integer in decimal digits',
-});
+const invalidExample = invalidParameter(
+  'region',
+  {
+    in: 'query',
+    expected: 'a positive 32-bit integer in decimal digits',
+    listedBy: '/v1/providers',
+  },
+  'fsn1',
+);
 
 export const RESPONSES = {
   304: {

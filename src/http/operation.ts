@@ -29,6 +29,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When the request was routed, by `performance.now()`. */
     startedAt: number;
+    /** True of a stream, a download and a request that waited for changes: their time says nothing of the server. */
+    lasts: boolean;
   }
 }
 

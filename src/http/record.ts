@@ -13,6 +13,8 @@ export interface RequestOutcome {
   readonly seconds: number;
   /** The tier that answered, where one did. */
   readonly tier: Tier | undefined;
+  /** True of a stream, a download and a request that waited for changes. */
+  readonly lasts?: boolean | undefined;
 }
 
 export const NO_ROUTE = '(none)';
@@ -25,6 +27,7 @@ export interface RecordedRequest {
   readonly ip: string;
   readonly tier: Tier | undefined;
   readonly grant: Grant | undefined;
+  readonly lasts?: boolean;
 }
 
 export interface Recorder {
@@ -51,8 +54,8 @@ export function recorder({ logger, observe, logSuccesses, quiet }: RecorderOptio
   const isLogged = sampler(logSuccesses);
   return {
     answered(route, request, status, ms) {
-      const { tier, method, grant } = request;
-      observe?.({ route, method, status, seconds: ms / 1000, tier });
+      const { tier, method, grant, lasts } = request;
+      observe?.({ route, method, status, seconds: ms / 1000, tier, lasts });
       if (!logger || (status < 400 && !isLogged())) return;
       const line = {
         requestId: request.id,

@@ -3,6 +3,7 @@ import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument } from '../domain/machine.ts';
 import type { ProviderListing } from '../snapshot/document/build.ts';
 import type { RecommendDocument, SearchDocument } from '../snapshot/read/search-reader.ts';
+import { RAM_UNITS } from '../snapshot/search/question.ts';
 import type { MachineFactsDocument } from '../snapshot/search/shown.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -45,7 +46,7 @@ const contractMachine: { readonly [K in keyof MachineDocument]-?: Schema } = {
 };
 export const machineSchema: Schema = object<MachineDocument>(contractMachine);
 
-const machineWithFacts: { readonly [K in keyof MachineFactsDocument]-?: Schema } = {
+const alwaysShown: { readonly [K in keyof Omit<MachineFactsDocument, 'available'>]-?: Schema } = {
   ...contractMachine,
   architecture: nullable(text('`x86_64`, `arm64`, or another one in lower case; null: unknown')),
   generation: nullable(text('As the provider states it; null: unknown')),
@@ -57,9 +58,22 @@ const machineWithFacts: { readonly [K in keyof MachineFactsDocument]-?: Schema }
   local_disk: nullable({ type: 'number', description: 'GB of local disk; 0 for none, null: unknown' }),
   network: nullable({ type: 'number', description: 'Mbit/s; null: unknown' }),
 };
-/** What searches, recommendations and changes tell of a machine. */
-export const machineWithFactsSchema: Schema = object<MachineFactsDocument>(machineWithFacts);
+const machineWithFacts: { readonly [K in keyof MachineFactsDocument]-?: Schema } = {
+  ...alwaysShown,
+  available: {
+    type: 'boolean',
+    const: false,
+    description: 'False: sold out. A machine that can be ordered has no such field',
+  },
+};
+/** A machine in searches, recommendations and changes. */
+export const machineWithFactsSchema: Schema = { ...object(alwaysShown), properties: machineWithFacts };
 const version = text('Names the catalogue that was searched');
+const ramUnit: Schema = {
+  type: 'string',
+  enum: RAM_UNITS,
+  description: 'How the question counted memory: `AsSold` unless the parameter `ram_unit` says otherwise',
+};
 
 export const searchSchema: Schema = object<SearchDocument>({
   machines: {
@@ -72,6 +86,7 @@ export const searchSchema: Schema = object<SearchDocument>({
     },
   },
   next: nullable(text('Cursor of the next page; null: this is the last one')),
+  ram_unit: ramUnit,
   version,
   moved: {
     type: 'boolean',
@@ -92,6 +107,7 @@ export const recommendSchema: Schema = object<RecommendDocument>({
       computed: text('How the total was computed'),
     }),
   },
+  ram_unit: ramUnit,
   version,
 });
 

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Grant } from '../domain/grant.ts';
 import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import { guard, guardHook } from './auth.ts';
 import {
@@ -13,6 +14,7 @@ import {
   routePattern,
   startClock,
 } from './operation.ts';
+import { lifeOf } from './places.ts';
 import { type Parameters, parameterReader, type Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
@@ -24,14 +26,14 @@ export interface StreamAnswer {
   readonly tier: Tier;
   /** Absent where there is none to send. What it throws ends the connection: the answer must not look whole. */
   readonly body?: AsyncIterable<Buffer>;
-  /** Called once, when the body is sent, has failed, or is not wanted any more. */
-  closed?(): void;
 }
 
 /** What a request asks for besides its parameters. */
 export interface StreamRequest {
-  readonly organizationId: number;
+  readonly grant: Grant;
   readonly headers: IncomingHttpHeaders;
+  /** Ends with the answer, or when its client goes. */
+  readonly life: AbortSignal;
   /** HEAD: no body will be sent. */
   readonly isHead: boolean;
 }
@@ -50,7 +52,7 @@ export function streamOperation<const P extends Parameters>(definition: StreamOp
 export function addStreamOperation(
   app: FastifyInstance,
   { path, scope, parameters, isStrict, open }: StreamOperation,
-  deps: Pick<OperationDeps, 'tokens' | 'recorder' | 'pressure' | 'withDeadline' | 'rateLimit'>,
+  deps: Pick<OperationDeps, 'tokens' | 'admit' | 'recorder' | 'pressure' | 'withDeadline' | 'rateLimit'>,
 ): void {
   const { recorder, tokens, withDeadline } = deps;
   const readParameters = parameterReader(parameters, isStrict);
@@ -71,17 +73,21 @@ export function addStreamOperation(
     handler: async (request, reply) => {
       const values = readParameters(found(request));
       if (values instanceof Problem) return sendProblem(reply, values);
-      const { organizationId } = grantOf(request);
-      const isHead = request.method === 'HEAD';
-      const answer = await withDeadline(open(values, { organizationId, headers: request.headers, isHead }));
+      const asked: StreamRequest = {
+        grant: grantOf(request),
+        headers: request.headers,
+        life: lifeOf(request.raw, reply.raw),
+        isHead: request.method === 'HEAD',
+      };
+      const answer = await withDeadline(open(values, asked));
+      if (asked.life.aborted) return reply.hijack();
       if (answer instanceof Problem) return sendProblem(reply, answer);
       request.tier = answer.tier;
       reply.code(answer.status).headers(answer.headers);
       if (!answer.body) return reply.send();
+      request.lasts = true;
       const pieces = whileValid(answer.body, () => checks.of(request));
-      const body = Readable.from(told(pieces, recorder, request), { objectMode: false });
-      if (answer.closed) body.once('close', () => answer.closed?.());
-      return reply.send(body);
+      return reply.send(Readable.from(told(pieces, recorder, request), { objectMode: false }));
     },
   });
 }

@@ -4,9 +4,13 @@ import { z } from 'zod';
 const SORTS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
 
 const unit = z.enum(['Binary', 'Decimal']);
-const ramUnit = unit
+const countedAs = z.enum(['AsSold', 'Binary', 'Decimal']);
+const ramUnit = countedAs
   .optional()
-  .describe('Unit in which this call counts memory: Binary is GiB (the default), Decimal is GB');
+  .describe(
+    'How this call counts memory. AsSold (the default): each machine in its own unit, so that 8 GB and 8 GiB both satisfy 8. Binary: GiB, Decimal: GB, compared exactly',
+  );
+const countedRam = countedAs.describe('How the question counted memory');
 const decimal = z.number().positive().max(999_999_999);
 const cpu = z.int().min(1).max(100_000);
 
@@ -24,6 +28,10 @@ const where = {
   regions: named('regions; a name is a region’s name or its code', '["fsn1", "eu-central-1"]'),
   architecture: z.string().min(1).max(40).optional().describe('e.g. x86_64 or arm64'),
   cpu_kind: z.enum(['dedicated', 'shared']).optional(),
+  available: z
+    .enum(['now', 'all'])
+    .optional()
+    .describe('all also gives machines that are sold out, with available: false; now unless given'),
 };
 
 export const searchInput = z.strictObject({
@@ -102,6 +110,7 @@ const told = {
 export const searchOutput = z.object({
   machines: z.array(machine),
   next: z.string().nullable().describe('cursor of the next page; null on the last'),
+  ram_unit: countedRam,
   ...told,
 });
 
@@ -116,6 +125,7 @@ export const recommendOutput = z.object({
       }),
     )
     .describe('The cheapest machine that fits, of each provider; the cheapest first'),
+  ram_unit: countedRam,
   ...told,
 });
 
@@ -132,6 +142,7 @@ export const compareOutput = z.object({
       }),
     )
     .describe('The machine itself, where one was named, and the cheapest that has as much, of each provider'),
+  ram_unit: countedRam,
   ...told,
 });
 

@@ -39,7 +39,8 @@ export async function searchMachines(client: FleetbookClient, input: SearchInput
   const filter = await filterOf(client, input, signal);
   const max_price = perHour === undefined ? undefined : rounded(perHour / MINUTES);
   const page = await client.search({ ...question, ...filter, max_price, limit }, { signal });
-  return { machines: page.data.machines.map(shown), next: page.data.next, ...told(page) };
+  const { machines, next, ram_unit } = page.data;
+  return { machines: machines.map(shown), next, ram_unit, ...told(page) };
 }
 
 export async function recommendMachine(client: FleetbookClient, input: RecommendInput, signal: AbortSignal) {
@@ -52,7 +53,7 @@ export async function recommendMachine(client: FleetbookClient, input: Recommend
     ...each,
     machine: shown(each.machine),
   }));
-  return { recommendations, ...told(answer) };
+  return { recommendations, ram_unit: answer.data.ram_unit, ...told(answer) };
 }
 
 export async function comparePrices(client: FleetbookClient, input: CompareInput, signal: AbortSignal) {
@@ -74,7 +75,7 @@ export async function comparePrices(client: FleetbookClient, input: CompareInput
       ...(input.history !== false && { history: await historyOf(client, machine.id, signal) }),
     })),
   );
-  return { offers, ...told(answer) };
+  return { offers, ram_unit: answer.data.ram_unit, ...told(answer) };
 }
 
 /** Undefined for a machine that has left the catalogue since it was found. */
@@ -97,8 +98,10 @@ function shapeOf({ machine_id, cpu, ram }: CompareInput, named: Machine | undefi
   throw new ToolFailure('Give machine_id, or both cpu and ram.');
 }
 
+/** The size of a machine is in its own unit: a call that wants an exact comparison gets it in that unit. */
 function pick({ providers, ram_unit }: CompareInput, named: Machine | undefined): Where {
-  return { providers, ram_unit: named?.ram_unit ?? ram_unit };
+  const isExact = ram_unit === 'Binary' || ram_unit === 'Decimal';
+  return { providers, ram_unit: isExact ? (named?.ram_unit ?? ram_unit) : ram_unit };
 }
 
 export async function listClusters(client: FleetbookClient, signal: AbortSignal) {

@@ -1,7 +1,6 @@
 /**
- * How often somebody may try to sign in. Counted for each name from each address, for each address, and for each name
- * from everywhere; for a browser that has signed in by the name before, for itself alone, so that nobody can keep a
- * colleague out by guessing.
+ * Limits tries of a name: from one address, and from all addresses together. A browser that signed in with the name before
+ * counts alone, so that guesses from elsewhere do not keep it out. Addresses have limits as well, see address-failures.ts.
  *
  * What that leaves to whoever guesses one name, of each process and day: 100 tries from all addresses together, that is
  * 36,500 a year, of which one address (of IPv6: one /64) has 30. Beside them each browser that has signed in by the name
@@ -18,7 +17,6 @@ const DAY_MS = 24 * 3_600_000;
 /** Failures within a window, after which nobody is heard for the rest of it. */
 const OF_PAIR = 10;
 const OF_PAIR_A_DAY = 30;
-const OF_ADDRESS = 30;
 const OF_NAME_A_DAY = 100;
 
 /** What is remembered; beyond, what was not seen for longest is forgotten. */
@@ -42,7 +40,7 @@ export interface NotedFailure {
 }
 
 interface Locked {
-  readonly what: 'device' | 'name from this address' | 'address' | 'name from new browsers';
+  readonly what: 'device' | 'name from this address' | 'name from new browsers';
   readonly seconds: number;
 }
 
@@ -105,8 +103,8 @@ export class Attempts {
   }
 
   /**
-   * The failures of this name from here are forgotten. Of the address, and of the name from everywhere, only this try is
-   * taken back: somebody else may be guessing.
+   * Forgets the failures of this name from here. The count of the name from everywhere loses this try alone: others may
+   * be guessing it.
    */
   succeeded(tried: Try): void {
     for (const limit of limitsOf(tried)) {
@@ -145,7 +143,6 @@ function limitsOf({ name, address, device }: Try): Limit[] {
   const from = addressKey(address);
   return [
     ...ofOne('name from this address', `pair ${from} ${name}`),
-    { what: 'address', key: `address ${from}`, most: OF_ADDRESS, windowMs: MINUTES_MS },
     { what: 'name from new browsers', key: name, most: OF_NAME_A_DAY, windowMs: DAY_MS },
   ];
 }

@@ -36,18 +36,19 @@ export async function addBoard(
     (scope, _, done) => {
       scope.addHook('onSend', async (_request, reply, payload) =>
         typeof payload === 'string' && String(reply.getHeader('content-type')).startsWith('text/html')
-          ? withoutForeignLinks(payload)
+          ? withWayBack(withoutForeignLinks(payload))
           : payload,
       );
       scope.addHook('onRequest', async (request) => {
         const { signedIn } = request;
         if (signedIn && !includesRole(signedIn.role, 'operator')) serverAdapter.isOfViewer(request.headers);
       });
-      if (beforeChange) {
-        scope.addHook('preHandler', async (request) => {
-          if (isChanging(request.method)) await beforeChange(request);
-        });
-      }
+      scope.addHook('preHandler', async (request, reply) => {
+        if (!isChanging(request.method)) return undefined;
+        if (!OFFERED.test(request.routeOptions.url ?? '')) return reply.code(403).send(NOT_OFFERED);
+        await beforeChange?.(request);
+        return undefined;
+      });
       if (typeof queues === 'function') {
         scope.addHook('onRequest', (_request, _reply, next) => {
           board.replaceQueues(current().map(adapterOf));
@@ -60,6 +61,18 @@ export async function addBoard(
     { prefix: path },
   );
 }
+
+/**
+ * The changes that the board offers. All others are refused, those of later releases of Bull Board included: a job is made and
+ * described by Fleetbook alone, and so are the settings of a queue.
+ */
+const OFFERED =
+  /\/api\/queues\/(?:pause|resume|:queueName\/(?:pause|resume|empty|promote|(?:retry|clean)\/:queueStatus|:jobId\/(?:retry|clean|promote)))$/;
+const NOT_OFFERED = {
+  error: 'Not offered',
+  message:
+    'The board pauses queues, and retries, promotes and removes jobs. To run a source, use the console.',
+};
 
 /** Makes one adapter for each queue. */
 function adapterMaker(readOnlyMode: boolean): (queue: Queue) => BullMQAdapter {
@@ -126,6 +139,11 @@ const isRedisAway = ({ message }: Error): boolean =>
 function withoutForeignLinks(html: string): string {
   return html.replaceAll(/^[^\S\n]*<link\b[^>]*\bhref="(?:https?:)?\/\/[^>]*>\n?/gm, '');
 }
+
+/** Over the board's own page, which has no place for a link that is always seen. */
+const WAY_BACK =
+  '<a href="/" style="position:fixed;left:.75rem;bottom:.75rem;z-index:1000;padding:.3rem .7rem;border-radius:.25rem;background:#1d3a5f;color:#fff;font:14px system-ui,sans-serif">Fleetbook console</a>';
+const withWayBack = (html: string): string => html.replace('</body>', `${WAY_BACK}</body>`);
 
 interface ShownJob {
   readonly name: string;

@@ -1,4 +1,5 @@
 /** The page by which operators sign in. It works without script. */
+import { ownPath } from './own-path.ts';
 
 export interface LoginPage {
   /** Where to go afterwards: a path of this site. */
@@ -62,6 +63,24 @@ ${NO_ICON}
 `;
 }
 
+/** Metrics for a browser, with the way back. */
+export function metricsPage(metrics: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Metrics · Fleetbook operations</title>
+${NO_ICON}
+<style>${PAGE_STYLE} body { max-width: none; margin: 1rem auto } pre { overflow-x: auto }</style>
+<main>
+<p><a href="/">Fleetbook console</a>
+<h1>Metrics</h1>
+<pre tabindex="0" aria-label="Metrics in the text format of Prometheus">${escaped(metrics)}</pre>
+</main>
+</html>
+`;
+}
+
 function oidcLink(oidc: LoginPage['oidc'], next: string): string {
   if (oidc === undefined) return '';
   const to = `${oidc.start}?next=${encodeURIComponent(next)}`;
@@ -69,7 +88,8 @@ function oidcLink(oidc: LoginPage['oidc'], next: string): string {
 }
 
 /** A page that leads on at once: a request that another site's page has led to carries no session. */
-export function onwardPage(next: string): string {
+export function onwardPage(asked: string): string {
+  const next = ownPath(asked);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -81,13 +101,6 @@ ${NO_ICON}
 <p>You are signed in. <a href="${escaped(next)}">Go on</a>
 </html>
 `;
-}
-
-/** A path of this site, `/` for anything else. */
-export function ownPath(text: string | undefined): string {
-  if (text === undefined || !/^\/(?![/\\])/.test(text) || /[\p{Cc}\\]/u.test(text)) return '/';
-  const url = URL.parse(text, 'http://here');
-  return url?.host === 'here' && url.pathname !== '/login' ? `${url.pathname}${url.search}` : '/';
 }
 
 /** Text inside an element or a quoted attribute. */

@@ -1,27 +1,35 @@
-/** Sign-ins that failed, in the audit log: of guesses the first of a row, and the one by which no more are heard. */
+/** Records failed sign-ins, in the log and the audit log: the first failure of a row, and the one that ends it. */
+import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
+import { isLostConnection } from '../db/errors.ts';
 import { audit } from '../db/queries/audit.ts';
 import type { Decider } from '../domain/operator.ts';
 
-/** Rows of one process: whoever tries many names from many addresses must not fill the log, of which nothing is deleted. */
+/** Records of one process: guesses of many names from many addresses must not fill the audit log, which keeps all rows. */
 const AN_HOUR = 60;
 const HOUR_MS = 3_600_000;
 
 export interface Refusal extends Pick<Decider, 'how'> {
-  /** The account that was tried. Undefined where there is none: what was typed may be a password, and is not kept. */
+  /** The account that was tried. Undefined for an unknown name: the text may be a password, and is not kept. */
   readonly account: string | undefined;
   readonly address: string;
-  /** What is known of the failure. */
+  /** Facts of the failure, without the credential. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** @param now milliseconds */
-export function refusalLog(db: Database, now: () => number) {
+export type RecordRefusal = (refusal: Refusal) => Promise<void>;
+
+/** @param db undefined in a process without operators' accounts, which only logs @param now milliseconds */
+export function refusalLog(
+  db: Database | undefined,
+  logger: Pick<Logger, 'warn'> | undefined,
+  now: () => number,
+): RecordRefusal {
   let written = 0;
   let until = 0;
   /** Since the last row. */
   let unrecorded = 0;
-  return async ({ account, how, address, details }: Refusal): Promise<void> => {
+  return async ({ account, how, address, details }) => {
     if (now() >= until) {
       until = now() + HOUR_MS;
       written = 0;
@@ -31,17 +39,18 @@ export function refusalLog(db: Database, now: () => number) {
       return;
     }
     written += 1;
-    const left = unrecorded;
+    const facts = { ...details, ...(unrecorded > 0 && { unrecorded }) };
     unrecorded = 0;
-    // Nobody has proven to be anybody: "-" is no operator's name.
+    logger?.warn({ account, how, address, ...facts }, 'a sign-in to the operators’ pages was refused');
+    if (db === undefined) return;
     await audit(
       db,
+      // Without a proven identity: "-" is no operator's name.
       { by: '-', how, address, reason: undefined },
-      {
-        action: 'session.refused',
-        subject: { kind: 'operator', id: account ?? '-' },
-        details: { ...details, ...(left > 0 && { unrecorded: left }) },
-      },
-    );
+      { action: 'session.refused', subject: { kind: 'operator', id: account ?? '-' }, details: facts },
+    ).catch((error: unknown) => {
+      // The log has it. An answer must not differ while PostgreSQL is away.
+      if (!isLostConnection(error)) throw error;
+    });
   };
 }

@@ -10,6 +10,8 @@ export interface RequestOutcome {
   readonly status: number;
   readonly seconds: number;
   readonly tier: string | undefined;
+  /** True of a stream, a download and a request that waited for changes. */
+  readonly lasts?: boolean | undefined;
 }
 
 /** The methods that are counted under their own names. */
@@ -20,24 +22,45 @@ export const BOUNDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
+/** The same for streams, downloads and waiting requests. */
+export const LASTING_BOUNDS = [1, 5, 15, 30, 60, 300, 900];
+
 /** Statuses are below this. */
 const STATUSES = 600;
+
+/** Durations, counted in buckets. */
+export class Durations {
+  /** By the index of the first bound that a duration does not exceed; the last is for those beyond all. */
+  readonly buckets: Float64Array;
+  seconds = 0;
+  readonly #bounds: readonly number[];
+
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.buckets = new Float64Array(bounds.length + 1);
+  }
+
+  add(seconds: number): void {
+    let bound = 0;
+    while (seconds > (this.#bounds[bound] ?? Number.POSITIVE_INFINITY)) bound += 1;
+    this.buckets[bound] = (this.buckets[bound] ?? 0) + 1;
+    this.seconds += seconds;
+  }
+}
 
 /** The requests of one route. */
 export class RouteCounts {
   /** Method → status → count. */
   readonly counts = new Map<string, Float64Array>();
-  /** By the index of the first bound that a duration does not exceed; the last is for those beyond all. */
-  readonly durations = new Float64Array(BOUNDS.length + 1);
-  seconds = 0;
+  readonly durations = new Durations(BOUNDS);
+  /** Of streams, downloads and waiting requests; undefined while there were none. */
+  lasting: Durations | undefined;
 
-  add(method: string, status: number, seconds: number): void {
+  add(method: string, status: number, seconds: number, lasts = false): void {
     const byStatus = this.counts.get(method) ?? this.#countsOf(METHODS.has(method) ? method : 'other');
     byStatus[status] = (byStatus[status] ?? 0) + 1;
-    let bound = 0;
-    while (seconds > (BOUNDS[bound] ?? Number.POSITIVE_INFINITY)) bound += 1;
-    this.durations[bound] = (this.durations[bound] ?? 0) + 1;
-    this.seconds += seconds;
+    if (lasts) this.lasting ??= new Durations(LASTING_BOUNDS);
+    (lasts && this.lasting ? this.lasting : this.durations).add(seconds);
   }
 
   #countsOf(method: string): Float64Array {
@@ -56,13 +79,13 @@ export class RequestCounts {
   /** Tier → answers. */
   readonly tiers = new Map<string, number>();
 
-  readonly add = ({ route, method, status, seconds, tier }: RequestOutcome): void => {
+  readonly add = ({ route, method, status, seconds, tier, lasts }: RequestOutcome): void => {
     let counts = this.routes.get(route);
     if (!counts) {
       counts = new RouteCounts();
       this.routes.set(route, counts);
     }
-    counts.add(method, status, seconds);
+    counts.add(method, status, seconds, lasts);
     if (tier !== undefined) this.tiers.set(tier, (this.tiers.get(tier) ?? 0) + 1);
   };
 }

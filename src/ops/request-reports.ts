@@ -10,7 +10,7 @@ function counted({ routes, tiers }: RequestCounts): Counted {
   const statuses = STATUS_CLASSES.map(() => 0);
   const durations = Array.from({ length: BOUNDS.length + 1 }, () => 0);
   for (const route of routes.values()) {
-    for (const [i, count] of route.durations.entries()) durations[i] = (durations[i] ?? 0) + count;
+    for (const [i, count] of route.durations.buckets.entries()) durations[i] = (durations[i] ?? 0) + count;
     for (const byStatus of route.counts.values())
       for (const [status, count] of byStatus.entries()) {
         const index = Math.min(Math.max(Math.floor(status / 100) - 2, 0), statuses.length - 1);

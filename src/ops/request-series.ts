@@ -6,7 +6,13 @@ import {
   type MetricValueWithName,
   type Registry,
 } from 'prom-client';
-import { BOUNDS, type RequestCounts, type RouteCounts } from './request-counts.ts';
+import {
+  BOUNDS,
+  type Durations,
+  LASTING_BOUNDS,
+  type RequestCounts,
+  type RouteCounts,
+} from './request-counts.ts';
 
 /** Adds the series of requests to a registry. */
 export function addRequestSeries(registry: Registry, { routes, tiers }: RequestCounts): void {
@@ -25,7 +31,8 @@ export function addRequestSeries(registry: Registry, { routes, tiers }: RequestC
           });
     },
   });
-  new DurationHistogram(routes, registry);
+  new DurationHistogram(routes, ORDINARY, registry);
+  new DurationHistogram(routes, LASTING, registry);
   new Counter({
     name: 'fleetbook_reads_total',
     help: 'Answers by the tier that gave them',
@@ -38,44 +45,67 @@ export function addRequestSeries(registry: Registry, { routes, tiers }: RequestC
   });
 }
 
-type Durations = MetricObjectWithValues<MetricValueWithName<'route' | 'le'>>;
+type Values = MetricObjectWithValues<MetricValueWithName<'route' | 'le'>>;
 
-const DURATIONS = {
+interface DurationSeries {
+  readonly name: string;
+  readonly help: string;
+  readonly bounds: number[];
+  of(route: RouteCounts): Durations | undefined;
+}
+
+const ORDINARY: DurationSeries = {
   name: 'fleetbook_http_request_duration_seconds',
-  help: 'Time from the header fields of a request to the end of its answer',
-  labelNames: ['route'],
-} as const;
+  help: 'Time from the header fields of a request to the end of its answer, without streams, downloads and requests that waited',
+  bounds: BOUNDS,
+  of: ({ durations }) => durations,
+};
 
-/** A histogram that is told counts instead of observations. */
+/** Their time depends on the client and on when a change comes. */
+const LASTING: DurationSeries = {
+  name: 'fleetbook_http_lasting_request_duration_seconds',
+  help: 'The same of downloads and of requests that waited for changes; of a stream, the time until it began',
+  bounds: LASTING_BOUNDS,
+  of: ({ lasting }) => lasting,
+};
+
+/** A histogram of counts instead of observations. */
 class DurationHistogram extends Histogram<'route'> {
   readonly #routes: ReadonlyMap<string, RouteCounts>;
-  /** Says what there is to say of such a metric beside its values. */
-  readonly #empty = new Histogram<'route'>({ ...DURATIONS, buckets: BOUNDS, registers: [] });
+  readonly #series: DurationSeries;
+  /** Gives the metric's description. */
+  readonly #empty: Histogram<'route'>;
 
-  constructor(routes: ReadonlyMap<string, RouteCounts>, registry: Registry) {
-    super({ ...DURATIONS, buckets: BOUNDS, registers: [registry] });
+  constructor(routes: ReadonlyMap<string, RouteCounts>, series: DurationSeries, registry: Registry) {
+    const { name, help, bounds: buckets } = series;
+    const described = { name, help, buckets, labelNames: ['route'] as const };
+    super({ ...described, registers: [registry] });
+    this.#empty = new Histogram<'route'>({ ...described, registers: [] });
     this.#routes = routes;
+    this.#series = series;
   }
 
-  override async get(): Promise<Durations> {
-    const { name } = DURATIONS;
-    const values = [...this.#routes].flatMap(([route, { durations, seconds }]) => {
+  override async get(): Promise<Values> {
+    const { name, bounds, of } = this.#series;
+    const values = [...this.#routes].flatMap(([route, counts]) => {
+      const durations = of(counts);
+      if (!durations) return [];
       let count = 0;
-      const buckets = [...durations].map((those, i) => {
+      const buckets = [...durations.buckets].map((those, i) => {
         count += those;
-        return { metricName: `${name}_bucket`, labels: { le: BOUNDS[i] ?? '+Inf', route }, value: count };
+        return { metricName: `${name}_bucket`, labels: { le: bounds[i] ?? '+Inf', route }, value: count };
       });
       return [
         ...buckets,
-        { metricName: `${name}_sum`, labels: { route }, value: seconds },
+        { metricName: `${name}_sum`, labels: { route }, value: durations.seconds },
         { metricName: `${name}_count`, labels: { route }, value: count },
       ];
     });
     return { ...(await this.#empty.get()), values };
   }
 
-  /** By which name the library asks when it writes text. */
-  getForPromString(): Promise<Durations> {
+  /** The library calls this name when it writes text. */
+  getForPromString(): Promise<Values> {
     return this.get();
   }
 }

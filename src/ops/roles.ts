@@ -57,6 +57,7 @@ export function deciderOf({ signedIn, ip }: FastifyRequest, reason?: string): De
 const TITLES: Readonly<Record<number, string>> = {
   401: 'Sign in first',
   403: 'Not allowed',
+  429: 'Too many tries',
   503: 'Not now',
 };
 

@@ -1,11 +1,12 @@
 /** The operators' listener: queues and metrics, for whoever is signed in or has the token. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
 import type { Database } from '../db/connect.ts';
 import type { ShownQueues } from './board.ts';
 import type { ConsoleDependencies } from './console/routes.ts';
 import { addGuard, type OperatorAccounts } from './guard.ts';
-import { escaped, NO_ICON, PAGE_STYLE } from './login-page.ts';
-import { deciderOf, type SignedIn } from './roles.ts';
+import { escaped, metricsPage, NO_ICON, PAGE_STYLE } from './login-page.ts';
+import { deciderOf, type SignedIn, wantsPage } from './roles.ts';
 
 export interface OpsDependencies {
   /** Bearer token, or password of HTTP Basic with any user; its role is admin. */
@@ -18,6 +19,8 @@ export interface OpsDependencies {
   readonly accounts?: OperatorAccounts | undefined;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
   readonly trustProxy?: readonly string[] | undefined;
+  /** Warns of refused sign-ins. */
+  readonly logger?: Pick<Logger, 'warn'> | undefined;
   /** What the console shows and does; a process without it has a page of links in its place. */
   readonly console?: ConsoleDependencies | undefined;
 }
@@ -77,7 +80,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
   );
 
-  await addGuard(app, deps.token, deps.accounts);
+  await addGuard(app, { token: deps.token, accounts: deps.accounts, logger: deps.logger });
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
@@ -88,9 +91,12 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     app.get('/', async (request, reply) =>
       reply.type('text/html; charset=utf-8').send(page(hasQueues, request.signedIn)),
     );
-  app.get('/metrics', async (_, reply) =>
-    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await deps.metrics()),
-  );
+  app.get('/metrics', async (request, reply) => {
+    const metrics = await deps.metrics();
+    return wantsPage(request)
+      ? reply.type('text/html; charset=utf-8').send(metricsPage(metrics))
+      : reply.type('text/plain; version=0.0.4; charset=utf-8').send(metrics);
+  });
   if (hasQueues) {
     // Large, and of no use to a reader.
     const { addBoard } = await import('./board.ts');

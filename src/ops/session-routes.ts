@@ -5,8 +5,10 @@ import { isLostConnection } from '../db/errors.ts';
 import { audit } from '../db/queries/audit.ts';
 import { endOperatorSessions } from '../db/queries/operators.ts';
 import type { Decider } from '../domain/operator.ts';
+import { tooManyFailures, waitOf } from './address-failures.ts';
 import { knownDevice, rememberDevice } from './device.ts';
-import { type LoginPage, loginPage, ownPath } from './login-page.ts';
+import { type LoginPage, loginPage } from './login-page.ts';
+import { ownPath } from './own-path.ts';
 import { deciderOf, refuse, type SignedIn } from './roles.ts';
 import type { Sessions } from './session.ts';
 import type { openSignIn } from './sign-in.ts';
@@ -60,7 +62,8 @@ export function addSessionRoutes(
     if (found.outcome === 'refused') return { status: 401, problem: 'Name or password is wrong.' };
     if (found.outcome === 'later') {
       reply.header('retry-after', String(found.seconds));
-      return { status: 429, problem: `Too many tries: try again in ${waitOf(found.seconds)}.` };
+      const what = found.what === 'address' ? tooManyFailures : tooManyTries;
+      return { status: 429, problem: what(found.seconds) };
     }
     const account = found.outcome === 'account' ? found.account : undefined;
     const signedIn: SignedIn = account
@@ -69,17 +72,17 @@ export function addSessionRoutes(
     const { name: by, how } = signedIn;
     const decider: Decider = { by, how, address: request.ip, reason: undefined };
     await audit(db, decider, { action: 'session.begin', subject: { kind: 'operator', id: by } });
-    sessions.begin(request, reply, account);
+    await sessions.begin(request, reply, account);
     rememberDevice(request, reply, account?.name ?? '', now());
     return signedIn;
   };
 
-  /** @param everywhere whether all sessions of the account end, those of other browsers as well */
+  /** @param everywhere whether all sessions of the account, or of OPS_TOKEN, end as well */
   const leave = async (request: FastifyRequest, reply: FastifyReply, everywhere: boolean): Promise<void> => {
     const { signedIn } = request;
-    if (everywhere && signedIn && signedIn.how !== 'token')
-      await endOperatorSessions(db, deciderOf(request), signedIn.name);
-    sessions.end(request, reply);
+    if (everywhere && signedIn?.how === 'token') await sessions.endOfToken();
+    else if (everywhere && signedIn) await endOperatorSessions(db, deciderOf(request), signedIn.name);
+    await sessions.end(request, reply);
   };
 
   app.get<{ Querystring: Fields }>(LOGIN, { config: { access: 'public' } }, async (request, reply) =>
@@ -119,8 +122,4 @@ function told(signedIn: SignedIn | undefined, csrfToken?: string) {
 
 const fieldsOf = (body: unknown): Fields => (typeof body === 'object' && body !== null ? { ...body } : {});
 const textOf = (field: unknown): string => (typeof field === 'string' ? field : '');
-
-function waitOf(seconds: number): string {
-  if (seconds < 120) return `${seconds} seconds`;
-  return seconds < 7200 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3600)} hours`;
-}
+const tooManyTries = (seconds: number) => `Too many tries: try again in ${waitOf(seconds)}.`;

@@ -1,14 +1,23 @@
 /**
- * Sessions of operators: a signed cookie says who, of which epoch, since when and when last seen. Role and epoch are
- * asked of the database at every request, so that a session ends as soon as its account is disabled or has another
- * password, in every process.
+ * Sessions of operators. A signed cookie holds a random id, and PostgreSQL holds its digest. The row, role, epoch and state
+ * of the account are read at every request, so that a session ends in every process with its sign-out, when the account is
+ * disabled, and when the account signs in another way.
  */
-import { createHmac, scryptSync, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Sql } from '../db/connect.ts';
-import { type Account, accountById } from '../db/reads/operators.ts';
+import type { Store } from '../db/connect.ts';
+import {
+  beginSession,
+  endSession,
+  endTokenSessions,
+  type LiveSession,
+  liveSessions,
+  noteSessionUse,
+} from '../db/queries/sessions.ts';
+import type { Account } from '../db/reads/operators.ts';
 import { cookieName, cookieOptions, setSigned, signedText } from './cookies.ts';
 import type { SignedIn } from './roles.ts';
+import { OF_TOKEN } from './token-gate.ts';
 
 export interface SessionLimits {
   /** Seconds without a request after which a session is over. */
@@ -18,7 +27,7 @@ export interface SessionLimits {
 }
 
 export interface SessionDependencies extends SessionLimits {
-  readonly sql: Sql;
+  readonly store: Pick<Store, 'db'>;
   readonly keys: SessionKeys;
   /** Milliseconds. */
   readonly now: () => number;
@@ -31,37 +40,27 @@ export interface SessionKeys {
   readonly tokenMark: string | undefined;
 }
 
-/**
- * Derived slowly: whoever has a cookie could otherwise try out what a short OPS_TOKEN may be.
- * @returns undefined where there is nothing to derive from
- */
+/** Derived by a fast hash: both have at least 32 characters. @returns undefined without either */
 export function sessionKeys(key: string | undefined, token: string | undefined): SessionKeys | undefined {
   const from = key ?? token;
   if (from === undefined) return undefined;
-  const secret = scryptSync(from, 'fleetbook operators’ sessions', 32, {
-    N: 2 ** 15,
-    r: 8,
-    p: 1,
-    maxmem: 2 ** 26,
-  });
-  const tokenMark = token === undefined ? undefined : mac(secret.toString('hex'), `token ${token}`);
-  return { secret: secret.toString('hex'), tokenMark };
+  const secret = mac(from, 'fleetbook operators’ sessions');
+  return { secret, tokenMark: token === undefined ? undefined : mac(secret, `token ${token}`) };
 }
 
-/** Who a session is of, and the times of it in seconds. */
-interface SessionState {
-  /** The account's id; 0 for OPS_TOKEN. */
-  readonly account: number;
-  /** The account's epoch, or the mark of OPS_TOKEN. */
-  readonly epoch: string;
-  readonly since: number;
-  readonly seen: number;
+export interface FoundSession {
+  readonly signedIn: SignedIn;
+  /** Names the session within this process. */
+  readonly key: string;
 }
 
-const COOKIE = 'fleetbook-ops';
+/** Another name than the cookie of earlier releases, which run next to this one during an upgrade. */
+const COOKIE = 'fleetbook-session';
+const ID_BYTES = 32;
+const ID = /^session\.([A-Za-z0-9_-]{43})$/;
 
-/** A cookie is given anew when it is older than this. */
-const SEEN_EVERY_S = 60;
+/** A use is stored when the last stored one is older than this. */
+const SEEN_EVERY_MS = 60_000;
 
 export class Sessions {
   readonly #deps: SessionDependencies;
@@ -70,77 +69,93 @@ export class Sessions {
     this.#deps = deps;
   }
 
-  /** Begins a session in place of whatever there was. */
-  begin(
+  /** Begins a session, and ends the one that this browser had. */
+  async begin(
     request: FastifyRequest,
     reply: FastifyReply,
     account: Pick<Account, 'id' | 'sessionEpoch'> | undefined,
-  ): void {
-    const since = this.#seconds();
-    const epoch = account ? String(account.sessionEpoch) : (this.#deps.keys.tokenMark ?? '');
-    this.#write(request, reply, { account: account?.id ?? 0, epoch, since, seen: since });
+  ): Promise<void> {
+    const { store, keys, lifetime } = this.#deps;
+    const before = idOf(request);
+    if (before !== undefined) await endSession(store.db, digestOf(before));
+    const id = randomBytes(ID_BYTES).toString('base64url');
+    const session = {
+      digest: digestOf(id),
+      operatorId: account?.id ?? null,
+      epoch: account ? String(account.sessionEpoch) : (keys.tokenMark ?? ''),
+    };
+    await beginSession(store.db, session, this.#ago(0), this.#ago(lifetime));
+    setSigned(request, reply, COOKIE, `session.${id}`);
   }
 
-  /** Who has the request's session; undefined without one that is good. Keeps it from being idle. */
-  async find(request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined> {
-    const state = this.#read(request);
-    if (state === undefined) return undefined;
-    const signedIn = await this.#owner(state);
-    if (signedIn && this.#seconds() - state.seen >= SEEN_EVERY_S)
-      this.#write(request, reply, { ...state, seen: this.#seconds() });
-    return signedIn;
+  /** The request's session; undefined without a live one. Keeps it from being idle. */
+  async find(request: FastifyRequest): Promise<FoundSession | undefined> {
+    const id = idOf(request);
+    if (id === undefined) return undefined;
+    const digest = digestOf(id);
+    const [live] = await this.#live([digest]);
+    if (live === undefined) return undefined;
+    const now = this.#ago(0);
+    if (now.getTime() - live.seenAt.getTime() >= SEEN_EVERY_MS)
+      await noteSessionUse(this.#deps.store.db, digest, now);
+    return { signedIn: signedInOf(live), key: digest.toString('hex') };
   }
 
-  /** Takes the cookie back. */
-  end(request: FastifyRequest, reply: FastifyReply): void {
+  /** The keys of those sessions that have not ended. */
+  async liveKeys(keys: readonly string[]): Promise<ReadonlySet<string>> {
+    const live = await this.#live(keys.map((key) => Buffer.from(key, 'hex')));
+    return new Set(live.map(({ digest }) => digest.toString('hex')));
+  }
+
+  /** Ends the request's session, also for copies of its cookie. */
+  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const id = idOf(request);
+    if (id !== undefined) await endSession(this.#deps.store.db, digestOf(id));
     reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request));
+  }
+
+  /** Ends all sessions that OPS_TOKEN opened. */
+  async endOfToken(): Promise<void> {
+    await endTokenSessions(this.#deps.store.db);
   }
 
   /** What a program sends as `x-csrf-token` with its changing requests; undefined without a session. */
   csrfToken(request: FastifyRequest): string | undefined {
-    const state = this.#read(request);
-    if (state === undefined) return undefined;
-    return mac(this.#deps.keys.secret, `csrf ${state.account} ${state.epoch} ${state.since}`);
+    const id = idOf(request);
+    return id === undefined ? undefined : mac(this.#deps.keys.secret, `csrf ${id}`);
   }
 
   hasCsrfToken(request: FastifyRequest): boolean {
     const expected = this.csrfToken(request);
     const given = request.headers['x-csrf-token'];
-    if (expected === undefined || typeof given !== 'string' || given.length !== expected.length) return false;
-    return timingSafeEqual(Buffer.from(given), Buffer.from(expected));
+    if (expected === undefined || typeof given !== 'string') return false;
+    const [one, other] = [Buffer.from(given), Buffer.from(expected)];
+    return one.length === other.length && timingSafeEqual(one, other);
   }
 
-  async #owner({ account: id, epoch }: SessionState): Promise<SignedIn | undefined> {
-    if (id === 0) {
-      const { tokenMark } = this.#deps.keys;
-      if (tokenMark === undefined || epoch !== tokenMark) return undefined;
-      return { name: 'OPS_TOKEN', role: 'admin', how: 'token', bySession: true };
-    }
-    const account = await accountById(this.#deps.sql, id);
-    if (account === undefined || account.isDisabled || String(account.sessionEpoch) !== epoch)
-      return undefined;
-    const how = account.passwordHash === null ? 'oidc' : 'console';
-    return { name: account.name, role: account.role, how, bySession: true };
+  #live(digests: readonly Buffer[]): Promise<LiveSession[]> {
+    const { store, idle, lifetime, keys } = this.#deps;
+    return liveSessions(store.db, digests, {
+      beganAfter: this.#ago(lifetime),
+      seenAfter: this.#ago(idle),
+      tokenMark: keys.tokenMark,
+    });
   }
 
-  #read(request: FastifyRequest): SessionState | undefined {
-    const [, account, epoch = '', since, seen] = STATE.exec(signedText(request, COOKIE) ?? '') ?? [];
-    if (account === undefined) return undefined;
-    const state = { account: Number(account), epoch, since: Number(since), seen: Number(seen) };
-    const now = this.#seconds();
-    const { idle, lifetime } = this.#deps;
-    return now - state.since < lifetime && now - state.seen < idle ? state : undefined;
-  }
-
-  #write(request: FastifyRequest, reply: FastifyReply, { account, epoch, since, seen }: SessionState): void {
-    setSigned(request, reply, COOKIE, `${account}.${epoch}.${since}.${seen}`);
-  }
-
-  #seconds(): number {
-    return Math.floor(this.#deps.now() / 1000);
+  #ago(seconds: number): Date {
+    return new Date(this.#deps.now() - seconds * 1000);
   }
 }
 
-const STATE = /^(\d{1,10})\.([A-Za-z0-9_-]{1,64})\.(\d{1,12})\.(\d{1,12})$/;
+function signedInOf({ operator }: LiveSession): SignedIn {
+  if (operator === undefined) return { ...OF_TOKEN, bySession: true };
+  const { name, role, byOidc } = operator;
+  return { name, role, how: byOidc ? 'oidc' : 'console', bySession: true };
+}
+
+const idOf = (request: FastifyRequest): string | undefined => ID.exec(signedText(request, COOKIE) ?? '')?.[1];
+
+/** The id is random, so that a fast hash hides it. */
+const digestOf = (id: string): Buffer => createHash('sha256').update(id).digest();
 
 const mac = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('base64url');

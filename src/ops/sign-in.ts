@@ -3,9 +3,10 @@ import type { Store } from '../db/connect.ts';
 import { renewPasswordHash } from '../db/queries/operators.ts';
 import { type Account, accountNamed } from '../db/reads/operators.ts';
 import { hashPassword, isOutdated, NOBODYS_HASH, passwordMatches } from '../domain/password.ts';
+import type { AddressFailures } from './address-failures.ts';
 import type { Attempts, Try } from './attempts.ts';
 import type { KnownDevice } from './device.ts';
-import type { Refusal } from './refusals.ts';
+import type { RecordRefusal } from './refusals.ts';
 
 export interface Credentials {
   /** Empty for OPS_TOKEN. */
@@ -20,16 +21,16 @@ export type SignInOutcome =
   | { readonly outcome: 'token' }
   /** Wrong name or wrong password or disabled: who asks must not learn which. */
   | { readonly outcome: 'refused' }
-  /** Too many tries, or too many at this moment. */
-  | { readonly outcome: 'later'; readonly seconds: number };
+  /** Too many failures of the address, too many tries of the name, or too many at this moment. */
+  | { readonly outcome: 'later'; readonly what?: 'address'; readonly seconds: number };
 
 export interface SignInDependencies {
   readonly store: Pick<Store, 'sql' | 'db'>;
   /** Whether a password is OPS_TOKEN, if there is one. */
   readonly isToken: (password: string) => boolean;
   readonly attempts: Attempts;
-  /** Puts a try that failed on record. */
-  readonly record: (refusal: Refusal) => Promise<void>;
+  readonly failures: AddressFailures;
+  readonly record: RecordRefusal;
   /** Replaced by tests that count what is computed. */
   readonly matches?: typeof passwordMatches;
 }
@@ -38,16 +39,23 @@ export interface SignInDependencies {
 const AT_ONCE = 4;
 
 export function openSignIn(deps: SignInDependencies) {
-  const { store, isToken, attempts, record, matches = passwordMatches } = deps;
+  const { store, isToken, attempts, failures, record, matches = passwordMatches } = deps;
   let running = 0;
-  const refuse = async (tried: Try, account: string | undefined): Promise<SignInOutcome> => {
-    const noted = attempts.failed(tried);
-    if (noted) await record({ account, how: 'console', address: tried.address, details: { ...noted } });
+  const refuse = async (
+    tried: Try,
+    password: string,
+    account: string | undefined,
+  ): Promise<SignInOutcome> => {
+    const { name, address, device } = tried;
+    const ofName = attempts.failed(tried);
+    const ofAddress = device === undefined ? failures.failed(address, `${name}\n${password}`) : undefined;
+    const noted = ofAddress?.locked ? ofAddress : ofName;
+    if (noted) await record({ account, how: 'console', address, details: { ...noted } });
     return { outcome: 'refused' };
   };
   const check = async (tried: Try, password: string): Promise<SignInOutcome> => {
     if (tried.name === '') {
-      if (!isToken(password)) return refuse(tried, 'OPS_TOKEN');
+      if (!isToken(password)) return refuse(tried, password, 'OPS_TOKEN');
       attempts.succeeded(tried);
       return { outcome: 'token' };
     }
@@ -56,7 +64,7 @@ export function openSignIn(deps: SignInDependencies) {
     const hash = account?.passwordHash ?? null;
     const isRight = await matches(password, hash ?? NOBODYS_HASH);
     if (account === undefined || account.isDisabled || hash === null || !isRight)
-      return refuse(tried, account?.name);
+      return refuse(tried, password, account?.name);
     attempts.succeeded(tried);
     if (isOutdated(hash)) await renewPasswordHash(store.db, account.name, hash, await hashPassword(password));
     return { outcome: 'account', account };
@@ -65,6 +73,9 @@ export function openSignIn(deps: SignInDependencies) {
     const name = given.trim().toLowerCase();
     if (running >= AT_ONCE) return { outcome: 'later', seconds: 1 };
     const tried: Try = { name, address, device: device?.name === name ? device.id : undefined };
+    // A browser that signed in before counts alone: guesses of its neighbours must not keep it out.
+    const closed = tried.device === undefined ? failures.secondsToWait(address) : undefined;
+    if (closed !== undefined) return { outcome: 'later', what: 'address', seconds: closed };
     const seconds = attempts.begin(tried);
     if (seconds !== undefined) return { outcome: 'later', seconds };
     running += 1;

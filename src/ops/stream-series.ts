@@ -4,7 +4,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 export interface StreamCounts {
   /** How many follow now. */
   readonly size: number;
-  readonly counts: { readonly cut: number; readonly refused: number };
+  readonly counts: { readonly cut: number; readonly refused: number; readonly limited: number };
 }
 
 /** Adds the series of `/v1/changes` to a registry. */
@@ -20,12 +20,13 @@ export function addStreamSeries(registry: Registry, streams: StreamCounts): void
   });
   new Counter({
     name: 'fleetbook_streams_ended_total',
-    help: 'Streams that ended early, by reason; cut: the client did not keep up; refused: STREAMS_LIMIT was reached',
+    help: 'Streams that ended early, by reason; cut: the client did not keep up; refused: STREAMS_LIMIT was reached; limited: the token or its organization held its share of it',
     labelNames: ['reason'],
     registers,
     collect() {
       this.reset();
-      for (const reason of ['cut', 'refused'] as const) this.inc({ reason }, streams.counts[reason]);
+      for (const reason of ['cut', 'refused', 'limited'] as const)
+        this.inc({ reason }, streams.counts[reason]);
     },
   });
 }

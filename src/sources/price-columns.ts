@@ -5,7 +5,7 @@ import { amount, count, currencyCode, label, oneOf, quantity } from './schema/fi
 import { descriptionOf } from './schema/options.ts';
 
 /** The reasons that a list may give for not publishing a machine. The others follow from the machine itself. */
-const EXCLUDED = ['deprecated', 'unavailable', 'accelerated', 'licensed'] as const;
+const EXCLUDED = ['deprecated', 'sold_out', 'unavailable', 'accelerated', 'licensed'] as const;
 
 /** Every column of a price list, with its description. An adapter picks those that it needs. */
 export const PriceColumns = z.object({

@@ -1,13 +1,15 @@
 import { pipeline } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { CsvError, type Info, parse } from 'csv-parse';
-import { z } from 'zod';
-import { isFramed, parseJson, readBytes } from './http/body.ts';
+import { isFramed, tooLarge } from './http/body.ts';
+import { elementsOf } from './http/json-entries.ts';
 import { nothingListed } from './http/listing.ts';
 import { SourceError, type SourceHttp, type StreamAnswer } from './source.ts';
 
-/** Of a list in JSON, which is in memory as a whole; a list in CSV is read as it comes. */
-const MOST_JSON_BYTES = 64 * 1024 * 1024;
+/** Of one list, uncompressed; both forms are read as streams. */
+const MOST_BYTES = 512 * 1024 * 1024;
+/** Of one list. The largest catalogue of any provider has a third of that. */
+const MOST_ROWS = 250_000;
 /** Of one line of CSV: a quote that is never closed would make one line of the rest. */
 const LONGEST_LINE = 100_000;
 
@@ -29,8 +31,8 @@ export const PRICE_LIST = { headers: { accept: 'text/csv, application/json' } } 
  * character tells which.
  *
  * @param columns names that the first line must have; others do not matter
- * @throws SourceError `invalid` for what is neither, lacks a column or lists nothing; `retry` for what was cut; as
- *   reading it does
+ * @throws SourceError `invalid` for what is neither, lacks a column, lists nothing or exceeds a bound; `retry` for what
+ *   was cut; as reading it does
  */
 export async function* priceRows(http: SourceHttp, columns: readonly string[]): AsyncGenerator<PriceRow> {
   yield* priceRowsIn(await http.stream('', PRICE_LIST), columns);
@@ -43,7 +45,7 @@ export async function* priceRowsIn(
 ): AsyncGenerator<PriceRow> {
   const where = url.protocol === 'file:' ? fileURLToPath(url) : url.origin + url.pathname;
   const framed = isFramed((name) => headers.get(name));
-  const { first, whole } = await opened(body);
+  const { first, whole } = await opened(body, where);
   if (first === '') throw new SourceError('retry', `${where} is empty, which is never taken for "all gone"`);
   let found = 0;
   // The JSON reader's message names HTML.
@@ -51,6 +53,10 @@ export async function* priceRowsIn(
   const rows = isJson ? jsonRows(whole, where) : csvRows(whole, where, columns, framed);
   for await (const row of rows) {
     found += 1;
+    if (found > MOST_ROWS) {
+      const problem = `${where} lists more than ${MOST_ROWS} rows, the most that are read of one list`;
+      throw new SourceError('invalid', `${problem}; split it into several sources`);
+    }
     yield row;
   }
   if (found === 0) throw nothingListed(where);
@@ -59,21 +65,30 @@ export async function* priceRowsIn(
 /** The first character of a body's text, and the whole body with what was read of it. */
 async function opened(
   body: AsyncIterable<Uint8Array>,
+  where: string,
 ): Promise<{ first: string; whole: AsyncIterable<Uint8Array> }> {
   const rest = body[Symbol.asyncIterator]();
   const begun: Uint8Array[] = [];
+  let length = 0;
   let first = '';
   while (first === '') {
     const { done, value } = await rest.next();
     if (done) break;
     begun.push(value);
+    length += value.byteLength;
     // A byte order mark is white space to `trim`, and in Latin-1 three letters.
     first = Buffer.from(value).toString('latin1').replace(/^ï»¿/, '').trim().slice(0, 1);
+    if (length > LONGEST_LINE && first === '')
+      throw new SourceError('invalid', `${where} begins with more than ${LONGEST_LINE} bytes of blanks`);
   }
   async function* whole(): AsyncGenerator<Uint8Array> {
     try {
       yield* begun;
-      for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+      for (let next = await rest.next(); !next.done; next = await rest.next()) {
+        length += next.value.byteLength;
+        if (length > MOST_BYTES) throw tooLarge(MOST_BYTES, where);
+        yield next.value;
+      }
     } finally {
       await rest.return?.();
     }
@@ -82,9 +97,11 @@ async function opened(
 }
 
 async function* jsonRows(body: AsyncIterable<Uint8Array>, where: string): AsyncGenerator<PriceRow> {
-  const bytes = await readBytes(body, MOST_JSON_BYTES, where);
-  const rows = parseJson(bytes, z.array(z.unknown()), where);
-  for (const [index, row] of rows.entries()) yield { at: `row ${index + 1}`, row };
+  let index = 0;
+  for await (const row of elementsOf(body, where)) {
+    index += 1;
+    yield { at: `row ${index}`, row };
+  }
 }
 
 async function* csvRows(

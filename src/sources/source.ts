@@ -110,6 +110,8 @@ export type CatalogueItem =
 
 export interface JsonAnswer<T> {
   readonly data: T;
+  /** How many JSON values the payload has at most; a list in pages has a bound of their sum. */
+  readonly values: number;
   readonly headers: Headers;
   /** The address after redirects: relative links in the answer are relative to it. */
   readonly url: URL;

@@ -1,7 +1,10 @@
 /** Decides, from counts alone, whether a batch may reach readers or has to wait for a person. */
 
 export interface GuardLimits {
-  /** Share of the known machines (or clusters) that one run may take from readers: not reported, or excluded now. */
+  /**
+   * Share of the known machines (or clusters) that one run may take from readers: not reported, or excluded now for
+   * another reason than stock.
+   */
   readonly removedShare: number;
   /** New machines as a share of the known ones; the first run of a source is free. */
   readonly addedShare: number;
@@ -50,7 +53,7 @@ export interface GuardInput {
   /** Machines whose published price would change by more than the limit, and how many types these are. */
   readonly jumps: number;
   readonly jumpTypes: number;
-  /** Published until now and excluded by this batch. */
+  /** Published until now and excluded by this batch. A machine that is sold out is not gone, and does not count. */
   readonly withdrawn: number;
   readonly reshaped: number;
   /** The factor by which the memory of most of the reshaped machines changes; 1 when there is none. */
@@ -80,12 +83,19 @@ export interface BrokenGuard {
   readonly detail: string;
 }
 
+/** `27 %, limit 10 %` */
+function shares(found: number, limit: number): string {
+  const percent = (share: number) => `${Number((share * 100).toPrecision(share < 0.1 ? 1 : 2))} %`;
+  return `${percent(found)}, limit ${percent(limit)}`;
+}
+
 /** Every guard that the batch breaks; none means that it may be stored. */
 export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuard[] {
   const broken: BrokenGuard[] = [];
   const share = (guard: BrokenGuard['guard'], count: number, of: number, limit: number, detail: string) => {
     if (count <= limits.smallCount || of === 0 || count / of <= limit) return;
-    broken.push({ guard, found: count / of, limit, detail: `${count} of ${of} ${detail}` });
+    const found = count / of;
+    broken.push({ guard, found, limit, detail: `${count} of ${of} ${detail} (${shares(found, limit)})` });
   };
   if (batch.seen === batch.rejected) {
     broken.push({
@@ -98,13 +108,10 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
   for (const { of, advertised, fetched } of batch.totals) {
     const gap = Math.abs(advertised - fetched);
     if (gap <= advertised * limits.incompleteShare) continue;
-    const detail = `the upstream announced ${advertised} ${of} and sent ${fetched}`;
-    broken.push({
-      guard: 'incomplete',
-      found: gap / Math.max(advertised, 1),
-      limit: limits.incompleteShare,
-      detail,
-    });
+    const found = gap / Math.max(advertised, 1);
+    const limit = limits.incompleteShare;
+    const detail = `the upstream announced ${advertised} ${of} and sent ${fetched} (${shares(found, limit)})`;
+    broken.push({ guard: 'incomplete', found, limit, detail });
   }
   share(
     'removed',
@@ -113,7 +120,7 @@ export function brokenGuards(batch: GuardInput, limits: GuardLimits): BrokenGuar
     limits.removedShare,
     batch.withdrawn === 0
       ? 'known rows are not reported any more'
-      : `known rows would go: ${batch.missing} are not reported any more, ${batch.withdrawn} cannot be ordered any more`,
+      : `known rows would go: ${batch.missing} are not reported any more, ${batch.withdrawn} would be excluded`,
   );
   share(
     'added',

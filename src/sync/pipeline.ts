@@ -190,6 +190,9 @@ async function keepUnmodified(
   return { ...nothingStored('unchanged'), counts };
 }
 
+/** Guards that count quarantined rows: an approval of a batch that they hold covers these rows. */
+const APPROVED_WITH_ROWS: readonly BrokenGuard['guard'][] = ['rejected', 'duplicates'];
+
 async function storeOrHold<S extends Staged, C extends Compared>(
   db: SessionDatabase,
   kind: BatchKind<S, C>,
@@ -224,7 +227,11 @@ async function storeOrHold<S extends Staged, C extends Compared>(
   const { changed, namings = [], rates = [] } = written;
   await recordEffect(db, run, { changedAt: changed ? now : undefined, namings, rates, decision });
   if (isUndo) await restoreBefore(db, decision, run.sourceId);
-  else await writeQuarantine(db, run.sourceId, [...rejected, ...written.unread]);
+  else {
+    const approvesRows = approved && broken.some(({ guard }) => APPROVED_WITH_ROWS.includes(guard));
+    const quarantined = [...rejected, ...written.unread];
+    await writeQuarantine(db, run.sourceId, quarantined, approvesRows ? now : undefined);
+  }
   // What is held has to be read again: its payload says more than what is stored.
   await saveValidators(db, run.sourceId, isHeld ? undefined : parseFingerprint, staged.validators, rejected);
   const counts = { ...safe.counts, ...written.counts };

@@ -88,6 +88,31 @@ describe('an alert', () => {
     expect(await evaluate(later(7))).toMatchObject({ repeated: [] });
   });
 
+  it('is of a region of which half or more is sold out, and ends when it can be ordered again', async () => {
+    const stock = (soldOut: number) => [
+      ...items(9).slice(0, 10 - soldOut),
+      ...offers('fsn1', 9, { excluded: 'sold_out' }).slice(9 - soldOut),
+      region('hel1'),
+      ...offers('hel1', 2, { excluded: 'sold_out' }),
+    ];
+    await scene.catalogue(items(9));
+    await scene.catalogue(stock(4));
+    expect(await evaluate()).toMatchObject({ opened: [] });
+    await scene.catalogue(stock(5));
+    expect(await evaluate()).toMatchObject({
+      opened: [
+        {
+          kind: 'sold_out',
+          subject: 'acme/fsn1',
+          summary: '5 of 9 machines (56 %) in region fsn1 of acme are sold out: m5, m6, m7, …',
+          details: { soldOut: 5, machines: 9 },
+        },
+      ],
+    });
+    await scene.catalogue(items(9));
+    expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'sold_out' }] });
+  });
+
   it('is of one region where the others were read', async () => {
     await scene.catalogue([region('fsn1'), region('hel1'), ...offers('fsn1', 2), ...offers('hel1', 2)]);
     await scene.sql`update region_freshness set verified_at = verified_at - interval '4 hours'
@@ -104,12 +129,25 @@ describe('an alert', () => {
     expect(await evaluate()).toMatchObject({ opened: [{ kind: 'batch_held', subject: 'acme' }] });
     await decide(scene.store.db, batch?.id ?? 0, 'rejected', OPERATOR);
     expect(await evaluate()).toMatchObject({
-      resolved: [{ resolution: 'rejected by ada@desk: it is right' }],
+      resolved: [{ resolution: 'rejected by ada@desk because it is right' }],
     });
     await send();
     const [opened] = messages()[0]?.data.alerts ?? [];
     expect(opened?.summary).toMatch(/^a batch of acme is held for a decision: .*10/);
     expect(opened?.details).toMatchObject({ decide: 'fleetbook hold show acme' });
+  });
+
+  it('says the limit and the age of data that is too old, as of now', async () => {
+    await scene.catalogue(items(3));
+    const sources = [{ id: 'acme', maxAge: 120 }];
+    await scene.sql`update sources set verified_at = ${scene.now().toISOString()}`;
+    const opened = await evaluate(later(7 / 60), {}, sources);
+    expect(opened?.opened[0]?.summary).toMatch(
+      /^acme was last read well at \S+Z: limit 2 min, now 7 min old$/,
+    );
+    await evaluate(later(3), {}, sources);
+    const [record] = await alertRecords(scene.sql, { isOpenOnly: true, limit: undefined });
+    expect(record?.summary).toMatch(/: limit 2 min, now 3 h old$/);
   });
 
   it('comes of runs that fail in a row, and not of fewer', async () => {
@@ -152,6 +190,11 @@ describe('an alert', () => {
     });
     expect(await evaluate()).toEqual({ opened: [], repeated: [], resolved: [] });
     expect(await evaluate(scene.now(), { priceRatio: 3 })).toMatchObject({ opened: [] });
+    await scene.sql`delete from alerts`;
+    expect(await evaluate()).toMatchObject({ opened: [{ kind: 'prices_moved' }] });
+    await scene.sql`delete from alerts`;
+    await scene.sql`update sync_runs set cause = 'decision' where id = 2`;
+    expect(await evaluate(), 'an operator approved these prices').toMatchObject({ opened: [] });
   });
 
   it('counts no region that only an organization’s cluster has named, which is never published', async () => {
@@ -248,8 +291,27 @@ describe('a webhook', () => {
     await evaluate(scene.now(), {}, [{ id: '<!here>&', maxAge: 60 }]);
     await send(webhook({ format: 'slack', secret: undefined }));
     const { text } = JSON.parse(hook.taken[0]?.text ?? '{}') as { text: string };
-    expect(text).toContain('*Fleetbook: something needs a look*\n• &lt;!here&gt;&amp; was never read well');
+    expect(text).toContain('*Fleetbook: new alert*\n• &lt;!here&gt;&amp; was never read well');
+    expect(text).toContain('\n    `fleetbook source show &lt;!here&gt;&amp;`');
     expect(hook.taken[0]?.headers['webhook-signature']).toBeUndefined();
+  });
+
+  it('gets a link to the console and the command for each alert', async () => {
+    await scene.catalogue(items(10));
+    await scene.catalogue(items(2), { limits: STRICT });
+    const [batch] = await pendingBatches(scene.sql);
+    const webhooks = [webhook(), webhook({ id: 'chat', format: 'slack', secret: undefined })];
+    await evaluate(scene.now(), { opsUrl: 'https://ops.test', webhooks });
+    await send();
+    const url = `https://ops.test/held/${batch?.id}`;
+    const command = 'fleetbook hold show acme';
+    expect(messages()[0]?.data.alerts).toMatchObject([{ url, command }]);
+    await send(webhooks[1]);
+    expect(JSON.parse(hook.taken[1]?.text ?? '{}').text).toContain(`\n    ${url} · \`${command}\``);
+    await decide(scene.store.db, batch?.id ?? 0, 'approved', OPERATOR);
+    await evaluate(scene.now(), { webhooks });
+    await send();
+    expect(messages().at(-1)?.data.alerts).toMatchObject([{ url: null }]);
   });
 
   it('is told of the kinds that it asked for', async () => {

@@ -9,7 +9,7 @@ import { decide } from '../../src/db/queries/held.ts';
 import { pendingBatches } from '../../src/db/reads/held.ts';
 import { type HeldSampleRow, sampleOf } from '../../src/domain/held-sample.ts';
 import { cluster } from '../sync/cluster-rows.ts';
-import { OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';
+import { OPERATOR, offer, offers, openScene, region, type Scene, STRICT } from '../sync/scene.ts';
 import { type Receiver, receiver } from './receiver.ts';
 
 let scene: Scene;
@@ -97,8 +97,8 @@ describe('an alert about a held batch', () => {
     const lines = text.split('\n');
     expect(lines[1]).toMatch(/^• a batch of acme is held for a decision: /);
     expect(lines).toContain('    price m1 in fsn1: 0.06 USD/hour → 0.24 USD/hour');
-    expect(lines.at(-1)).toBe('    … 21 more');
-    expect(lines).toHaveLength(13);
+    expect(lines.slice(-2)).toEqual(['    … 21 more', '    `fleetbook hold show acme`']);
+    expect(lines).toHaveLength(14);
   });
 
   it('has clusters with the fields that differ', async () => {
@@ -134,7 +134,7 @@ describe('an alert about a held batch', () => {
     await decide(scene.store.db, younger?.id ?? 0, 'rejected', OPERATOR);
     const [alert] = (JSON.parse(await told()) as AlertMessage).data.alerts;
     expect(alert).toMatchObject({
-      resolution: 'rejected by ada@desk: it is right',
+      resolution: 'rejected by ada@desk because it is right',
       details: { batch: younger?.id },
     });
   });
@@ -176,6 +176,32 @@ describe('a sample of a batch', () => {
   });
 });
 
+describe('the end of an alert about a held batch', () => {
+  const hold = (count: number) =>
+    scene.catalogue([region('fsn1'), ...offers('fsn1', count)], { limits: STRICT });
+  const evaluate = () => evaluateAlerts(scene.store.db, [], NO_ALERTS, scene.now());
+
+  it('says who approved the batch and why, also where the batch replaced the one of the alert', async () => {
+    await hold(10);
+    await hold(2);
+    await evaluate();
+    await hold(1);
+    const [batch] = await pendingBatches(scene.sql);
+    await decide(scene.store.db, batch?.id ?? 0, 'approved', OPERATOR);
+    expect(await evaluate()).toMatchObject({
+      resolved: [{ resolution: 'approved by ada@desk because it is right' }],
+    });
+  });
+
+  it('says that a later run replaced a batch about which no operator decided', async () => {
+    await hold(10);
+    await hold(2);
+    await evaluate();
+    await hold(10);
+    expect(await evaluate()).toMatchObject({ resolved: [{ resolution: 'a later run replaced it' }] });
+  });
+});
+
 it('a message is bounded, however many batches are held', () => {
   const value = 'y'.repeat(160);
   const rows = Array.from({ length: 10 }, () => ({
@@ -194,6 +220,8 @@ it('a message is bounded, however many batches are held', () => {
     opened_at: '2026-01-01T00:00:00Z',
     resolved_at: null,
     resolution: null,
+    url: null,
+    command: `fleetbook hold show s${id}`,
   });
   const message = (count: number): AlertMessage => ({
     type: 'alerts.opened',

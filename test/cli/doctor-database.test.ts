@@ -3,8 +3,8 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { versionProblem } from '../../src/cli/doctor/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { readerMisfit, versionMisfit, writerMisfit } from '../../src/db/postgres-misfit.ts';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createDatabase, run } from '../support/postgres.ts';
 import { changed, db, found, look, opened, PROBLEM, SECRET, useServers } from './doctor-scene.ts';
@@ -133,10 +133,19 @@ describe('the database', () => {
   });
 
   it('that is too old is a problem', () => {
-    expect(versionProblem('14.12', 140_012)).toMatchObject({
-      ...PROBLEM,
-      mend: 'bring it to PostgreSQL 15 or newer',
+    expect(versionMisfit({ version: '14.12' }, 'DATABASE_URL')).toEqual({
+      what: 'it is PostgreSQL 14.12',
+      remedy: 'upgrade it to PostgreSQL 15 or newer, or name another server in DATABASE_URL',
     });
-    expect(versionProblem('15.1', 150_001)).toBeUndefined();
+    for (const version of ['15.1', '18beta1'])
+      expect(versionMisfit({ version }, 'DATABASE_URL')).toBeUndefined();
+  });
+
+  it('that is too old stops a worker, and a reader logs it', () => {
+    const facts = { version: '14.12', role: 'x', isStandby: false, isReadOnly: false, isPooler: false };
+    const server = { setting: 'DATABASE_URL', url: 'postgres://127.0.0.1/x' };
+    const old = { what: 'it is PostgreSQL 14.12' };
+    expect(writerMisfit(facts, server)).toMatchObject(old);
+    expect(readerMisfit(facts, server, true)).toMatchObject(old);
   });
 });

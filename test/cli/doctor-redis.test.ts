@@ -94,9 +94,13 @@ describe('Redis', () => {
   });
 
   it('that is too old is a problem, and says so where a hosted one keeps its policy to itself', () => {
-    const old = redisFindings('Redis', 'REDIS_URL', { redis_version: '6.0.16' }, ['queues']);
+    const old = redisFindings('Redis', 'REDIS_URL', { redis_version: '6.2.16' }, ['queues']);
     expect(old).toMatchObject([
-      { ...PROBLEM, found: 'it is Redis 6.0.16', mend: 'bring it to 6.2 or newer' },
+      {
+        ...PROBLEM,
+        found: 'it is Redis 6.2.16',
+        mend: 'upgrade it to Redis 7.0 or newer, or name another server in REDIS_URL',
+      },
     ]);
     const valkey = { redis_version: '7.2.4', valkey_version: '8.0.1' };
     expect(redisFindings('Redis', 'REDIS_URL', valkey, ['queues'])).toMatchObject([

@@ -6,7 +6,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 
 /** What no finding may tell, in whole or in part. */
-export const SECRET = 'hunter2-of-the-test';
+export const SECRET = 'hunter2-of-the-test-with-32-characters';
 export const PROBLEM = { verdict: 'problem' };
 
 export const opened = new AsyncDisposableStack();

@@ -2,10 +2,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { failureRemedy } from '../../src/cli/doctor/source-remedy.ts';
 import { openStore } from '../../src/db/connect.ts';
 import { disableSource } from '../../src/db/queries/disabled.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/queries/runs.ts';
 import { claimSlot } from '../../src/db/queries/slots.ts';
+import type { SourceSetting } from '../../src/domain/setting-origin.ts';
 import { buildOps } from '../../src/ops/server.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -83,7 +85,7 @@ describe('a source', () => {
       check: 'source hetzner',
       verdict: 'warning',
       found: 'it never ran, and it has no credentials',
-      mend: 'fleetbook sync hetzner, or start a worker',
+      mend: 'start a worker, or run: fleetbook sync hetzner',
     });
     expect(await found('workers', sources)).toMatchObject([
       { verdict: 'warning', found: 'none has run yet' },
@@ -91,12 +93,19 @@ describe('a source', () => {
 
     await register('hetzner');
     const failing = await beginRun(store.db, 'hetzner', undefined);
-    await finishRun(store.db, failing, 'failed', undefined, new Date().toISOString(), 'it answered 401');
+    await finishRun(
+      store.db,
+      failing,
+      'failed',
+      undefined,
+      new Date().toISOString(),
+      '/v1/server_types answers 401: it wants another token',
+    );
     expect(await of('hetzner')).toMatchObject({
       ...PROBLEM,
       found:
-        'it was never read well, and it has no credentials; its last run ended as failed: it answered 401',
-      mend: 'give it credentials; see fleetbook source show hetzner',
+        'it was never read well, and it has no credentials; its last run ended as failed: /v1/server_types answers 401: it wants another token',
+      mend: 'give it credentials: set HETZNER_TOKEN. Then run: fleetbook sync hetzner',
     });
 
     await register('linode');
@@ -104,8 +113,8 @@ describe('a source', () => {
     await finishRun(store.db, good, 'changed', NO_COUNTS, new Date(Date.now() - 4 * 3_600_000).toISOString());
     expect(await of('linode')).toMatchObject({
       ...PROBLEM,
-      found: 'last read well 4 h ago, and its data may be 3 h old',
-      mend: 'start a worker, or fleetbook sync linode',
+      found: 'last read well 4 h ago; the limit is 3 h',
+      mend: 'start a worker, or run: fleetbook sync linode',
     });
     await store.sql`update sources set verified_at = now() - interval '2 hours' where id = 'linode'`;
     expect(await of('linode')).toMatchObject({ verdict: 'ok', found: 'last read well 2 h ago' });
@@ -115,20 +124,24 @@ describe('a source', () => {
       values ('linode', 'r1', 'answers 500', 'unread_region', 'r1')`;
     expect(await of('linode')).toMatchObject({
       ...PROBLEM,
-      found: '1 region not read for long, r1 first: answers 500',
+      found: '1 region not read for 3 h, r1 first: answers 500',
     });
     await store.sql`delete from quarantined_rows`;
 
     const failed = await beginRun(store.db, 'linode', undefined);
-    await finishRun(store.db, failed, 'failed', undefined, new Date().toISOString(), 'it answered 503');
+    await finishRun(store.db, failed, 'failed', undefined, new Date().toISOString(), '/types answers 503');
     expect(await of('linode')).toMatchObject({
       verdict: 'warning',
-      found: 'its last run failed: it answered 503',
+      found: 'its last run failed: /types answers 503',
+      mend: expect.stringMatching(/^the worker tries again by itself\. If it keeps failing, wait: /),
     });
 
-    await store.sql`
-      insert into held_batches (source_id, run_id, broken) values ('linode', ${failed.id}, '[]')`;
-    expect(await of('linode')).toMatchObject({ verdict: 'warning', mend: 'fleetbook hold show linode' });
+    const [batch] = await store.sql<{ id: number }[]>`
+      insert into held_batches (source_id, run_id, broken) values ('linode', ${failed.id}, '[]') returning id`;
+    expect(await of('linode')).toMatchObject({
+      verdict: 'warning',
+      mend: `see it: fleetbook hold show linode. Then decide: fleetbook hold approve linode ${batch?.id}, or: fleetbook hold reject linode ${batch?.id}`,
+    });
 
     await disableSource(store.db, 'linode', {
       by: 'ada@desk',
@@ -149,7 +162,7 @@ describe('a source', () => {
       select id, 'm', 2, 4, 'Binary', 0.001, 'gone' from r`;
     expect(await of('gone')).toMatchObject({
       verdict: 'warning',
-      mend: 'configure it again, or fleetbook source retire gone',
+      mend: 'configure it again, or take its data out of publication: fleetbook source retire gone',
     });
 
     await claimSlot(store.db, { schedule: 'publish-sweep', slot: '2026-03-01T10:00:00Z' });
@@ -162,5 +175,54 @@ describe('a source', () => {
         mend: expect.stringContaining('fleetbook work'),
       },
     ]);
+  });
+
+  it('whose first batch is held leads to the commands that decide', async () => {
+    await using own = await createDatabase();
+    await using store = openStore({ url: own.url, role: 'worker', connections: 1 });
+    await registerSource(store.db, { id: 'vultr', kind: 'catalogue', adapter: 'vultr' });
+    const run = await beginRun(store.db, 'vultr', undefined);
+    await finishRun(store.db, run, 'held', NO_COUNTS, new Date().toISOString());
+    const [batch] = await store.sql<{ id: number }[]>`
+      insert into held_batches (source_id, run_id, broken) values ('vultr', ${run.id}, '[]') returning id`;
+    const sources = { DATABASE_URL: own.url, VULTR_URL: 'http://127.0.0.1:1' };
+    expect(await found('source vultr', sources)).toMatchObject([
+      { ...PROBLEM, mend: expect.stringContaining(`fleetbook hold approve vultr ${batch?.id}`) },
+    ]);
+  });
+});
+
+describe('the remedy for a failed source', () => {
+  const address = { name: 'url', value: 'https://x.test/v9', from: 'environment', variable: 'HETZNER_URL' };
+  const source = { id: 'hetzner', settings: [address as SourceSetting], lacksCredentials: true };
+  it.each([
+    [
+      '/types answers 404: there is nothing at this address any more',
+      'correct the address: it is https://x.test/v9, from HETZNER_URL',
+    ],
+    [
+      '/types cannot be reached: the name x.test does not resolve (ENOTFOUND)',
+      'check that the address is right and can be reached: it is https://x.test/v9, from HETZNER_URL',
+    ],
+    ['/types answers 401: it wants another token', 'give it credentials: set HETZNER_TOKEN'],
+    ['/types answers 503', 'wait: the worker tries again by itself. If it lasts, ask the provider'],
+    ['there is no exchange rate for EUR', 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable'],
+    [
+      '/types answers no valid JSON',
+      'check the address: it is https://x.test/v9, from HETZNER_URL. If it is right, the provider has changed its answers: update Fleetbook, or report it',
+    ],
+  ])('whose error is "%s" names what to change', (error, remedy) => {
+    expect(failureRemedy(error, source)).toBe(`${remedy}. Then run: fleetbook sync hetzner`);
+  });
+
+  it('names the file where the file of sources gives the address', () => {
+    const inFile = { name: 'url', value: 'https://x.test', from: 'file', file: 'sources.json' } as const;
+    expect(failureRemedy('/ answers 410', { ...source, settings: [inFile] })).toMatch(
+      'the url of "hetzner" in sources.json',
+    );
+    const byDefault = { name: 'url', value: 'https://api.test', from: 'default' } as const;
+    expect(failureRemedy('/ answers 404', { ...source, settings: [byDefault] })).toMatch(
+      'https://api.test, the default; HETZNER_URL changes it',
+    );
   });
 });

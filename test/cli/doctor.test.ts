@@ -39,10 +39,7 @@ describe('an installation in which nothing is wrong', () => {
     ]);
     expect(stdout).not.toContain('hunter2');
     const shown = await fleetbook(['doctor'], all);
-    expect([shown.code, shown.stdout]).toEqual([
-      0,
-      expect.stringMatching(/\n\nnothing has to be mended, 0 warnings\n$/),
-    ]);
+    expect([shown.code, shown.stdout]).toEqual([0, expect.stringMatching(/\n\nno problems, 0 warnings\n$/)]);
     for (const line of shown.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 });
@@ -74,7 +71,7 @@ describe('the configuration', () => {
     const shown = await fleetbook(['doctor'], wrong);
     expect(shown).toMatchObject({ code: 1, stderr: '' });
     expect(shown.stdout).toMatch(/^PROBLEM configuration: PORT must be a port/m);
-    expect(shown.stdout).toMatch(/\n4 problems to mend, \d warnings?\n$/);
+    expect(shown.stdout).toMatch(/\n4 problems to fix, \d warnings?\n$/);
   });
 
   it('that names no server says what to give, once', async () => {
@@ -117,7 +114,7 @@ it('is shown a finding a paragraph, problems with what to do, within 80 columns'
     },
   ]);
   expect(text).toMatch(/^ok {6}database: PostgreSQL 18\.4\nPROBLEM Redis: it evicts /);
-  expect(text).toContain('\n          mend: set maxmemory-policy to noeviction\n');
-  expect(text).toMatch(/\n1 problem to mend, 0 warnings\n$/);
+  expect(text).toContain('\n          fix: set maxmemory-policy to noeviction\n');
+  expect(text).toMatch(/\n1 problem to fix, 0 warnings\n$/);
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });

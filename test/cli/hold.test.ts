@@ -55,7 +55,7 @@ describe('a batch that a guard holds', () => {
 
     const { stdout: list } = await operator('hold', 'list');
     expect(list).toMatch(
-      /^hetzner: batch 1, held since .* rows: 6 of 6 known rows have another price; .*by 100/,
+      /^hetzner: batch 1, held since .* rows: 6 of 6 known rows have another price \(100 %, limit 50 %\); .*by 100/,
     );
     const { REDIS_URL: _, ...withoutRedis } = env;
     const { result, modules } = await loadedModules((more) =>
@@ -64,7 +64,7 @@ describe('a batch that a guard holds', () => {
     expect(modules.filter((path) => /^src\/sources\/providers\/|\/ioredis\//.test(path))).toEqual([]);
     const { stdout: shown } = result;
     expect(shown).toContain('6 known: 0 gone, 6 changed (6 in price), 0 new');
-    expect(shown).toMatch(/~ price {2}cx11 @ fsn1 {2}0\.01\/h → 1\/h \(× 100\)/);
+    expect(shown).toMatch(/~ price {2}cx11 @ fsn1 {2}0\.01 → 1 EUR\/h \(× 100\)/);
     const status = JSON.parse((await operator('status', '--json')).stdout);
     expect(status[0]).toMatchObject({ id: 'hetzner', held: 1, lastRun: { outcome: 'held' } });
 

@@ -48,6 +48,7 @@ it('migrate, sync, publish, hold reject and hold approve tell a program what the
     broken: [],
     rejected: [],
     reasons: [],
+    missingRates: [],
     withdrawn: [],
     regions: 1,
     published: true,

@@ -4,11 +4,11 @@ import { type LiveViewOptions, liveView } from '../../src/cli/live-view.ts';
 import { until } from '../support/until.ts';
 
 /** A terminal of so many rows: what was written to it, and what somebody types. */
-function terminal(rows = 24) {
+function terminal(rows = 24, columns = 80) {
   const typed = new EventEmitter();
   const input = Object.assign(typed, { isTTY: true, setRawMode: vi.fn(), resume: vi.fn(), pause: vi.fn() });
   let written = '';
-  const output = { rows, write: (text: string) => (written += text) };
+  const output = { rows, columns, write: (text: string) => (written += text) };
   /** The lines of the last drawing. */
   const lines = () =>
     (written.split('\x1b[H').at(-1) ?? '')
@@ -99,6 +99,22 @@ describe('a live view', () => {
       '',
       'every 0.005 s; q ends',
     ]);
+    screen.type('q');
+    await shown;
+  });
+
+  it.each([
+    [2, 20],
+    [3, 20],
+    [4, 12],
+  ])('keeps its first line in a terminal of %i rows and %i columns', async (rows, columns) => {
+    const screen = terminal(rows, columns);
+    const shown = view(screen, {
+      draw: async () => ['HEAD', ...Array.from({ length: 10 }, (_, i) => `line ${i}`.repeat(9))].join('\n'),
+    });
+    await until(() => screen.lines()?.[0] === 'HEAD');
+    expect(screen.lines()?.length).toBeLessThanOrEqual(rows);
+    for (const line of screen.lines() ?? []) expect(line.length).toBeLessThanOrEqual(columns);
     screen.type('q');
     await shown;
   });

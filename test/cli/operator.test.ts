@@ -92,17 +92,22 @@ describe('operator', { timeout: 90_000 }, () => {
   });
 
   it('use-oidc takes the password away, and set-password gives one again', async () => {
-    await operator(['create', 'olga', '--role', 'viewer'], PASSWORD);
-    const { stdout: told } = await operator(['use-oidc', 'olga', '--json']);
-    expect(JSON.parse(told)).toEqual({ name: 'olga', signsInBy: 'oidc' });
-    expect(await hash('olga')).toBeNull();
-    expect((await operator(['list'])).stdout).toMatch(/^olga +viewer +OpenID Connect +enabled/m);
-    expect(await operator(['use-oidc', 'nobody'])).toMatchObject({
+    const olga = 'olga@example.com';
+    await operator(['create', olga, '--role', 'viewer'], PASSWORD);
+    const { stdout: told } = await operator(['use-oidc', olga, '--json']);
+    expect(JSON.parse(told)).toEqual({ name: olga, signsInBy: 'oidc' });
+    expect(await hash(olga)).toBeNull();
+    expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +OpenID Connect +enabled/m);
+    expect(await operator(['use-oidc', 'eve@example.com'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('there is no operator "nobody"'),
+      stderr: expect.stringContaining('there is no operator "eve@example.com"'),
     });
-    expect((await operator(['set-password', 'olga'], PASSWORD)).code).toBe(0);
-    expect((await operator(['list'])).stdout).toMatch(/^olga +viewer +password +enabled/m);
+    expect(await operator(['use-oidc', 'olga'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"olga" is no address'),
+    });
+    expect((await operator(['set-password', olga], PASSWORD)).code).toBe(0);
+    expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +password +enabled/m);
     const { stdout } = await fleetbook(['audit', '--json', '--limit', '2'], env);
     expect(stdout).toContain('operator.use-oidc');
   });

@@ -11,7 +11,12 @@ afterEach(() => vi.restoreAllMocks());
 
 it.each([
   ['closed and without a word of a token', {}, 403, /closed: OPS_TOKEN is not set/],
-  ['open to who has the token, which is not said', { OPS_TOKEN: 'the-very-token' }, 200, /operators’ pages"/],
+  [
+    'open to who has the token, which is not said',
+    { OPS_TOKEN: 'the-very-token-of-32-characters-!' },
+    200,
+    /operators’ pages"/,
+  ],
 ])('leaves the pages %s', async (_, env, status, said) => {
   let printed = '';
   for (const stream of [process.stdout, process.stderr]) {
@@ -34,7 +39,7 @@ it.each([
   await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger);
   vi.restoreAllMocks();
   const { url } = JSON.parse(logged) as { url: string };
-  const headers = { authorization: 'Bearer the-very-token' };
+  const headers = { authorization: 'Bearer the-very-token-of-32-characters-!' };
   expect((await fetch(`${url}/metrics`, { headers })).status).toBe(status);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
   expect(logged).toMatch(said);
@@ -70,8 +75,13 @@ it('lets operators sign in where it is given the database, also without OPS_TOKE
   expect((await fetch(`${url}/metrics`)).status).toBe(401);
 });
 
-it('a key for sessions that is too short stops the start, and is not shown', () => {
-  expect(() => readSettings({ OPS_SESSION_KEY: 'short-secret' })).toThrow(
-    /^OPS_SESSION_KEY must have at least 32 characters, e\.g\. what `openssl rand -base64 32` prints$/,
-  );
-});
+it.each(['OPS_SESSION_KEY', 'OPS_TOKEN'])(
+  'a short %s stops the start, and the error does not show it',
+  (name) => {
+    expect(() => readSettings({ [name]: 'a-short-secret-of-31-characters' })).toThrow(
+      new RegExp(
+        `^${name} must have at least 32 characters, e\\.g\\. what \`openssl rand -base64 32\` prints$`,
+      ),
+    );
+  },
+);

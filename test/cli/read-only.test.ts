@@ -31,6 +31,8 @@ it.each([
   [['hold', 'list']],
   [['hold', 'list', '--all']],
   [['prices', '1']],
+  [['machines']],
+  [['clusters']],
   [['rejected', 'hetzner']],
   [['excluded', 'hetzner']],
   [['runs', 'hetzner']],

@@ -48,7 +48,7 @@ describe('doctor', () => {
 
   it('names a replica without a primary, and one whose primary is a replica as well', async () => {
     expect(await found({ READER_DATABASE_URL: replica })).toEqual([
-      ['problem', expect.stringContaining('nobody can be asked'), 'name the primary in DATABASE_URL'],
+      ['problem', expect.stringContaining('no primary is configured'), 'name the primary in DATABASE_URL'],
     ]);
     const again = `${replica}?target_session_attrs=any`;
     expect(await found({ DATABASE_URL: again, READER_DATABASE_URL: replica })).toEqual([

@@ -7,24 +7,22 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
 import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
-import { withFence } from '../../src/snapshot/publish/fence.ts';
-import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { addMachines, addSample, reprice, type Sample } from '../snapshot/rows.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
+import { type RunningPublisher, startPublisher } from '../support/published.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
-const OPS_TOKEN = 'of the operators';
+const OPS_TOKEN = 'the-operators-token-of-these-tests';
 
 const opened = new AsyncDisposableStack();
 let db: TestDatabase;
 let redis: TestRedis;
 let sample: Sample;
-let publisher: Publisher;
+let publisher: RunningPublisher;
 let store: ReturnType<typeof openStore>;
 let folder: string;
 
@@ -34,10 +32,7 @@ beforeAll(async () => {
   store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
   sample = await addSample(store.sql);
   await addMachines(store.sql, sample.region, 30);
-  const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
-  opened.defer(() => cache.disconnect());
-  await redisReady(cache, 5000);
-  publisher = new Publisher(store.db, cache);
+  publisher = opened.use(await startPublisher(store.db, redis.url));
 });
 afterAll(() => opened.disposeAsync());
 beforeEach(async () => {
@@ -191,7 +186,9 @@ describe('a reader that is killed and started with everything down', () => {
     expect((await after.get('/v1/providers', token)).status).toBe(401);
   });
 
-  it('killed amid newer and newer prices, it gives the last one that it gave, or nothing: never one before', async () => {
+  it('killed amid newer and newer prices, it gives the last one that it gave, or nothing: never one before', {
+    timeout: 120_000,
+  }, async () => {
     const { token } = await newToken();
     await publisher.publishDirty();
     const path = `/v1/machines/${sample.small}`;

@@ -20,12 +20,13 @@ import { addSample, type Sample } from '../snapshot/rows.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
+import { startPublisher } from '../support/published.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
-const OPS_TOKEN = 'of the operators';
+const OPS_TOKEN = 'the-operators-token-of-these-tests';
 
 const opened = new AsyncDisposableStack();
 let db: TestDatabase;
@@ -142,6 +143,8 @@ describe('serve --processes', () => {
     const key = new CacheKeys(await readLineage(store.sql), 1).reports;
     await redis.del(key);
     {
+      using publisher = await startPublisher(store.db, settings.REDIS_URL ?? '');
+      await publisher.publishDirty();
       await using serving = await serve(2);
       const { origin } = new URL(serving.url);
       await until(async () => (await request(`${origin}/readyz`)).body.includes('"cache":"ok"'));
@@ -153,6 +156,8 @@ describe('serve --processes', () => {
     expect(new Set(readers.map(({ process }) => process)).size).toBe(2);
     const tiers = readers.flatMap((report) => Object.values(report.tiers));
     expect(tiers.reduce((sum, count) => sum + count, 0)).toBe(20);
+    // The other tests read PostgreSQL.
+    await redis.flushall();
   });
 
   it('replaces a process that is killed, goes on answering meanwhile, and forgets nothing it had counted', async () => {

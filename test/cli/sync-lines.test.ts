@@ -72,7 +72,7 @@ describe('the end of a sync', { timeout: 120_000 }, () => {
   afterAll(() => closing.disposeAsync());
 
   /** Hetzner with twenty types, of which `broken` lack their cores, every price multiplied. */
-  async function sync(broken: number, factor: number) {
+  async function sync(broken: number, factor: number, more: Record<string, string> = {}) {
     await using upstream = await fakeUpstream();
     const meta = { pagination: { page: 1, next_page: null, total_entries: null } };
     const query = { page: '1', per_page: '50' };
@@ -89,7 +89,7 @@ describe('the end of a sync', { timeout: 120_000 }, () => {
       { json: { locations: [{ name: 'fsn1', city: 'F' }], meta } },
     );
     upstream.expect({ path: '/v1/server_types', query }, { json: { server_types, meta } });
-    return await fleetbook(['sync', 'hetzner'], { ...env, HETZNER_URL: upstream.url });
+    return await fleetbook(['sync', 'hetzner'], { ...env, ...more, HETZNER_URL: upstream.url });
   }
   const tooLong = (text: string) => text.split('\n').filter((line) => line.length > 80);
 
@@ -106,9 +106,28 @@ describe('the end of a sync', { timeout: 120_000 }, () => {
     expect(code).toBe(1);
     expect(tooLong(stderr)).toEqual([]);
     expect(stderr).toMatch(
-      /^fleetbook: hetzner: held for a decision; readers keep the last good catalogue\nfleetbook: {3}19 of 19 known rows have another price\n/,
+      /^fleetbook: hetzner: held for a decision; readers keep the last good catalogue\nfleetbook: {3}19 of 19 known rows have another price \(100 %, limit 50 %\)\n/,
     );
     expect(stderr).toMatch(/\nfleetbook: {3}see: fleetbook hold show hetzner\n/);
+  });
+
+  it('without an exchange rate names the currency and the remedy, as the status does', async () => {
+    await using database = await createDatabase();
+    const dollars = { DATABASE_URL: database.url, CATALOGUE_CURRENCY: 'USD' };
+    const note =
+      'no exchange rate for EUR: machines with such prices are not published; set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable';
+    const text = (lines: string) => lines.replaceAll(/\s+/g, ' ');
+
+    const { code, stdout } = await sync(0, 1, dollars);
+    expect(code).toBe(0);
+    expect(tooLong(stdout)).toEqual([]);
+    expect(text(stdout)).toContain(`20 new, 0 changed, 0 retired, 0 rejected ${note}`);
+
+    const status = await fleetbook(['status'], { ...env, ...dollars });
+    expect(text(status.stdout)).toContain(` hetzner: ${note}`);
+
+    const rated = await sync(0, 1, { ...dollars, CATALOGUE_RATES: 'EUR:1.1' });
+    expect(rated.stdout).not.toContain('no exchange rate');
   });
 
   it('that failed fits', async () => {

@@ -57,11 +57,24 @@ describe('token', { timeout: 90_000 }, () => {
   });
 
   it('create --json prints one object with the token in it, and nothing else anywhere', async () => {
-    const made = await json('create', '--org', 'acme', '--scope', 'clusters:read', '--expires', '90d');
+    const made = await json(
+      ...[
+        'create',
+        '--org',
+        'acme',
+        '--name',
+        ' billing job ',
+        '--scope',
+        'clusters:read',
+        '--expires',
+        '90d',
+      ],
+    );
     expect(made).toEqual({
       id: 1,
       token: expect.any(String),
       organization: 'acme',
+      name: 'billing job',
       scopes: ['clusters:read'],
       expiresAt: expect.stringMatching(/Z$/),
       published: true,
@@ -74,15 +87,18 @@ describe('token', { timeout: 90_000 }, () => {
   it('list shows whose each is, what for and until when, and never a token or its hash', async () => {
     await json('create', '--org', 'other');
     const { stdout } = await token('list');
-    expect(stdout).toMatch(/^ID {2}ORGANIZATION {2}SCOPES +STATE {2}MADE +EXPIRES +LAST USED\n/);
-    expect(stdout).toMatch(/^1 +acme +clusters:read +good +\d+ s ago +\d{4}-\d\d-\d\d \d\d:\d\d +never$/m);
-    expect(stdout).toMatch(/^2 +other +machines:read clusters:read +good +\d+ s ago +never +never$/m);
+    expect(stdout).toMatch(/^ID {2}NAME {9}ORGANIZATION {2}SCOPES +STATE {2}MADE +EXPIRES +LAST USED\n/);
+    expect(stdout).toMatch(
+      /^1 +billing job +acme +clusters:read +good +\d+ s ago +\d{4}-\d\d-\d\d \d\d:\d\d +never$/m,
+    );
+    expect(stdout).toMatch(/^2 +- +other +machines:read clusters:read +good +\d+ s ago +never +never$/m);
     expect(stdout).not.toContain('fb_');
     const listed = await json('list', '--org', 'other');
     expect(listed).toEqual([
       {
         id: 2,
         organization: 'other',
+        name: null,
         scopes: ['machines:read', 'clusters:read'],
         state: 'good',
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
@@ -114,12 +130,13 @@ describe('token', { timeout: 90_000 }, () => {
   });
 
   it('rotate --grace lets the old one be good until then, and never for longer than it was', async () => {
-    const old = await json('create', '--org', 'acme');
+    const old = await json('create', '--org', 'acme', '--name', 'nightly');
     const rotated = await json('rotate', String(old.id), '--grace', '1h');
     expect(rotated).toEqual({
       id: old.id + 1,
       token: expect.any(String),
       organization: 'acme',
+      name: 'nightly',
       scopes: ['machines:read', 'clusters:read'],
       expiresAt: null,
       old: { id: old.id, revoked: false, expiresAt: expect.any(String) },
@@ -208,6 +225,7 @@ it('a table of tokens tells how long ago each was used', () => {
   const token = {
     id: 7,
     organization: 'acme',
+    name: null,
     scopes: ['machines:read'],
     state: 'good',
     createdAt: '2026-01-01T00:00:00Z',
@@ -216,7 +234,7 @@ it('a table of tokens tells how long ago each was used', () => {
     lastUsedAt: '2026-03-01T10:00:00Z',
   } as const;
   expect(tokenTable([token], new Date('2026-03-01T13:00:00Z'))).toBe(
-    'ID  ORGANIZATION  SCOPES         STATE  MADE      EXPIRES  LAST USED\n' +
-      '7   acme          machines:read  good   60 d ago  never    3 h ago\n',
+    'ID  NAME  ORGANIZATION  SCOPES         STATE  MADE      EXPIRES  LAST USED\n' +
+      '7   -     acme          machines:read  good   60 d ago  never    3 h ago\n',
   );
 });

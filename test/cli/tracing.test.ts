@@ -12,6 +12,7 @@ import { loadedModules } from '../support/loaded-modules.ts';
 import { type MoodyUpstream, moodyUpstream } from '../support/moody-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
+import { startPublisher } from '../support/published.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../support/trace-receiver.ts';
 import { until } from '../support/until.ts';
@@ -30,6 +31,7 @@ beforeAll(async () => {
   const db = opened.use(await createDatabase());
   const redis = opened.use(await startTestRedis());
   store = opened.use(openStore({ url: db.url, role: 'worker', connections: 1 }));
+  opened.use(await startPublisher(store.db, redis.url));
   upstream = opened.use(await moodyUpstream());
   receiver = opened.use(await startTraceReceiver());
   const organization = await createOrganization(store.db, SAMPLE_ORGANIZATION.slug, SAMPLE_ORGANIZATION.name);

@@ -1,6 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { identify } from '../../src/dev/process-identity.ts';
+import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
 import { readmeExamples, readmeTag } from '../support/readme.ts';
@@ -186,4 +190,91 @@ describe('fleetbook up', () => {
       stderr: expect.stringMatching(/^fleetbook: port \d+ is taken by another program; .*PORT=\d+\n$/),
     });
   });
+
+  it('shares its settings with commands, also those that the file of sources names, and is found by a second one', async () => {
+    await using home = await temporaryHome();
+    const file = `${home.path}/sources.json`;
+    writeFileSync(
+      file,
+      JSON.stringify({
+        catalogues: [{ id: 'acme', adapter: 'hetzner', url: 'http://127.0.0.1:1', tokenEnv: 'ACME_SECRET' }],
+        alerts: { webhooks: [{ id: 'ops', urlEnv: 'ACME_HOOK' }] },
+      }),
+    );
+    const given = { ACME_SECRET: 'x', ACME_HOOK: 'http://127.0.0.1:1', CATALOGUE_RATES: 'EUR:1.1' };
+    await using up = await startUp(home.path, { FLEETBOOK_CONFIG: 'sources.json', ...given });
+    const FLEETBOOK_HOME = `${home.path}/.fleetbook`;
+    const { stdout } = await fleetbook(['doctor', '--json'], { FLEETBOOK_HOME });
+    const { findings } = JSON.parse(stdout) as { findings: { check: string; verdict: string }[] };
+    const problems = findings.filter(({ verdict }) => verdict !== 'ok').map(({ check }) => check);
+    expect(problems).toEqual(['source acme']);
+
+    const [, url = ''] = /PostgreSQL on port (\d+)/.exec(up.output()) ?? [];
+    const { environment } = JSON.parse(readFileSync(`${FLEETBOOK_HOME}/live/running.json`, 'utf8'));
+    expect(environment.DATABASE_URL).toContain(`:${url}/`);
+    const named = await fleetbook(['doctor', '--json'], {
+      FLEETBOOK_HOME,
+      DATABASE_URL: environment.DATABASE_URL,
+    });
+    expect(JSON.parse(named.stdout).findings).toContainEqual(
+      expect.objectContaining({ check: 'Redis', verdict: 'ok' }),
+    );
+
+    const notice = `Fleetbook already runs in ${FLEETBOOK_HOME} (process`;
+    const second = await fleetbook(['up'], { FLEETBOOK_HOME, FLEETBOOK_CONFIG: file, ...given });
+    expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(notice) });
+    expect(second.stderr).toContain(` at ${up.url}, with the operators’ pages at ${up.opsUrl}. Stop it`);
+    // The sample has a home of its own, and finds the port taken.
+    const sample = await fleetbook(['up'], { FLEETBOOK_HOME, PORT: new URL(up.url).port });
+    expect(sample).toMatchObject({ code: 1, stderr: expect.stringContaining(notice) });
+  }, 120_000);
 });
+
+describe('npm start', () => {
+  it.each([
+    ['SIGTERM to npm', ['SIGTERM']],
+    ['a Ctrl-C that npm repeats', ['SIGINT', 'SIGINT']],
+  ] as const)('stops whole at %s', { timeout: 120_000 }, async (_, signals) => {
+    await using home = await temporaryHome();
+    const running = `${home.path}/sample/running.json`;
+    const child = spawn('npm', ['start'], {
+      cwd: new URL('../..', import.meta.url).pathname,
+      env: {
+        ...process.env,
+        FLEETBOOK_HOME: home.path,
+        PORT: String(await freePort()),
+        OPS_PORT: String(await freePort()),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A process group of its own, as a terminal gives it.
+      detached: true,
+    });
+    const pid = child.pid ?? expect.unreachable('npm has no process id');
+    try {
+      let output = '';
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+      const exited = once(child, 'exit');
+      await until(() => existsSync(running), { timeoutMs: 60_000, what: 'the start of its processes' });
+      for (const signal of signals) {
+        process.kill(pid, signal);
+        await Promise.race([exited, until(() => output.includes('\nstopping\n'))]);
+      }
+      await exited;
+      expect(output).toMatch(/\nstopping\n/);
+      expect(existsSync(running)).toBe(false);
+      expect(existsSync(`${home.path}/sample/up.lock`)).toBe(false);
+    } finally {
+      endGroup(pid);
+    }
+  });
+});
+
+/** Kills the processes of a group that are left. */
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // None is left.
+  }
+}

@@ -186,6 +186,34 @@ describe('what passes', () => {
   });
 });
 
+describe('an error', () => {
+  it('of a server that is away names the host and the cause', async () => {
+    const client = new FleetbookClient({ url: 'http://127.0.0.1:1', token: 'fb_test', attempts: 1 });
+    const error: unknown = await client.providers().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(FleetbookUnreachable);
+    expect(String(error)).toContain('http://127.0.0.1:1/v1/providers in 1 attempts: ');
+    expect(String(error)).not.toContain('fetch failed');
+  });
+
+  it.each<[string, object]>([
+    ['"url"', { url: 'fleetbook.example.com' }],
+    ['"url"', { url: 'ftp://fleetbook.example.com' }],
+    ['"url"', { url: undefined }],
+    ['"token"', { token: undefined }],
+    ['"token"', { token: '' }],
+    ['"attempts"', { attempts: 0 }],
+    ['"deadlineMs"', { deadlineMs: '30s' }],
+    ['"fetch"', { fetch: 'node-fetch' }],
+    ['no option "baseUrl"; it has url, token,', { baseUrl: 'https://fleetbook.example.com' }],
+  ])('of the constructor names the option: %s', (named, options) => {
+    const given = { url: 'https://fleetbook.example.com', token: 'fb_secret', ...options };
+    const create = () => new FleetbookClient(given as ConstructorParameters<typeof FleetbookClient>[0]);
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(named);
+    expect(create).not.toThrow('fb_secret');
+  });
+});
+
 describe('a problem', () => {
   it.each([400, 401, 403, 404, 500])('with status %s is thrown at once', async (status) => {
     await using given = await scene();

@@ -124,6 +124,20 @@ describe('the configuration', () => {
       { catalogues: [{ id: 'a', adapter: 'linode', limits: { removedShare: -1 } }] },
       /removedShare/,
     ],
+    ...(
+      [
+        'removedShare',
+        'repricedShare',
+        'reshapedShare',
+        'duplicateShare',
+        'incompleteShare',
+        'rejectedShare',
+      ] as const
+    ).map((limit): [string, object, RegExp] => [
+      `has a ${limit} above 1, which would switch the guard off`,
+      { catalogues: [{ id: 'a', adapter: 'linode', limits: { [limit]: 5 } }] },
+      new RegExp(`${limit}.*must be a share from 0 to 1`),
+    ]),
     [
       'has a cluster source without an address',
       { clusters: [{ id: 'a', adapter: 'json' }] },
@@ -133,6 +147,44 @@ describe('the configuration', () => {
     const found = problems({ FLEETBOOK_CONFIG: file(content) });
     expect(found.join('\n')).toMatch(message);
     expect(found.join('\n')).not.toContain('secret');
+  });
+
+  it('reports every problem of the file at once, with the name that was probably meant', () => {
+    const content = {
+      catalogues: [
+        { id: 'a', adapter: 'linodee' },
+        { id: 'b', adapter: 'linode', shedule: '* * * * *', schedule: 'often', tokenenv: 'X', wholly: 1 },
+        { id: 'c', adapter: 'linode', limits: { removedshare: 0.1 } },
+        { id: 'd', adapter: 'linode', maxAge: 'long' },
+        { id: 'e', adapter: 'linode', options: { colour: 'red' } },
+      ],
+      alerts: { webhooks: [{ id: 'w', urlEnv: 'LACKING', formats: 'slack' }], backlogs: 3 },
+      cluster: [],
+    };
+    const found = problems({ FLEETBOOK_CONFIG: file(content), PORT: 'http' }).map((line) =>
+      line.replace(/^\S+\.json: /, ''),
+    );
+    expect(found.sort()).toEqual([
+      'PORT must be a port from 0 to 65535; it is "http"',
+      'alerts.webhooks.0: has no setting "formats"; did you mean "format"?',
+      'alerts: has no setting "backlogs"; did you mean "backlog"?',
+      'catalogues.1: has no setting "shedule"; did you mean "schedule"?',
+      'catalogues.1: has no setting "tokenenv"; did you mean "tokenEnv"?',
+      'catalogues.1: has no setting "wholly"; leave it out',
+      'catalogues.2.limits: has no setting "removedshare"; did you mean "removedShare"?',
+      'catalogues.3.maxAge: expected number, received string',
+      expect.stringMatching(
+        /^source "a": adapter must be one of .*; it is "linodee"; did you mean "linode"\?$/,
+      ),
+      'source "e": options must be left out; the adapter linode has none',
+      'the file: has no setting "cluster"; did you mean "clusters"?',
+      'the schedule of source "b" must have five cron fields, such as "17 * * * *"; it is "often"',
+    ]);
+  });
+
+  it('accepts an addedShare above 1, since more machines may come than are known', () => {
+    const catalogues = [{ id: 'a', adapter: 'linode', limits: { addedShare: 3, removedShare: 1 } }];
+    expect(problems({ FLEETBOOK_CONFIG: file({ catalogues }) })).toEqual([]);
   });
 
   it('refuses a file that is not there', () => {

@@ -24,12 +24,13 @@ const withoutLimits = (settings: readonly SourceSetting[]) =>
 
 describe('the settings of a source of the environment', () => {
   it('name their variables, and what holds by default', async () => {
-    const env = { HETZNER_TOKEN: SECRET, HETZNER_SCHEDULE: '5 * * * *' };
+    const env = { HETZNER_TOKEN: SECRET, HETZNER_SCHEDULE: '5 * * * *', HETZNER_MAX_AGE: '7200' };
     const settings = await settingsOf('hetzner', env);
     expect(withoutLimits(settings)).toEqual([
       { name: 'url', value: 'https://api.hetzner.cloud', from: 'default' },
       { name: 'token', value: '***', from: 'environment', variable: 'HETZNER_TOKEN' },
       { name: 'schedule', value: '5 * * * *', from: 'environment', variable: 'HETZNER_SCHEDULE' },
+      { name: 'maxAge', value: '7200', from: 'environment', variable: 'HETZNER_MAX_AGE' },
     ]);
     expect(settings.filter(({ name }) => name.startsWith('limits.'))).toHaveLength(
       Object.keys(DEFAULT_GUARD_LIMITS).length,
@@ -51,6 +52,7 @@ describe('the settings of a source of the environment', () => {
       },
       { name: 'token', value: null, from: 'unset' },
       { name: 'schedule', value: '22 * * * *', from: 'default' },
+      { name: 'maxAge', value: '10800', from: 'default' },
       { name: 'options.provider', value: 'Acme', from: 'environment', variable: 'OPENSTACK_PROVIDER' },
       { name: 'options.region', value: 'one', from: 'environment', variable: 'OPENSTACK_REGION' },
       { name: 'options.regionName', value: null, from: 'unset' },
@@ -88,10 +90,12 @@ describe('the settings of a source of the environment', () => {
       { name: 'url', value: '/etc/clusters.json', from: 'environment', variable: 'CLUSTERS_URL' },
       { name: 'token', value: null, from: 'unset' },
       { name: 'schedule', value: '*/5 * * * *', from: 'default' },
+      { name: 'maxAge', value: '900', from: 'default' },
     ]);
     expect(await settingsOf('exchange-rates', env)).toEqual([
       { name: 'url', value: expect.stringContaining('https://www.ecb.europa.eu/'), from: 'default' },
       { name: 'schedule', value: '40 5,15,17 * * *', from: 'default' },
+      { name: 'maxAge', value: '129600', from: 'default' },
     ]);
   });
 });
@@ -134,6 +138,7 @@ describe('the settings of a source of the file', () => {
       { name: 'url', value: 'https://api.hetzner.cloud', from: 'default' },
       { name: 'token', value: '***', from: 'environment', variable: 'EU_TOKEN' },
       { name: 'schedule', value: '17 * * * *', from: 'default' },
+      { name: 'maxAge', value: '10800', from: 'default' },
     ]);
     expect(eu.filter(({ from }) => from === 'file')).toEqual([
       { name: 'limits.removedShare', value: '0.1', from: 'file', file },

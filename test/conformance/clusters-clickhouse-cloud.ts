@@ -76,7 +76,7 @@ export const clusterCase: ClusterCase = {
       name: 'Logs',
       provider: 'azure',
       region: { code: 'germanywestcentral' },
-      status: 'degraded',
+      status: 'Degraded',
       shards: 1,
       replicas: 2,
       machine: { name: '32 GiB', cpu: 8, ram: 32, ramUnit: 'Binary' },

@@ -76,7 +76,6 @@ export const clusterCase: ClusterCase = {
         '/items',
         '/metadata/resourceVersion',
         ...METADATA,
-        '/items/0/spec/configuration/clusters/0/name',
         '/items/0/spec/templates/volumeClaimTemplates/0/spec/resources/requests/storage',
       ],
       optional: [

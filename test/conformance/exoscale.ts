@@ -53,6 +53,8 @@ export const catalogueCase: CatalogueCase = {
     // For accounts that have a permission.
     offer('storage.jumbo', 'ch-gva-2', 24, 225, '1.86667', 'unavailable'),
     offer('gpu3.small', 'de-fra-1', 12, 56, '1.0453', 'accelerated'),
+    offer('gpua5000.small', 'de-fra-1', 12, 56, '1.4', 'accelerated'),
+    offer('gpu3080ti.small', 'ch-gva-2', 12, 56, '1.1', 'accelerated'),
     offer('standard.tiny', 'ch-gva-2', 1, 1, '0.01458'),
   ],
   rejected: [

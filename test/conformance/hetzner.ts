@@ -65,7 +65,7 @@ export const catalogueCase: CatalogueCase = {
     offer('cpx11', 'fsn1', 2, 2, '0.007', 'deprecated'),
     offer('cpx11', 'hel1', 2, 2, '0.007', 'unavailable'),
     offer('cpx11', 'ash', 2, 2, '0.008'),
-    offer('cax11', 'fsn1', 2, 4, '0.0064', 'unavailable'),
+    offer('cax11', 'fsn1', 2, 4, '0.0064', 'sold_out'),
     offer('cax11', 'hel1', 2, 4, '0.0064'),
     // The limits are the sync's business.
     offer('ccx63', 'ash', 48, 192, '0.465'),

@@ -2,7 +2,7 @@ import { type CatalogueCase, fixture, offersIn } from './catalogue-case.ts';
 
 const offer = offersIn('USD');
 
-const unavailable = { excluded: 'unavailable' } as const;
+const soldOut = { excluded: 'sold_out' } as const;
 const deprecated = { excluded: 'deprecated' } as const;
 const accelerated = { excluded: 'accelerated' } as const;
 const empty = { data: [], page: 1, pages: 1, results: 0 };
@@ -84,16 +84,16 @@ export const catalogueCase: CatalogueCase = {
     offer('g6-nanode-1', 'us-east', 1, 1, '0.0075'),
     offer('g6-nanode-1', 'id-cgk', 1, 1, '0.009'),
     // A region that is out of order sells nothing today.
-    offer('g6-nanode-1', 'us-iad', 1, 1, '0.0075', unavailable),
-    offer('g6-standard-2', 'us-east', 2, 4, '0.036', unavailable),
+    offer('g6-nanode-1', 'us-iad', 1, 1, '0.0075', soldOut),
+    offer('g6-standard-2', 'us-east', 2, 4, '0.036', soldOut),
     // Its override prices months only.
     offer('g6-standard-2', 'id-cgk', 2, 4, '28.8', { per: 'month' }),
-    offer('g6-standard-2', 'us-iad', 2, 4, '0.036', unavailable),
+    offer('g6-standard-2', 'us-iad', 2, 4, '0.036', soldOut),
     offer('g5-standard-2', 'us-east', 2, 4, '0.03', deprecated),
     offer('g5-standard-2', 'id-cgk', 2, 4, '0.03', deprecated),
     offer('g5-standard-2', 'us-iad', 2, 4, '0.03', deprecated),
     offer('g7-highmem-1', 'us-east', 2, 24, '0.09'),
-    offer('g7-highmem-1', 'us-iad', 2, 24, '0.09', unavailable),
+    offer('g7-highmem-1', 'us-iad', 2, 24, '0.09', soldOut),
     offer('g7-premium-2', 'id-cgk', 2, 4, '0.077'),
     offer('g1-gpu-rtx6000-1', 'us-east', 8, 32, '1.5', accelerated),
     offer('g1-accelerated-netint-vpu-t1u1-s', 'us-east', 8, 16, '0.42', accelerated),

@@ -131,8 +131,8 @@ export const catalogueCase: CatalogueCase = {
   offers: [
     // Bytes, and another price and stock in another zone.
     offer('DEV1-S', 'fr-par-1', 2, 2, '0.01368'),
-    offer('DEV1-S', 'nl-ams-1', 2, 2, '0.0088', { excluded: 'unavailable' }),
-    offer('GP1-S', 'fr-par-1', 8, 32, '0.1826', { excluded: 'unavailable' }),
+    offer('DEV1-S', 'nl-ams-1', 2, 2, '0.0088', { excluded: 'sold_out' }),
+    offer('GP1-S', 'fr-par-1', 8, 32, '0.1826', { excluded: 'sold_out' }),
     offer('GP1-S', 'nl-ams-1', 8, 32, '0.1826'),
     offer('START1-S', 'fr-par-1', 2, 2, '0.0106', { excluded: 'deprecated' }),
     offer('L4-1-24G', 'fr-par-1', 8, 48, '0.7875', { excluded: 'accelerated' }),

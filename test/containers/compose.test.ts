@@ -163,9 +163,11 @@ it('files that settings name are in one folder of every container, which is empt
 });
 
 it('metrics can be scraped in the network, and only the API is published', async () => {
-  const services = await configured('OPS_TOKEN=for-the-scraper\n');
+  const services = await configured('OPS_TOKEN=the-token-of-the-scraper-of-metrics\n');
   for (const service of ['api', 'worker'] as const) {
-    expect(services[service]).toEqual(expect.arrayContaining(['OPS_TOKEN: for-the-scraper', '- 3001']));
+    expect(services[service]).toEqual(
+      expect.arrayContaining(['OPS_TOKEN: the-token-of-the-scraper-of-metrics', '- 3001']),
+    );
     const published = services[service].filter((line) => /^-.*:3001$|published: 3001/.test(line));
     expect(published).toEqual([]);
   }

@@ -76,8 +76,8 @@ describe('organizations, their users and their tokens', () => {
       'ada organization.delete organization acme',
     ]);
     expect((await log()).map(({ details }) => details).slice(2, 4)).toEqual([
-      { organization: 'acme', scopes: [...SCOPES], expiresAt: null },
-      { organization: 'acme', successor: 2, oldExpiresAt: null },
+      { organization: 'acme', scopes: [...SCOPES], name: null, expiresAt: null },
+      { organization: 'acme', successor: 2, name: null, oldExpiresAt: null },
     ]);
     const everything = JSON.stringify(await scene.sql`select a::text as row from audit_log a`);
     for (const secret of [first.token, second.token]) expect(everything).not.toContain(secret.slice(3, 20));

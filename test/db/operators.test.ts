@@ -38,6 +38,7 @@ describe('an operator', () => {
         createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
         disabledAt: null,
         lastSeenAt: null,
+        verifiedAddress: null,
         signsInBy: 'password',
       },
     ]);

@@ -8,6 +8,7 @@ import { causeInWords } from '../../src/domain/run-cause.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 
 const SLOT = '2026-03-01T10:00:00Z';
+const NEXT_SLOT = '2026-03-01T11:00:00Z';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -25,9 +26,10 @@ const causes = async () =>
   (await sourceRuns(scene.store.sql, 's', { limit: undefined })).rows.map(causeInWords);
 const audited = async () => (await auditRecords(scene.store.sql, {})).rows;
 
-it('a slot of a source that never ran is its first run, and the next one is by schedule', async () => {
+it('a slot of a source that never ran is its first run, its second run a retry, and the next slot is by schedule', async () => {
   await begin({ cause: 'slot' }, SLOT);
   await begin({ cause: 'slot' }, SLOT);
+  await begin({ cause: 'slot' }, NEXT_SLOT);
   await begin({ cause: 'watch' });
   await begin({ cause: 'follow' });
   await begin({ cause: 'decision', by: 'ada' });
@@ -36,6 +38,7 @@ it('a slot of a source that never ran is its first run, and the next one is by s
     'after new machines',
     'by a watch',
     'by schedule',
+    'a retry',
     'the first run',
   ]);
   expect(await audited()).toEqual([]);

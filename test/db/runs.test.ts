@@ -280,7 +280,11 @@ describe('the status', () => {
         { code: 'b', verifiedAt: '2026-01-01T01:00:00Z', unreadSince: expect.any(String), reason: why },
         { code: 'c', verifiedAt: null, unreadSince: expect.any(String), reason: why },
       ],
-      lastRun: { outcome: 'held', seen: 1, error: '10 of 11 known rows are not reported any more' },
+      lastRun: {
+        outcome: 'held',
+        seen: 1,
+        error: '10 of 11 known rows are not reported any more (91 %, limit 20 %)',
+      },
     });
     expect(clusters).toMatchObject({
       id: 'plane',

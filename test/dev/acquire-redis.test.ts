@@ -72,7 +72,7 @@ it('says what to do where there is neither a server, nor one new enough, nor apt
   await here.add('redis-server', 'echo "Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64"');
   const { message } = await acquire(here.path);
   expect(message).toBe(
-    'no redis-server or valkey-server (6.2 or newer) was found. Install one (Debian, Ubuntu: `sudo apt install redis-server`; ' +
+    'no redis-server or valkey-server (7.0 or newer) was found. Install one (Debian, Ubuntu: `sudo apt install redis-server`; ' +
       'macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`), or set REDIS_URL to a server that runs, ' +
       'e.g. redis://127.0.0.1:6379. The README says how to have one without root',
   );
@@ -144,7 +144,7 @@ it('installs nothing when it is not root', needs(asNobody !== undefined, ANOTHER
   await here.add('apt-get', installs(here.path));
   const [command = '', ...args] = [...(asNobody ?? []), process.execPath, PROGRAM, here.path];
   const { stdout } = await output(command, args);
-  expect(stdout).toContain('no redis-server or valkey-server (6.2 or newer) was found');
+  expect(stdout).toContain('no redis-server or valkey-server (7.0 or newer) was found');
   expect(await here.calls()).toEqual([]);
 });
 

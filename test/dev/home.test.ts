@@ -58,7 +58,7 @@ it('makes a password for the operators’ pages once, readable by its owner alon
   {
     using home = openHome(folder.path, 'sample');
     token = home.opsToken();
-    expect(token).toMatch(/^[\w-]{24}$/);
+    expect(token).toMatch(/^[\w-]{32}$/);
     expect(home.opsToken()).toBe(token);
     expect(await mode(join(home.folder, 'ops-token'))).toBe(0o600);
   }
@@ -66,6 +66,9 @@ it('makes a password for the operators’ pages once, readable by its owner alon
   using live = openHome(folder.path, 'live');
   expect(again.opsToken()).toBe(token);
   expect(live.opsToken()).not.toBe(token);
+  // An earlier release made this one.
+  await writeFile(join(live.folder, 'ops-token'), 'a-token-of-24-characters\n');
+  expect(live.opsToken()).toMatch(/^[\w-]{32}$/);
 });
 
 it('does not hand out a damaged token', async () => {

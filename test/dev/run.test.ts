@@ -14,7 +14,12 @@ afterEach(() => vi.unstubAllEnvs());
 function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [join(ROOT, 'test/run.ts'), ...args], { cwd: ROOT }, (error, stdout) => {
-      resolve({ code: Number(error?.code ?? 0), lines: stdout.trimEnd().split('\n') });
+      const lines = stdout.trimEnd().split('\n');
+      // In CI one line names the PostgreSQL of the tests about statements.
+      resolve({
+        code: Number(error?.code ?? 0),
+        lines: lines.filter((line) => !/tests about statements/.test(line)),
+      });
     });
   });
 }

@@ -6,6 +6,7 @@ import { composeReader } from '../../src/app/reader.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
+import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 import { addSample, reprice } from '../snapshot/rows.ts';
 import { startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { startTestRedis } from '../support/redis.ts';
@@ -22,6 +23,7 @@ it('a reader and a worker go on with the promoted replica, without a restart or 
     REDIS_URL: redis.url,
   });
   await using worker = composeWorker(config, silent);
+  using _pulse = keepPulse(() => worker.publisher.pulse(), 100);
   await using reader = composeReader(config, silent);
   const { sql, db } = worker.store;
   const sample = await addSample(sql);

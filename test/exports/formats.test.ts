@@ -9,8 +9,8 @@ import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newestExports } from '../../src/db/reads/exports.ts';
-import { EXPORT_FILES, EXPORT_TABLES, type ExportFile } from '../../src/domain/export-files.ts';
-import { COLUMNS } from '../../src/exports/columns.ts';
+import { EXPORT_FILES, EXPORT_TABLES, type StoredExport } from '../../src/domain/export-files.ts';
+import { columnsOf as columnsOfExport } from '../../src/exports/columns.ts';
 import { csvLine } from '../../src/exports/formats/csv.ts';
 import { addCatalogue, download, type ExportScene, NAMES, openExportScene, storedBytes } from './scene.ts';
 
@@ -21,7 +21,7 @@ const hasPython = await run('python3', ['-c', 'import sqlite3']).then(
 );
 
 let scene: ExportScene;
-let files: Record<ExportFile, string>;
+let files: Record<StoredExport['file'], string>;
 let duckdb: DuckDBConnection;
 /** By table: what PostgreSQL has, each value as text. */
 const truth: Record<string, readonly unknown[]> = {};
@@ -56,7 +56,7 @@ afterAll(async () => {
 
 /** Columns as a client of DuckDB asks for them: instants as text, integers as numbers that JSON has. */
 function columnsOf(table: (typeof EXPORT_TABLES)[number]): string {
-  return COLUMNS[table]
+  return columnsOfExport(table, 'now')
     .map(({ name, type }) => {
       if (type === 'instant') return `strftime(${name}::timestamptz, '%Y-%m-%dT%H:%M:%S.%fZ') as ${name}`;
       const number = { int32: 'integer', int64: 'double', double: 'double', text: undefined }[type];
@@ -132,7 +132,7 @@ it('the columns of Parquet have the types that the documentation names', async (
 
 it('all files are stored, and what is compressed of them is the same', async () => {
   const { sql } = scene.store;
-  const stored = await newestExports(sql);
+  const stored = (await newestExports(sql)).filter(({ file }) => !file.startsWith('all-'));
   expect(stored.filter(({ coding }) => coding === 'identity').map(({ file }) => file)).toEqual(EXPORT_FILES);
   const compressed = stored.filter(({ coding }) => coding === 'gzip');
   expect(compressed.map(({ file }) => file)).toEqual(EXPORT_FILES.filter((file) => /csv|ndjson/.test(file)));
@@ -172,10 +172,33 @@ it('any text comes back out of a CSV', async () => {
         `select * from read_csv('${path}', header = true, auto_detect = false, quote = '"', escape = '"', delim = ',', new_line = '\\r\\n',
          columns = {text: 'varchar', number: 'integer'}, allow_quoted_nulls = false)`,
       );
-      expect(found.getRows()).toEqual(given.map(([text, value]) => [wellFormed(text), value]));
+      const plain = found.getRows().map(([text, value]) => [withoutGuard(String(text)), value]);
+      expect(plain).toEqual(given.map(([text, value]) => [wellFormed(text), value]));
     }),
     { numRuns: 5 },
   );
+});
+
+/** As docs/exports.md says it. */
+const withoutGuard = (text: string) => text.replace(/^'(?='*[=+\-@\t\r])/, '');
+
+it.each([
+  ["=HYPERLINK('http://evil.example')", "'=HYPERLINK('http://evil.example')"],
+  ['+1', "'+1"],
+  ['-1', "'-1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\t=1', "'\t=1"],
+  ['\r=1', '"\'\r=1"'],
+  ['=1,2', '"\'=1,2"'],
+  ["'=1", "''=1"],
+  ["'s", "'s"],
+  ['a=1', 'a=1'],
+])('a CSV has the text %j as %j, which no spreadsheet takes for a formula', (text, written) => {
+  expect(csvLine([text])).toBe(`${written}\r\n`);
+});
+
+it('a CSV has a negative number as a number', () => {
+  expect(csvLine([-1.5, 2])).toBe('-1.5,2\r\n');
 });
 
 /** As UTF-8 has it. */

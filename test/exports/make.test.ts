@@ -61,7 +61,7 @@ it('keeps two versions, and nothing in its folder', async () => {
   const rows = await scene.store.sql`
     select count(distinct version)::int as versions, count(distinct export_id)::int as files
     from exports left join export_chunks on export_id = id`;
-  expect(rows).toEqual([{ versions: 2, files: 24 }]);
+  expect(rows).toEqual([{ versions: 2, files: 48 }]);
   expect(await isThere(join(scene.folder, 'making'))).toBe(false);
 });
 
@@ -93,6 +93,26 @@ it('all files are of one state, however often the catalogue changes meanwhile', 
     for (const line of lines) found.add(JSON.parse(line).price);
   }
   expect(found.size).toBe(1);
+});
+
+it('a machine that is sold out is only in the files of all machines', async () => {
+  await scene.store.sql`update machines set excluded_reason = 'sold_out' where name = 'plain'`;
+  await raise(scene.store.sql, region);
+  await scene.make();
+  const stored = await newestExports(scene.store.sql);
+  const rowsOf = async (name: string) => {
+    const file = stored.find((each) => each.file === name && each.coding === 'identity') ?? expect.fail(name);
+    const lines = (await storedBytes(scene.store.sql, file)).toString().trimEnd().split('\n');
+    expect(lines).toHaveLength(file.rows);
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  const [now, all] = [await rowsOf('machines.ndjson'), await rowsOf('all-machines.ndjson')];
+  expect([now.length, all.length]).toEqual([9, 10]);
+  expect(now.every((row) => row.name !== 'plain' && !('available' in row))).toBe(true);
+  expect(all.map(({ name, available }) => [name, available])).toContainEqual(['plain', 0]);
+  expect(all.filter(({ available }) => available === 1)).toHaveLength(9);
+  const [prices, allPrices] = [await rowsOf('prices.ndjson'), await rowsOf('all-prices.ndjson')];
+  expect(allPrices.length - prices.length).toBe(2);
 });
 
 describe('a maker that dies amid its work', () => {
@@ -171,7 +191,7 @@ describe('a worker', () => {
     await until(() => outcomes.filter((outcome) => outcome === 'made').length === 2);
     expect(outcomes).not.toContain('failed');
     const rows = await scene.store.sql`select count(*)::int as n from exports group by version`;
-    expect(rows).toEqual([{ n: 12 }, { n: 12 }]);
+    expect(rows).toEqual([{ n: 24 }, { n: 24 }]);
     expect(await isThere(join(tmpdir(), `fleetbook-exports-${await readLineage(scene.store.sql)}`))).toBe(
       false,
     );

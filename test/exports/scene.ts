@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Sql } from '../../src/db/client.ts';
 import { openStore, type Store } from '../../src/db/connect.ts';
 import { exportChunk, newestExports } from '../../src/db/reads/exports.ts';
-import type { ExportFile, StoredExport } from '../../src/domain/export-files.ts';
+import type { StoredExport } from '../../src/domain/export-files.ts';
 import { type Made, makeExports } from '../../src/exports/make.ts';
 import { addMachine, addProvider, addRegion, addSource, verify } from '../snapshot/rows.ts';
 import { createDatabase } from '../support/postgres.ts';
@@ -88,15 +88,18 @@ export async function storedBytes(sql: Sql, stored: StoredExport): Promise<Buffe
 }
 
 /** Writes the newest files into the scene's folder. @returns where each of them is */
-export async function download({ store, folder }: ExportScene): Promise<Record<ExportFile, string>> {
-  const paths: Partial<Record<ExportFile, string>> = {};
+export async function download({
+  store,
+  folder,
+}: ExportScene): Promise<Record<StoredExport['file'], string>> {
+  const paths: Partial<Record<StoredExport['file'], string>> = {};
   for (const stored of await newestExports(store.sql)) {
     if (stored.coding !== 'identity') continue;
     const path = join(folder, stored.file);
     await writeFile(path, await storedBytes(store.sql, stored));
     paths[stored.file] = path;
   }
-  return paths as Record<ExportFile, string>;
+  return paths as Record<StoredExport['file'], string>;
 }
 
 /** So many more machines, each with a price and a name that is 32 times as long as `words`. */

@@ -28,7 +28,11 @@ const markersOf = ({ key }: FuzzRequest) => (key.marker === undefined ? [] : [ke
 
 function judge(request: FuzzRequest, answer: FuzzAnswer): void {
   const { method, operation } = request;
-  const wrong = wrongWith(answer, { markers: markersOf(request), validate: operation?.validate });
+  const wrong = wrongWith(answer, {
+    markers: markersOf(request),
+    sent: `${request.target} ${JSON.stringify(request.headers)}`,
+    validate: operation?.validate,
+  });
   if (wrong !== undefined) throw new Error(`${wrong}, for ${method} ${request.target.slice(0, 300)}`);
 }
 

@@ -4,6 +4,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { expect } from 'vitest';
 import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
+import type { RequestOutcome } from '../../src/http/record.ts';
 import type { Page } from '../feed/copy.ts';
 import type { sceneForEachTest } from '../snapshot/scene.ts';
 import { listen } from './harness.ts';
@@ -20,8 +21,10 @@ export async function serveChanges(
   await scene.sql`update organizations set told_version = clusters_version - 1`;
   await publisher.publishDirty();
   const reader = await scene.linkedReader();
+  const observed: RequestOutcome[] = [];
   const app = buildApp({
     ...reader,
+    observe: (outcome) => observed.push(outcome),
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,
     version: '1.2.3',
@@ -42,7 +45,7 @@ export async function serveChanges(
     // Whoever is cut hears of it by the answer.
     asked.on('error', () => {});
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-    answer.setEncoding('utf8');
+    answer.setEncoding('utf8').on('error', () => {});
     return answer;
   }
   const closing = new AsyncDisposableStack();
@@ -54,6 +57,7 @@ export async function serveChanges(
     app,
     reader,
     publisher,
+    observed,
     get,
     async page(path: string, bearer: string, status = 200) {
       const answer = await get(path, bearer);

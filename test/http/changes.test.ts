@@ -116,6 +116,12 @@ describe('a page of changes', () => {
     await setStatus(scene.sql, scene.sample.clusterOfA, 'Stopped');
     await api.publisher.publishDirty();
     expect(typesOf(await waiting)).toEqual(['cluster.changed']);
+    // Its time is of no use in the latency of answers.
+    expect(api.observed.map(({ status, lasts }) => [status, lasts])).toEqual([
+      [200, false],
+      [200, false],
+      [200, true],
+    ]);
     expect(await api.page(`/v1/changes?after=${(await waiting).next}&wait=1`, bearer)).toMatchObject({
       changes: [],
       more: false,

@@ -6,6 +6,7 @@ import { expect, it, vi } from 'vitest';
 import type { Grant } from '../../src/domain/grant.ts';
 import { encodeCursor } from '../../src/feed/cursor.ts';
 import { EventStream } from '../../src/http/event-stream.ts';
+import { lifeOf } from '../../src/http/places.ts';
 import { TokenCheck } from '../../src/http/token-check.ts';
 import { until } from '../support/until.ts';
 
@@ -16,7 +17,7 @@ async function openStream(verify: () => Grant | undefined = () => GRANT) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const asked = get({ port: (server.address() as AddressInfo).port, agent: false });
-  const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
   response.flushHeaders();
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
   const seen = { text: '', isOver: false };
@@ -30,6 +31,7 @@ async function openStream(verify: () => Grant | undefined = () => GRANT) {
   const unwatched = { count: 0 };
   const stream = new EventStream({
     response,
+    life: lifeOf(request, response),
     scope: { machines: true, organizationId: undefined },
     start: { lineage, position: 7 },
     token: new TokenCheck(verify, () => {

@@ -35,7 +35,8 @@ async function serve(reader: TestReader, overrides: Partial<ApiDeps> = {}): Prom
     version: '1.2.3',
     observe: (facts) => observed.push(facts),
     ...overrides,
-    limits: { maxEventLoopDelayMs: 0, ...overrides.limits },
+    // Without a limit a 401 ends no connection: requests of all kinds follow each other.
+    limits: { maxEventLoopDelayMs: 0, maxConnections: 0, ...overrides.limits },
   });
   const port = await listen(app);
   const { responses } = reader;

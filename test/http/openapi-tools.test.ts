@@ -59,7 +59,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** What the document has by name and `fleetbook/client` as well. */
+/** What the document has by name and `@fleetbook/fleetbook/client` as well. */
 const SAME_BY_NAME = ['Machine', 'Cluster', 'Provider', 'Price'];
 
 /** Compiled and run: the same questions by each of the generated clients. */

@@ -2,11 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi.ts';
 import { type Operation, operation } from '../../src/http/operation.ts';
 import {
+  decimalParameter,
   idParameter,
+  listParameter,
   optional,
   type Parameters,
   parameterReader,
   QueryString,
+  wordParameter,
 } from '../../src/http/protocol/parameters.ts';
 import { Problem } from '../../src/http/protocol/problem.ts';
 import { machineSchema } from '../../src/http/schemas.ts';
@@ -42,8 +45,9 @@ describe('optional parameters', () => {
         type: 'urn:fleetbook:problem:invalid-parameter',
         title: 'Invalid parameter',
         status: 400,
-        detail:
-          'The query parameter "limit" may be given once, as a positive 32-bit integer in decimal digits.',
+        detail: expect.stringMatching(
+          /^The query parameter "limit" may be given once, as a positive 32-bit integer in decimal digits(, not "[0x]?"|; it was given 2 times)\.$/,
+        ),
         parameter: 'limit',
         instance: 'request-1',
       });
@@ -58,6 +62,64 @@ describe('optional parameters', () => {
   });
 });
 
+describe('a value that is refused', () => {
+  const detailOf = (query: string) => (read(query, true) as { detail: string }).detail;
+
+  it.each([
+    ['region=fsn1', ', not "fsn1".'],
+    ['region=a%22b%0Ac%E2%80%AE', ', not "a\u{FFFD}b\u{FFFD}c\u{FFFD}".'],
+    [`region=${'1'.repeat(50)}`, `, not "${'1'.repeat(40)}…".`],
+    ['region=1&region=2', '; it was given 2 times.'],
+  ])('is repeated, short and harmless: %s', (query, end) => {
+    expect(detailOf(query)).toContain(end);
+  });
+
+  it.each(['region=fb_secret', 'region=Bearer%20x', 'fb_secret=1&region=3'])(
+    'is not repeated where it may hold a token: %s',
+    (query) => {
+      expect(detailOf(query)).not.toMatch(/fb_|Bearer/);
+      expect(detailOf(query)).toContain('the text that was sent');
+    },
+  );
+});
+
+describe('a list', () => {
+  const FIELDS = {
+    fields: optional(listParameter(wordParameter('Fields', ['id', 'name', 'cpu'], 'id'), 3)),
+  };
+  const fields = (query: string) =>
+    parameterReader(FIELDS, true)({ path: {}, query: new QueryString(query) });
+
+  it.each(['fields=id,name', 'fields=id&fields=name'])('is read from %s', (query) => {
+    expect(fields(query)).toEqual({ fields: ['id', 'name'] });
+  });
+
+  it.each(['fields=id&fields=x', 'fields=id&fields=', 'fields=id,name&fields=cpu&fields=id'])(
+    'is refused: %s',
+    (query) => {
+      expect(fields(query)).toBeInstanceOf(Problem);
+    },
+  );
+});
+
+describe('a decimal', () => {
+  const price = (text: string) =>
+    parameterReader({ price: decimalParameter('Price', 9, '0.1') })({
+      path: {},
+      query: new QueryString(`price=${text}`),
+    });
+
+  it('is a number in the schema, and is read as programs write numbers', () => {
+    expect(decimalParameter('Price', 9, '0.1')).toMatchObject({ schema: { type: 'number' }, example: 0.1 });
+    expect(price('1e-7')).toEqual({ price: '0.000000100' });
+    expect(price('0.25')).toEqual({ price: '0.25' });
+  });
+
+  it.each(['1e-20', '1e3', '-1', '0'])('is refused: %s', (text) => {
+    expect(price(text)).toBeInstanceOf(Problem);
+  });
+});
+
 describe('unknown query parameters', () => {
   it('are ignored where an operation is not strict', () => {
     expect(read('region=3&x=1&__proto__=2', false)).toMatchObject({ region: 3 });
@@ -68,8 +130,7 @@ describe('unknown query parameters', () => {
       type: 'urn:fleetbook:problem:unknown-parameter',
       title: 'Unknown parameter',
       status: 400,
-      detail:
-        'The operation does not have a query parameter of that name. Those that it has: region, provider, limit.',
+      detail: 'The operation has no query parameter "regoin". It has: region, provider, limit.',
       parameter: 'regoin',
       instance: 'request-1',
     });
@@ -80,7 +141,7 @@ describe('unknown query parameters', () => {
   });
 
   it.each(['', 'Region', 'r%22', 'a'.repeat(41), 'é', 'a b'])(
-    'are not repeated where they are no name: "%s"',
+    'are not repeated as a member where they are no name: "%s"',
     (name) => {
       const problem = read(`region=3&${encodeURIComponent(name)}=fb_secret`, true);
       expect(problem).toMatchObject({ type: 'urn:fleetbook:problem:unknown-parameter' });
@@ -132,9 +193,7 @@ describe('the documentation of a strict operation', () => {
   });
 
   it('has the problem of an unknown parameter, which others do not', () => {
-    expect(JSON.stringify(described(true)?.responses[400])).toContain(
-      'Those that it has: region, provider, limit.',
-    );
+    expect(JSON.stringify(described(true)?.responses[400])).toContain('It has: region, provider, limit.');
     expect(described(false)?.responses[400]).toEqual({ $ref: '#/components/responses/400' });
   });
 });

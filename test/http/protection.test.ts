@@ -1,6 +1,4 @@
 /** What keeps one caller, or all of them together, from being too much. */
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { addressKey } from '../../src/http/protocol/request.ts';
@@ -87,32 +85,6 @@ it('a process that is late answers 503 at once, to all but those who watch it, u
   expect((await get('/healthz')).status).toBe(200);
   expect((await get('/readyz')).status).toBe(200);
   await until(async () => (await get('/v1/clusters')).status === 200);
-});
-
-it('a connection too many is closed, which is told in the log, and one that goes makes room', async () => {
-  const lines: Record<string, unknown>[] = [];
-  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  await using api = await testApi({ logger, limits: { maxConnections: 2 } });
-  const port = await listen(api.app);
-  const open = async () => {
-    const socket = connect({ port, host: '127.0.0.1' });
-    await once(socket, 'connect');
-    return socket;
-  };
-  const [one, other] = [await open(), await open()];
-  const third = connect({ port, host: '127.0.0.1' });
-  await once(third, 'close');
-  expect(lines).toEqual([expect.objectContaining({ refused: 1, max: 2 })]);
-  one.destroy();
-  await until(async () => {
-    const next = connect({ port, host: '127.0.0.1' });
-    next.write('GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    const received: Buffer[] = [];
-    next.on('data', (chunk: Buffer) => received.push(chunk)).on('error', () => {});
-    await once(next, 'close');
-    return Buffer.concat(received).toString().startsWith('HTTP/1.1 200');
-  });
-  other.destroy();
 });
 
 describe('whoever tries unknown tokens', () => {

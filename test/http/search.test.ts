@@ -44,6 +44,7 @@ describe('/v1/machines/search', () => {
         },
       ],
       next: expect.stringMatching(/^[\w-]+$/),
+      ram_unit: 'AsSold',
       version: expect.stringMatching(/^[\w-]{22}$/),
       moved: false,
     });
@@ -78,8 +79,13 @@ describe('/v1/machines/search', () => {
     ['min_cpu=8&max_cpu=2', []],
     ['max_ram=4&ram_unit=Decimal', [300, 400]],
     // 4 GB are 3.725 GiB.
-    ['max_ram=3.725', []],
-    ['max_ram=3.726', [300, 400]],
+    ['max_ram=3.725&ram_unit=Binary', []],
+    ['max_ram=3.726&ram_unit=Binary', [300, 400]],
+    ['max_ram=3.999', []],
+    ['max_ram=4', [300, 400]],
+    ['min_ram=4.001&region=3', [301, 302]],
+    ['min_ram_per_cpu=2&region=3', [300, 301, 302]],
+    ['min_ram_per_cpu=2&ram_unit=Binary', []],
     ['min_ram_per_cpu=2.001&ram_unit=Decimal', []],
     ['max_ram_per_cpu=2&ram_unit=Decimal&region=3', [300, 301, 302]],
     ['max_price=0.000103791666666667', [300, 400]],
@@ -187,6 +193,19 @@ describe('/v1/machines/recommend', () => {
         ],
       },
     ]);
+  });
+
+  it.each([
+    ['cpu=2&ram=8', 301, 'AsSold'],
+    ['cpu=2&ram=8&ram_unit=AsSold', 301, 'AsSold'],
+    ['cpu=2&ram=8&ram_unit=Decimal', 301, 'Decimal'],
+    // 8 GB are less than 8 GiB.
+    ['cpu=2&ram=8&ram_unit=Binary', 302, 'Binary'],
+  ])('answers %s with machine %i, and says that memory was counted %s', async (query, id, ram_unit) => {
+    expect((await recommend(query)).json()).toMatchObject({
+      recommendations: [{ machine: { id } }],
+      ram_unit,
+    });
   });
 
   it.each(['cpu=1&ram=1&disk=40.001', 'cpu=79&ram=1&region=3', 'cpu=1&ram=1&provider=1'])(

@@ -47,6 +47,12 @@ describe('a stream of changes', () => {
 
   it('of many is read once, and each gets what its token may read', async () => {
     await using api = await serve();
+    const { reads } = api.reader.feed;
+    const catalogue = reads.catalogue.bind(reads);
+    const read = vi.spyOn(reads, 'catalogue');
+    // A busy reader reads the first page late: it shows the machines and clusters as they are by then.
+    const written = Promise.withResolvers<void>();
+    read.mockImplementationOnce(async (...page) => written.promise.then(() => catalogue(...page)));
     const tokens = await Promise.all([
       token(),
       token(['machines:read']),
@@ -57,14 +63,24 @@ describe('a stream of changes', () => {
     await reprice(scene.sql, scene.sample.small, '0.5');
     await setStatus(scene.sql, scene.sample.clusterOfA, 'OfA');
     await setStatus(scene.sql, scene.sample.clusterOfB, 'OfB');
-    await api.publisher.publishDirty();
+    written.resolve();
     const [both, machines, clusters] = streams.map(({ seen }) => seen);
-    await until(() => both?.text.includes('OfA') && machines?.text.includes('0.5'));
-    await until(() => clusters?.text.includes('OfB'));
-    expect(both?.text).not.toContain('OfB');
-    expect(both?.text).toContain('machine.repriced');
+    await until(() => both?.text.includes('event: cluster.created'));
+    await api.publisher.publishDirty();
+    // The state alone may be of an earlier event, so each stream is read up to the change itself.
+    await until(() => both?.text.includes('event: cluster.changed'));
+    await until(() => [both, machines].every((seen) => seen?.text.includes('event: machine.repriced')));
+    await until(() => clusters?.text.includes('event: cluster.changed'));
+    expect(both?.text).toContain('"OfA"');
+    expect(both?.text).not.toContain('"OfB"');
     expect(machines?.text).not.toContain('cluster.');
+    expect(clusters?.text).toContain('"OfB"');
     expect(clusters?.text).not.toContain('machine.');
+    const pages = await Promise.all(read.mock.results.map(({ value }) => value));
+    const starts = read.mock.calls
+      .filter((_, i) => pages[i]?.changes.length)
+      .map(([after]) => after.position);
+    expect(starts).toEqual([...new Set(starts)]);
   });
 
   it('that begins or comes back while others follow reads nothing of its own', async () => {

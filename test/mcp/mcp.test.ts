@@ -128,9 +128,10 @@ describe('the tools', () => {
     });
     const query = `min_cpu=4&provider=${provider?.id}&max_price=0.01&sort=-cpu&limit=2`;
     const answer = await api(`/v1/machines/search?${query}`);
-    const { machines, next } = (await answer.json()) as {
+    const { machines, next, ram_unit } = (await answer.json()) as {
       machines: { price: number }[];
       next: string | null;
+      ram_unit: string;
     };
     expect(machines.length).toBeGreaterThan(0);
     expect(data).toEqual({
@@ -139,6 +140,7 @@ describe('the tools', () => {
         price_per_hour: Number((machine.price * 60).toPrecision(12)),
       })),
       next,
+      ram_unit,
       currency: answer.headers.get('fleetbook-currency'),
       as_of: answer.headers.get('fleetbook-as-of'),
     });

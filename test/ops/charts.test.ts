@@ -129,7 +129,7 @@ describe('a quantile', () => {
     const seconds = Array.from({ length: 2000 }, (_, i) => 0.001 + i * 0.0000245);
     for (const each of seconds)
       counts.add({ route: '/x', method: 'GET', status: 200, seconds: each, tier: undefined });
-    const durations = [...(counts.routes.get('/x')?.durations ?? [])];
+    const durations = [...(counts.routes.get('/x')?.durations.buckets ?? [])];
     expect(quantile(0.5, durations)).toBeCloseTo(seconds[1000] ?? 0, 2);
     expect(quantile(0.95, durations)).toBeCloseTo(seconds[1900] ?? 0, 2);
   });

@@ -143,11 +143,11 @@ describe('guessing', () => {
       return (await guesser.signIn('ada')).statusCode;
     };
     expect(await statusWith(cookie.replace('device.', 'device.A').replace(/.\.YWRh/, '.YWRh'))).toBe(429);
-    expect(await statusWith(known.cookies.get('fleetbook-ops') ?? '')).toBe(429);
+    expect(await statusWith(known.cookies.get('fleetbook-session') ?? '')).toBe(429);
     expect(await statusWith(cookie)).toBe(200);
     // A session it is not.
     const other = at(app, '198.51.100.2');
-    other.cookies.set('fleetbook-ops', cookie);
+    other.cookies.set('fleetbook-session', cookie);
     expect(await other.status()).toBe(401);
     pass(180 * 86_400);
     await wrong(at(app, '198.51.100.1'), 10);

@@ -39,6 +39,19 @@ describe('the metrics of an API', () => {
     expect(series(text, 'process_cpu_seconds_total', { process: 'api' })).toBeGreaterThan(0);
   });
 
+  it('keep the time of streams, downloads and waiting requests apart', async () => {
+    const { registry, observe } = apiMetrics();
+    observe(request);
+    observe({ ...request, seconds: 25, lasts: true });
+    const text = await registry.metrics();
+    expect(series(text, 'fleetbook_http_requests_total')).toBe(2);
+    expect(series(text, 'fleetbook_http_request_duration_seconds_count')).toBe(1);
+    expect(series(text, 'fleetbook_http_request_duration_seconds_sum')).toBeLessThan(1);
+    expect(series(text, 'fleetbook_http_lasting_request_duration_seconds_sum')).toBe(25);
+    const bucket = 'fleetbook_http_lasting_request_duration_seconds_bucket';
+    expect([15, 30].map((le) => series(text, bucket, { le: String(le) }))).toEqual([0, 1]);
+  });
+
   it('tell what the index of searches takes, and why there is none', async () => {
     const counts = { machines: 3, bytes: 100, limitBytes: 5000, failures: { 'too-large': 0, failed: 0 } };
     const { registry } = apiMetrics({ search: () => counts });

@@ -107,6 +107,60 @@ describe('a role', () => {
     ]);
   });
 
+  describe.each([
+    ['vera', 403],
+    ['oscar', 200],
+  ] as const)('of %s', (name, expected) => {
+    const at = '/queues/api/queues';
+    it.each([
+      ['PUT', `${at}/pause`],
+      ['PUT', `${at}/resume`],
+      ['PUT', `${at}/sync/pause`],
+      ['PUT', `${at}/sync/resume`],
+      ['PUT', `${at}/sync/promote`],
+      ['PUT', `${at}/sync/retry/failed`],
+      ['PUT', `${at}/sync/clean/failed`],
+      ['PUT', `${at}/sync/empty`],
+    ] as const)('%s %s is answered with the status of the role', async (method, url) => {
+      expect(await status(as(name).ask(method, url))).toBe(expected);
+    });
+  });
+
+  it.each([
+    ['POST', 'sync/add', { name: 'sync', data: { sourceId: 'hetzner' }, options: { attempts: 1_000_000 } }],
+    ['PUT', 'sync/obliterate', {}],
+    ['PUT', 'sync/concurrency', { concurrency: 1000 }],
+    ['PUT', 'sync/rate-limit', { max: 1, duration: 86_400_000 }],
+    ['PUT', 'sync/rate-limit/release', {}],
+    ['PUT', 'sync/job-schedulers/x/remove', {}],
+    ['PATCH', 'sync/job-schedulers/x', { every: 1 }],
+    ['PUT', 'sync/job-schedulers/x/run', {}],
+    ['PATCH', 'sync/JOB/update-data', { jobData: { sourceId: 'another' } }],
+    ['PATCH', 'sync/JOB/delay', { delay: 1 }],
+    ['PATCH', 'sync/JOB/priority', { priority: 1 }],
+    ['PUT', 'sync/JOB/remove-unprocessed-children', {}],
+  ] as const)(
+    'of an admin makes and changes no job, and no setting of a queue: %s %s',
+    async (method, path, payload) => {
+      const job = await queue.add('sync', { sourceId: 'hetzner' }, { delay: 3_600_000 });
+      const before = await queue.getJobCounts();
+      const url = `/queues/api/queues/${path.replace('JOB', job.id ?? '')}`;
+      const answer = await app.inject({
+        method,
+        url,
+        payload,
+        headers: { authorization: `Bearer ${TOKEN}` },
+      });
+      expect([answer.statusCode, answer.json()]).toMatchObject([403, { error: 'Not offered' }]);
+      expect(await queue.getJobCounts()).toEqual(before);
+      expect(await queue.getJob(job.id ?? '')).toMatchObject({
+        data: { sourceId: 'hetzner' },
+        delay: 3_600_000,
+      });
+      await job.remove();
+    },
+  );
+
   it('changes nothing of a queue that cannot be put on record', async () => {
     await scene.sql`alter table audit_log rename to away`;
     try {

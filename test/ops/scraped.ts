@@ -14,7 +14,7 @@ import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
-const OPS_TOKEN = 'of the operators';
+const OPS_TOKEN = 'the-operators-token-of-these-tests';
 /** Its latest slot stays the same for as long as the tests run. */
 const YEARLY = '0 0 1 1 *';
 
@@ -110,10 +110,20 @@ export async function scrapePrograms(): Promise<Scraped> {
     await (await ask('/v1/providers')).text();
     await (await ask('/v1/clusters', 'Bearer a-guess')).text();
   }
+  // A request that waits has a histogram of its own. It waits once there are no more changes.
+  let after: string | undefined;
+  await until(async () => {
+    const isFirst = after === undefined;
+    const answer = await ask(isFirst ? '/v1/changes' : `/v1/changes?wait=1&after=${after}`);
+    const page = (await answer.json()) as { changes: unknown[]; next: string };
+    after = page.next;
+    return !isFirst && page.changes.length === 0;
+  });
   const api = await readUntil(
     serveOps,
     /^fleetbook_http_requests_total\{.*status="200"/m,
     /^fleetbook_http_requests_total\{.*status="401"/m,
+    /^fleetbook_http_lasting_request_duration_seconds_count\{/m,
     /^fleetbook_memory_compared_documents_total\{/m,
     /^fleetbook_replica_lag_seconds\{/m,
   );

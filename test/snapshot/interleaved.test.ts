@@ -200,6 +200,7 @@ function openReader(steps: Steps, who: string, now: () => number): TestReader {
     logger: silent,
     now,
     pollMs: NEVER_MS,
+    silentAfterMs: Number.POSITIVE_INFINITY,
   });
   const documents = new Documents({
     sql: steppingSql(readerStore.sql, steps, who),

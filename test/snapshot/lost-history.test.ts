@@ -42,13 +42,13 @@ describe('a reader', () => {
     await priceOf(reader);
     expect(await priceOf(reader)).toEqual({ price: 0.5, tier: 'memory' });
     await goBack('0.25');
-    expect(await reader.documents.checkLineage()).toBe(false);
+    expect(await reader.documents.checkPostgres()).toBe(false);
     expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'postgres' });
     expect(reader.link.linked).toBe(false);
     await reader.link.poll();
     // The log is as long as before, and more: that says nothing any more.
     await scene.cache.del(scene.keys.history);
-    expect(await reader.documents.checkLineage()).toBe(false);
+    expect(await reader.documents.checkPostgres()).toBe(false);
     expect((await priceOf(reader)).price).toBe(0.25);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(before);
   });
@@ -57,10 +57,10 @@ describe('a reader', () => {
     const reader = await scene.linkedReader({ pollMs: 10 });
     await priceOf(reader);
     await goBack('0.25');
-    await reader.documents.checkLineage();
+    await reader.documents.checkPostgres();
     await scene.publisher.publishDirty();
     expect(await readLineage(scene.sql)).not.toBe(before);
-    expect(await reader.documents.checkLineage()).toBe(true);
+    expect(await reader.documents.checkPostgres()).toBe(true);
     expect(await priceOf(reader)).toEqual({ price: 0.25, tier: 'redis' });
     await until(() => reader.link.linked);
     await reprice(scene.sql, scene.sample.small, '0.75');
@@ -85,7 +85,7 @@ describe('a reader', () => {
     const reader = await scene.linkedReader({ unknownTokens: 1, unknownTokensPerAddress: 1 });
     for (const { token } of tokens) expect(await reader.tokens.verify(token, () => 'a')).toBeDefined();
     await goBack('0.25');
-    expect(await reader.documents.checkLineage()).toBe(false);
+    expect(await reader.documents.checkPostgres()).toBe(false);
     // More at once than one address may try.
     const found = await Promise.all(tokens.map(({ token }) => reader.tokens.verify(token, () => 'a')));
     expect(found).not.toContain(undefined);

@@ -116,7 +116,7 @@ describe('connections that lead nowhere', () => {
     const reader = await linked({ onHang, postgresDeadlineMs: 100 });
     const ask = (id: number) => expect(reader.clusters.clusters(id)).rejects.toThrow(Unavailable);
     // Where PostgreSQL has not named the lineage in time, it is asked again by and by.
-    await until(() => reader.documents.checkLineage());
+    await until(() => reader.documents.checkPostgres());
     await reader.clusters.clusters(4000);
     proxy.hang();
     await Promise.all([ask(4001), ask(4002)]);

@@ -49,6 +49,8 @@ export interface ReaderOptions {
   readonly subscriberUrl?: string;
   readonly now?: () => number;
   readonly pollMs?: number;
+  /** Milliseconds without a pulse of a publisher; unless given, readers need none, since scenes have no worker. */
+  readonly silentAfterMs?: number;
   readonly memoryLimit?: number;
   /** Bytes for the index of machines. */
   readonly searchLimit?: number;
@@ -105,6 +107,7 @@ function openReader(options: ReaderOptions): TestReader {
     subscriber: openRedis(options.subscriberUrl ?? options.redisUrl, 'subscriber', () => {}),
     logger: silent,
     now,
+    silentAfterMs: options.silentAfterMs ?? Number.POSITIVE_INFINITY,
     ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
   });
   const memory = memoryBudget(options.memoryLimit ?? 64_000_000);
@@ -132,7 +135,7 @@ function openReader(options: ReaderOptions): TestReader {
       staleLimitMs,
     });
   const feed: FeedTail = new FeedTail({
-    run: (read) => documents.postgres(read),
+    run: (read, check) => documents.postgres(read, check),
     atOnce: 4,
     logger: silent,
     now,

@@ -153,7 +153,7 @@ describe('a revocation', () => {
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
   });
 
-  it('holds on a reader in whose memory the token stays, within ten seconds of a cache that is away', async () => {
+  it('holds on a reader in whose memory the token stays, within two seconds of a cache that is away', async () => {
     const clock = new TestClock();
     await using dead = await startTestRedis();
     await dead.kill();
@@ -161,9 +161,7 @@ describe('a revocation', () => {
     const { token, id } = await create();
     expect(await reader.tokens.verify(token)).toBeDefined();
     await revokeToken(scene.store.db, id);
-    clock.forward(9000);
-    expect(await reader.tokens.verify(token)).toBeDefined();
-    clock.forward(1500);
+    clock.forward(2001);
     expect(await reader.tokens.verify(token)).toBeUndefined();
   });
 

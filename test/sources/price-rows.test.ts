@@ -127,7 +127,7 @@ describe('a price list in JSON', () => {
   });
 
   it.each([
-    ['is an object', '{"name":"a"}', /the payload expected array/],
+    ['is an object', '{"name":"a"}', /must be a list of rows/],
     ['is broken', '[{"name"]}', /no valid JSON/],
     ['lists nothing', '[]', /lists nothing/],
     ['is HTML', '\n<html></html>', /HTML or XML/],

@@ -13,7 +13,7 @@ const INTEGER = /^[1-9]\d{0,5}$/;
 const DECIMAL = /^\d{1,9}(\.\d{1,18})?$/;
 const IDS = /^[1-9]\d*(,[1-9]\d*){0,99}$/;
 const FILTER = {
-  ram_unit: /^(Binary|Decimal)$/,
+  ram_unit: /^(AsSold|Binary|Decimal)$/,
   provider: IDS,
   region: IDS,
   architecture: /^[a-z0-9_]+$/,
@@ -276,7 +276,8 @@ function json(request: IncomingMessage, response: ServerResponse, value: unknown
   else response.writeHead(200, { ...headers, 'content-type': 'application/json' }).end(body);
 }
 
-function searched({ min_cpu = '0', limit = '50', cursor = 'place-0', fields }: Record<string, string>) {
+function searched(query: Record<string, string>) {
+  const { min_cpu = '0', limit = '50', cursor = 'place-0', ram_unit = 'AsSold', fields } = query;
   const found = MACHINES.filter(({ cpu }) => cpu >= Number(min_cpu));
   const start = Number(cursor.slice('place-'.length));
   const end = start + Number(limit);
@@ -286,7 +287,8 @@ function searched({ min_cpu = '0', limit = '50', cursor = 'place-0', fields }: R
     .map((machine) =>
       wanted ? Object.fromEntries(wanted.map((name) => [name, Reflect.get(machine, name)])) : machine,
     );
-  return { machines, next: end < found.length ? `place-${end}` : null, version: 'v1', moved: false };
+  const next = end < found.length ? `place-${end}` : null;
+  return { machines, next, ram_unit, version: 'v1', moved: false };
 }
 
 function recommended(
@@ -307,7 +309,8 @@ function recommended(
     total: machine.price * 60 * hours,
     computed: `${machine.price} a minute × 60 × ${hours} hours`,
   };
-  json(request, response, { recommendations: told ? [told] : [], version: 'v1' });
+  const { ram_unit = 'AsSold' } = query;
+  json(request, response, { recommendations: told ? [told] : [], ram_unit, version: 'v1' });
 }
 
 /** The sizes in which a file is written: a client sees more than one chunk. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../src/db/migrate.ts';
-import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
+import { type EmbeddedPostgresOptions, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { databaseUrl, run } from './postgres.ts';
 
 declare module 'vitest' {
@@ -18,19 +18,32 @@ declare module 'vitest' {
 /** Uses the server that TEST_DATABASE_URL names (its user must be allowed to create databases and roles), else its own. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   await using undo = new AsyncDisposableStack();
-  const adminUrl = process.env.TEST_DATABASE_URL || (await startOwn(undo));
+  await serveTests(project, process.env.TEST_DATABASE_URL || (await startOwn(undo)), undo);
+  const running = undo.move();
+  return () => running.disposeAsync();
+}
+
+/** Migrates a template on the server, and provides both to the tests of the project. */
+export async function serveTests(
+  project: TestProject,
+  adminUrl: string,
+  undo: AsyncDisposableStack,
+): Promise<void> {
   const template = `template_${randomBytes(8).toString('hex')}`;
   await run(adminUrl, `create database ${template} template template0`);
   undo.defer(() => run(adminUrl, `drop database if exists ${template} with (force)`));
   await migrate(databaseUrl(adminUrl, template));
   project.provide('postgres', { adminUrl, template });
-  const running = undo.move();
-  return () => running.disposeAsync();
 }
 
-async function startOwn(undo: AsyncDisposableStack): Promise<string> {
+/** @returns the address of its administrator */
+export async function startOwn(
+  undo: AsyncDisposableStack,
+  options: Partial<EmbeddedPostgresOptions> = {},
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-test-'));
   undo.defer(() => rm(folder, { recursive: true, force: true }));
   const dataDir = join(folder, 'postgres');
-  return undo.use(await startEmbeddedPostgres({ dataDir, durable: false, maxConnections: 300 })).url;
+  const server = await startEmbeddedPostgres({ durable: false, maxConnections: 300, ...options, dataDir });
+  return undo.use(server).url;
 }

@@ -1,9 +1,10 @@
 /** Real servers with a small catalogue and clusters that are published: what a reader in another process answers from. */
-import { openStore } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connect.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
+import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 import { addMachines, addSample, type Sample } from '../snapshot/rows.ts';
 import { createDatabase } from './postgres.ts';
 import { startTestRedis } from './redis.ts';
@@ -28,10 +29,8 @@ export async function startPublished(): Promise<Published> {
     const store = opened.use(openStore({ url: db.url, role: 'worker', connections: 2 }));
     const sample = await addSample(store.sql);
     await addMachines(store.sql, sample.region, 30);
-    const cache = withFence(openRedis(redis.url, 'publisher', () => {}));
-    opened.defer(() => cache.disconnect());
-    await redisReady(cache, 5000);
-    await new Publisher(store.db, cache).publishDirty();
+    const publisher = opened.use(await startPublisher(store.db, redis.url));
+    await publisher.publishDirty();
     const scopes = ['machines:read', 'clusters:read'] as const;
     const { token } = await createToken(store.db, { organizationId: sample.a, scopes });
     const list = `/v1/machines?provider=${sample.provider}&region=${sample.region}`;
@@ -55,4 +54,21 @@ export async function startPublished(): Promise<Published> {
     await opened.disposeAsync();
     throw error;
   }
+}
+
+export interface RunningPublisher extends Disposable, Pick<Publisher, 'publishDirty'> {}
+
+/** A publisher with the pulse of a worker: readers trust the cache while they receive it. */
+export async function startPublisher(db: Store['db'], redisUrl: string): Promise<RunningPublisher> {
+  const cache = withFence(openRedis(redisUrl, 'publisher', () => {}));
+  await redisReady(cache, 5000);
+  const publisher = new Publisher(db, cache);
+  const pulse = keepPulse(() => publisher.pulse(), 100);
+  return {
+    publishDirty: () => publisher.publishDirty(),
+    [Symbol.dispose]() {
+      pulse[Symbol.dispose]();
+      cache.disconnect();
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
 import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
-import { OPERATOR, offer, offers, openScene, region, type Scene } from './scene.ts';
+import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
 describe('a few rows that are wrong by themselves', () => {
   let scene: Scene;
@@ -142,6 +142,72 @@ describe('a few rows that are wrong by themselves', () => {
     // Only that price: another one is another question.
     expect(await scene.catalogue(repriced({ m1: '6' }))).toMatchObject({
       counts: { changed: 0, rejected: 3 },
+    });
+  });
+});
+
+describe('rows that cannot be used and that an operator has approved', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene();
+    return () => scene[Symbol.asyncDispose]();
+  });
+  beforeEach(() => scene.reset());
+
+  const usable = [region('a'), ...offers('a', 11)];
+  const broken = (count: number): CatalogueItem[] =>
+    Array.from({ length: count }, (_, index) => rejected(`bad${index + 1}`, { name: `bad${index + 1}` }));
+
+  it('do not hold the source again, which new rows and new reasons do', async () => {
+    const four = [...usable, ...broken(4)];
+    expect(await scene.catalogue(four)).toMatchObject({ outcome: 'held', broken: [{ guard: 'rejected' }] });
+    expect(await scene.catalogue(four, { approved: true })).toMatchObject({ outcome: 'changed' });
+    for (let read = 0; read < 3; read++)
+      expect(await scene.catalogue(four)).toMatchObject({
+        outcome: 'unchanged',
+        broken: [],
+        counts: { rejected: 4 },
+      });
+    const others = Array.from({ length: 3 }, (_, index) => rejected(`new${index}`, { name: `new${index}` }));
+    expect(await scene.catalogue([...four, ...others])).toMatchObject({
+      outcome: 'held',
+      broken: [{ guard: 'rejected', detail: '3 of 14 rows cannot be used (21 %, limit 10 %)' }],
+    });
+    const otherwise = broken(4).map((row) => ({ ...row, reason: 'its price is no number' }));
+    expect(await scene.catalogue([...usable, ...otherwise] as CatalogueItem[])).toMatchObject({
+      outcome: 'held',
+      broken: [{ guard: 'rejected', detail: '4 of 15 rows cannot be used (27 %, limit 10 %)' }],
+    });
+    // A held batch changes nothing: the rows are approved still.
+    expect(await scene.catalogue(four)).toMatchObject({ outcome: 'unchanged', broken: [] });
+  });
+
+  it('count again once they were usable', async () => {
+    await scene.catalogue([...usable, ...broken(4)], { approved: true });
+    expect(await scene.catalogue(usable)).toMatchObject({ outcome: 'unchanged' });
+    expect(await scene.catalogue([...usable, ...broken(4)])).toMatchObject({ outcome: 'held' });
+  });
+
+  it('are not approved along with a batch that another guard holds', async () => {
+    await scene.catalogue([...usable, ...offers('a', 20).slice(11), ...broken(2)]);
+    const less = [...usable, ...broken(2)];
+    expect(await scene.catalogue(less)).toMatchObject({ broken: [{ guard: 'removed' }] });
+    await scene.catalogue(less, { approved: true });
+    expect(await scene.sql`select from quarantined_rows where approved_at is not null`).toHaveLength(0);
+  });
+
+  it('do not hold the source again when each is a machine that is listed twice', async () => {
+    const twice = [...usable, ...offers('a', 4)];
+    expect(await scene.catalogue(twice)).toMatchObject({ broken: [{ guard: 'duplicates' }] });
+    await scene.catalogue(twice, { approved: true });
+    expect(await scene.catalogue(twice)).toMatchObject({ outcome: 'unchanged', broken: [] });
+  });
+
+  it('do not hide a batch without one usable row', async () => {
+    await scene.catalogue([...usable, ...broken(4)], { approved: true });
+    expect(await scene.catalogue([region('a'), ...broken(4)])).toMatchObject({
+      outcome: 'held',
+      broken: expect.arrayContaining([expect.objectContaining({ guard: 'empty' })]),
     });
   });
 });

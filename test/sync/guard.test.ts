@@ -100,7 +100,12 @@ describe('a batch', () => {
       DEFAULT_GUARD_LIMITS,
     );
     expect(found).toEqual([
-      { guard: 'removed', found: 0.3, limit: 0.2, detail: '30 of 100 known rows are not reported any more' },
+      {
+        guard: 'removed',
+        found: 0.3,
+        limit: 0.2,
+        detail: '30 of 100 known rows are not reported any more (30 %, limit 20 %)',
+      },
       {
         guard: 'price_ratio',
         found: 60.04,

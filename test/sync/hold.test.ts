@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { decide } from '../../src/db/queries/held.ts';
 import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
+import { sourceRuns } from '../../src/db/reads/runs.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 
@@ -57,7 +58,11 @@ describe('a catalogue that breaks a guard', () => {
     );
     expect(await scene.sql`select outcome, error, seen from sync_runs order by id`).toEqual([
       { outcome: 'changed', error: null, seen: 20 },
-      { outcome: 'held', error: '10 of 20 known rows are not reported any more', seen: 12 },
+      {
+        outcome: 'held',
+        error: '10 of 20 known rows are not reported any more (50 %, limit 20 %)',
+        seen: 12,
+      },
     ]);
   });
 
@@ -84,6 +89,43 @@ describe('a catalogue that breaks a guard', () => {
     expect(await items(first.id)).toEqual([]);
     expect(await statuses()).toEqual(['superseded', 'pending']);
     expect(await decide(scene.store.db, first.id, 'approved', OPERATOR)).toBe(false);
+  });
+
+  it('keeps its number while the source says the same, and is as fresh as the last read', async () => {
+    const times = [
+      { kind: 'as-of', regionCode: 'a', time: '2026-01-01T00:00:00Z' },
+      { kind: 'as-of', regionCode: 'a', time: '2026-01-01T00:30:00Z' },
+    ] as const;
+    await scene.catalogue(whole);
+    await scene.catalogue([...half, times[0]]);
+    const first = await onlyPending();
+    const again = await scene.catalogue([...half.toReversed(), times[1]]);
+    expect(again.outcome).toBe('held');
+    const second = await onlyPending();
+    expect(second).toEqual({ ...first, readAt: '2026-01-01T03:00:00Z' });
+    expect(await items(first.id)).toContainEqual(times[1]);
+    expect(await items(first.id)).not.toContainEqual(times[0]);
+    expect(await scene.sql`select outcome from sync_runs order by id`).toMatchObject([
+      { outcome: 'changed' },
+      { outcome: 'held' },
+      { outcome: 'held' },
+    ]);
+    const { rows } = await sourceRuns(scene.store.sql, 'acme', { limit: 2 });
+    expect(rows.map(({ heldBatch }) => heldBatch)).toEqual([first.id, first.id]);
+  });
+
+  it.each([
+    ['a row more', [offer('a', 'more')]],
+    ['a row twice', offers('a', 1)],
+    ['another unusable row', [rejected('q', { name: 'q' })]],
+    ['another name of a region', [region('a', 'Another')]],
+  ])('is replaced by a read with %s', async (_, more) => {
+    await scene.catalogue(whole);
+    await scene.catalogue(half);
+    const first = await onlyPending();
+    await scene.catalogue([...half, ...more]);
+    expect((await onlyPending()).id).toBeGreaterThan(first.id);
+    expect(await statuses()).toEqual(['superseded', 'pending']);
   });
 
   it('is superseded by the next good one, which readers have then', async () => {
@@ -262,10 +304,10 @@ describe('a catalogue that breaks a guard', () => {
       'price_ratio',
     ],
     [
-      'in which nothing can be ordered',
+      'in which every machine is deprecated',
       (known) =>
         known.map((item) =>
-          item.kind === 'offer' ? { ...item, offer: { ...item.offer, excluded: 'unavailable' } } : item,
+          item.kind === 'offer' ? { ...item, offer: { ...item.offer, excluded: 'deprecated' } } : item,
         ),
       'removed',
     ],

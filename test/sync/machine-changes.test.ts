@@ -65,6 +65,7 @@ describe('the diff of a run', () => {
       offer('a', 'shown', { excluded: 'deprecated' }),
       offer('a', 'gone'),
       offer('a', 'same'),
+      offer('a', 'stock'),
     ];
     const settings = { limits: LAX };
     await scene.catalogue([region('a'), ...first], settings);
@@ -76,6 +77,7 @@ describe('the diff of a run', () => {
       ['added', 'same@a', null, '2/4 0.06 USD'],
       ['added', 'shape@a', null, '2/4 0.06 USD'],
       ['added', 'shown@a', null, '2/4 0.06 USD deprecated'],
+      ['added', 'stock@a', null, '2/4 0.06 USD'],
       ['added', 'withdrawn@a', null, '2/4 0.06 USD'],
     ]);
     expect(added.run).toMatchObject({
@@ -95,7 +97,8 @@ describe('the diff of a run', () => {
       region('a', 'Renamed'),
       offer('a', 'shape', { cpu: 4 }),
       offer('a', 'price', { amount: '0.09' }),
-      offer('a', 'withdrawn', { excluded: 'unavailable', amount: '0.07' }),
+      offer('a', 'withdrawn', { excluded: 'deprecated', amount: '0.07' }),
+      offer('a', 'stock', { excluded: 'unavailable', amount: '0.07' }),
       offer('a', 'hidden', { excluded: 'deprecated' }),
       offer('a', 'shown'),
       offer('a', 'same'),
@@ -105,7 +108,8 @@ describe('the diff of a run', () => {
     const changed = await lastDiff();
     expect(changed.rows.map(told)).toEqual([
       ['retired', 'gone@a', '2/4 0.06 USD', null],
-      ['withdrawn', 'withdrawn@a', '2/4 0.06 USD', '2/4 0.07 USD unavailable'],
+      ['withdrawn', 'withdrawn@a', '2/4 0.06 USD', '2/4 0.07 USD deprecated'],
+      ['sold_out', 'stock@a', '2/4 0.06 USD', '2/4 0.07 USD sold_out'],
       ['reshaped', 'shape@a', '2/4 0.06 USD', '4/4 0.06 USD'],
       ['repriced', 'price@a', '2/4 0.06 USD', '2/4 0.09 USD'],
       ['excluded', 'hidden@a', '2/4 0.06 USD unavailable', '2/4 0.06 USD deprecated'],
@@ -137,10 +141,12 @@ describe('the diff of a run', () => {
     expect(totals).toEqual({
       retired: 3,
       withdrawn: 0,
+      sold_out: 0,
       reshaped: 3,
       repriced: 0,
       excluded: 0,
       changed: 0,
+      restocked: 0,
       published: 0,
       returned: 0,
       added: 2,
@@ -309,7 +315,16 @@ function applied(before: State, rows: readonly MachineChange[]): State {
 }
 
 it('whatever is synced, approved and retired, the diffs of all runs lead from each state to the next', async () => {
-  const changing = ['withdrawn', 'reshaped', 'repriced', 'excluded', 'changed', 'published'] as const;
+  const changing = [
+    'withdrawn',
+    'sold_out',
+    'reshaped',
+    'repriced',
+    'excluded',
+    'changed',
+    'restocked',
+    'published',
+  ] as const;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 7 }), async (steps) => {
       await scene.reset();

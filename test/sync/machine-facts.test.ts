@@ -157,7 +157,7 @@ it('is kept with a held batch, and shown as what it would change', async () => {
   );
   expect(preview.totals).toEqual({ gone: 7, excluded: 1, price: 1, facts: 1 });
   expect(preview.rows.slice(7).map(({ change, name, detail }) => [change, name, detail])).toEqual([
-    ['excluded', 'm2', 'unavailable'],
+    ['excluded', 'm2', 'sold_out'],
     ['price', 'm3', 'arm64 → x86_64'],
     [
       'facts',

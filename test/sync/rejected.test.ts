@@ -88,7 +88,7 @@ describe('rows that cannot be used', () => {
     const broken = Array.from({ length: 3 }, (_, index) => rejected(`b${index}`, { name: `b${index}` }));
     expect(await scene.catalogue([...items, ...broken])).toMatchObject({
       outcome: 'held',
-      broken: [{ guard: 'rejected', detail: '3 of 7 rows cannot be used' }],
+      broken: [{ guard: 'rejected', detail: '3 of 7 rows cannot be used (43 %, limit 10 %)' }],
     });
     expect(await scene.catalogue([region('a'), ...waiting])).toMatchObject({
       outcome: 'held',

@@ -87,11 +87,11 @@ describe('the published package', () => {
 
   it('has a client with types, for programs that know neither Node nor the server', async () => {
     const host = join(folder, 'host');
-    await mkdir(join(host, 'node_modules'), { recursive: true });
-    await symlink(folder, join(host, 'node_modules/fleetbook'));
+    await mkdir(join(host, 'node_modules/@fleetbook'), { recursive: true });
+    await symlink(folder, join(host, 'node_modules/@fleetbook/fleetbook'));
     await writeFile(
       join(host, 'program.mts'),
-      `import { FleetbookClient, type Machine } from 'fleetbook/client';
+      `import { FleetbookClient, type Machine } from '@fleetbook/fleetbook/client';
       const client = new FleetbookClient({ url: 'http://127.0.0.1', token: 'fb_' });
       export const machines = (): Promise<readonly Machine[]> => client.machines(1, 2).then(({ data }) => data);
       // @ts-expect-error There is no such parameter.
@@ -134,8 +134,8 @@ describe('the published package', () => {
   it('answers inside of another application as its own program does', async () => {
     const host = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-host-'))).path;
     await cp(join(ROOT, 'examples/embedded'), host, { recursive: true });
-    await mkdir(join(host, 'node_modules'));
-    await symlink(folder, join(host, 'node_modules/fleetbook'));
+    await mkdir(join(host, 'node_modules/@fleetbook'), { recursive: true });
+    await symlink(folder, join(host, 'node_modules/@fleetbook/fleetbook'));
     for (const name of ['fastify', '@types'])
       await symlink(join(ROOT, 'node_modules', name), join(host, 'node_modules', name));
     const check = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'esnext', '--types', 'node'];

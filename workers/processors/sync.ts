@@ -18,8 +18,10 @@ import { groupReasons } from '../../src/domain/rejected.ts';
 import { latestSlot, nextSlot } from '../../src/domain/slots.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
+import { enqueueNewlyRated } from '../newly-rated.ts';
 import { AttemptFailed, type SyncJob } from '../queues.ts';
 import { nextAttempt } from '../retry.ts';
+import { Suspects } from './set-aside.ts';
 
 /** What a job leaves behind, as the queues' page shows it. */
 export type SyncJobResult =
@@ -57,6 +59,7 @@ export function syncProcessor(dependencies: SyncDependencies) {
 
 function jobProcessor(dependencies: SyncDependencies) {
   const { config, worker, queue, logger, observe } = dependencies;
+  const suspects = new Suspects();
   return async (
     job: Job<SyncJob>,
     token?: string,
@@ -91,7 +94,9 @@ function jobProcessor(dependencies: SyncDependencies) {
         await job.moveToDelayed(Date.now() + FIRST_RUN_WAIT_MS, token);
         throw new DelayedError();
       }
-      const result = await worker.runSource(source, { slot: ownSlot?.slot, asked: askedOf(job), signal });
+      using _turn = await suspects.admit(worker.store.db, sourceId, logger, signal);
+      const begin = { slot: ownSlot?.slot, asked: askedOf(job), signal, inWorker: true };
+      const result = await worker.runSource(source, begin);
       observe?.(sourceId, result.outcome, seconds());
       const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
       logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons }, 'synced');
@@ -101,6 +106,7 @@ function jobProcessor(dependencies: SyncDependencies) {
       const published = await publish(worker, logger);
       if (result.outcome === 'held' || result.outcome === 'superseded') return notStored(sourceId, result);
       if (source.kind === 'catalogue' && result.counts.added > 0) await resolveAgain(config, queue, slot);
+      if (source.kind === 'rates') await enqueueNewlyRated(config, worker, queue);
       return { outcome: result.outcome, published, ...result.counts };
     } catch (error) {
       if (error instanceof DelayedError) throw error;

@@ -11,8 +11,10 @@ export function checkConfiguration({ settings, named, problems }: InspectedConfi
       settings.FLEETBOOK_CONFIG === undefined ? '' : `, with the file ${settings.FLEETBOOK_CONFIG}`;
     return [ok(CHECK, `${count(named.length, 'source')} configured${file}`)];
   }
-  // Each names its setting and what would do.
-  return problems.map((line) =>
-    problem(CHECK, line, 'correct it in the environment, or in the file that is named'),
-  );
+  // Each line names its setting and the values that are accepted.
+  return problems.map((line) => {
+    const file = settings.FLEETBOOK_CONFIG;
+    const isOfFile = file !== undefined && line.startsWith(`${file}: `);
+    return problem(CHECK, line, isOfFile ? `correct the file ${file}` : 'correct this setting');
+  });
 }

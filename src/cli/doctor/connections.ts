@@ -51,7 +51,7 @@ async function checkReplica(config: Configured): Promise<Finding[]> {
     return [
       problem(
         check,
-        `${reader.setting} leads to a replica, and nobody can be asked for what it does not have yet`,
+        `${reader.setting} leads to a replica, and no primary is configured for what the replica does not have yet`,
         'name the primary in DATABASE_URL',
       ),
     ];
@@ -70,7 +70,7 @@ async function checkReplica(config: Configured): Promise<Finding[]> {
       problem(
         check,
         `${reader.setting} leads to a replica of another database than ${primary.setting}, or to one that is far behind`,
-        'name a replica of the same database, and look whether it follows its primary',
+        'name a replica of the same database, and check that it follows its primary',
       ),
     ];
   return [ok(check, `readers read a replica, and ask ${primary.setting} for what it does not have yet`)];
@@ -95,8 +95,8 @@ async function ask(
     return why === undefined
       ? problem(
           check,
-          `${setting} could not be looked at: ${messageOf(error)}`,
-          'look at the log of PostgreSQL',
+          `${setting} could not be checked: ${messageOf(error)}`,
+          'read the log of PostgreSQL, which names the cause',
         )
       : problemOf(check, why);
   }

@@ -2,14 +2,13 @@ import { type Configured, readerDatabase } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import { migrationState } from '../../db/migrate.ts';
 import { openSqlStore } from '../../db/open.ts';
+import { versionMisfit } from '../../db/postgres-misfit.ts';
 import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { count } from '../table.ts';
 import { checkConnections } from './connections.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';
 
-/** The schema has indexes that take nulls for the same, which PostgreSQL has since 15. */
-const OLDEST = 150_000;
 /** Seconds by which clocks may differ: what is fresh, and until when a token is good, is said by both. */
 const CLOCK_DIFFERENCE_S = 5;
 
@@ -34,13 +33,15 @@ async function checkServer(server: ServerSetting, now: () => Date): Promise<Find
   const where = describeDatabase(server.url);
   await using store = openSqlStore({ url: server.url, role: 'owner', connections: 1 });
   try {
-    const [facts] = await store.sql<{ version: string; number: number; isReadOnly: boolean }[]>`
+    const [facts] = await store.sql<{ version: string; isReadOnly: boolean }[]>`
       select split_part(current_setting('server_version'), ' ', 1) as version,
-        current_setting('server_version_num')::int as number,
         pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly"`;
-    if (!facts) return [problem(check, `${where} answers nothing`, 'look at the log of PostgreSQL')];
-    const old = versionProblem(facts.version, facts.number);
-    if (old) return [old];
+    if (!facts)
+      return [
+        problem(check, `${where} answers nothing`, 'read the log of PostgreSQL, which names the cause'),
+      ];
+    const old = versionMisfit(facts, server.setting);
+    if (old) return [problem(check, old.what, old.remedy)];
     if (facts.isReadOnly) {
       const mend = `name the primary server in ${server.setting}`;
       return [problem(check, `${where} takes no writes: it is a standby, or set to read only`, mend)];
@@ -57,12 +58,6 @@ async function checkServer(server: ServerSetting, now: () => Date): Promise<Find
     const why = postgresProblem(error, server);
     return [why === undefined ? failed(check, where, error) : problemOf(check, why)];
   }
-}
-
-/** @param number as PostgreSQL has it, e.g. 180004 */
-export function versionProblem(version: string, number: number): Finding | undefined {
-  if (number >= OLDEST) return undefined;
-  return problem('database', `it is PostgreSQL ${version}`, 'bring it to PostgreSQL 15 or newer');
 }
 
 /** @param aheadMs by which the server's clock is ahead @param tookMs that it took to ask, which makes that uncertain */
@@ -124,4 +119,8 @@ async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Prom
 }
 
 const failed = (check: string, what: string, error: unknown): Finding =>
-  problem(check, `${what} could not be looked at: ${messageOf(error)}`, 'look at the log of PostgreSQL');
+  problem(
+    check,
+    `${what} could not be checked: ${messageOf(error)}`,
+    'read the log of PostgreSQL, which names the cause',
+  );

@@ -20,7 +20,7 @@ export async function checkExports(config: Configured): Promise<Finding[]> {
       problem(
         check,
         `the catalogue changed ${span(behindSeconds)} ago, and no files of it could be made since`,
-        'look at the log of the workers: it says why; they need room in the database and in their folder for temporary files',
+        'read the log of the workers, which names the cause; often the disk of the database or of the temporary folder is full',
       ),
     ];
   if (made) return [ok(check, `files of the catalogue were made ${span(made.ageSeconds)} ago`)];

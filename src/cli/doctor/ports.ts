@@ -16,7 +16,8 @@ export async function checkPorts({ settings }: Configured): Promise<Finding[]> {
     checkPort('port of the operators’ pages', settings, OPS),
   ]);
   if (await areOpsClosed(settings)) {
-    const mend = 'set OPS_TOKEN, e.g. to what `openssl rand -base64 18` prints, and start again';
+    const mend =
+      'set OPS_TOKEN, e.g. to the output of `openssl rand -base64 32`, and restart `fleetbook serve`';
     found.push(warning('operators’ pages', 'they are closed: OPS_TOKEN is not set', mend));
   }
   return found;

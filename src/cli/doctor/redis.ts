@@ -3,10 +3,8 @@ import { isCluster, mastersOf, openRedis, redisReady } from '../../db/redis.ts';
 import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../db/redis-misfit.ts';
 import type { ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
-import { type Finding, isAtLeast, ok, problem, problemOf, warning } from './finding.ts';
+import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
 
-/** BullMQ asks for it. */
-const OLDEST = [6, 2] as const;
 const READY_WITHIN_MS = 3000;
 /** Share of its memory from which on a server that evicts nothing is about to refuse writes. */
 const NEARLY_FULL = 0.9;
@@ -52,8 +50,6 @@ export function redisFindings(
 ): Finding[] {
   const { redis_version: version = '0', valkey_version: valkey, maxmemory_policy: policy } = info;
   const found: Finding[] = [];
-  if (valkey === undefined && !isAtLeast(version, OLDEST))
-    found.push(problem(check, `it is Redis ${version}`, `bring it to ${OLDEST.join('.')} or newer`));
   for (const misfit of [
     misfitOf(info, setting, asCluster),
     uses.includes('queues') ? evictionOf(info) : undefined,

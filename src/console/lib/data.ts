@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../ops/console/api.ts';
 import { useChanges } from './live.ts';
+import { signInAgain } from './session.ts';
 
 export interface Asked<T> {
   /** What was answered last; kept while the next answer is on its way, so that nothing jumps. */
@@ -40,6 +41,7 @@ async function ask<T>(address: string, init: RequestInit = {}): Promise<T> {
     headers: { accept: 'application/json', ...init.headers },
   });
   if (response.ok) return (await response.json()) as T;
+  if (response.status === 401) return signInAgain();
   const failure = await response.json().then(
     (body) => (body as Partial<Failure>).error,
     () => undefined,

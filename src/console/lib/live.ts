@@ -1,5 +1,6 @@
 /** Hears from the server that something has happened, by server-sent events. */
 import { useEffect, useState } from 'preact/hooks';
+import { signInAgain } from './session.ts';
 
 export type LiveState = 'connecting' | 'live' | 'lost';
 
@@ -7,6 +8,7 @@ const CHANGED = 'fleetbook:changed';
 const STATE = 'fleetbook:live';
 /** Pages ask again at most so often, in milliseconds. */
 const ASK_EVERY_MS = 1000;
+const RECONNECT_AFTER_MS = 2000;
 
 let state: LiveState = 'connecting';
 let source: EventSource | undefined;
@@ -22,13 +24,24 @@ function become(next: LiveState): void {
 function connect(): void {
   source = new EventSource('/api/events');
   source.addEventListener('open', () => become('live'));
-  source.addEventListener('error', () => become('lost'));
+  source.addEventListener('error', () => {
+    become('lost');
+    void recover(source);
+  });
   source.addEventListener('change', (event) => {
     const next = String((event as MessageEvent<string>).data);
     // Also the first one: it may be younger than what the page has asked for.
     if (mark !== next) changed();
     mark = next;
   });
+}
+
+/** The stream ended: leaves for the sign-in page if the session has ended, else connects again. */
+async function recover(lost: EventSource | undefined): Promise<void> {
+  const answer = await fetch('/api/session').catch(() => undefined);
+  if (answer?.status === 401) return signInAgain();
+  // A browser connects again by itself, but not after an error status.
+  if (source === lost && lost?.readyState === EventSource.CLOSED) setTimeout(connect, RECONNECT_AFTER_MS);
 }
 
 /** Has every open view ask again soon. */

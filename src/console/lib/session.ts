@@ -8,12 +8,21 @@ export interface SignedIn {
   readonly role: Role;
 }
 
+/** Leaves for the sign-in page, which leads back here. @returns a promise that never settles: the page is about to go */
+export function signInAgain(): Promise<never> {
+  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  return new Promise(() => {});
+}
+
 let asked: Promise<SignedIn | undefined> | undefined;
 
 /** Once, and not with every change: a page that lies open must not keep its session alive by this. */
 function ask(): Promise<SignedIn | undefined> {
   asked ??= fetch('/api/session', { headers: { accept: 'application/json' } })
-    .then(async (response) => (response.ok ? ((await response.json()) as SignedIn) : undefined))
+    .then(async (response) => {
+      if (response.status === 401) return signInAgain();
+      return response.ok ? ((await response.json()) as SignedIn) : undefined;
+    })
     .catch(() => {
       asked = undefined;
       return undefined;

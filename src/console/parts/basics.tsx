@@ -20,6 +20,7 @@ export const STATES: Readonly<Record<ShownSource['state'], { readonly label: str
     running: { label: 'first run', tone: 'note' },
     retired: { label: 'retired', tone: 'note' },
     disabled: { label: 'disabled', tone: 'note' },
+    'not-needed': { label: 'not needed', tone: 'note' },
     ok: { label: 'fresh', tone: 'good' },
   };
 

@@ -15,10 +15,12 @@ type Kind = Diff['rows'][number]['change'];
 const TONES: Readonly<Record<Kind, Tone>> = {
   retired: 'bad',
   withdrawn: 'bad',
+  sold_out: 'warn',
   reshaped: 'warn',
   repriced: 'warn',
   changed: 'warn',
   excluded: 'note',
+  restocked: 'good',
   published: 'good',
   returned: 'good',
   added: 'good',
@@ -85,7 +87,7 @@ export function ChangeList({ diff, place, isOld, isMixed = false }: ChangeListPr
       {all === 0 ? (
         <p class="calm">No change is like that.</p>
       ) : diff.of === 'machines' ? (
-        <Machines rows={diff.rows} isOld={isOld} isMixed={isMixed} />
+        <MachineChanges rows={diff.rows} isOld={isOld} isMixed={isMixed} />
       ) : (
         <Clusters rows={diff.rows} isOld={isOld} isMixed={isMixed} />
       )}
@@ -122,7 +124,7 @@ interface RowsProps<Row> {
   readonly isMixed: boolean;
 }
 
-function Machines({ rows, isOld, isMixed }: RowsProps<MachineChange>) {
+export function MachineChanges({ rows, isOld, isMixed }: RowsProps<MachineChange>) {
   return (
     <table class={`cards ${isOld ? 'old' : ''}`}>
       <thead>

@@ -4,6 +4,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { MachineAnswer } from '../../ops/console/api.ts';
 import { resolved, useColourScheme, widthIn } from '../lib/canvas.ts';
+import { axisTimes } from '../lib/format.ts';
 
 const HEIGHT = 240;
 
@@ -57,7 +58,10 @@ function draw(element: HTMLElement, prices: MachineAnswer['prices'], currency: s
       height: HEIGHT,
       legend: { show: false },
       scales: { y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * 1.15 : 1] } },
-      axes: [axis, { ...axis, size: 64 }],
+      axes: [
+        { ...axis, space: 80, values: (_, splits) => axisTimes(splits) },
+        { ...axis, size: 64 },
+      ],
       series: [
         {},
         {

@@ -88,13 +88,16 @@ function About({ alert, tone }: { alert: AlertRecord; tone: Tone }) {
   );
 }
 
+/** Kinds of alerts about Fleetbook itself: no source has a page about them. */
+const SYSTEM_KINDS = ['publication_behind', 'cache_differs', 'exports_behind'];
+
 /** Links to the page on which one can do something about it. */
 function Subject({ kind, subject, details }: AlertRecord) {
   const { batch } = details as { batch?: number };
   if (kind === 'batch_held' && batch !== undefined) return <a href={`/held/${batch}`}>{subject}</a>;
+  if (SYSTEM_KINDS.includes(kind)) return <>{subject}</>;
   // Of a region `hetzner/fsn1`, of a run `hetzner#12`.
   const [source = subject] = subject.split(/[/#]/);
-  if (subject === 'cache') return <>{subject}</>;
   return <a href={`/sources/${encodeURIComponent(source)}`}>{subject}</a>;
 }
 

@@ -7,6 +7,7 @@ import { May } from '../lib/session.ts';
 import { Ago, Badge, Choice, Search, Title, type Tone, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { ReasonList } from '../parts/reason-list.tsx';
+import { Replaced, Runs, StoredDiff, WorstRows } from './batch-trail.tsx';
 import { Decide } from './decide.tsx';
 import { Decision, StatusBadge } from './held.tsx';
 import { ReadersView, SeeLink } from './readers.tsx';
@@ -38,10 +39,22 @@ export function BatchView({ place, id }: { place: Place; id: string }) {
       </Title>
       <Trouble text={error} />
       {data && <Why batch={data} />}
-      <May as="operator">{data && <Decide batch={data} />}</May>
+      {data?.status === 'superseded' && <Replaced batch={data} />}
+      <May as="operator">{data && <Decide key={data.id} batch={data} />}</May>
       {data?.changes && <Changes id={data.id} changes={data.changes} place={place} isOld={isOld} />}
+      {data && data.status !== 'pending' && <Past batch={data} place={place} />}
       {!data && !error && <p class="loading">Comparing the batch with what is stored …</p>}
     </>
+  );
+}
+
+/** Shows the changes of an approved batch, or the sample rows of a batch that was not stored. */
+function Past({ batch, place }: { batch: ShownBatch; place: Place }) {
+  const { storedBy } = batch.trail;
+  return storedBy === null ? (
+    <WorstRows worst={batch.worst} />
+  ) : (
+    <StoredDiff key={storedBy} run={storedBy} place={place} />
   );
 }
 
@@ -55,22 +68,21 @@ function Why({ batch }: { batch: ShownBatch }) {
       <dt>Held</dt>
       <dd>
         <Ago at={batch.heldSince} />
-        {batch.heldSince !== batch.createdAt && (
+        {batch.readAt > batch.heldSince && (
           <span class="muted">
-            , last read <Ago at={batch.createdAt} />
+            , last read <Ago at={batch.readAt} />
           </span>
         )}
       </dd>
       <dt>Why</dt>
       <dd>
         <ul class="plain">
-          {batch.broken.map(({ guard, detail, limit }) => (
-            <li key={guard}>
-              {detail} <span class="muted">(limit {limit})</span>
-            </li>
+          {batch.broken.map(({ guard, detail }) => (
+            <li key={`${guard} ${detail}`}>{detail}</li>
           ))}
         </ul>
       </dd>
+      <Runs trail={batch.trail} />
       {(batch.decidedAt !== null || batch.undoneAt !== null) && (
         <>
           <dt>Decision</dt>
@@ -91,7 +103,7 @@ interface ChangesProps {
 }
 
 function Changes({ id, changes, place, isOld }: ChangesProps) {
-  const { diff, totals, rows, total, kind, unseen, isCut, reasons } = changes;
+  const { diff, totals, rows, total, kind, unseen, isCut, reasons, currency } = changes;
   const set = (changed: Record<string, string>) => navigate(addressWith(place, changed), true);
   const kinds = (Object.keys(CHANGES) as HeldRow['change'][]).filter((each) => (totals[each] ?? 0) > 0);
   return (
@@ -134,7 +146,7 @@ function Changes({ id, changes, place, isOld }: ChangesProps) {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <ChangeRow key={keyOf(row)} row={row} place={place} />
+            <ChangeRow key={keyOf(row)} row={row} currency={currency ?? ''} place={place} />
           ))}
         </tbody>
       </table>
@@ -162,7 +174,7 @@ const keyOf = (row: HeldRow) =>
     ? `${row.change} ${row.regionCode} ${row.name}`
     : `${row.change} ${row.organization} ${row.key}`;
 
-function ChangeRow({ row, place }: { row: HeldRow; place: Place }) {
+function ChangeRow({ row, currency, place }: { row: HeldRow; currency: string; place: Place }) {
   const [text, tone] = CHANGES[row.change];
   const badge = (
     <td data-label="Change">
@@ -203,12 +215,12 @@ function ChangeRow({ row, place }: { row: HeldRow; place: Place }) {
       </th>
       <td data-label="Region">{row.regionCode}</td>
       <td data-label="Stored now">
-        {oldPrice === null ? '' : `${hourly(oldPrice)}/h`} {before}
+        {oldPrice === null ? '' : `${hourly(oldPrice)} ${currency}/h`} {before}
         {oldPrice === null && before === undefined && (row.change === 'new' ? '–' : 'published')}
       </td>
       <td data-label="In the batch">
         {row.change === 'gone' ? 'not listed' : ''}
-        {newPrice === null ? '' : `${hourly(newPrice)}/h`} {after}
+        {newPrice === null ? '' : `${hourly(newPrice)} ${currency}/h`} {after}
       </td>
       <td data-label="Factor">
         {factor === undefined || factor === 1 ? '–' : `× ${Number(factor.toPrecision(3))}`}

@@ -2,13 +2,15 @@
 import { useState } from 'preact/hooks';
 import type { Decided, ShownBatch } from '../../ops/console/api.ts';
 import { act } from '../lib/data.ts';
+import { useDraft } from '../lib/draft.ts';
 import { count } from '../lib/format.ts';
 import { Trouble } from '../parts/basics.tsx';
 
 type Action = 'approve' | 'reject' | 'undo';
 
 export function Decide({ batch }: { batch: ShownBatch }) {
-  const [reason, setReason] = useState('');
+  // The reason is about the source: a batch that replaces this one is decided about with the same words.
+  const [reason, setReason] = useDraft(`held ${batch.sourceId}`);
   const [busy, setBusy] = useState<Action>();
   const [error, setError] = useState<string>();
   const [done, setDone] = useState<Decided>();
@@ -36,7 +38,10 @@ export function Decide({ batch }: { batch: ShownBatch }) {
     </p>
   );
   const isDecided = waits && done !== undefined && done.decision !== 'undone';
-  if (isDecided || (!waits && !batch.reversible)) return told ?? null;
+  if (isDecided || (!waits && !batch.reversible)) {
+    const isKept = batch.status === 'superseded' && reason !== '';
+    return isKept ? <p class="muted">Your reason is kept for the next batch: “{reason}”</p> : (told ?? null);
+  }
   return (
     <>
       {told}

@@ -96,7 +96,7 @@ export function Decision({ batch }: { batch: BatchRecord }) {
     <>
       {decidedAt !== null && (
         <div>
-          {decidedBy ?? 'a younger batch'}, <Ago at={decidedAt} />
+          {decidedBy ?? 'replaced by a newer read'}, <Ago at={decidedAt} />
           {reason !== null && <span class="muted">: “{reason}”</span>}
         </div>
       )}

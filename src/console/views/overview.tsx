@@ -7,7 +7,7 @@ import { Ahead, Badge, Choice, Search, STATES, Title, Trouble } from '../parts/b
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
 import { Charts } from './charts.tsx';
-import { ProblemItem } from './problem.tsx';
+import { SourceProblems } from './problem.tsx';
 
 export function OverviewView({ place }: { place: Place }) {
   const { data, error } = useData<Overview>('/api/overview');
@@ -30,7 +30,7 @@ function Summary({ problems, sources }: Overview) {
     <p class="summary">
       {problems.length > 0 ? (
         <Badge tone={problems.some(({ kind }) => STATES[kind].tone === 'bad') ? 'bad' : 'warn'}>
-          {counted(problems.length, 'thing')} to look at
+          {counted(new Set(problems.map(({ source }) => source)).size, 'source')} to look at
         </Badge>
       ) : (
         <Badge tone="good">nothing to do</Badge>
@@ -48,8 +48,8 @@ function NeedsAPerson({ problems }: { problems: readonly Problem[] }) {
         <p class="calm">No batch is held, every source is fresh and no region is unread.</p>
       ) : (
         <ul class="problems">
-          {problems.map((problem) => (
-            <ProblemItem key={`${problem.kind} ${problem.source}`} {...problem} />
+          {[...Map.groupBy(problems, ({ source }) => source)].map(([source, ofSource]) => (
+            <SourceProblems key={source} source={source} problems={ofSource} />
           ))}
         </ul>
       )}
@@ -158,7 +158,8 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
   );
 }
 
-const isTrouble = ({ state }: ShownSource) => !['ok', 'running', 'retired', 'disabled'].includes(state);
+const isTrouble = ({ state }: ShownSource) =>
+  !['ok', 'running', 'retired', 'disabled', 'not-needed'].includes(state);
 
 function SourceRow(source: ShownSource) {
   const { label, tone } = STATES[source.state];

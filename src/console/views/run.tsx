@@ -17,6 +17,7 @@ export function RunView({ place, id }: { place: Place; id: string }) {
     <>
       <Title text={data ? `Run ${data.run.id} of ${data.run.sourceId}` : `Run ${id}`}>
         {data && <Badge tone={OUTCOMES[data.run.outcome] ?? 'note'}>{data.run.outcome}</Badge>}
+        {data && <Neighbours {...data} />}
       </Title>
       <Trouble text={error} />
       {data && <Facts run={data.run} />}
@@ -24,6 +25,24 @@ export function RunView({ place, id }: { place: Place; id: string }) {
       {data && <Diff answer={data} place={place} isOld={isOld} />}
       {!data && !error && <p class="loading">Asking the database …</p>}
     </>
+  );
+}
+
+/** Links to the runs of the same source before and after it. */
+function Neighbours({ previous, next }: RunAnswer) {
+  return (
+    <nav class="pager" aria-label="Runs of the source">
+      {previous !== null && (
+        <a class="button" href={`/runs/${previous}`}>
+          Previous run
+        </a>
+      )}
+      {next !== null && (
+        <a class="button" href={`/runs/${next}`}>
+          Next run
+        </a>
+      )}
+    </nav>
   );
 }
 

@@ -8,7 +8,7 @@ import { May } from '../lib/session.ts';
 import { Ago, Ahead, Badge, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
-import { ProblemItem } from './problem.tsx';
+import { SourceProblems } from './problem.tsx';
 import { Excluded, Rejected } from './reasons.tsx';
 import { Settings } from './source-settings.tsx';
 import { Timeline } from './timeline.tsx';
@@ -43,9 +43,7 @@ export function SourceView({ place, id }: { place: Place; id: string }) {
       {data && <Facts {...data} />}
       {data && data.problems.length > 0 && (
         <ul class="problems">
-          {data.problems.map((problem) => (
-            <ProblemItem key={problem.kind} {...problem} isHere />
-          ))}
+          <SourceProblems source={id} problems={data.problems} isHere />
         </ul>
       )}
       {data && (

@@ -1,9 +1,10 @@
 /** What has happened to a source, the newest first: runs, holds and decisions on one line of time. */
 
 import { causeInWords } from '../../domain/run-cause.ts';
-import type { TimelineAction, TimelineAnswer, TimelineEntry, TimelineRun } from '../../ops/console/api.ts';
+import type { TimelineAction, TimelineAnswer, TimelineRun } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
-import { count, span } from '../lib/format.ts';
+import { count, counted, span } from '../lib/format.ts';
+import { groupRuns, type TimelineLine } from '../lib/group-runs.ts';
 import { addressWith, type Place } from '../lib/router.ts';
 import { Ago, Badge, type Tone, Trouble } from '../parts/basics.tsx';
 
@@ -29,12 +30,12 @@ export function Timeline({ path, place }: { path: string; place: Place }) {
       {data?.entries.length === 0 && <p class="calm">Nothing has happened yet.</p>}
       {data && (
         <ol class={`timeline ${isOld ? 'old' : ''}`}>
-          {data.entries.map((entry) => (
-            <li key={`${entry.kind} ${entry.at}`}>
+          {groupRuns(data.entries).map((line) => (
+            <li key={`${line.kind} ${line.at}`}>
               <span class="when">
-                <Ago at={`${entry.at.slice(0, 19)}Z`} />
+                <Ago at={`${line.at.slice(0, 19)}Z`} />
               </span>
-              <Entry {...entry} />
+              <Line {...line} />
             </li>
           ))}
         </ol>
@@ -55,21 +56,11 @@ export function Timeline({ path, place }: { path: string; place: Place }) {
   );
 }
 
-function Entry(entry: TimelineEntry) {
-  if (entry.kind === 'run') return <Run {...entry.run} />;
-  if (entry.kind === 'action') return <Action {...entry.did} />;
-  const { kind, batch } = entry;
+function Line(line: TimelineLine) {
+  if (line.kind === 'runs') return <Runs runs={line.runs} />;
+  if (line.kind === 'action') return <Action {...line.did} />;
+  const { kind, batch } = line;
   const link = <a href={`/held/${batch.id}`}>batch {batch.id}</a>;
-  if (kind === 'held') {
-    const left =
-      batch.status === 'pending' ? ', and waits' : batch.status === 'superseded' ? ', and was replaced' : '';
-    return (
-      <div>
-        <Badge tone="warn">held</Badge> {link} was held{left}
-        <p class="muted">{batch.broken.join('; ')}</p>
-      </div>
-    );
-  }
   const what =
     kind === 'undone'
       ? 'taken back'
@@ -105,7 +96,34 @@ function Action({ action, by, reason, details }: TimelineAction) {
   );
 }
 
-function Run({ id, cause, askedBy, startedAt, finishedAt, outcome, error, ...counts }: TimelineRun) {
+/** One run, or how often the same happened in a row. */
+function Runs({ runs }: { readonly runs: readonly [TimelineRun, ...TimelineRun[]] }) {
+  const [newest] = runs;
+  const oldest = runs.at(-1) ?? newest;
+  return (
+    <div>
+      <Run {...newest} />
+      {runs.length > 1 && (
+        <p class="muted">
+          {counted(runs.length, 'time')} in a row, since <a href={`/runs/${oldest.id}`}>run {oldest.id}</a>,{' '}
+          <Ago at={oldest.startedAt} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Run({
+  id,
+  cause,
+  askedBy,
+  startedAt,
+  finishedAt,
+  outcome,
+  error,
+  heldBatch,
+  ...counts
+}: TimelineRun) {
   const took = finishedAt === null ? undefined : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1000;
   const { seen, added, changed, retired, rejected, withdrawn } = counts;
   const why = causeInWords({ cause, askedBy });
@@ -122,7 +140,12 @@ function Run({ id, cause, askedBy, startedAt, finishedAt, outcome, error, ...cou
       {why !== '' && `, ${why}`}
       {seen !== null && `: ${count(seen)} rows${told.length > 0 ? `, ${told.join(', ')}` : ''}`}
       {took !== undefined && <span class="muted">, {took < 1 ? 'less than 1 s' : span(took)}</span>}
-      {error !== null && <p class="error">{error}</p>}
+      {heldBatch !== null && (
+        <>
+          , see <a href={`/held/${heldBatch}`}>batch {heldBatch}</a>
+        </>
+      )}
+      {error !== null && <p class={heldBatch === null ? 'error' : 'muted'}>{error}</p>}
     </div>
   );
 }

@@ -101,11 +101,12 @@ interface TokenRowProps {
 }
 
 function TokenRow({ token, mayChange, ask }: TokenRowProps) {
-  const { id, state, scopes, lastUsedAt, createdAt, expiresAt, revokedAt } = token;
+  const { id, name, state, scopes, lastUsedAt, createdAt, expiresAt, revokedAt } = token;
   return (
     <tr>
       <th scope="row" data-label="Token">
         Token {id}
+        {name !== null && <span class="muted"> {name}</span>}
       </th>
       <td data-label="State">
         <span>
@@ -156,6 +157,7 @@ function TokenRow({ token, mayChange, ask }: TokenRowProps) {
 /** The one place where a token can be seen. It is gone with this page. */
 function Made({
   id,
+  name,
   token,
   scopes,
   expiresAt,
@@ -177,7 +179,10 @@ function Made({
   return (
     <section class="made" aria-label={`Token ${id}`}>
       <p role="status">
-        <strong>Token {id} is made. This is the only time that it is shown: copy it now.</strong>
+        <strong>
+          Token {id}
+          {name !== null && ` (${name})`} is made. This is the only time that it is shown: copy it now.
+        </strong>
       </p>
       <div class="buttons">
         <input
@@ -224,12 +229,13 @@ const READS: Readonly<Record<Scope, string>> = {
 function Create({ path, onMade, onClose }: QuestionProps & { path: string }) {
   const [expiry, setExpiry] = useState('90d');
   const create = async (fields: FormData) => {
-    const { expires, day, reason } = textFields(fields);
+    const { name, expires, day, reason } = textFields(fields);
     const scopes = fields.getAll('scopes');
     if (scopes.length === 0) throw new Error('It may read nothing: choose what it may read.');
     const until = expires === 'day' ? day : expires;
     onMade(
       await act<Published<MadeToken>>(`${path}/tokens`, {
+        name,
         scopes,
         reason,
         ...(until !== 'never' && { expires: until }),
@@ -238,6 +244,10 @@ function Create({ path, onMade, onClose }: QuestionProps & { path: string }) {
   };
   return (
     <FormDialog title="Create a token" submit="Create it" act={create} onClose={onClose}>
+      <label class="field">
+        <span>Name, e.g. of the program that uses it (may be empty)</span>
+        <input name="name" maxLength={200} autocomplete="off" />
+      </label>
       <fieldset>
         <legend>It may read</legend>
         {SCOPES.map((scope) => (

@@ -27,7 +27,11 @@ export interface Administration {
   deleteOrganization(slug: string): Promise<DeletedOrganization | undefined>;
   createToken(
     organization: Organization,
-    options: { readonly scopes: readonly Scope[]; readonly expiresAt?: Date | undefined },
+    options: {
+      readonly name?: string | undefined;
+      readonly scopes: readonly Scope[];
+      readonly expiresAt?: Date | undefined;
+    },
   ): Promise<CreatedToken>;
   /** Undefined when there is no such token. */
   revokeToken(id: number): Promise<'revoked' | 'was revoked' | undefined>;
@@ -69,13 +73,18 @@ export function administration(db: Database, decider: Decider): Administration {
             details: { name: gone.name, clusters: gone.clusters, tokens: gone.tokens },
           },
       ),
-    createToken: ({ id: organizationId, slug }, { scopes, expiresAt }) =>
+    createToken: ({ id: organizationId, slug }, { name, scopes, expiresAt }) =>
       recorded(
-        (tx) => createToken(tx, { organizationId, scopes, expiresAt }),
+        (tx) => createToken(tx, { organizationId, name, scopes, expiresAt }),
         ({ id }) => ({
           action: 'token.create',
           subject: tokenOf(id),
-          details: { organization: slug, scopes, expiresAt: expiresAt?.toISOString() ?? null },
+          details: {
+            organization: slug,
+            name: name ?? null,
+            scopes,
+            expiresAt: expiresAt?.toISOString() ?? null,
+          },
         }),
       ),
     revokeToken: (id) =>
@@ -88,11 +97,11 @@ export function administration(db: Database, decider: Decider): Administration {
         (tx) => rotateToken(tx, id, graceMs),
         (rotated) => {
           if (typeof rotated === 'string') return undefined;
-          const { id: successor, organization, oldExpiresAt } = rotated;
+          const { id: successor, organization, name, oldExpiresAt } = rotated;
           return {
             action: 'token.rotate',
             subject: tokenOf(id),
-            details: { successor, organization, oldExpiresAt },
+            details: { successor, organization, name, oldExpiresAt },
           };
         },
       ),

@@ -122,12 +122,19 @@ async function open(tx: Database, rows: readonly NewAlert[]): Promise<AlertRow[]
   return opened;
 }
 
-/** How a held batch was decided is part of its end. */
+/**
+ * The end of a held batch: the decision about it or about a younger batch of its source, which may have replaced it since
+ * the last evaluation.
+ */
 function resolutionOf() {
   return sql`(
-    select b.status || coalesce(' by ' || b.decided_by, '') || coalesce(': ' || b.reason, '')
+    select case b.status when 'superseded' then 'a later run replaced it'
+      else case b.status when 'undone' then 'approved' else b.status end
+        || coalesce(' by ' || b.decided_by, '') || coalesce(' because ' || b.reason, '') end
     from held_batches b
-    where ${alerts.kind} = 'batch_held' and b.id = (${alerts.details} ->> 'batch')::int and b.status <> 'pending')`;
+    where ${alerts.kind} = 'batch_held' and b.source_id = ${alerts.subject} and b.status <> 'pending'
+      and b.id >= (${alerts.details} ->> 'batch')::int
+    order by b.status = 'superseded', b.id desc limit 1)`;
 }
 
 /** Puts a message that was delivered or given up at the end of its webhook's line. @returns its webhook */

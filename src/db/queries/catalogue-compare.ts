@@ -48,6 +48,8 @@ export const catalogueDiff = pgTable('catalogue_diff', {
   wasRetired: boolean('was_retired').notNull(),
   wasPublished: boolean('was_published').notNull(),
   isPublished: boolean('is_published').notNull(),
+  wasSoldOut: boolean('was_sold_out').notNull(),
+  isSoldOut: boolean('is_sold_out').notNull(),
   reshaped: boolean('reshaped').notNull(),
   repriced: boolean('repriced').notNull(),
   factsChanged: boolean('facts_changed').notNull(),
@@ -64,6 +66,7 @@ export const catalogueMissing = pgTable('catalogue_missing', {
   name: text('name').notNull(),
   regionCode: text('region_code').notNull(),
   wasPublished: boolean('was_published').notNull(),
+  wasSoldOut: boolean('was_sold_out').notNull(),
   tolerated: boolean('tolerated').notNull(),
 });
 
@@ -86,11 +89,17 @@ export async function compare(
   const sourcePer = kept(m.sourcePer, o.sourcePer);
   const sourceCurrency = kept(m.sourceCurrency, o.sourceCurrency);
   const price = kept(m.price, o.price);
-  const excludedReason = sql`
-    coalesce(${o.excludedReason}, case when ${o.price} is null and not ${keeps} then 'no_exchange_rate' end)`;
   const isReported = sql`${o.name} is not null`;
   const isOutOfRange = sql`coalesce(${o.price} > ${maxPrice}, false)`;
   const wasRetired = sql`${m.retiredAt} is not null`;
+  const wasPublished = sql`(${m.id} is not null and not (${wasRetired}) and ${m.excludedReason} is null)`;
+  const wasSoldOut = sql`(not (${wasRetired}) and coalesce(${m.excludedReason} = 'sold_out', false))`;
+  // Reasons of stock give way to a missing rate. A machine that could be ordered and cannot now is sold out.
+  const excludedReason = sql`case
+    when ${o.price} is null and not ${keeps} and coalesce(${o.excludedReason} in ('sold_out', 'unavailable'), true)
+      then 'no_exchange_rate'
+    when ${o.excludedReason} = 'unavailable' and (${wasPublished} or ${wasSoldOut}) then 'sold_out'
+    else ${o.excludedReason} end`;
   const reshaped = sql`(${m.cpu}, ${m.ram}, ${m.ramUnit}) is distinct from (${o.cpu}, ${o.ram}, ${o.ramUnit})`;
   const repriced = sql`(${wasRetired} or (${m.sourceAmount}, ${m.sourcePer}, ${m.sourceCurrency})
     is distinct from (${sourceAmount}, ${sourcePer}, ${sourceCurrency}))`;
@@ -125,8 +134,10 @@ export async function compare(
       isNew: sql`${m.id} is null`,
       isAdded: sql`${m.id} is null or ${wasRetired} or ${m.sourceAmount} is null`,
       wasRetired,
-      wasPublished: sql`${m.id} is not null and not (${wasRetired}) and ${m.excludedReason} is null`,
+      wasPublished,
       isPublished: sql`${excludedReason} is null`,
+      wasSoldOut,
+      isSoldOut: sql`coalesce(${excludedReason} = 'sold_out', false)`,
       reshaped,
       repriced,
       factsChanged,
@@ -159,7 +170,7 @@ export async function moveMissing(db: SessionDatabase, rejected: readonly Reject
   await db.execute(sql`
     with gone as (
       delete from ${d} where not ${d.isReported}
-      returning ${d.machineId}, ${d.oldRegionId}, ${d.oldName}, ${d.wasPublished}
+      returning ${d.machineId}, ${d.oldRegionId}, ${d.oldName}, ${d.wasPublished}, ${d.wasSoldOut}
     )
     ${insertInto(catalogueMissing, {
       machineId: gone.machineId,
@@ -167,6 +178,7 @@ export async function moveMissing(db: SessionDatabase, rejected: readonly Reject
       name: gone.oldName,
       regionCode: r.code,
       wasPublished: gone.wasPublished,
+      wasSoldOut: gone.wasSoldOut,
       tolerated: false,
     })}
     from gone join ${regions} r on ${r.id} = ${gone.oldRegionId}`);

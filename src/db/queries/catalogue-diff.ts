@@ -20,7 +20,7 @@ import {
 import { machines } from '../schema.ts';
 import { array, countIf, notRetired, type RowOf, selectAs } from '../statements.ts';
 import { catalogueDiff, catalogueMissing, compare, moveMissing } from './catalogue-compare.ts';
-import { type Bounds, rejectUnusable } from './catalogue-reject.ts';
+import { type Bounds, type Repeated, rejectUnusable } from './catalogue-reject.ts';
 import { factsJson } from './machine-facts.ts';
 import { markJumps } from './price-jumps.ts';
 import { stagedOffers } from './staged-offers.ts';
@@ -32,7 +32,7 @@ export interface CatalogueDiff {
   readonly added: number;
   /** Differ in anything that is stored, apart from their being missed before. */
   readonly changed: number;
-  /** The source's own amount, period or currency differs. */
+  /** The source's own amount, period or currency differs; machines that are sold out now do not count. */
   readonly repriced: number;
   /** Not reported, and not among the rejected rows. */
   readonly missing: number;
@@ -41,8 +41,10 @@ export interface CatalogueDiff {
   /** Machines whose price goes beyond the batch's `maxRatio`, and how many types these are. */
   readonly jumps: number;
   readonly jumpTypes: number;
-  /** Published until now and excluded by this batch. */
+  /** Published until now and excluded by this batch, for another reason than stock. */
   readonly withdrawn: number;
+  /** Published until now and sold out now. */
+  readonly soldOut: number;
   /** Known machines with another cpu, memory or memory unit. */
   readonly reshaped: number;
   /** The most frequent factor between their new and their old memory; 1 when there is none. */
@@ -53,6 +55,8 @@ export interface CatalogueDiff {
 export interface StagedBatch extends Bounds {
   /** A published price that rises or falls by more jumps. */
   readonly maxRatio: number;
+  /** An operator takes the batch with its prices. */
+  readonly isApproved: boolean;
   /** How many staged rows there are. */
   readonly rows: number;
   /** Rows that the adapter could not use. */
@@ -65,9 +69,7 @@ export interface StagedDiff {
   readonly rejected: readonly RejectedKey[];
   /** Staged rows that are left. */
   readonly usable: number;
-  /** Rows of machines that were there more than once, and how many types these are. */
-  readonly duplicates: number;
-  readonly duplicateTypes: number;
+  readonly repeated: readonly Repeated[];
 }
 
 const d = catalogueDiff;
@@ -84,7 +86,7 @@ export async function diffStaged(
   await compare(db, source, batch.maxPrice);
   let { rows } = batch;
   let rejected = batch.rejected;
-  let [duplicates, duplicateTypes] = [0, 0];
+  let repeated: readonly Repeated[] = [];
   // To look for rows that cannot be used takes half as long as to compare them all, which shows whether there are any.
   if (await mayBeUnusable(db, source.id, batch)) {
     const unusable = await rejectUnusable(db, source.providerId, batch);
@@ -94,13 +96,13 @@ export async function diffStaged(
       rows = await db.$count(stagedOffers);
     }
     rejected = [...rejected, ...unusable.rejected];
-    ({ duplicates, duplicateTypes } = unusable);
+    ({ repeated } = unusable);
   }
   rejected = boundedRejected(rejected);
   await moveMissing(db, rejected);
-  await markJumps(db, source.id, batch.maxRatio);
+  await markJumps(db, source.id, batch);
   const diff = await countChanges(db, source.id);
-  return { diff, rejected, usable: rows, duplicates, duplicateTypes };
+  return { diff, rejected, usable: rows, repeated };
 }
 
 /**
@@ -134,8 +136,9 @@ export async function countChanges(db: SessionDatabase, sourceId: string): Promi
       missing: db.$count(catalogueMissing, not(catalogueMissing.tolerated)),
       added: countIf(d.isAdded),
       changed: countIf(sql`${d.differs} and ${changes}`),
-      repriced: countIf(sql`${d.repriced} and ${changes}`),
-      withdrawn: countIf(sql`${d.wasPublished} and not ${d.isPublished}`),
+      repriced: countIf(sql`${d.repriced} and ${changes} and not ${d.isSoldOut}`),
+      withdrawn: countIf(sql`${d.wasPublished} and not ${d.isPublished} and not ${d.isSoldOut}`),
+      soldOut: countIf(sql`${d.wasPublished} and ${d.isSoldOut}`),
       reshaped: countIf(sql`${d.reshaped} and ${changes}`),
       memoryFactor: sql<number>`coalesce(mode() within group (order by (${d.ram} / nullif(${d.oldRam}, 0)))
         filter (where ${d.reshaped} and ${changes}), 1)::float`,

@@ -18,9 +18,15 @@ export interface Bounds {
 export interface Unusable {
   /** At most a few more than `REJECTED_KEPT` of each kind. */
   readonly rejected: readonly RejectedKey[];
-  /** Rows of machines that were there more than once, and how many types these are. */
-  readonly duplicates: number;
-  readonly duplicateTypes: number;
+  readonly repeated: readonly Repeated[];
+}
+
+/** A machine that was there more than once. */
+export interface Repeated {
+  readonly name: string;
+  /** How many rows it had. */
+  readonly rows: number;
+  readonly rejected: RejectedKey;
 }
 
 const o = stagedOffers;
@@ -44,14 +50,12 @@ export async function rejectUnusable(
         and ${regions.organizationId} is null)`,
   );
   const outOfRange = await takeOut(db, sql`${o.price} > ${maxPrice}`);
+  const duplicates = repeated.map((row): Repeated => {
+    const reason = `reported ${row.rows} times in one batch; which one holds cannot be told`;
+    return { name: row.name, rows: row.rows, rejected: rejectedMachine(row, 'duplicate', reason) };
+  });
   const rejected = [
-    ...repeated.map((row) =>
-      rejectedMachine(
-        row,
-        'duplicate',
-        `reported ${row.rows} times in one batch; which one holds cannot be told`,
-      ),
-    ),
+    ...duplicates.map((each) => each.rejected),
     ...unknownRegion.map((row) =>
       rejectedMachine(
         row,
@@ -67,8 +71,7 @@ export async function rejectUnusable(
       ),
     ),
   ];
-  const duplicates = repeated.reduce((sum, { rows }) => sum + rows, 0);
-  return { rejected, duplicates, duplicateTypes: new Set(repeated.map(({ name }) => name)).size };
+  return { rejected, repeated: duplicates };
 }
 
 type Taken = {

@@ -238,7 +238,7 @@ async function retireMissing(
     with retired as (
       update ${machines} set ${nameOf(machines.retiredAt)} = ${now} from ${missing}
       where ${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}
-      returning ${retiredColumns(machines)}, ${machines.regionId}, ${missing.wasPublished}
+      returning ${retiredColumns(machines)}, ${machines.regionId}, ${missing.wasPublished} or ${missing.wasSoldOut} as was_shown
     ), closed as (
       update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from retired
       where ${machinePrices.machineId} = ${retired.id} and ${machinePrices.validTo} is null
@@ -246,19 +246,19 @@ async function retireMissing(
       ${insertRetired(by, retired)} from retired
     ), dirtied as (
       update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
-      where ${regions.id} in (select ${retired.regionId} from retired where was_published)
+      where ${regions.id} in (select ${retired.regionId} from retired where was_shown)
         and ${regions.id} not in (${touchedRegions(source)})
     )
     select count(*)::int as count from retired`);
   return row?.count ?? 0;
 }
 
-/** Regions whose published list the diff changes, or the sources whose freshness it hangs on. */
+/** Regions whose list or sold-out machines the diff changes, or the sources that their freshness depends on. */
 function touchedRegions(source: CatalogueSource): SQL {
   return sql`
     select ${regions.id} from ${d} join ${regions} on ${isRegionOf(source)}
-    where ${d.differs} and (${d.wasPublished} or ${d.isPublished})
-        and (${d.wasPublished} <> ${d.isPublished} or ${d.reshaped} or ${d.factsChanged}
+    where ${d.differs} and (${d.wasPublished} or ${d.isPublished} or ${d.wasSoldOut} or ${d.isSoldOut})
+        and (${d.wasPublished} <> ${d.isPublished} or ${d.wasSoldOut} <> ${d.isSoldOut} or ${d.reshaped} or ${d.factsChanged}
           or ${d.price} is distinct from ${d.oldPrice})
       or ${d.wasPublished} and ${d.isPublished} and ${d.oldSource} is distinct from ${source.id}`;
 }

@@ -7,6 +7,7 @@ import { and, eq, isNotNull, isNull, sql } from '../drizzle.ts';
 import { sources, syncRuns } from '../schema.ts';
 import { increment } from '../statements.ts';
 import { audit } from './audit.ts';
+import { forgiveRuns } from './set-aside.ts';
 
 const DISABLING = {
   at: sql<string>`to_char(${sources.disabledAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
@@ -58,6 +59,7 @@ export async function enableSource(db: Database, sourceId: string, decider: Deci
       .set({ disabledAt: null, disabledBy: null, disabledReason: null })
       .where(and(eq(sources.id, sourceId), isNotNull(sources.disabledAt)));
     if (enabled.count === 0) return false;
+    await forgiveRuns(tx, sourceId);
     await audit(tx, decider, { action: 'source.enable', subject: { kind: 'source', id: sourceId } });
     return true;
   });

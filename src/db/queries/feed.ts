@@ -15,7 +15,7 @@ import {
   toldClusters,
   toldRegions,
 } from '../schema.ts';
-import { CLUSTER_JSON, IS_PUBLISHED, JOIN_OF_CLUSTER, MACHINE_JSON } from '../shown-rows.ts';
+import { CLUSTER_JSON, IS_PUBLISHED_OR_SOLD_OUT, JOIN_OF_CLUSTER, MACHINE_JSON } from '../shown-rows.ts';
 import { insertInto, nameOf, type RowOf } from '../statements.ts';
 
 /** Lists that are compared in one transaction: other workers wait for it. */
@@ -78,7 +78,11 @@ async function tellCurrency(db: ClientDatabase): Promise<void> {
 
 type Last = RowOf<{ last: number | null }>;
 
-/** @returns the last region that was looked at; null when there is none behind `after` */
+/**
+ * Compares the regions' published and sold-out machines with the feed. Kinds `sold_out.…` are changes that only clients with
+ * `available=all` see. `machine.withdrawn` with a price `after` means sold out, `machine.added` with a price `before` means
+ * restocked: an earlier release reads both correctly.
+ * @returns the last compared region; null when there is none behind `after` */
 async function tellRegions(
   db: ClientDatabase,
   which: 'published' | 'all',
@@ -95,33 +99,38 @@ async function tellRegions(
         select ${id}, ${version}, ${hasGap(toldVersion, version)} as has_gap from ${regions}
         where ${isDue} order by ${id} limit ${LISTS_AT_ONCE}
       ), shown as materialized (
-        select m.region_id as list, m.id as key, m.price, hashtextextended(${sql.raw(MACHINE_JSON)}::text, 0) as hash
+        select m.region_id as list, m.id as key, m.price, m.excluded_reason is not null as is_sold_out,
+          hashtextextended(${sql.raw(MACHINE_JSON)}::text, 0) as hash
         from due join regions r on r.id = due.id join providers p on p.id = r.provider_id
-        join machines m on m.region_id = due.id and ${sql.raw(IS_PUBLISHED)}
+        join machines m on m.region_id = due.id and ${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)}
       ), told as materialized (
-        select ${toldRegions.regionId} as list, ${toldRegions.currency}, t.*
+        select ${toldRegions.regionId} as list, ${toldRegions.currency}, t.key, t.hash, abs(t.price) as price,
+          t.price < 0 as was_sold_out
         from due join ${toldRegions} on ${toldRegions.regionId} = due.id
         cross join lateral unnest(${toldRegions.machineIds}, ${toldRegions.hashes}, ${toldRegions.prices})
           t (key, hash, price)
       ), diff as materialized (
         select coalesce(shown.list, told.list) as list, coalesce(shown.key, told.key) as key,
-          case when told.key is null then 'machine.added'
-            when shown.key is null then case when m.retired_at is null then 'machine.withdrawn' else 'machine.retired' end
-            when shown.price <> told.price and told.currency is not distinct from l.currency then 'machine.repriced'
-            else 'machine.changed' end as kind,
+          -- A state that only readers of sold-out machines have seen, before and after.
+          case when not due.has_gap and coalesce(told.was_sold_out, true) and coalesce(shown.is_sold_out, true)
+            then 'sold_out.' else 'machine.' end
+          || case when shown.is_sold_out and (due.has_gap or not told.was_sold_out) then 'withdrawn'
+            when told.key is null or told.was_sold_out and not shown.is_sold_out then 'added'
+            when shown.key is null then case when m.retired_at is null then 'withdrawn' else 'retired' end
+            when shown.price <> told.price and told.currency is not distinct from (select currency from lineage) then 'repriced'
+            else 'changed' end as kind,
           told.price as before, shown.price as after
         from shown full join told on told.key = shown.key
         join due on due.id = coalesce(shown.list, told.list)
         left join machines m on shown.key is null and m.id = told.key
-        cross join ${lineage} l
-        where due.has_gap or shown.hash is distinct from told.hash
+        where due.has_gap or shown.hash is distinct from told.hash or shown.is_sold_out <> told.was_sold_out
         union all
         select m.region_id, m.id, case when m.retired_at is null then 'machine.withdrawn' else 'machine.retired' end, null, null
-        from due join machines m on m.region_id = due.id and not (${sql.raw(IS_PUBLISHED)})
+        from due join machines m on m.region_id = due.id and not (${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)})
         where due.has_gap and not exists (select from told where told.key = m.id)
       ), ${PLACED}, written as (
         ${insertInto(feedChanges, {
-          last: sql`head.position + placed.last`,
+          last: sql`(select position from feed_head) + placed.last`,
           count: sql`placed.count`,
           at: sql`clock_timestamp()`,
           regionId: sql`placed.list`,
@@ -134,14 +143,14 @@ async function tellRegions(
           select list, max(n) as last, count(*) as count, array_agg(kind order by n) as kinds,
             array_agg(key order by n) as keys, array_agg(before order by n) as before, array_agg(after order by n) as after
           from numbered group by list, part
-        ) placed cross join ${feedHead} head
+        ) placed
       ), kept as (
         ${insertInto(toldRegions, {
           regionId: sql`due.id`,
           currency: sql`(select currency from lineage)`,
           machineIds: sql`coalesce(array_agg(shown.key order by shown.key) filter (where shown.key is not null), '{}')`,
           hashes: sql`coalesce(array_agg(shown.hash order by shown.key) filter (where shown.key is not null), '{}')`,
-          prices: sql`coalesce(array_agg(shown.price order by shown.key) filter (where shown.key is not null), '{}')`,
+          prices: sql`coalesce(array_agg(case when shown.is_sold_out then -shown.price else shown.price end order by shown.key) filter (where shown.key is not null), '{}')`,
         })}
         from due left join shown on shown.list = due.id
         where due.id in (select list from diff)
@@ -199,7 +208,7 @@ async function tellClusters(
           and not exists (select from told where told.list = s.organization_id and told.key = s.slug)
       ), ${PLACED}, written as (
         ${insertInto(feedChanges, {
-          last: sql`head.position + placed.last`,
+          last: sql`(select position from feed_head) + placed.last`,
           count: sql`placed.count`,
           at: sql`clock_timestamp()`,
           organizationId: sql`placed.list`,
@@ -210,7 +219,7 @@ async function tellClusters(
           select list, max(n) as last, count(*) as count, array_agg(kind order by n) as kinds,
             array_agg(key order by n) as keys
           from numbered group by list, part
-        ) placed cross join ${feedHead} head
+        ) placed
       ), kept as (
         ${insertInto(toldClusters, {
           organizationId: sql`due.id`,

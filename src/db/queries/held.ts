@@ -30,7 +30,8 @@ export interface HeldBeside {
 }
 
 /**
- * Keeps what is staged for an operator's decision; a batch of the same source that still waits is superseded.
+ * Keeps what is staged for an operator's decision. It replaces a batch of the same source that waits, unless that one
+ * has the same content: see `keepBatch`.
  * @param asOf see `StagedCatalogue` in sync/catalogue/stage.ts; what it says of the whole source is part of `readAt`
  */
 export async function holdStaged(
@@ -48,20 +49,17 @@ export async function holdStaged(
     readonly asOf: ReadonlyMap<string | undefined, string>;
   },
 ): Promise<void> {
-  const batchId = await newBatch(db, run, broken, { readAt, worst });
   const others = [
     ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
-    ...[...asOf].flatMap(([regionCode, time]) =>
-      regionCode === undefined ? [] : [{ kind: 'as-of', regionCode, time }],
-    ),
     ...rejectedItems(rejected),
   ];
-  await holdItems(db, batchId, others);
+  const times = [...asOf].flatMap(([regionCode, time]) =>
+    regionCode === undefined ? [] : [{ kind: 'as-of', regionCode, time }],
+  );
   const o = stagedOffers;
-  const order = sql`row_number() over (order by ${o.regionCode} collate "C", ${o.name} collate "C")`;
-  const item = offerItem(o, o.regionCode, o.excludedReason);
-  const position = sql`${others.length} + ${order}`;
-  await db.execute(sql`${insertInto(heldItems, { batchId, position, item })} from ${o}`);
+  const order = sql`${o.regionCode} collate "C", ${o.name} collate "C"`;
+  const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}`;
+  await keepBatch(db, run, broken, { readAt, worst, others, staged, times });
 }
 
 type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>;
@@ -93,20 +91,77 @@ export async function holdStagedClusters(
   broken: readonly { guard: string }[],
   { readAt, rejected, worst }: HeldBeside,
 ): Promise<void> {
-  const batchId = await newBatch(db, run, broken, { readAt, worst });
-  await holdItems(db, batchId, rejectedItems(rejected));
   const c = stagedClusters;
-  const order = sql`row_number() over (order by ${c.organization} collate "C", ${c.sourceKey} collate "C")`;
   const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
-  const position = sql`${rejected.length} + ${order}`;
-  await db.execute(sql`${insertInto(heldItems, { batchId, position, item })} from ${c}`);
+  const order = sql`${c.organization} collate "C", ${c.sourceKey} collate "C"`;
+  const staged = sql`select ${item}, row_number() over (order by ${order}) from ${c}`;
+  await keepBatch(db, run, broken, { readAt, worst, others: rejectedItems(rejected), staged, times: [] });
 }
 
-async function holdItems(db: SessionDatabase, batchId: number, items: readonly object[]): Promise<void> {
-  await db.execute(sql`
-    ${insertInto(heldItems, { batchId, position: sql`ordinality`, item: sql`value` })}
-    from jsonb_array_elements(${JSON.stringify(items)}::text::jsonb) with ordinality`);
+interface BatchContent extends Pick<HeldBeside, 'readAt' | 'worst'> {
+  /** Items besides the staged rows. */
+  readonly others: readonly object[];
+  /** Selects the staged rows' items and their order. */
+  readonly staged: SQL;
+  /** Items that differ at every read of the same content. */
+  readonly times: readonly object[];
 }
+
+/**
+ * Keeps a batch. The one that waits keeps its number if the content is the same: an operator who reads it decides about
+ * what was read last. Otherwise the new batch replaces it.
+ */
+async function keepBatch(
+  db: SessionDatabase,
+  run: Run,
+  broken: readonly { guard: string }[],
+  { readAt, worst, others, staged, times }: BatchContent,
+): Promise<void> {
+  const content = sql`(
+    select value as item, ordinality as position from ${elements(others)}
+    union all select item, ${others.length} + position from (${staged}) staged (item, position))`;
+  const same = await sameBatch(db, run.sourceId, content);
+  if (same === undefined) {
+    const batchId = await newBatch(db, run, broken, { readAt, worst });
+    await db.execute(sql`
+      ${insertInto(heldItems, { batchId, position: sql`position`, item: sql`item` })} from ${content} content`);
+    await appendItems(db, batchId, times);
+    return;
+  }
+  await db.update(heldBatches).set({ broken, worst, readAt }).where(eq(heldBatches.id, same));
+  await db
+    .delete(heldItems)
+    .where(and(eq(heldItems.batchId, same), sql`${heldItems.item} ->> 'kind' = 'as-of'`));
+  await appendItems(db, same, times);
+}
+
+/** The source's batch that waits, if it has exactly these items, apart from those of kind `as-of`. */
+async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): Promise<number | undefined> {
+  const [batch] = await db
+    .select({ id: heldBatches.id })
+    .from(heldBatches)
+    .where(and(eq(heldBatches.sourceId, sourceId), eq(heldBatches.status, 'pending')))
+    .for('update');
+  if (!batch) return undefined;
+  const [compared] = await db.execute<{ same: boolean }>(sql`
+    with read as materialized (select item from ${content} content),
+    kept as materialized (
+      select item from ${heldItems} where ${heldItems.batchId} = ${batch.id} and item ->> 'kind' <> 'as-of'
+    )
+    select not exists (table read except all table kept) and not exists (table kept except all table read) as same`);
+  return compared?.same ? batch.id : undefined;
+}
+
+/** Adds items behind those that the batch has. */
+async function appendItems(db: SessionDatabase, batchId: number, items: readonly object[]): Promise<void> {
+  if (items.length === 0) return;
+  const last = sql`(select coalesce(max(${heldItems.position}), 0) from ${heldItems} where ${heldItems.batchId} = ${batchId})`;
+  await db.execute(sql`
+    ${insertInto(heldItems, { batchId, position: sql`${last} + ordinality`, item: sql`value` })} from ${elements(items)}`);
+}
+
+const elements = (items: readonly object[]) =>
+  sql`jsonb_array_elements(${JSON.stringify(items)}::text::jsonb) with ordinality`;
 
 const rejectedItems = (rejected: readonly RejectedKey[]) =>
   rejected.map((row) =>

@@ -4,6 +4,7 @@ import type { Sql } from '../client.ts';
 import type { Session } from '../database.ts';
 import { markOf } from '../run-mark.ts';
 import { type BeginOptions, beginRun, type Run } from './runs.ts';
+import { notAlone } from './set-aside.ts';
 
 /** Milliseconds between two signs of life, and without one until Postgres itself gives up a session that hangs. */
 const SIGN_EVERY_MS = 3000;
@@ -24,6 +25,7 @@ export class LiveRuns implements AsyncDisposable {
   readonly #live = new Set<number>();
   /** Runs that are under way or about to begin: the session is theirs. */
   #users = 0;
+  #isStopping = false;
   #session: Promise<Session> | undefined;
   #signs: NodeJS.Timeout | undefined;
 
@@ -39,12 +41,17 @@ export class LiveRuns implements AsyncDisposable {
   async begin(
     sourceId: string,
     slot: string | undefined,
-    options: Omit<BeginOptions, 'marked'> = {},
+    {
+      inWorker = false,
+      ...options
+    }: Omit<BeginOptions, 'marked' | 'alone'> & { readonly inWorker?: boolean } = {},
   ): Promise<LiveRun> {
     this.#users += 1;
     try {
-      const run = await this.#begin(sourceId, slot, { ...options, marked: true });
+      const alone = inWorker ? { alone: this.#users === 1 && !this.#isStopping } : {};
+      const run = await this.#begin(sourceId, slot, { ...options, ...alone, marked: true });
       this.#live.add(run.id);
+      await this.#noteCompany();
       this.#signs ??= setInterval(() => void this.#sign(), SIGN_EVERY_MS).unref();
       return { run, [Symbol.asyncDispose]: () => this.#end(run.id) };
     } catch (error) {
@@ -64,6 +71,17 @@ export class LiveRuns implements AsyncDisposable {
       await this.#close();
       return begin();
     }
+  }
+
+  /** The process was asked to stop: if it is killed before it has stopped, no run is the cause. */
+  async stopping(): Promise<void> {
+    this.#isStopping = true;
+    if (this.#live.size > 0) await notAlone((await this.#current()).db, [...this.#live]);
+  }
+
+  /** If the process ends now, it is not known which of its runs is the cause. */
+  async #noteCompany(): Promise<void> {
+    if (this.#live.size > 1) await notAlone((await this.#current()).db, [...this.#live]);
   }
 
   #current(): Promise<Session> {

@@ -12,6 +12,8 @@ import { factsJson } from './machine-facts.ts';
 const KIND = sql`case
   when ${d.wasRetired} then 'returned'
   when ${d.isAdded} then 'added'
+  when ${d.wasPublished} and ${d.isSoldOut} then 'sold_out'
+  when ${d.wasSoldOut} and ${d.isPublished} then 'restocked'
   when ${d.wasPublished} and not ${d.isPublished} then 'withdrawn'
   when ${d.isPublished} and not ${d.wasPublished} then 'published'
   when ${d.reshaped} then 'reshaped'

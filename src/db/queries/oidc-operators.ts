@@ -1,18 +1,14 @@
 /** Accounts of people who sign in by OpenID Connect: made at their first sign-in, with the role that their groups give. */
 
-import type { Decider, Role } from '../../domain/operator.ts';
+import { nameOfPerson, neutralName, type OidcIdentity } from '../../domain/oidc.ts';
+import type { Role } from '../../domain/operator.ts';
 import type { Database } from '../connect.ts';
-import { and, eq, isNull, ne } from '../drizzle.ts';
+import { and, eq, isNull, ne, sql } from '../drizzle.ts';
 import { operators } from '../schema.ts';
 import { audit } from './audit.ts';
 import { SESSIONS_END } from './operators.ts';
 
-export interface OidcPerson {
-  readonly issuer: string;
-  /** What the issuer knows the person by, whatever their name is. */
-  readonly subject: string;
-  /** What the person is called here, if that can be an operator's name; it stays what it was at the first sign-in. */
-  readonly name: string | undefined;
+export interface OidcPerson extends OidcIdentity {
   /** Undefined for a person whose groups give none. */
   readonly role: Role | undefined;
 }
@@ -21,62 +17,103 @@ export type OidcSignIn =
   | { readonly outcome: 'account'; readonly id: number; readonly name: string; readonly sessionEpoch: number }
   /** `account` where there is one already. */
   | { readonly outcome: 'no-role'; readonly account: string | undefined }
-  | { readonly outcome: 'no-name' }
-  /** The name is that of somebody who signs in by a password, or whom the issuer knows by another subject. */
+  /** The name belongs to an account with a password, or of another subject. */
   | { readonly outcome: 'taken'; readonly account: string }
   | { readonly outcome: 'disabled'; readonly account: string };
 
 /**
- * Finds or makes the account of somebody whom the issuer has vouched for, gives it the role of now, and puts the sign-in
- * on record, in one transaction. Of a person who has no role any more all sessions end.
- * @param address from which the person comes
+ * Finds the account of a person by issuer and subject, or makes one, gives it the role of now, and records the sign-in, in
+ * one transaction. All sessions of a person without a role end.
+ * @param address of the request
  */
-export async function signInByOidc(
-  db: Database,
-  { issuer, subject, name, role }: OidcPerson,
-  address: string,
-): Promise<OidcSignIn> {
+export async function signInByOidc(db: Database, person: OidcPerson, address: string): Promise<OidcSignIn> {
+  const { issuer, subject, role } = person;
   const isPerson = and(eq(operators.oidcIssuer, issuer), eq(operators.oidcSubject, subject));
-  const deciderOf = (by: string): Decider => ({ by, how: 'oidc', address, reason: undefined });
   return db.transaction(async (tx) => {
-    const of = (by: string, action: string, details?: Record<string, unknown>) =>
-      audit(tx, deciderOf(by), {
-        action,
-        subject: { kind: 'operator', id: by },
-        ...(details && { details }),
-      });
-    let [known] = await tx.select().from(operators).where(isPerson).for('update');
-    if (known === undefined && role !== undefined && name !== undefined) {
-      const values = { name, role, oidcIssuer: issuer, oidcSubject: subject };
-      const made = await tx.insert(operators).values(values).onConflictDoNothing().returning();
-      if (made.length > 0) await of(name, 'operator.create', { role, issuer });
-      else await claim(tx, name, issuer, subject);
-      [known] = await tx.select().from(operators).where(isPerson).for('update');
-      if (known === undefined) return { outcome: 'taken', account: name };
+    const record: Recorder = (by, action, details) =>
+      audit(
+        tx,
+        { by, how: 'oidc', address, reason: undefined },
+        { action, subject: { kind: 'operator', id: by }, ...(details && { details }) },
+      );
+    const find = async () => (await tx.select().from(operators).where(isPerson).for('update'))[0];
+    let known = await find();
+    if (known === undefined) {
+      if (role === undefined) return { outcome: 'no-role', account: undefined };
+      await createOrClaim(tx, person, role, record);
+      known = await find();
+      if (known === undefined) return { outcome: 'taken', account: nameOfPerson(person) };
     }
-    if (known?.disabledAt) return { outcome: 'disabled', account: known.name };
+    if (known.disabledAt) return { outcome: 'disabled', account: known.name };
+    const isKnown = eq(operators.id, known.id);
     if (role === undefined) {
-      if (known) {
-        await tx.update(operators).set(SESSIONS_END).where(eq(operators.id, known.id));
-        await of(known.name, 'operator.end-sessions', { reason: 'no group gives a role any more' });
-      }
-      return { outcome: 'no-role', account: known?.name };
+      await tx.update(operators).set(SESSIONS_END).where(isKnown);
+      await record(known.name, 'operator.end-sessions', { reason: 'no group gives a role any more' });
+      return { outcome: 'no-role', account: known.name };
     }
-    if (known === undefined) return { outcome: 'no-name' };
-    const isOther = and(eq(operators.id, known.id), ne(operators.role, role));
-    const changed = await tx.update(operators).set({ role }).where(isOther);
-    if (changed.count > 0) await of(known.name, 'operator.set-role', { role });
-    await of(known.name, 'session.begin');
-    const { id, sessionEpoch } = known;
-    return { outcome: 'account', id, name: known.name, sessionEpoch };
+    const name = (await renameUnproven(tx, person, known, record)) ?? known.name;
+    await tx
+      .update(operators)
+      .set({ verifiedAddress: person.address ?? null })
+      .where(and(isKnown, sql`${operators.verifiedAddress} is distinct from ${person.address ?? null}`));
+    const changed = await tx
+      .update(operators)
+      .set({ role })
+      .where(and(isKnown, ne(operators.role, role)));
+    if (changed.count > 0) await record(name, 'operator.set-role', { role });
+    await record(name, 'session.begin');
+    return { outcome: 'account', id: known.id, name, sessionEpoch: known.sessionEpoch };
   });
 }
 
-/** An account that has no password and no subject yet waits for the person whom the issuer calls so. */
-async function claim(tx: Database, name: string, oidcIssuer: string, oidcSubject: string): Promise<void> {
-  const isFree = and(isNull(operators.passwordHash), isNull(operators.oidcSubject));
+type Recorder = (by: string, action: string, details?: Record<string, unknown>) => Promise<void>;
+
+/**
+ * Makes an account. An account of the name that an admin handed over gets the person instead, if the issuer has verified the
+ * name as the person's address.
+ */
+async function createOrClaim(tx: Database, person: OidcPerson, role: Role, record: Recorder): Promise<void> {
+  const name = nameOfPerson(person);
+  const bound = {
+    oidcIssuer: person.issuer,
+    oidcSubject: person.subject,
+    verifiedAddress: person.address ?? null,
+  };
+  const made = await tx
+    .insert(operators)
+    .values({ name, role, ...bound })
+    .onConflictDoNothing()
+    .returning();
+  if (made.length > 0) return record(name, 'operator.create', { role, issuer: person.issuer });
+  const isFree = and(
+    isNull(operators.passwordHash),
+    isNull(operators.oidcSubject),
+    isNull(operators.disabledAt),
+  );
   await tx
     .update(operators)
-    .set({ oidcIssuer, oidcSubject })
+    .set(bound)
     .where(and(eq(operators.name, name), isFree));
+}
+
+/**
+ * Renames an account that an earlier release named by what the person chose at the issuer. The old name stays in the audit
+ * log, so a disabled account keeps it from everyone else.
+ * @returns the new name; undefined if the name is proven
+ */
+async function renameUnproven(
+  tx: Database,
+  person: OidcPerson,
+  known: { readonly id: number; readonly name: string; readonly verifiedAddress: string | null },
+  record: Recorder,
+): Promise<string | undefined> {
+  const proven = nameOfPerson(person);
+  const neutral = neutralName(person);
+  if (known.verifiedAddress !== null || [proven, neutral].includes(known.name)) return undefined;
+  const isTaken = (await tx.$count(operators, eq(operators.name, proven))) > 0;
+  const name = isTaken ? neutral : proven;
+  await tx.update(operators).set({ name }).where(eq(operators.id, known.id));
+  await tx.insert(operators).values({ name: known.name, role: 'viewer', disabledAt: sql`now()` });
+  await record(name, 'operator.rename', { from: known.name, reason: 'the issuer has not verified the name' });
+  return name;
 }

@@ -45,13 +45,14 @@ export async function setOperatorPassword(
     passwordHash,
     oidcIssuer: null,
     oidcSubject: null,
+    verifiedAddress: null,
     ...SESSIONS_END,
   });
 }
 
 /**
- * Has an account wait for the person whom the issuer of OpenID Connect calls so: the next sign-in by that name gets it.
- * Its password is gone, and all its sessions end.
+ * Has an account wait for a person of OpenID Connect: the next sign-in whose verified address is its name gets it. Removes its
+ * password, and ends all its sessions.
  */
 export async function setOperatorByOidc(
   db: Database,
@@ -62,6 +63,7 @@ export async function setOperatorByOidc(
     passwordHash: null,
     oidcIssuer: null,
     oidcSubject: null,
+    verifiedAddress: null,
     ...SESSIONS_END,
   });
 }

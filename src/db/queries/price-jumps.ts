@@ -22,7 +22,11 @@ const a = acceptedPrices;
  * marks those beyond `limit` as `jumps`, but for prices that an operator accepted. Factors are those of the source's own
  * amounts, so that an exchange rate is no part of them, unless the currency is another one now.
  */
-export async function markJumps(db: SessionDatabase, sourceId: string, limit: number): Promise<void> {
+export async function markJumps(
+  db: SessionDatabase,
+  sourceId: string,
+  { maxRatio: limit, isApproved }: { readonly maxRatio: number; readonly isApproved: boolean },
+): Promise<void> {
   const inOwn = (amount: Column, otherPer: Column, price: Column) =>
     sql`case when ${d.sourceCurrency} = ${d.oldCurrency} then ${amount} * ${minutes(otherPer)} else ${price} end`;
   const before = inOwn(d.oldAmount, d.sourcePer, d.oldPrice);
@@ -32,11 +36,25 @@ export async function markJumps(db: SessionDatabase, sourceId: string, limit: nu
     select from ${a}
     where ${a.sourceId} = ${sourceId} and ${a.regionCode} = ${d.regionCode} and ${a.name} = ${d.name}
       and (${a.amount}, ${a.per}, ${a.currency}) = (${d.sourceAmount}, ${d.sourcePer}, ${d.sourceCurrency}))`;
+  const mayJump = sql`${d.repriced} and (${d.wasPublished} or ${d.wasSoldOut})
+    and ${before} > 0 and ${after} > 0 and not ${isAccepted}`;
   await db
     .update(d)
     .set({ ratio, jumps: sql`${ratio} > ${limit}` })
-    .where(sql`${d.repriced} and ${d.wasPublished} and ${d.isPublished}
-      and ${before} > 0 and ${after} > 0 and not ${isAccepted}`);
+    .where(sql`${mayJump} and ${d.isPublished}`);
+  if (isApproved) return;
+  // A sold-out machine keeps its last price, and its batch is not held: the price is compared when it can be ordered.
+  await db
+    .update(d)
+    .set({
+      sourceAmount: sql`${d.oldAmount}`,
+      sourcePer: sql`${d.oldPer}`,
+      sourceCurrency: sql`${d.oldCurrency}`,
+      price: sql`${d.oldPrice}`,
+      repriced: sql`false`,
+      differs: sql`(${d.reshaped} or ${d.factsChanged} or ${d.oldExcludedReason} is distinct from ${d.excludedReason})`,
+    })
+    .where(sql`${mayJump} and ${d.isSoldOut} and ${ratio} > ${limit}`);
 }
 
 /** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
@@ -65,6 +83,7 @@ export async function setJumpsAside(db: SessionDatabase, sourceId: string): Prom
         name: gone.name,
         regionCode: gone.regionCode,
         wasPublished: gone.wasPublished,
+        wasSoldOut: gone.wasSoldOut,
         tolerated: true,
       })} from gone
     )

@@ -179,7 +179,7 @@ async function retireMachines(db: SessionDatabase, sourceId: string, now: string
     )
     update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
     where ${regions.id} in (
-      select ${gone.regionId} from gone where ${gone.excludedReason} is null
+      select ${gone.regionId} from gone where coalesce(${gone.excludedReason}, 'sold_out') = 'sold_out'
       union select ${nameOf(regionFreshness.regionId)} from unstamped)`);
 }
 

@@ -55,7 +55,7 @@ export async function registerSource(
 /** Why a run begins. */
 export interface Asked {
   /** A run of a slot is the `first` by itself, where there was none before. */
-  readonly cause: Exclude<RunCause, 'first'>;
+  readonly cause: Exclude<RunCause, 'first' | 'retry'>;
   /** The person who asked for it. */
   readonly by?: string | undefined;
   /** Writes `source.run` into the audit log as it begins; absent where who asked has written it before. */
@@ -66,6 +66,8 @@ export interface BeginOptions {
   readonly asked?: Asked | undefined;
   /** Marks the run as under way by a lock of this session, see live-runs.ts. */
   readonly marked?: boolean;
+  /** True for the only run of a worker; absent for a run outside of a worker. */
+  readonly alone?: boolean;
   /** For what an operator decides: it reads nothing of the source, and is stored though the source is disabled. */
   readonly evenIfDisabled?: boolean;
 }
@@ -78,14 +80,21 @@ export async function beginRun(
   db: Database,
   sourceId: string,
   slot: string | undefined,
-  { marked = false, evenIfDisabled = false, asked }: BeginOptions = {},
+  { marked = false, evenIfDisabled = false, alone, asked }: BeginOptions = {},
 ): Promise<Run> {
   const isUnderWay = sql.raw(IS_UNDER_WAY);
   const given = asked?.cause ?? null;
   const cause = sql`case when ${given}::text = 'slot'
     and not exists (select from ${syncRuns} where ${syncRuns.sourceId} = ${sourceId}) then 'first' else ${given} end`;
   const askedBy = asked?.by ?? asked?.decider?.by ?? null;
-  const begins = { sourceId, fence: sql`fence`, slot: sql`${slot ?? null}::timestamptz`, cause, askedBy };
+  const begins = {
+    sourceId,
+    fence: sql`fence`,
+    slot: sql`${slot ?? null}::timestamptz`,
+    cause,
+    askedBy,
+    alone: alone ?? null,
+  };
   const subject = { kind: 'source', id: sourceId };
   const details = sql`jsonb_build_object('run', id)`;
   const audited = asked?.decider

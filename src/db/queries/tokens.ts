@@ -14,13 +14,19 @@ const stored = (token: string): Buffer => Buffer.from(hashToken(token), 'hex');
 
 export async function createToken(
   db: Database,
-  options: { organizationId: number; scopes: readonly Scope[]; expiresAt?: Date | undefined },
+  options: {
+    organizationId: number;
+    name?: string | undefined;
+    scopes: readonly Scope[];
+    expiresAt?: Date | undefined;
+  },
 ): Promise<CreatedToken> {
   const token = newToken();
   const [row] = await db
     .insert(tokens)
     .values({
       organizationId: options.organizationId,
+      name: options.name ?? null,
       hash: stored(token),
       scopes: [...options.scopes],
       expiresAt: options.expiresAt?.toISOString() ?? null,
@@ -63,6 +69,7 @@ export async function tokenWorks(db: Database, token: string, organizationId: nu
 export interface RotatedToken extends CreatedToken {
   /** The organization's slug. */
   readonly organization: string;
+  readonly name: string | null;
   readonly scopes: readonly string[];
   /** RFC 3339; null for a token that does not expire. */
   readonly expiresAt: string | null;
@@ -71,7 +78,7 @@ export interface RotatedToken extends CreatedToken {
 }
 
 /**
- * Makes a token with the organization, scopes and expiry of another one, which is revoked at once or, with a grace (in
+ * Makes a token with the organization, name, scopes and expiry of another one, which is revoked at once or, with a grace (in
  * milliseconds), expires when that is over. @returns why not, when the old one is not good any more
  */
 export async function rotateToken(
@@ -85,6 +92,7 @@ export async function rotateToken(
       .select({
         organizationId: tokens.organizationId,
         organization: organizations.slug,
+        name: tokens.name,
         scopes: tokens.scopes,
         expiresAt: tokens.expiresAt,
         isRevoked: sql<boolean>`${tokens.revokedAt} is not null or ${organizations.deletedAt} is not null`,
@@ -97,10 +105,10 @@ export async function rotateToken(
     if (!old) return 'unknown';
     if (old.isRevoked) return 'revoked';
     if (old.isExpired) return 'expired';
-    const { organizationId, organization, scopes, expiresAt } = old;
+    const { organizationId, organization, name, scopes, expiresAt } = old;
     const [made] = await tx
       .insert(tokens)
-      .values({ organizationId, hash: stored(token), scopes, expiresAt })
+      .values({ organizationId, name, hash: stored(token), scopes, expiresAt })
       .returning({ id: tokens.id });
     if (!made) throw new Error('unreachable: an insert returns its row');
     const refused =
@@ -116,6 +124,7 @@ export async function rotateToken(
       id: made.id,
       token,
       organization,
+      name,
       scopes,
       expiresAt: instantOf(expiresAt),
       oldExpiresAt: graceMs > 0 ? instantOf(left?.expiresAt) : null,

@@ -19,7 +19,10 @@ export interface MovedPrices {
 /** The clocks of a worker and of the database may differ by so much. */
 const CLOCKS = '5 s';
 
-/** For each run of the last hour that nobody was told of: prices that moved by more than the factor `ratio`. */
+/**
+ * Prices that moved by more than the factor `ratio`, for each run of the last hour without such an alert. Prices that an
+ * operator approved do not count.
+ */
 export async function movedPrices(sql: Sql, kind: string, ratio: number): Promise<MovedPrices[]> {
   return sql<MovedPrices[]>`
     with moved as (
@@ -35,6 +38,9 @@ export async function movedPrices(sql: Sql, kind: string, ratio: number): Promis
       where n.finished_at > now() - interval '1 hour' and n.outcome = 'changed' and n.changed > 0
         and not exists (select from alerts a where a.key = ${kind} || ':' || n.source_id || '#' || n.id)
         and old.source_amount > 0 and new.source_amount > 0
+        and not exists (
+          select from sync_runs d where d.source_id = n.source_id and d.cause = 'decision'
+            and new.valid_from between d.started_at - ${CLOCKS}::interval and d.finished_at + ${CLOCKS}::interval)
         and old.source_per = new.source_per and old.source_currency = new.source_currency
     ), counted as (
       select *, row_number() over (partition by run_id order by factor desc, code, name) as place

@@ -108,6 +108,19 @@ export async function machineChanges(
   };
 }
 
+/** Returns the changes of one machine, the newest first. The run that added the machine is not among them. */
+export async function machineHistory(sql: Sql, machineId: number, limit: number): Promise<MachineChange[]> {
+  return sql<MachineChange[]>`
+    select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
+      c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
+      ${sql.unsafe(STATES.old)} as before,
+      case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
+      ${sql.unsafe(FACTOR)}::float as factor
+    from machine_changes c join machines m on m.id = c.machine_id
+    join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    where c.machine_id = ${machineId} order by c.id desc limit ${limit}`;
+}
+
 /** Machines that were new, as they were then: as their first later change says, else as they are. */
 async function addedMachines(
   sql: Sql,

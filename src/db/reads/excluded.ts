@@ -49,6 +49,35 @@ export interface SourceReasons {
   readonly excluded: Readonly<Record<string, number>>;
 }
 
+/** Why none of a source's machines are published, or none of its rows stored: the most frequent reasons first. */
+export interface HiddenReason {
+  readonly id: string;
+  readonly of: 'excluded' | 'quarantined';
+  /** An exclusion reason, or what is wrong with the rows. */
+  readonly reason: string;
+  readonly count: number;
+}
+
+export async function hiddenReasons(sql: Sql, sourceIds: readonly string[]): Promise<HiddenReason[]> {
+  return sql<HiddenReason[]>`
+    select source_id as id, 'excluded' as of, excluded_reason as reason, count(*)::int as count from machines
+    where source_id = any(${[...sourceIds]}) and retired_at is null and excluded_reason is not null
+    group by source_id, excluded_reason
+    union all
+    select source_id, 'quarantined', reason, count(*)::int from quarantined_rows
+    where source_id = any(${[...sourceIds]}) group by source_id, reason
+    order by count desc, reason`;
+}
+
+/** By source, the currencies of the machines that are excluded because no exchange rate is known. */
+export async function missingRates(sql: Sql): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await sql<{ id: string; currencies: string[] }[]>`
+    select source_id as id, array_agg(distinct source_currency order by source_currency) as currencies
+    from machines where excluded_reason = 'no_exchange_rate' and retired_at is null and source_id is not null
+    group by source_id`;
+  return new Map(rows.map(({ id, currencies }) => [id, currencies]));
+}
+
 /** Of every source how many rows are quarantined and machines excluded, by kind of reason. */
 export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
   return sql<SourceReasons[]>`
@@ -59,4 +88,34 @@ export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
         select excluded_reason, count(*)::int as machines from machines
         where source_id = s.id and retired_at is null and excluded_reason is not null group by 1) e) as excluded
     from sources s order by s.id collate "C"`;
+}
+
+/** A region with many sold-out machines. */
+export interface SoldOutRegion {
+  readonly sourceId: string;
+  readonly regionCode: string;
+  readonly soldOut: number;
+  /** Published and sold out together. */
+  readonly machines: number;
+  /** The first few names. */
+  readonly examples: readonly string[];
+}
+
+/** Regions where at least this share of the machines, and this number of them, is sold out. */
+export async function soldOutRegions(sql: Sql, share: number, atLeast: number): Promise<SoldOutRegion[]> {
+  return sql<SoldOutRegion[]>`
+    with sold_out as materialized (
+      select source_id, region_id, count(*)::int as count,
+        (array_agg(name order by price, name collate "C"))[1:3] as examples
+      from machines where excluded_reason = 'sold_out' and retired_at is null
+      group by 1, 2 having count(*) >= ${atLeast}::int
+    )
+    select s.source_id as "sourceId", r.code as "regionCode", s.count as "soldOut", s.count + p.count as machines, s.examples
+    from sold_out s join regions r on r.id = s.region_id
+    cross join lateral (
+      select count(*)::int as count from machines m
+      where m.region_id = s.region_id and m.source_id = s.source_id and m.excluded_reason is null and m.retired_at is null
+    ) p
+    where s.count >= ${share}::float8 * (s.count + p.count)
+    order by s.source_id collate "C", r.code collate "C"`;
 }

@@ -1,10 +1,10 @@
 /** What the files of the whole catalogue are made from, and what is stored of them. */
-import type { StoredExport } from '../../domain/export-files.ts';
+import type { ExportScope, StoredExport } from '../../domain/export-files.ts';
 import type { Sql } from '../client.ts';
-import { IS_PUBLISHED } from '../shown-rows.ts';
+import { IS_PUBLISHED, IS_PUBLISHED_OR_SOLD_OUT } from '../shown-rows.ts';
 
 /** Part of every version: rises when the same rows make other files. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** The state of the catalogue, and the files that were made last. */
 export interface ExportState {
@@ -55,33 +55,36 @@ export function exportsMayBeBehind(everySeconds: number): number {
 /** Values in the order of the columns of an exported table. */
 type Values = readonly (string | number | null)[];
 
-/** All published machines as an exported table has them, by id; so many at a time. */
-export function machineRows(sql: Sql, atOnce: number): AsyncIterable<readonly Values[]> {
+const isIn = (sql: Sql, scope: ExportScope) =>
+  sql.unsafe(scope === 'all' ? IS_PUBLISHED_OR_SOLD_OUT : IS_PUBLISHED);
+
+/** All machines of the scope as an exported table has them, by id; so many at a time. */
+export function machineRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIterable<readonly Values[]> {
   return sql`
     select m.id, m.name, m.cpu, m.ram::int, m.ram_unit,
       (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8,
-      m.price::float8, l.currency, p.id, p.name, r.id, r.code, r.name,
+      m.price::float8, (select currency from lineage), p.id, p.name, r.id, r.code, r.name,
       m.architecture, m.generation, m.cpu_kind, m.local_disk::float8, m.network::float8,
       to_char(f.verified_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+      ${scope === 'all' ? sql`, (m.excluded_reason is null)::int` : sql``}
     from machines m
     join regions r on r.id = m.region_id and r.organization_id is null
     join providers p on p.id = r.provider_id
     left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
-    cross join lineage l
-    where ${sql.unsafe(IS_PUBLISHED)}
+    where ${isIn(sql, scope)}
     order by m.id`
     .values()
     .cursor(atOnce);
 }
 
 /** What each of these machines has cost, as readers see it: while it was withdrawn for its price there is a gap. */
-export function priceRows(sql: Sql, atOnce: number): AsyncIterable<readonly Values[]> {
+export function priceRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIterable<readonly Values[]> {
   return sql`
     select h.machine_id, h.price::float8,
       to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
       to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     from machine_prices h
-    join machines m on m.id = h.machine_id and ${sql.unsafe(IS_PUBLISHED)}
+    join machines m on m.id = h.machine_id and ${isIn(sql, scope)}
     join regions r on r.id = m.region_id and r.organization_id is null
     where h.price > 0
     order by h.machine_id, h.valid_from`

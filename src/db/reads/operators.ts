@@ -7,10 +7,12 @@ export interface OperatorSummary {
   readonly name: string;
   readonly role: Role;
   readonly signsInBy: 'password' | 'oidc';
+  /** Verified by the issuer at the last sign-in by OpenID Connect; null without one. */
+  readonly verifiedAddress: string | null;
   readonly createdAt: string;
   /** Null for one that can sign in. */
   readonly disabledAt: string | null;
-  /** When this operator last signed in or changed something in the console. */
+  /** The last sign-in, request or change in the console. */
   readonly lastSeenAt: string | null;
 }
 
@@ -20,14 +22,20 @@ export async function listOperators(sql: Sql): Promise<OperatorSummary[]> {
     sql`to_char(${sql(column)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
   return sql<OperatorSummary[]>`
     select o.name, o.role, case when o.password_hash is null then 'oidc' else 'password' end as "signsInBy",
+      o.verified_address as "verifiedAddress",
       ${instant('o.created_at')} as "createdAt", ${instant('o.disabled_at')} as "disabledAt",
       ${instant('seen.last_at')} as "lastSeenAt"
     from operators o
-    left join (select by, max(at) as last_at from audit_log where how in ('console', 'oidc') group by by) seen on seen.by = o.name
+    cross join lateral (
+      select greatest(
+        (select max(at) from audit_log where by = o.name and how in ('console', 'oidc')),
+        (select max(seen_at) from operator_sessions where operator_id = o.id)
+      ) as last_at
+    ) seen
     order by o.name collate "C"`;
 }
 
-/** What sign-in and sessions ask of an account. */
+/** An account as sign-in needs it. */
 export interface Account {
   readonly id: number;
   readonly name: string;
@@ -40,14 +48,9 @@ export interface Account {
 }
 
 export async function accountNamed(sql: Sql, name: string): Promise<Account | undefined> {
-  return (await sql<Account[]>`${accounts(sql)} where name = ${name}`)[0];
+  const [account] = await sql<Account[]>`
+    select id, name, role, password_hash as "passwordHash", disabled_at is not null as "isDisabled",
+      session_epoch as "sessionEpoch"
+    from operators where name = ${name}`;
+  return account;
 }
-
-export async function accountById(sql: Sql, id: number): Promise<Account | undefined> {
-  return (await sql<Account[]>`${accounts(sql)} where id = ${id}`)[0];
-}
-
-const accounts = (sql: Sql) => sql`
-  select id, name, role, password_hash as "passwordHash", disabled_at is not null as "isDisabled",
-    session_epoch as "sessionEpoch"
-  from operators`;

@@ -22,6 +22,18 @@ export interface PriceHistory {
   }[];
 }
 
+/** The machines of a name in a region, by its code, one of each provider at most. */
+export async function machinesNamed(
+  sql: Sql,
+  name: string,
+  region: string,
+): Promise<{ readonly id: number; readonly provider: string }[]> {
+  return sql<{ id: number; provider: string }[]>`
+    select m.id, p.name as provider from regions r join machines m on m.region_id = r.id
+    join providers p on p.id = r.provider_id
+    where r.code = ${region} and m.name = ${name} and r.organization_id is null order by m.id`;
+}
+
 /** What a machine has cost; undefined for an id that no machine has. Published or not: it is an operator's view. */
 export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHistory | undefined> {
   const [row] = await sql<PriceHistory[]>`

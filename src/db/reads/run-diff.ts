@@ -24,6 +24,8 @@ export function unshown(run: RunRecord, diff: RunDiff): number {
     diff.of === 'clusters'
       ? diff.totals.changed
       : diff.totals.withdrawn +
+        diff.totals.sold_out +
+        diff.totals.restocked +
         diff.totals.reshaped +
         diff.totals.repriced +
         diff.totals.excluded +

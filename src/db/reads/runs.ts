@@ -32,7 +32,7 @@ export interface RunRecord extends Caused {
   readonly rates: readonly RateChange[];
   /** Why rows could not be used, the most frequent reasons first; none of a run that failed, or of an earlier release. */
   readonly reasons: readonly ReasonGroup[];
-  /** The batch that it held. */
+  /** The batch that it held; an identical read keeps the batch that waits. */
   readonly heldBatch: number | null;
   /** What it carried out of an operator's decision. */
   readonly decision: {
@@ -41,6 +41,19 @@ export interface RunRecord extends Caused {
     readonly by: string | null;
     readonly reason: string | null;
   } | null;
+}
+
+/** The runs of the same source before and after a run; null at either end. */
+export interface RunNeighbours {
+  readonly previous: number | null;
+  readonly next: number | null;
+}
+
+export async function runNeighbours(sql: Sql, { id, sourceId }: RunRecord): Promise<RunNeighbours> {
+  const [row] = await sql<RunNeighbours[]>`
+    select (select max(id)::float from sync_runs where source_id = ${sourceId} and id < ${id}) as previous,
+      (select min(id)::float from sync_runs where source_id = ${sourceId} and id > ${id}) as next`;
+  return row ?? { previous: null, next: null };
 }
 
 export interface RunPage {
@@ -75,8 +88,16 @@ export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | un
 }
 
 /** Why a run `r` began, as SQL, also where an earlier release has recorded it. */
-export const CAUSE = `coalesce(r.cause, case when r.decision is not null then 'decision'
-  when r.slot is not null then 'slot' end)`;
+export const CAUSE = `case when r.slot is not null and coalesce(r.cause, 'slot') = 'slot'
+    and exists (select from sync_runs e where e.source_id = r.source_id and e.slot = r.slot and e.id < r.id)
+  then 'retry' else coalesce(r.cause, case when r.decision is not null then 'decision'
+  when r.slot is not null then 'slot' end) end`;
+
+/** The batch that a run `r` held or kept, as SQL. */
+export const HELD_BATCH = `(select h.id from held_batches h
+  where r.outcome = 'held' and h.source_id = r.source_id and h.run_id <= r.id
+    and (h.status = 'pending' or h.decided_at >= r.started_at)
+  order by h.id desc limit 1)`;
 
 function records(sql: Sql) {
   const instant = (column: string) =>
@@ -91,7 +112,7 @@ function records(sql: Sql) {
       case when ${isInterrupted} then ${INTERRUPTED} else r.error end as error,
       ${instant('changed_at')} as "changedAt", coalesce(r.namings, '[]') as namings,
       coalesce(r.rates, '[]') as rates, coalesce(r.reasons, '[]') as reasons,
-      (select h.id from held_batches h where h.run_id = r.id) as "heldBatch",
+      ${sql.unsafe(HELD_BATCH)} as "heldBatch",
       case when r.decision is null then null else json_build_object(
         'kind', r.decision, 'batch', r.decided_batch,
         'by', case r.decision when 'undo' then b.undone_by else b.decided_by end,

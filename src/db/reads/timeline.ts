@@ -1,21 +1,21 @@
-/** What has happened to a source: its runs, the batches that were held, and what operators did. */
+/** The runs of a source, the decisions about its batches, and what operators did. */
 import type { Caused } from '../../domain/run-cause.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
-import { CAUSE } from './runs.ts';
+import { CAUSE, HELD_BATCH } from './runs.ts';
 import type { RunStatus } from './status.ts';
 
 export interface TimelineRun extends RunStatus, Caused {
   readonly id: number;
   /** The slot of its schedule, RFC 3339; null for a run that none asked for. */
   readonly slot: string | null;
+  /** The batch that it held, or that it read again. */
+  readonly heldBatch: number | null;
 }
 
 export interface TimelineBatch {
   readonly id: number;
   readonly status: 'pending' | 'approved' | 'rejected' | 'superseded' | 'undone';
-  /** What each guard that was broken says. */
-  readonly broken: readonly string[];
   /** Of a decision, or of one that was taken back. */
   readonly by: string | null;
   readonly reason: string | null;
@@ -32,8 +32,8 @@ export interface TimelineAction {
 /** One thing that happened at an instant, RFC 3339 with microseconds. */
 export type TimelineEntry = { readonly at: string } & (
   | { readonly kind: 'run'; readonly run: TimelineRun }
-  /** `held`: the batch was held. `decided`: it was approved or rejected. `undone`: that was taken back. */
-  | { readonly kind: 'held' | 'decided' | 'undone'; readonly batch: TimelineBatch }
+  /** `decided`: the batch was approved or rejected. `undone`: that was taken back. Its run says that it was held. */
+  | { readonly kind: 'decided' | 'undone'; readonly batch: TimelineBatch }
   | { readonly kind: 'action'; readonly did: TimelineAction }
 );
 
@@ -62,8 +62,7 @@ export async function sourceTimeline(
     sql`to_char(${sql.unsafe(column)} at time zone 'UTC', ${`YYYY-MM-DD"T"HH24:MI:SS${decimals}"Z"`})`;
   const until = before ?? null;
   const batch = (by: string, reason: string) => sql`json_build_object(
-    'id', b.id, 'status', b.status, 'by', ${sql.unsafe(by)}, 'reason', ${sql.unsafe(reason)},
-    'broken', (select coalesce(json_agg(g ->> 'detail'), '[]') from jsonb_array_elements(b.broken) g))`;
+    'id', b.id, 'status', b.status, 'by', ${sql.unsafe(by)}, 'reason', ${sql.unsafe(reason)})`;
   const ofBatch = (kind: string, rank: number, column: string, by: string, reason: string) => sql`
     select ${kind} as kind, b.${sql(column)} as happened, ${rank}::int as rank, null::json as run,
       ${batch(by, reason)} as batch, null::json as did
@@ -80,12 +79,11 @@ export async function sourceTimeline(
           'finishedAt', ${instant('r.finished_at')},
           'outcome', case when ${isInterrupted} then 'interrupted' else r.outcome end,
           'seen', r.seen, 'added', r.added, 'changed', r.changed, 'retired', r.retired, 'rejected', r.rejected,
-          'withdrawn', r.withdrawn,
+          'withdrawn', r.withdrawn, 'heldBatch', ${sql.unsafe(HELD_BATCH)},
           'error', case when ${isInterrupted} then ${INTERRUPTED} else r.error end) as run, null::json as batch, null::json as did
         from sync_runs r
         where r.source_id = ${sourceId} and r.started_at < coalesce(${until}::timestamptz, 'infinity')
         order by r.id desc limit ${limit})
-      union all (${ofBatch('held', 1, 'created_at', 'null', 'null')})
       union all (${ofBatch('decided', 2, 'decided_at', 'b.decided_by', 'b.reason')} and b.status <> 'superseded')
       union all (${ofBatch('undone', 3, 'undone_at', 'b.undone_by', 'b.undone_reason')})
       union all (select 'action', a.at, 4, null::json, null::json, json_build_object(

@@ -6,6 +6,8 @@ export interface TokenSummary {
   readonly id: number;
   /** The organization's slug. */
   readonly organization: string;
+  /** Null for a token without a name. */
+  readonly name: string | null;
   readonly scopes: readonly string[];
   readonly state: 'good' | 'expired' | 'revoked';
   readonly createdAt: string;
@@ -51,7 +53,7 @@ export async function tokenPage(
 /** Of the tokens `t` and their organizations `o`, without a condition. */
 function summaries(sql: Sql) {
   return sql`
-    select t.id, o.slug as organization, t.scopes,
+    select t.id, o.slug as organization, t.name, t.scopes,
       case when t.revoked_at is not null or o.deleted_at is not null then 'revoked'
         when t.expires_at <= now() then 'expired' else 'good' end as state,
       ${instant(sql, sql`t.created_at`)} as "createdAt", ${instant(sql, sql`t.expires_at`)} as "expiresAt",

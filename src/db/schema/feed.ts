@@ -66,6 +66,7 @@ export const toldRegions = pgTable('told_regions', {
   currency: text('currency'),
   machineIds: integer('machine_ids').array().notNull(),
   hashes: bigint('hashes', { mode: 'bigint' }).array().notNull(),
+  /** Negative for a machine that the feed last showed as sold out. */
   prices: numeric('prices').array().notNull(),
 });
 

@@ -2,7 +2,7 @@
 
 import { ROLES, WAYS } from '../../domain/operator.ts';
 import { bigint, check, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../drizzle.ts';
-import { instant } from './columns.ts';
+import { bytes, instant } from './columns.ts';
 
 const oneOf = (values: readonly string[]) =>
   sql.join(
@@ -22,6 +22,8 @@ export const operators = pgTable(
     /** Who it is at which issuer; null for who signs in by a password, or has not signed in yet. */
     oidcIssuer: text('oidc_issuer'),
     oidcSubject: text('oidc_subject'),
+    /** The address that the issuer had verified at the last sign-in. */
+    verifiedAddress: text('verified_address'),
     createdAt: instant('created_at').notNull().defaultNow(),
     disabledAt: instant('disabled_at'),
     /** Part of every session; a session of an earlier epoch is over. */
@@ -33,6 +35,19 @@ export const operators = pgTable(
     check('operators_sign_in_by_one_way', sql`${t.passwordHash} is null or ${t.oidcSubject} is null`),
   ],
 );
+
+/** Sessions of signed-in operators. A sign-out deletes the row; its times, the account and the epoch end it as well. */
+export const operatorSessions = pgTable('operator_sessions', {
+  /** SHA-256 of the random id in the cookie. */
+  digest: bytes('digest').primaryKey(),
+  /** Null for a session that OPS_TOKEN opened. */
+  operatorId: integer('operator_id').references(() => operators.id),
+  /** The account's epoch at sign-in, or a mark of OPS_TOKEN. */
+  epoch: text('epoch').notNull(),
+  beganAt: instant('began_at').notNull(),
+  /** To the minute. */
+  seenAt: instant('seen_at').notNull(),
+});
 
 /** Every action that changed something, written by the transaction that did it. Rows are only ever added. */
 export const auditLog = pgTable(

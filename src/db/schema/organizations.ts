@@ -55,6 +55,8 @@ export const tokens = pgTable(
     organizationId: integer('organization_id')
       .notNull()
       .references(() => organizations.id),
+    /** Says what uses it; null for a token without a name. */
+    name: text('name'),
     hash: bytes('hash').notNull().unique(),
     scopes: text('scopes').array().notNull(),
     createdAt: instant('created_at').notNull().defaultNow(),

@@ -88,6 +88,11 @@ export const syncRuns = pgTable(
     slot: instant('slot'),
     /** Why it began; null for a run of a release that did not say. */
     cause: text('cause', { enum: RUN_CAUSES }),
+    /**
+     * Whether no other run was under way in its worker at any time: if the process ended then, this run is the cause. Null
+     * where that was not recorded, and once an operator has enabled the source again.
+     */
+    alone: boolean('alone'),
     /** The person who asked for it, as the audit log names them. */
     askedBy: text('asked_by'),
     startedAt: instant('started_at').notNull().defaultNow(),
@@ -194,6 +199,8 @@ export const quarantinedRows = pgTable(
     /** The price that was not taken, `{amount, per, currency}`, where an operator may accept it. */
     price: jsonb('price'),
     firstSeenAt: instant('first_seen_at').notNull().defaultNow(),
+    /** When an operator approved a batch with this row and reason: the guards do not count the row again. */
+    approvedAt: instant('approved_at'),
   },
   (t) => [primaryKey({ columns: [t.sourceId, t.rowKey] })],
 );

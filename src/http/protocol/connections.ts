@@ -1,27 +1,7 @@
-/** How many connections there are, and when they are cut or closed. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+/** When connections are cut or closed. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
-
-/** Refusals are told of together, at most this often (ms). */
-const TELL_EVERY_MS = 10_000;
-
-/** Beyond `max` a connection is closed as soon as it is made; 0 stands for no limit. */
-export function limitConnections(server: Server, max: number, logger: Logger | false): void {
-  if (max === 0) return;
-  server.maxConnections = max;
-  let refused = 0;
-  let toldAt = Number.NEGATIVE_INFINITY;
-  server.on('drop', () => {
-    refused += 1;
-    const now = performance.now();
-    if (!logger || now - toldAt < TELL_EVERY_MS) return;
-    logger.warn({ refused, max }, 'connections are refused: there are as many as MAX_CONNECTIONS allows');
-    refused = 0;
-    toldAt = now;
-  });
-}
 
 /**
  * Cuts the request's connection when its client takes no byte of an answer for so long (ms). Node itself sets the time

@@ -14,8 +14,10 @@ export interface HttpLimits {
   readonly idleTimeoutMs: number;
   /** For how long a reader may take, beyond its own deadlines; then: 503. */
   readonly answerTimeoutMs: number;
-  /** Connections at once; one more is closed as soon as it is made. 0: no limit. */
+  /** Open connections, half of them for one address; further ones are closed at once. 0: no limit. */
   readonly maxConnections: number;
+  /** Idle time of a connection on which no token was accepted yet. */
+  readonly strangerIdleMs: number;
   /** Streams of changes, and requests that wait for one, at once; beyond: 503. */
   readonly streamsAtMost: number;
   /** Milliseconds by which the event loop may be late before requests are refused, by 503, but for what memory holds. 0: no limit. */
@@ -37,6 +39,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   idleTimeoutMs: 30_000,
   answerTimeoutMs: 10_000,
   maxConnections: 10_000,
+  strangerIdleMs: 5_000,
   streamsAtMost: 5_000,
   maxEventLoopDelayMs: 1_000,
   requestsPerMinute: 0,

@@ -10,7 +10,11 @@ export interface Parameter<T> {
   readonly description: string;
   /** JSON Schema, as OpenAPI shows it. */
   readonly schema: Readonly<Record<string, unknown>>;
-  readonly example: T;
+  readonly example: unknown;
+  /** The operation that lists the values, e.g. `/v1/providers`. */
+  readonly listedBy?: string;
+  /** Several values: with commas between them, or in a repeated parameter. */
+  readonly isList?: boolean;
   /** What a value must be, after "must be given once, as". */
   readonly expected: string;
   /** What a request means that does not give it; without this the parameter is required. */
@@ -31,6 +35,7 @@ export function idParameter(
   where: Parameter<number>['in'],
   description: string,
   example: number,
+  listedBy?: string,
 ): Parameter<number> {
   return {
     in: where,
@@ -38,6 +43,7 @@ export function idParameter(
     schema: { type: 'integer', format: 'int32', minimum: 1, maximum: LARGEST_ID },
     example,
     expected: 'a positive 32-bit integer in decimal digits',
+    ...(listedBy !== undefined && { listedBy }),
     read: readId,
   };
 }
@@ -78,17 +84,22 @@ export function countParameter(
   };
 }
 
+/** As programs write a small number: `1e-7`. */
+const EXPONENT = /^\d(?:\.\d+)?e-\d{1,2}$/;
+
 /** A decimal greater than 0, as text: at most nine digits before the point, and `decimals` behind it. */
 export function decimalParameter(description: string, decimals: number, example: string): Parameter<string> {
-  const pattern = `^[0-9]{1,9}([.][0-9]{1,${decimals}})?$`;
-  const shape = new RegExp(pattern);
+  const shape = new RegExp(`^[0-9]{1,9}([.][0-9]{1,${decimals}})?$`);
   return {
     in: 'query',
-    description,
-    schema: { type: 'string', pattern },
-    example,
+    description: `${description}. At most ${decimals} decimals`,
+    schema: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1_000_000_000 },
+    example: Number(example),
     expected: `a decimal number greater than 0, of at most 9 digits and ${decimals} decimals`,
-    read: (text) => (shape.test(text) && Number(text) > 0 ? text : undefined),
+    read(text) {
+      const plain = EXPONENT.test(text) ? Number(text).toFixed(decimals) : text;
+      return shape.test(plain) && Number(plain) > 0 ? plain : undefined;
+    },
   };
 }
 
@@ -132,6 +143,8 @@ export function listParameter<T>(of: Parameter<T>, most: number): Parameter<read
     description: of.description,
     schema: { type: 'array', items: of.schema, minItems: 1, maxItems: most },
     example: [of.example],
+    isList: true,
+    ...(of.listedBy !== undefined && { listedBy: of.listedBy }),
     expected: `up to ${most} values with commas between them, each ${of.expected}`,
     read(text) {
       const values: T[] = [];
@@ -149,7 +162,10 @@ export function listParameter<T>(of: Parameter<T>, most: number): Parameter<read
 export function optional<T>(parameter: Parameter<T>): Parameter<T | undefined>;
 export function optional<T>(parameter: Parameter<T>, value: T & {}): Parameter<T>;
 export function optional<T>(parameter: Parameter<T>, value?: T): Parameter<T | undefined> {
-  const schema = value === undefined ? parameter.schema : { ...parameter.schema, default: value };
+  const schema =
+    value === undefined
+      ? parameter.schema
+      : { ...parameter.schema, default: parameter.schema.type === 'number' ? Number(value) : value };
   return { ...parameter, schema, absent: { value } };
 }
 
@@ -184,11 +200,7 @@ export function parameterReader<P extends Parameters>(
   parameters: P,
   isStrict = false,
 ): (found: RawParameters) => Values<P> | Problem {
-  const wanted = Object.entries(parameters).map(([name, parameter]) => ({
-    name,
-    parameter,
-    problem: invalidParameter(name, parameter),
-  }));
+  const wanted = Object.entries(parameters);
   const known = queryNames(parameters);
   return ({ path, query }) => {
     const values: Record<string, unknown> = {};
@@ -196,14 +208,15 @@ export function parameterReader<P extends Parameters>(
       const unknown = Object.keys(query.parameters).find((name) => !known.includes(name));
       if (unknown !== undefined) return unknownParameter(unknown, known);
     }
-    for (const { name, parameter, problem } of wanted) {
-      const text = parameter.in === 'path' ? path[name] : query.parameters[name];
+    for (const [name, parameter] of wanted) {
+      const given = parameter.in === 'path' ? path[name] : query.parameters[name];
+      const text = parameter.isList && Array.isArray(given) ? given.join(',') : given;
       if (text === undefined && parameter.absent) {
         values[name] = parameter.absent.value;
         continue;
       }
       const value = typeof text === 'string' ? parameter.read(text) : undefined;
-      if (value === undefined) return problem;
+      if (value === undefined) return invalidParameter(name, parameter, text);
       values[name] = value;
     }
     return values as Values<P>;
@@ -215,26 +228,50 @@ export function queryNames(parameters: Parameters): string[] {
   return Object.keys(parameters).filter((name) => parameters[name]?.in === 'query');
 }
 
-/** Made once for each parameter, so that no value can find its way into it. */
+type Refused = Pick<Parameter<unknown>, 'in' | 'expected' | 'absent' | 'listedBy' | 'isList'>;
+
+/** @param given the value of the request: a text, several texts, or undefined where it is missing */
 export function invalidParameter(
   name: string,
-  { in: where, expected, absent }: Pick<Parameter<unknown>, 'in' | 'expected' | 'absent'>,
+  { in: where, expected, absent, listedBy, isList }: Refused,
+  given: unknown,
 ): Problem {
+  const wanted = `The ${where} parameter "${name}" ${absent ? 'may' : 'must'} be given${isList ? '' : ' once'}, as ${expected}`;
+  const found = Array.isArray(given)
+    ? `; it was given ${given.length} times`
+    : typeof given === 'string'
+      ? `, not ${shownText(given)}`
+      : '';
+  const lead = listedBy === undefined ? '' : ` See ${listedBy}.`;
   return new Problem(400, {
     type: 'urn:fleetbook:problem:invalid-parameter',
     title: 'Invalid parameter',
-    detail: `The ${where} parameter "${name}" ${absent ? 'may' : 'must'} be given once, as ${expected}.`,
+    detail: `${wanted}${found}.${lead}`,
     members: { parameter: name },
   });
 }
 
-/** A name that is not one of `known`. It is told only where it looks like one: it may be anything. */
+/** For a name outside of `known`. The member `parameter` repeats it only where it looks like a name. */
 export function unknownParameter(name: string, known: readonly string[]): Problem {
-  const those = known.length === 0 ? 'It has none' : `Those that it has: ${known.join(', ')}`;
+  const those = known.length === 0 ? 'It has none' : `It has: ${known.join(', ')}`;
   return new Problem(400, {
     type: 'urn:fleetbook:problem:unknown-parameter',
     title: 'Unknown parameter',
-    detail: `The operation does not have a query parameter of that name. ${those}.`,
+    detail: `The operation has no query parameter ${shownText(name)}. ${those}.`,
     members: /^[a-z_]{1,40}$/.test(name) ? { parameter: name } : {},
   });
+}
+
+/** Characters of a value that an error repeats. */
+const SHOWN = 40;
+
+/** A text of the request between quotes, cut and escaped. A text that may hold a token is not repeated. */
+function shownText(text: string): string {
+  if (/fb_|bearer/i.test(text)) return 'the text that was sent';
+  const characters = [...text.toWellFormed()];
+  const start = characters
+    .slice(0, SHOWN)
+    .join('')
+    .replaceAll(/[\p{C}"]/gu, '\u{FFFD}');
+  return `"${start}${characters.length > SHOWN ? '…' : ''}"`;
 }

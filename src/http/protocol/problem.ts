@@ -12,7 +12,7 @@ export interface ProblemOptions {
   readonly type?: ProblemType;
   /** The status's own phrase unless given; only for a `type` of our own. */
   readonly title?: string;
-  /** Never repeats anything that the caller sent. */
+  /** Repeats of the request nothing but a parameter, see parameters.ts. */
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Members of the problem's type. */
@@ -47,8 +47,13 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply.code(problem.status).headers(problem.headers).send(problem.body(reply.request.id));
 }
 
-/** The same for a cluster of somebody else's, one that does not exist, and a path that leads nowhere. */
+/** The same for a cluster of another organization and for one that does not exist. */
 export const NOT_FOUND = new Problem(404, { detail: 'There is nothing here that this token may read.' });
+
+/** For a path that no operation has. */
+export const UNKNOWN_PATH = new Problem(404, {
+  detail: 'No operation has this path. /openapi.json lists all paths.',
+});
 
 export const METHOD_NOT_ALLOWED = new Problem(405, {
   detail: 'Only GET and HEAD are answered.',

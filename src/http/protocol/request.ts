@@ -32,6 +32,13 @@ export function clientAddress(trustProxy: readonly string[]): AddressOf {
   return (request) => proxyAddr(request, isTrusted);
 }
 
+/** Returns the test for addresses of trusted proxies. */
+export function isProxyOf(trustProxy: readonly string[]): (address: string) => boolean {
+  if (trustProxy.length === 0) return () => false;
+  const isTrusted = proxyAddr.compile([...trustProxy]);
+  return (address) => address !== '' && isTrusted(address, 0);
+}
+
 export { addressKey } from '../../domain/address.ts';
 
 /** HTTP/1.1 asks for exactly one Host header field. */

@@ -17,7 +17,8 @@ const HEAD = `# Fleetbook
 
 - Every request to \`/v1\` carries \`Authorization: Bearer fb_…\`. A token has scopes: \`machines:read\`, \`clusters:read\`.
 - Prices are per minute, in the currency that the header \`Fleetbook-Currency\` names. Times 60 is a price per hour.
-- Memory (\`ram\`) is counted in GiB where \`ram_unit\` is \`Binary\`, in GB where it is \`Decimal\`.
+- Memory (\`ram\`) is counted in GiB where \`ram_unit\` is \`Binary\`, in GB where it is \`Decimal\`. Searches and
+  recommendations count each machine as sold, so that 8 GB and 8 GiB both satisfy 8, unless their \`ram_unit\` says otherwise.
 - \`Fleetbook-As-Of\` says when the data was last verified against its source, \`Fleetbook-Tier\` what answered.
 - \`ETag\` and \`If-None-Match\` save the body of an answer that has not changed (304).
 - Every error is a problem of RFC 9457 (\`application/problem+json\`): \`detail\` says what is wrong and what would do.`;

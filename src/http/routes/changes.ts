@@ -6,10 +6,12 @@ import type { FeedTail } from '../../feed/feed-tail.ts';
 import type { Tier } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
 import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../auth.ts';
+import { availableParameter } from '../available.ts';
 import { changesSchema } from '../changes-schema.ts';
 import { EventStream, type Found, firstFrame, WaitingRequest } from '../event-stream.ts';
 import { problems } from '../openapi-responses.ts';
-import type { DescribedOperation, OperationDeps } from '../operation.ts';
+import { type DescribedOperation, grantOf, type OperationDeps } from '../operation.ts';
+import { type Full, lifeOf, Places } from '../places.ts';
 import { PreparedAnswer } from '../prepared-answer.ts';
 import { cutWhenIdle } from '../protocol/connections.ts';
 import { accepts, prefersEventStream } from '../protocol/negotiate.ts';
@@ -51,20 +53,33 @@ function count(description: string, least: number, most: number, example: number
 const parameters = {
   after: optional(cursorParameter),
   limit: optional(count('Changes at the most', 1, 1000, 100), 100),
+  available: availableParameter,
   wait: optional(count('Seconds to wait for a change where there is none', 0, 30, 25), 0),
 };
 
-const INVALID_LAST_EVENT_ID = invalidParameter('Last-Event-ID', {
-  in: 'header' as Parameter<unknown>['in'],
-  expected: 'the id of an event that was sent',
-  absent: { value: undefined },
-});
+const INVALID_LAST_EVENT_ID = invalidParameter(
+  'Last-Event-ID',
+  {
+    in: 'header' as Parameter<unknown>['in'],
+    expected: 'the id of an event that was sent',
+    absent: { value: undefined },
+  },
+  undefined,
+);
 
-const TOO_MANY_STREAMS = new Problem(503, {
-  detail:
-    'As many requests wait for changes as this process takes; try again after the pause in Retry-After.',
-  headers: { 'retry-after': '5' },
-});
+const noPlace = (detail: string) =>
+  new Problem(503, {
+    detail: `${detail} Try again after the pause in Retry-After.`,
+    headers: { 'retry-after': '5' },
+  });
+
+const NO_PLACE: Readonly<Record<Full, Problem>> = {
+  process: noPlace('This process holds as many streams and waiting requests as STREAMS_LIMIT allows.'),
+  organization: noPlace(
+    'The organization holds half of the streams that STREAMS_LIMIT allows, its largest share.',
+  ),
+  token: noPlace('The token holds a quarter of the streams that STREAMS_LIMIT allows, its largest share.'),
+};
 
 function cursorGone(next: Cursor): Problem {
   return new Problem(410, {
@@ -84,6 +99,8 @@ export const changesOperation: DescribedOperation = {
     id: 'listChanges',
     summary: 'Changes of machines and clusters, as they come',
     description: `To keep a copy: take \`next\` of a request without \`after\`, list everything, then follow the changes from there; the first of them may be in the lists already. A change tells the state as it is when it is read, so that to apply one twice does no harm. \`catalogue.changed\` says that all prices are in another currency; each machine follows.
+
+With \`available=all\` machines that are sold out are part of the feed: \`machine.sold_out\` and \`machine.restocked\` take the place of \`machine.withdrawn\` and \`machine.added\`, and \`available\` is false in a machine that is sold out. List with \`available=all\` too, by \`/v1/machines/search\`.
 
 Machines' changes need the scope \`machines:read\`, those of the organization's clusters \`clusters:read\`; a token with one of them gets those of it.
 
@@ -118,7 +135,7 @@ With \`Accept: text/event-stream\` the answer is a stream of server-sent events:
 
 export interface ChangesDeps extends OperationDeps {
   readonly feed: FeedTail;
-  /** Streams and waiting requests at once. */
+  /** Streams and waiting requests at once; an organization may have half of them, a token a quarter. */
   readonly streamsLimit: number;
   readonly idleTimeoutMs: number;
   /** Those that are open: they end when the server closes. */
@@ -126,10 +143,27 @@ export interface ChangesDeps extends OperationDeps {
 }
 
 export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
-  const { feed, tokens, recorder, withDeadline, rateLimit, sendAnswer, open } = deps;
+  const { feed, tokens, recorder, withDeadline, rateLimit, sendAnswer, open, streamsLimit } = deps;
   const { path } = changesOperation;
   const readParameters = parameterReader(parameters, true);
   const checks = new TokenChecks(tokens);
+  const places = new Places({
+    process: streamsLimit,
+    organization: Math.ceil(streamsLimit / 2),
+    token: Math.ceil(streamsLimit / 4),
+  });
+
+  /** Ends what follows the feed when the server closes, and forgets it when its answer is over. */
+  function hold(each: EventStream | WaitingRequest, life: AbortSignal): void {
+    open.add(each);
+    const leave = () => {
+      open.delete(each);
+      each.end();
+      feed.leave(each);
+    };
+    if (life.aborted) leave();
+    else life.addEventListener('abort', leave, { once: true });
+  }
 
   function answered(request: FastifyRequest, status: number): void {
     recorder.answered(path, request, status, performance.now() - request.startedAt);
@@ -166,20 +200,21 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       await sendPage(request, reply, page, 'postgres');
       return reply;
     }
-    if (open.size >= deps.streamsLimit) return refuse(reply);
+    const life = lifeOf(request.raw, reply.raw);
+    if (life.aborted) return reply.hijack();
+    const full = places.enter(grantOf(request), life);
+    if (full) return refuse(reply, full);
+    request.lasts = true;
     using waiting = new WaitingRequest(scope, until, checks.of(request));
-    open.add(waiting);
-    const leave = () => waiting.end();
-    reply.raw.on('close', leave);
+    hold(waiting, life);
     try {
-      await feed.follow(waiting, page.next, async () => true);
+      await feed.follow(waiting, page.next, async () => !life.aborted);
       const found = await waiting.answer;
-      if (reply.raw.destroyed) return reply;
+      if (life.aborted) return reply.hijack();
       if (found === 'invalid token') return sendProblem(reply, INVALID_TOKEN);
       await sendPage(request, reply, found ? cut(found, limit, page) : page, 'memory');
       return reply;
     } finally {
-      reply.raw.off('close', leave);
       feed.leave(waiting);
       open.delete(waiting);
     }
@@ -191,10 +226,15 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
     scope: FeedScope,
     after: Cursor | undefined,
   ): Promise<FastifyReply> {
-    if (open.size >= deps.streamsLimit) return refuse(reply);
+    const { raw } = reply;
+    // Before anything is awaited: the client may go at any moment.
+    const life = lifeOf(request.raw, raw);
+    const full = places.enter(grantOf(request), life);
+    if (full) return refuse(reply, full);
     // What is wrong with the cursor is said before the stream begins.
     const { start, currency } = await withDeadline(feed.beginning(scope, after));
-    const { raw } = reply;
+    if (life.aborted) return reply.hijack();
+    request.lasts = true;
     const also = rateLimit && reply.getHeaders();
     reply.hijack();
     for (const [name, value] of Object.entries(also ?? {}))
@@ -216,6 +256,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
     raw.write(firstFrame(start));
     const stream = new EventStream({
       response: raw,
+      life,
       scope,
       start,
       idleTimeoutMs: deps.idleTimeoutMs,
@@ -224,20 +265,16 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
         feed.counts.cut += 1;
       },
     });
-    open.add(stream);
-    raw.once('close', () => {
-      open.delete(stream);
-      feed.leave(stream);
-    });
+    hold(stream, life);
     // Whoever is cut off goes on where it was: it names the last event that it has.
     await feed.follow(stream, start, () => stream.ready()).catch(() => stream.end());
     if (stream.isOver) feed.leave(stream);
     return reply;
   }
 
-  function refuse(reply: FastifyReply): FastifyReply {
-    feed.counts.refused += 1;
-    return sendProblem(reply, TOO_MANY_STREAMS);
+  function refuse(reply: FastifyReply, full: Full): FastifyReply {
+    feed.counts[full === 'process' ? 'refused' : 'limited'] += 1;
+    return sendProblem(reply, NO_PLACE[full]);
   }
 
   app.route({
@@ -256,15 +293,16 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       done(null, payload);
     },
     handler: async (request, reply) => {
-      const scope = scopeOf(request.grant);
-      if (!scope.machines && scope.organizationId === undefined)
+      const granted = scopeOf(grantOf(request));
+      if (!granted.machines && granted.organizationId === undefined)
         return sendProblem(reply, insufficientScope('machines:read'));
       const isStream = prefersEventStream(request.headers);
       if (!isStream && !accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
       const { query } = request.query as { query: QueryString };
       const values = readParameters({ path: {}, query });
       if (values instanceof Problem) return sendProblem(reply, values);
-      const { after, limit, wait } = values;
+      const { after, limit, wait, available } = values;
+      const scope = { ...granted, withSoldOut: available === 'all' };
       try {
         if (isStream) {
           const last = request.headers['last-event-id'];
@@ -285,9 +323,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
   });
 }
 
-function scopeOf(grant: Grant | undefined): FeedScope {
-  if (grant === undefined) throw new Error('a route without a guard has no grant');
-  const { scopes, organizationId } = grant;
+function scopeOf({ scopes, organizationId }: Grant): FeedScope {
   return {
     machines: scopes.includes('machines:read'),
     organizationId: scopes.includes('clusters:read') ? organizationId : undefined,

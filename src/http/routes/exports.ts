@@ -5,11 +5,15 @@ import {
   EXPORT_TYPES,
   type ExportFormat,
   type ExportReader,
+  type ExportScope,
   type StoredExport,
+  storedName,
 } from '../../domain/export-files.ts';
 import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
 import { encodeBody } from '../../snapshot/document/body.ts';
+import { availableParameter } from '../available.ts';
 import { type Operation, operation } from '../operation.ts';
+import { Places } from '../places.ts';
 import { acceptsType, allowedCodings } from '../protocol/negotiate.ts';
 import type { Parameter } from '../protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../protocol/problem.ts';
@@ -57,38 +61,40 @@ export function exportOperations(reader: ExportReader): Operation[] {
     operation({
       path: '/v1/exports',
       scope: 'machines:read',
-      parameters: {},
+      parameters: { available: availableParameter },
       isStrict: true,
       doc: {
         id: 'listExports',
         summary: 'Files of the whole catalogue',
         description:
-          'All of them are of one version. `bytes` and `etag` are those of the file as it is, not compressed. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first.',
+          'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
         answers: { type: 'array', items: exportSchema },
         example: [EXAMPLE],
         extension: true,
       },
-      read: async () => listAnswer(await reader.current()),
+      read: async ({ available }) => listAnswer(await reader.current(), available),
       shared: true,
     }),
   ];
 }
 
-async function listAnswer(stored: readonly StoredExport[]): Promise<Answer> {
+async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): Promise<Answer> {
   const [first] = stored;
   if (!first) throw new Unavailable('no files of the catalogue were made yet', FIRST_COMES_WITHIN_S);
-  const listed = stored
-    .filter(({ coding }) => coding === 'identity')
-    .map(
-      ({ file, version, bytes, rows, createdAt, hash }): ListedExport => ({
-        file,
-        version,
-        bytes,
-        rows,
-        created_at: createdAt,
-        etag: tagOf(hash),
-      }),
-    );
+  const listed = EXPORT_FILES.flatMap((file) =>
+    stored
+      .filter((each) => each.coding === 'identity' && each.file === storedName(file, scope))
+      .map(
+        ({ version, bytes, rows, createdAt, hash }): ListedExport => ({
+          file,
+          version,
+          bytes,
+          rows,
+          created_at: createdAt,
+          etag: tagOf(hash),
+        }),
+      ),
+  );
   const body = await encodeBody(Buffer.from(JSON.stringify(listed)));
   return { body, tier: 'postgres', asOf: undefined, currency: first.currency ?? undefined };
 }
@@ -104,11 +110,12 @@ const fileParameter: Parameter<string> = {
 };
 
 export function exportDownload({ exports, downloadsAtOnce }: ExportsDeps): StreamOperation {
-  const places = new Places(downloadsAtOnce);
+  const half = Math.ceil(downloadsAtOnce / 2);
+  const places = new Places({ process: downloadsAtOnce, organization: half, token: half });
   return streamOperation({
     path: '/v1/exports/{file}',
     scope: 'machines:read',
-    parameters: { file: fileParameter },
+    parameters: { file: fileParameter, available: availableParameter },
     isStrict: true,
     doc: {
       id: 'downloadExport',
@@ -120,14 +127,13 @@ export function exportDownload({ exports, downloadsAtOnce }: ExportsDeps): Strea
       example: undefined,
       extension: true,
     },
-    async open({ file }, request) {
-      const format = EXPORT_FILES.includes(file as (typeof EXPORT_FILES)[number])
-        ? (file.split('.')[1] as ExportFormat)
-        : undefined;
-      if (format === undefined) return NOT_FOUND;
+    async open({ file: name, available }, request) {
+      const file = EXPORT_FILES.find((each) => each === name);
+      if (file === undefined) return NOT_FOUND;
+      const format = file.split('.')[1] as ExportFormat;
       const type = EXPORT_TYPES[format];
       if (!acceptsType(request.headers.accept, type)) return notAcceptable(type);
-      const stored = (await exports.current()).filter((each) => each.file === file);
+      const stored = (await exports.current()).filter((each) => each.file === storedName(file, available));
       const [plain] = stored;
       if (!plain) return NOT_MADE;
       const chosen = chooseRepresentation(stored, request) ?? plain;
@@ -151,33 +157,10 @@ export function exportDownload({ exports, downloadsAtOnce }: ExportsDeps): Strea
         },
       };
       if (request.isHead) return sent;
-      const leave = places.enter(request.organizationId);
-      return leave ? { ...sent, body: exports.read(chosen, start, end), closed: leave } : TOO_MANY;
+      if (places.enter(request.grant, request.life)) return TOO_MANY;
+      return { ...sent, body: exports.read(chosen, start, end) };
     },
   });
-}
-
-/** Downloads under way. No organization can take all of them. */
-class Places {
-  readonly #atOnce: number;
-  readonly #taken = new Map<number, number>();
-
-  constructor(atOnce: number) {
-    this.#atOnce = atOnce;
-  }
-
-  /** What gives the place back; undefined where there is none. */
-  enter(organizationId: number): (() => void) | undefined {
-    const own = this.#taken.get(organizationId) ?? 0;
-    const all = this.#taken.values().reduce((sum, count) => sum + count, 0);
-    if (all >= this.#atOnce || own >= Math.ceil(this.#atOnce / 2)) return undefined;
-    this.#taken.set(organizationId, own + 1);
-    return () => {
-      const left = (this.#taken.get(organizationId) ?? 0) - 1;
-      if (left > 0) this.#taken.set(organizationId, left);
-      else this.#taken.delete(organizationId);
-    };
-  }
 }
 
 /** The most welcome coding of those that there are. */

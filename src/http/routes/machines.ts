@@ -26,14 +26,20 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
           'query',
           'Provider id; `/v1/providers` lists them',
           MACHINE_EXAMPLE.provider.id,
+          '/v1/providers',
         ),
-        region: idParameter('query', 'Region id; `/v1/providers` lists them', MACHINE_EXAMPLE.region.id),
+        region: idParameter(
+          'query',
+          'Region id; `/v1/providers` lists them',
+          MACHINE_EXAMPLE.region.id,
+          '/v1/providers',
+        ),
       },
       doc: {
         id: 'listMachines',
         summary: 'Machines of a region',
         description:
-          'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is.',
+          'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is. Other query parameters are ignored: `/v1/machines/search` has filters.',
         answers: { type: 'array', items: machineSchema },
         example: [MACHINE_EXAMPLE],
         extension: false,
@@ -64,7 +70,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         id: 'listMachinePrices',
         summary: 'Prices of a machine over time',
         description:
-          'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue.',
+          'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue. Query parameters are ignored; `/v1/machines/search` finds machines.',
         answers: { type: 'array', items: priceSchema },
         example: [
           { price: MACHINE_EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },

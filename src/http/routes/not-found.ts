@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type GuardDeps, guard } from '../auth.ts';
 import { METHODS } from '../protocol/http.ts';
-import { METHOD_NOT_ALLOWED, NOT_FOUND, sendProblem } from '../protocol/problem.ts';
+import { METHOD_NOT_ALLOWED, sendProblem, UNKNOWN_PATH } from '../protocol/problem.ts';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 
 export interface KnownPath {
@@ -42,14 +42,14 @@ export function addNotFound(app: FastifyInstance, deps: NotFoundDeps): void {
       async (request, reply) => {
         const found = find(request);
         const problem = found?.open ? undefined : await check(request, reply);
-        return sendProblem(reply, problem ?? (found ? METHOD_NOT_ALLOWED : NOT_FOUND));
+        return sendProblem(reply, problem ?? (found ? METHOD_NOT_ALLOWED : UNKNOWN_PATH));
       },
     ],
     onResponse(request, reply, done) {
       recorder.answered(find(request)?.path ?? NO_ROUTE, request, reply.statusCode, reply.elapsedTime);
       done();
     },
-    handler: (_, reply) => sendProblem(reply, NOT_FOUND),
+    handler: (_, reply) => sendProblem(reply, UNKNOWN_PATH),
   });
 }
 

@@ -3,8 +3,15 @@ import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
 import type { SearchReader } from '../../snapshot/read/search-reader.ts';
 import { SearchUnavailable } from '../../snapshot/read/searchable.ts';
 import { GIGABYTE } from '../../snapshot/search/dictionary.ts';
-import { type Filters, SORT_FIELDS, type Sort } from '../../snapshot/search/question.ts';
+import {
+  type Filters,
+  RAM_UNITS,
+  type RamUnit,
+  SORT_FIELDS,
+  type Sort,
+} from '../../snapshot/search/question.ts';
 import { MACHINE_FIELDS, type MachineFactsDocument } from '../../snapshot/search/shown.ts';
+import { availableParameter } from '../available.ts';
 import { type Operation, operation } from '../operation.ts';
 import {
   countParameter,
@@ -33,12 +40,21 @@ const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 const CPUS = [1, 100_000] as const;
 const ram = (description: string, example: string) => optional(decimalParameter(description, 3, example));
 const unit = optional(
-  wordParameter('What memory is counted in: Binary (GiB) or Decimal (GB)', ['Binary', 'Decimal'], 'Binary'),
-  'Binary',
+  wordParameter(
+    'How memory is counted. AsSold: each machine in its own unit, so that 8 GB and 8 GiB are both 8. Binary (GiB) and Decimal (GB): every machine in that unit, compared in bytes',
+    RAM_UNITS,
+    'AsSold',
+  ),
+  'AsSold',
 );
 const shared = {
-  provider: optional(listParameter(idParameter('query', 'Providers; `/v1/providers` lists them', 5), 100)),
-  region: optional(listParameter(idParameter('query', 'Regions; `/v1/providers` lists them', 3), 100)),
+  available: availableParameter,
+  provider: optional(
+    listParameter(idParameter('query', 'Providers; `/v1/providers` lists them', 5, '/v1/providers'), 100),
+  ),
+  region: optional(
+    listParameter(idParameter('query', 'Regions; `/v1/providers` lists them', 3, '/v1/providers'), 100),
+  ),
   architecture: optional(
     textParameter('Architecture', /^[a-z0-9_]{1,40}$/, 'a name in lower case, e.g. x86_64', 'arm64'),
   ),
@@ -121,17 +137,18 @@ export function searchOperations(reader: SearchReader): Operation[] {
         id: 'searchMachines',
         summary: 'Machines of all providers and regions by what they have',
         description:
-          'Sizes are compared in bytes. A limit that nothing can meet finds no machine. What is published between two pages moves no machine into or out of a page that was read: see `moved`.',
+          'Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB are both 8. The answer repeats `ram_unit`. A limit that no machine meets finds none. A publication between two pages moves no machine into or out of a page that was read: see `moved`.',
         answers: searchSchema,
-        example: { machines: [MACHINE], next: null, version: VERSION, moved: false },
+        example: { machines: [MACHINE], next: null, ram_unit: 'AsSold', version: VERSION, moved: false },
         extension: true,
       },
       read: (values) =>
         orProblem(async () => {
           const { sort, limit, cursor: begin, fields } = values;
-          const asked = { filters: filtersOf(values), sort: sortOf(sort), limit, cursor: begin };
+          const question = { filters: filtersOf(values), ramUnit: values.ram_unit };
+          const asked = { ...question, sort: sortOf(sort), limit, cursor: begin };
           const found = await reader.search({ ...asked, fields: fields && inOrder(fields) });
-          return found ?? invalidParameter('cursor', { ...cursor, in: 'query' });
+          return found ?? invalidParameter('cursor', { ...cursor, in: 'query' }, begin);
         }),
       shared: true,
     }),
@@ -143,7 +160,8 @@ export function searchOperations(reader: SearchReader): Operation[] {
       doc: {
         id: 'recommendMachines',
         summary: 'The cheapest machine of each provider that has what is needed',
-        description: 'The cheapest first. A machine whose local disk is unknown does not meet `disk`.',
+        description:
+          'The cheapest first. Without `ram_unit`, memory is compared as sold: 8 GB and 8 GiB both satisfy 8. The answer repeats `ram_unit`. A machine whose local disk is unknown does not meet `disk`. The total is the price times the hours: where the provider caps a month (Hetzner, Linode, DigitalOcean), 730 hours overstate it by up to 22 %.',
         answers: recommendSchema,
         example: {
           recommendations: [
@@ -154,6 +172,7 @@ export function searchOperations(reader: SearchReader): Operation[] {
               computed: '0.000103791666666667 a minute × 60 × 730 hours',
             },
           ],
+          ram_unit: 'AsSold',
           version: VERSION,
         },
         extension: true,
@@ -161,10 +180,11 @@ export function searchOperations(reader: SearchReader): Operation[] {
       read: ({ cpu, ram: least, disk, hours, ...rest }) =>
         orProblem(() => {
           const filters = filtersOf({ ...rest, min_cpu: cpu, min_ram: least });
-          return reader.recommend(
-            { ...filters, minDisk: disk === undefined ? undefined : Number(disk) },
+          return reader.recommend({
+            filters: { ...filters, minDisk: disk === undefined ? undefined : Number(disk) },
+            ramUnit: rest.ram_unit,
             hours,
-          );
+          });
         }),
       shared: true,
     }),
@@ -190,7 +210,7 @@ interface Asked {
   readonly max_cpu?: number | undefined;
   readonly min_ram?: string | undefined;
   readonly max_ram?: string | undefined;
-  readonly ram_unit: 'Binary' | 'Decimal';
+  readonly ram_unit: RamUnit;
   readonly max_price?: string | undefined;
   readonly min_ram_per_cpu?: string | undefined;
   readonly max_ram_per_cpu?: string | undefined;
@@ -199,26 +219,35 @@ interface Asked {
   readonly name?: string | undefined;
   readonly architecture: string | undefined;
   readonly cpu_kind: 'dedicated' | 'shared' | undefined;
+  readonly available: 'now' | 'all';
 }
 
 function filtersOf(asked: Asked): Filters {
-  const bytes = (gigabytes: string | undefined) =>
-    gigabytes === undefined ? undefined : thousandths(gigabytes) * GIGABYTE[asked.ram_unit];
+  const { ram_unit: unit } = asked;
+  const gigabyte = unit === 'AsSold' ? 1 : GIGABYTE[unit];
+  const size = (gigabytes: string | undefined) =>
+    gigabytes === undefined ? undefined : thousandths(gigabytes) * gigabyte;
   return {
+    // Without a size the question is the same in every unit, and so are its cursors.
+    isRamAsSold: (unit === 'AsSold' && hasSize(asked)) || undefined,
     minCpu: asked.min_cpu,
     maxCpu: asked.max_cpu,
-    minRam: bytes(asked.min_ram),
-    maxRam: bytes(asked.max_ram),
-    minRamPerCpu: bytes(asked.min_ram_per_cpu),
-    maxRamPerCpu: bytes(asked.max_ram_per_cpu),
+    minRam: size(asked.min_ram),
+    maxRam: size(asked.max_ram),
+    minRamPerCpu: size(asked.min_ram_per_cpu),
+    maxRamPerCpu: size(asked.max_ram_per_cpu),
     maxPrice: asked.max_price === undefined ? undefined : Number(asked.max_price),
     providers: asked.provider,
     regions: asked.region,
     name: asked.name,
     architecture: asked.architecture,
     cpuKind: asked.cpu_kind,
+    withSoldOut: asked.available === 'all' ? true : undefined,
   };
 }
+
+const hasSize = ({ min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu }: Asked): boolean =>
+  [min_ram, max_ram, min_ram_per_cpu, max_ram_per_cpu].some((size) => size !== undefined);
 
 /** Exact, of a decimal of at most three decimals. */
 function thousandths(decimal: string): number {

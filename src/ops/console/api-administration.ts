@@ -3,6 +3,7 @@ import type { ReplacedUser, UserName } from '../../db/queries/administration.ts'
 import type { AuditRecord } from '../../db/reads/audit.ts';
 import type { ClusterHistoryEntry } from '../../db/reads/cluster-changes.ts';
 import type { ClusterDetails } from '../../db/reads/clusters.ts';
+import type { OperatorSummary } from '../../db/reads/operators.ts';
 import type { TokenPage } from '../../db/reads/tokens.ts';
 import type { User } from '../../db/reads/users.ts';
 
@@ -14,6 +15,7 @@ export type {
   FoundOrganizations,
   OrganizationSort,
 } from '../../db/reads/found-organizations.ts';
+export type { OperatorSummary } from '../../db/reads/operators.ts';
 export type { Organization } from '../../db/reads/organizations.ts';
 export type { TokenSummary } from '../../db/reads/tokens.ts';
 export type { User } from '../../db/reads/users.ts';
@@ -27,11 +29,18 @@ export interface UsersAnswer {
   readonly rows: readonly User[];
 }
 
+export interface OperatorsAnswer {
+  /** By name. */
+  readonly rows: readonly OperatorSummary[];
+}
+
 /** A token that was made: the only answer that ever holds the token itself. */
 export interface MadeToken {
   readonly id: number;
   readonly token: string;
   readonly organization: string;
+  /** Null for a token without a name. */
+  readonly name: string | null;
   readonly scopes: readonly string[];
   /** RFC 3339; null for one that does not expire. */
   readonly expiresAt: string | null;

@@ -6,14 +6,14 @@ import type { Retirement } from '../../db/queries/retire.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
 import type { AlertRecord, DeliveryRecord } from '../../db/reads/alerts.ts';
 import type { ExcludedMachines } from '../../db/reads/excluded.ts';
-import type { BatchRecord } from '../../db/reads/held.ts';
+import type { BatchRecord, BatchTrail } from '../../db/reads/held.ts';
+import type { MachineDetail } from '../../db/reads/machine-detail.ts';
 import type { MachinePoints } from '../../db/reads/machine-points.ts';
 import type { CataloguePlace, FoundMachines } from '../../db/reads/machines.ts';
-import type { PriceHistory } from '../../db/reads/prices.ts';
 import type { QuarantinedRow } from '../../db/reads/quarantine.ts';
 import type { RunDiff } from '../../db/reads/run-diff.ts';
 import type { StripRun } from '../../db/reads/run-strip.ts';
-import type { RunRecord } from '../../db/reads/runs.ts';
+import type { RunNeighbours, RunRecord } from '../../db/reads/runs.ts';
 import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
 import type { TimelineEntry } from '../../db/reads/timeline.ts';
 import type { Disabling } from '../../domain/disabled.ts';
@@ -65,8 +65,8 @@ export interface ShownSource extends Omit<SourceStatus, 'regions'>, Freshness {
   /** Five cron fields, UTC; null for a source that is not configured. */
   readonly schedule: string | null;
   readonly nextSlot: string | null;
-  /** The most urgent problem, `running` for a first run under way, `retired`, or `ok`. */
-  readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'ok';
+  /** The most urgent problem, `running` for a first run under way, `retired`, `not-needed` for rates that no price needs, or `ok`. */
+  readonly state: ProblemKind | 'running' | 'retired' | 'disabled' | 'not-needed' | 'ok';
   readonly regionCount: number;
   readonly unreadRegions: number;
   /** Oldest first. */
@@ -161,6 +161,8 @@ export type HeldPreview = {
 } & (
   | ({
       readonly kind: 'catalogue';
+      /** Of its prices. */
+      readonly currency: string;
       readonly diff: CatalogueDiff;
       /** Names of regions by code, as the batch has them. */
       readonly regions: Readonly<Record<string, string>>;
@@ -173,11 +175,14 @@ export type HeldRow = PreviewRow | ClusterPreviewRow;
 
 /** A batch with a page of what it would change; without `changes` when it does not wait (any more). */
 export interface ShownBatch extends BatchRecord {
+  readonly trail: BatchTrail;
   readonly changes: HeldChanges | null;
 }
 
 export interface HeldChanges {
   readonly kind: 'catalogue' | 'clusters';
+  /** Of its prices; null for clusters. */
+  readonly currency: string | null;
   readonly diff: CatalogueDiff | ClusterDiff;
   readonly reasons: readonly ReasonGroup[];
   /** Rows by kind of change, of the whole batch. */
@@ -213,13 +218,13 @@ export interface PlacesAnswer {
   readonly providers: readonly CataloguePlace[];
 }
 
-/** As `fleetbook prices --json`. */
-export interface MachineAnswer extends PriceHistory {
+/** One machine with its prices and changes. */
+export interface MachineAnswer extends MachineDetail {
   readonly currency: string | null;
 }
 
 /** One run with a page of what it has changed. */
-export interface RunAnswer {
+export interface RunAnswer extends RunNeighbours {
   readonly run: RunRecord;
   /** Whether it is known what it changed. */
   readonly isKept: boolean;

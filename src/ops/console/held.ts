@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sql } from '../../db/client.ts';
 import type { PreviewRow } from '../../db/queries/catalogue-diff.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
-import { type BatchRecord, batchRecord, batchRecords } from '../../db/reads/held.ts';
+import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../db/reads/held.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../roles.ts';
 import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
@@ -81,8 +81,9 @@ export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDep
   api.get('/held', () => batchRecords(sql, LISTED));
   api.get('/held/:batch', async (request): Promise<ShownBatch> => {
     const batch = await known(request);
-    if (batch.status !== 'pending') return { ...batch, changes: null };
-    return { ...batch, changes: changesPage(await previewOf(batch), request.query as Parameters) };
+    const trail = await batchTrail(sql, batch.id);
+    if (batch.status !== 'pending') return { ...batch, trail, changes: null };
+    return { ...batch, trail, changes: changesPage(await previewOf(batch), request.query as Parameters) };
   });
   api.get('/held/:batch/readers', async (request): Promise<ReadersAnswer> => {
     const batch = waiting(await known(request));
@@ -142,6 +143,7 @@ export function changesPage(preview: HeldPreview, query: Parameters): HeldChange
   const totals: Readonly<Record<string, number>> = preview.totals;
   return {
     kind: preview.kind,
+    currency: preview.kind === 'catalogue' ? preview.currency : null,
     diff: preview.diff,
     reasons: preview.reasons,
     totals,

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
 import { storedCurrency } from '../../db/reads/currency.ts';
+import { machineDetail } from '../../db/reads/machine-detail.ts';
 import { machinePoints } from '../../db/reads/machine-points.ts';
 import {
   cataloguePlaces,
@@ -10,7 +11,6 @@ import {
   type MachineSearch,
   searchMachines,
 } from '../../db/reads/machines.ts';
-import { priceHistory } from '../../db/reads/prices.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import {
   choiceOf,
@@ -41,9 +41,9 @@ export function addMachines(api: FastifyInstance, sql: Sql): void {
   api.get('/places', async (): Promise<PlacesAnswer> => ({ providers: await cataloguePlaces(sql) }));
   api.get('/machines/:id', async (request): Promise<MachineAnswer> => {
     const id = idOf(request.params, 'id', 'machine');
-    const [history, unit] = await Promise.all([priceHistory(sql, id), currency()]);
-    if (!history) throw new NotFound(`there is no machine ${id}`);
-    return { ...history, currency: unit };
+    const [machine, unit] = await Promise.all([machineDetail(sql, id), currency()]);
+    if (!machine) throw new NotFound(`there is no machine ${id}`);
+    return { ...machine, currency: unit };
   });
 }
 

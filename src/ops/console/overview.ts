@@ -1,7 +1,9 @@
 /** What the overview says: every source with its state, and first what needs a person. */
+import type { HiddenReason } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
 import type { SourceStrip } from '../../db/reads/run-strip.ts';
 import type { SourceStatus } from '../../db/reads/status.ts';
+import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
 import { span } from '../../domain/span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
@@ -13,6 +15,10 @@ export interface ConsoleSource {
   readonly schedule: string;
   /** How old its data may be, in seconds. */
   readonly objectiveSeconds: number;
+  /** The currency of a catalogue's prices; undefined if each row states its own. */
+  readonly currency?: string | undefined;
+  /** The currencies that CATALOGUE_RATES covers. */
+  readonly givenRates?: readonly string[];
   /** The first slot after `now`, RFC 3339. */
   nextSlot(now: Date): string;
 }
@@ -21,7 +27,17 @@ export interface Stored {
   readonly status: readonly SourceStatus[];
   readonly strips: readonly SourceStrip[];
   readonly pending: readonly BatchRecord[];
+  /** Of sources that publish nothing, the most frequent reasons first. */
+  readonly hidden: readonly HiddenReason[];
+  /** The published currency; undefined before the first run. */
+  readonly currency: string | undefined;
+  /** The currencies of all stated prices; undefined while no source of exchange rates is in trouble. */
+  readonly stated: readonly string[] | undefined;
 }
+
+/** Whether a source of exchange rates did not end its last run well. */
+export const isRatesInTrouble = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean =>
+  kind === 'rates' && (verifiedAt === null || ['failed', 'interrupted'].includes(lastEnded?.outcome ?? ''));
 
 interface Judged {
   readonly problems: readonly Problem[];
@@ -39,7 +55,8 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
   const found = [...stored.status, ...unknown].map((each) => {
     const config = configured.find(({ id }) => id === each.id);
     const batch = stored.pending.find(({ sourceId }) => sourceId === each.id);
-    const problems = problemsOf(each, config, batch, now);
+    const isNeeded = each.kind !== 'rates' || areRatesNeeded(configured, config, stored);
+    const problems = isNeeded ? problemsOf(each, config, batch, stored.hidden, now) : [];
     const strip = strips.get(each.id);
     const { regions, ...rest } = each;
     const shown: ShownSource = {
@@ -48,7 +65,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
       configured: config !== undefined,
       schedule: config?.schedule ?? null,
       nextSlot: each.disabled ? null : (config?.nextSlot(now) ?? null),
-      state: stateOf(each, problems),
+      state: isNeeded ? stateOf(each, problems) : 'not-needed',
       regionCount: regions.length,
       unreadRegions: regions.filter(({ unreadSince }) => unreadSince !== null).length,
       runs: strip?.runs ?? [],
@@ -64,6 +81,22 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
       .sort((one, other) => urgency(one) - urgency(other) || bySource(one.source, other.source)),
     sources: found.map(({ shown }) => shown).sort((one, other) => bySource(one.id, other.id)),
   };
+}
+
+/** Returns true if a price needs a rate that neither CATALOGUE_RATES nor the published currency provides. */
+function areRatesNeeded(
+  configured: readonly ConsoleSource[],
+  rates: ConsoleSource | undefined,
+  { status, currency, stated }: Stored,
+): boolean {
+  const given = new Set([currency, ...(rates?.givenRates ?? [])]);
+  const wellRead = new Set(status.filter(({ verifiedAt }) => verifiedAt !== null).map(({ id }) => id));
+  const expected = configured.filter(({ id, kind }) => kind !== 'rates' && !wellRead.has(id));
+  return (
+    stated === undefined ||
+    stated.some((each) => !given.has(each)) ||
+    expected.some((each) => each.kind === 'catalogue' && !given.has(each.currency))
+  );
 }
 
 /** The age of what was read at an instant, and how old it may be. */
@@ -106,6 +139,7 @@ function problemsOf(
   status: SourceStatus,
   config: ConsoleSource | undefined,
   batch: BatchRecord | undefined,
+  hidden: readonly HiddenReason[],
   now: Date,
 ): Problem[] {
   const { id: source, lastEnded, verifiedAt, regions, published, kind } = status;
@@ -132,10 +166,42 @@ function problemsOf(
   const unread = regions.filter(({ unreadSince }) => unreadSince !== null);
   if (unread.length > 0) problems.push(unreadProblem(source, unread, regions.length));
   if (ageSeconds !== null && published === 0) {
-    const text = `it was read, and readers see no ${WHAT[kind]} of it`;
+    const why = whyEmpty(
+      status,
+      hidden.filter(({ id }) => id === source),
+    );
+    const text = `it was read, and readers see no ${WHAT[kind]} of it: ${why}`;
     problems.push({ kind: 'empty', source, text, since: verifiedAt });
   }
   return problems;
+}
+
+/** Reasons of each kind that a sentence names. */
+const REASONS_NAMED = 3;
+
+/** Why a source publishes nothing, and the remedy. */
+function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readonly HiddenReason[]): string {
+  const named = (of: HiddenReason['of'], words: (reason: string) => string) =>
+    hidden
+      .filter((each) => each.of === of)
+      .slice(0, REASONS_NAMED)
+      .map(({ reason, count }) => `${count} ${words(reason)}`)
+      .join(', ');
+  const meanings: Readonly<Record<string, string>> = EXCLUSION_MEANINGS;
+  const reasons = [
+    ...(kind === 'catalogue' && known > 0
+      ? [
+          `all ${known} machines are excluded (${named('excluded', (reason) => `${reason}: ${meanings[reason] ?? 'a reason of another release'}`)})`,
+        ]
+      : []),
+    ...(quarantined > 0
+      ? [
+          `${quarantined} rows cannot be used (${named('quarantined', (reason) => reason)}); see fleetbook rejected ${id}`,
+        ]
+      : []),
+  ];
+  if (reasons.length > 0) return reasons.join('; ');
+  return `its upstream listed none; check that its credentials and options let it list ${WHAT[kind]}, or disable it: fleetbook source disable ${id}`;
 }
 
 function unreadProblem(source: string, unread: SourceStatus['regions'], total: number): Problem {

@@ -2,6 +2,8 @@
 import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
 import { activityMark } from '../../db/reads/activity.ts';
+import { statedCurrencies, storedCurrency } from '../../db/reads/currency.ts';
+import { hiddenReasons } from '../../db/reads/excluded.ts';
 import { pendingBatches } from '../../db/reads/held.ts';
 import { sourceStrips } from '../../db/reads/run-strip.ts';
 import { sourceStatus } from '../../db/reads/status.ts';
@@ -18,8 +20,9 @@ import { addClusters } from './clusters.ts';
 import { changeFeed } from './events.ts';
 import { addHeld, type HeldActions } from './held.ts';
 import { addMachines } from './machines.ts';
+import { addOperators } from './operators.ts';
 import { type AdministrationActions, addOrganizations } from './organizations.ts';
-import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
+import { type ConsoleSource, isRatesInTrouble, judgeSources, type Stored } from './overview.ts';
 import { Away, BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
 import { addSourceActions, type SourceActions } from './source-actions.ts';
@@ -49,7 +52,15 @@ export interface ConsoleDependencies {
 /** The page's own paths: it tells them apart itself. */
 const PAGES = [
   ...['/', '/sources/:id', '/runs/:id', '/changes', '/held', '/held/:batch', '/machines', '/machines/:id'],
-  ...['/clusters', '/clusters/:id', '/organizations', '/organizations/:slug', '/audit', '/alerts'],
+  ...[
+    '/clusters',
+    '/clusters/:id',
+    '/organizations',
+    '/organizations/:slug',
+    '/audit',
+    '/alerts',
+    '/operators',
+  ],
 ];
 
 /** Runs of each source that the overview shows. */
@@ -90,12 +101,16 @@ export async function addConsole(
       api.get('/events', (request, reply) => feed.open(request, reply));
 
       const stored = shared(async (): Promise<Stored> => {
-        const [status, strips, pending] = await Promise.all([
+        const [status, strips, pending, currency] = await Promise.all([
           sourceStatus(sql),
           sourceStrips(sql, STRIP),
           pendingBatches(sql),
+          storedCurrency(sql),
         ]);
-        return { status, strips, pending };
+        const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
+        const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
+        const stated = status.some(isRatesInTrouble) ? await statedCurrencies(sql) : undefined;
+        return { status, strips, pending, hidden, currency, stated };
       }, STORED_MS);
       api.get('/overview', async (): Promise<Overview> => {
         const [facts, depths] = await Promise.all([stored(), queueDepths(queues)]);
@@ -111,6 +126,7 @@ export async function addConsole(
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);
       addAudit(api, sql, now);
+      addOperators(api, sql);
       const administration = { sql, actions: deps.administration, now, changed };
       addOrganizations(api, administration);
       addTokens(api, administration);

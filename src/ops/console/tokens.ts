@@ -6,7 +6,7 @@ import { SCOPES, type Scope } from '../../domain/scope.ts';
 import { readAhead, readSpan } from '../../domain/span.ts';
 import { deciderOf } from '../roles.ts';
 import type { MadeToken, Published, RevokedToken, TokensAnswer } from './api.ts';
-import { anyFieldOf, anyReasonOf, fieldOf } from './fields.ts';
+import { anyFieldOf, anyReasonOf, fieldOf, nameOf } from './fields.ts';
 import {
   ADMIN,
   type AdministrationDependencies,
@@ -29,14 +29,16 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
   });
   api.post('/organizations/:slug/tokens', ADMIN, async (request): Promise<Published<MadeToken>> => {
     const scopes = scopesOf(request.body);
+    const name = nameOf(request.body, 'name');
     const expiresAt = expiryOf(request.body, now());
     const by = actions.by(deciderOf(request, anyReasonOf(request.body)));
     const organization = await existing(sql, slugOf(request));
-    const { id, token } = await by.createToken(organization, { scopes, expiresAt });
+    const { id, token } = await by.createToken(organization, { name, scopes, expiresAt });
     return {
       id,
       token,
       organization: organization.slug,
+      name: name ?? null,
       scopes,
       expiresAt: expiresAt?.toISOString() ?? null,
       published: await told(deps),

@@ -3,13 +3,21 @@
  * offers when somebody signs in: it may be away when this process starts.
  */
 import * as client from 'openid-client';
-import type { Claims, OidcSettings } from '../../domain/oidc.ts';
+import { type Claims, type OidcSettings, verifiedAddress } from '../../domain/oidc.ts';
 
 /** What the browser keeps while its person is with the issuer. */
 export interface Flow {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
+}
+
+/** A person whom the issuer vouches for. */
+export interface Person {
+  readonly subject: string;
+  /** Verified by the issuer. */
+  readonly address: string | undefined;
+  readonly claims: Claims;
 }
 
 /** The issuer does not answer, or not now. */
@@ -60,7 +68,7 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
      * of the userinfo endpoint where there is one. @param search of the address to which they came back
      * @throws IssuerAway @throws SignInRefused
      */
-    async finish(search: string, flow: Flow): Promise<Claims & { readonly sub: string }> {
+    async finish(search: string, flow: Flow): Promise<Person> {
       const config = await told(configuration());
       const granted = client.authorizationCodeGrant(config, new URL(search, callback), {
         expectedState: flow.state,
@@ -75,9 +83,12 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
       const tokens = await told(granted);
       const claims = tokens.claims();
       if (claims === undefined) throw new SignInRefused('there is no ID token');
-      if (config.serverMetadata().userinfo_endpoint === undefined) return claims;
+      const subject = claims.sub;
+      const address = verifiedAddress(claims);
+      if (config.serverMetadata().userinfo_endpoint === undefined) return { subject, address, claims };
       const more = await told(client.fetchUserInfo(config, tokens.access_token, claims.sub));
-      return { ...more, ...claims };
+      // One document states both an address and that it is verified.
+      return { subject, address: address ?? verifiedAddress(more), claims: { ...more, ...claims } };
     },
   };
 }

@@ -3,12 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Store } from '../../db/connect.ts';
 import { isLostConnection } from '../../db/errors.ts';
 import { type OidcSignIn, signInByOidc } from '../../db/queries/oidc-operators.ts';
-import { nameByClaims, type OidcSettings, roleByClaims } from '../../domain/oidc.ts';
+import { type OidcSettings, roleByClaims } from '../../domain/oidc.ts';
+import { type AddressFailures, tooManyFailures } from '../address-failures.ts';
 import { cookieName, cookieOptions, setSigned, signedText } from '../cookies.ts';
-import { type LoginPage, loginPage, onwardPage, ownPath } from '../login-page.ts';
-import { refusalLog } from '../refusals.ts';
+import { type LoginPage, loginPage, onwardPage } from '../login-page.ts';
+import { ownPath } from '../own-path.ts';
+import type { RecordRefusal } from '../refusals.ts';
 import type { Sessions } from '../session.ts';
-import { type Flow, IssuerAway, openOidc, SignInRefused } from './client.ts';
+import { type Flow, IssuerAway, openOidc, type Person, SignInRefused } from './client.ts';
 
 const START = '/login/oidc';
 const CALLBACK = '/login/oidc/callback';
@@ -22,6 +24,8 @@ export interface OidcRoutes {
   readonly oidc: OidcSettings;
   readonly sessions: Sessions;
   readonly store: Pick<Store, 'sql' | 'db'>;
+  readonly failures: AddressFailures;
+  readonly record: RecordRefusal;
   /** Milliseconds. */
   readonly now: () => number;
 }
@@ -33,7 +37,7 @@ interface KeptFlow extends Flow {
 }
 
 interface Problem {
-  readonly status: 401 | 403 | 503;
+  readonly status: 401 | 403 | 429 | 503;
   readonly text: string;
   /** For the audit log; undefined for what says nothing of a person. */
   readonly code?: string;
@@ -50,16 +54,24 @@ const NOT_BEGUN: Problem = {
 /** @returns what the login page links to */
 export function addOidcRoutes(
   app: FastifyInstance,
-  { oidc, sessions, store, now }: OidcRoutes,
+  { oidc, sessions, store, failures, record, now }: OidcRoutes,
 ): NonNullable<LoginPage['oidc']> {
   const issuer = openOidc(oidc, `${oidc.origin}${CALLBACK}`, now);
   const link = { start: `${oidc.origin}${START}`, issuer: new URL(oidc.issuer).host };
-  const record = refusalLog(store.db, now);
   const config = { access: 'public' } as const;
   let running = 0;
 
-  const limited = async (reply: FastifyReply, next: string, work: () => Promise<Problem | undefined>) => {
-    const problem = running >= AT_ONCE ? BUSY : await counted(work);
+  const limited = async (
+    { ip }: FastifyRequest,
+    reply: FastifyReply,
+    next: string,
+    work: () => Promise<Problem | undefined>,
+  ) => {
+    const seconds = failures.secondsToWait(ip);
+    if (seconds !== undefined) reply.header('retry-after', String(seconds));
+    const closed: Problem | undefined =
+      seconds === undefined ? undefined : { status: 429, text: tooManyFailures(seconds) };
+    const problem = closed ?? (running >= AT_ONCE ? BUSY : await counted(work));
     if (problem === undefined) return reply;
     reply.code(problem.status).type('text/html; charset=utf-8');
     return reply.send(loginPage({ next, problem: problem.text, hasToken: false, oidc: link }));
@@ -80,7 +92,7 @@ export function addOidcRoutes(
   app.get<{ Querystring: { next?: unknown } }>(START, { config }, async (request, reply) => {
     const { next: asked } = request.query;
     const next = ownPath(typeof asked === 'string' ? asked : undefined);
-    return limited(reply, next, async () => {
+    return limited(request, reply, next, async () => {
       const { url, flow } = await issuer.begin();
       keepFlow(request, reply, { ...flow, next, since: seconds() });
       reply.redirect(url.href, 303);
@@ -92,11 +104,18 @@ export function addOidcRoutes(
     const flow = keptFlow(request);
     // A way back is gone once.
     reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'lax'));
-    return limited(reply, flow?.next ?? '/', async () => {
+    return limited(request, reply, flow?.next ?? '/', async () => {
       const problem = await enter(request, reply, flow);
       if (problem?.code !== undefined) {
         const { code, account } = problem;
-        await record({ account, how: 'oidc', address: request.ip, details: { problem: code } });
+        const { ip: address } = request;
+        const { locked } = failures.failed(address, undefined) ?? {};
+        await record({
+          account,
+          how: 'oidc',
+          address,
+          details: { problem: code, ...(locked && { locked }) },
+        });
       }
       return problem;
     });
@@ -109,23 +128,19 @@ export function addOidcRoutes(
   ): Promise<Problem | undefined> => {
     if (flow === undefined || seconds() - flow.since >= FLOW_S) return NOT_BEGUN;
     const [, search = ''] = /^[^?]*(\?.*)?$/.exec(request.url) ?? [];
-    let claims: Awaited<ReturnType<typeof issuer.finish>>;
+    let person: Person;
     try {
-      claims = await issuer.finish(search, flow);
+      person = await issuer.finish(search, flow);
     } catch (error) {
       if (!(error instanceof SignInRefused)) throw error;
       const { message: code } = error;
       return { status: 401, text: `The sign-in was refused: ${code}. Begin again.`, code };
     }
-    const person = {
-      issuer: oidc.issuer,
-      subject: claims.sub,
-      name: nameByClaims(claims),
-      role: roleByClaims(claims, oidc),
-    };
-    const found = await signInByOidc(store.db, person, request.ip);
-    if (found.outcome !== 'account') return refusalOf(found, person.name);
-    sessions.begin(request, reply, found);
+    const { subject, address, claims } = person;
+    const role = roleByClaims(claims, oidc);
+    const found = await signInByOidc(store.db, { issuer: oidc.issuer, subject, address, role }, request.ip);
+    if (found.outcome !== 'account') return refusalOf(found, address);
+    await sessions.begin(request, reply, found);
     reply.type('text/html; charset=utf-8').send(onwardPage(flow.next));
     return undefined;
   };
@@ -143,16 +158,10 @@ function refusalOf(found: Exclude<OidcSignIn, { outcome: 'account' }>, name = 'y
         code: 'no role',
         account: found.account,
       };
-    case 'no-name':
-      return {
-        status: 403,
-        text: 'The issuer tells neither a verified address of email nor a preferred_username that can be the name of an operator.',
-        code: 'no name',
-      };
     case 'taken':
       return {
         status: 403,
-        text: `The name ${found.account} is that of an account with a password, or of somebody else at the issuer. An admin can hand it over: fleetbook operator use-oidc ${found.account}`,
+        text: `The name ${found.account} belongs to another account. An admin can hand it over: fleetbook operator use-oidc ${found.account} (and operator enable, if it is disabled)`,
         code: 'name taken',
         account: found.account,
       };

@@ -1,12 +1,21 @@
 /** Rows to the columns of a region. Pure: the same rows give the same bytes in the publisher and in the reader. */
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MachineRow, RegionHead } from './build.ts';
-import { BYTES_PER_ROW, HEADER_LENGTH, type KindTuple, MAGIC, type Place } from './columns.ts';
+import {
+  BYTES_PER_ROW,
+  HEADER_LENGTH,
+  type KindTuple,
+  MAGIC,
+  type Place,
+  type SoldOutRow,
+} from './columns.ts';
 import type { Provenance } from './document.ts';
 import type { DocumentContent } from './format.ts';
 
 export interface MachineWithFacts extends MachineRow {
   readonly facts: MachineFacts;
+  /** It cannot be ordered now; false unless given. */
+  readonly soldOut?: boolean;
 }
 
 /** Gathers rows in their order. */
@@ -17,17 +26,22 @@ export class ColumnsBuilder {
   readonly #kindOf: number[] = [];
   readonly #names: string[] = [];
   readonly #kinds = new Map<string, number>();
+  readonly #soldOut: SoldOutRow[] = [];
 
   constructor(region: RegionHead) {
     this.#region = region;
   }
 
-  add({ id, name, cpu, ram, ramUnit, price, facts }: MachineWithFacts): void {
+  add({ id, name, cpu, ram, ramUnit, price, facts, soldOut }: MachineWithFacts): void {
     const { architecture, generation, cpuKind, localDisk, network } = facts;
     const tuple: KindTuple = [cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network];
     const key = JSON.stringify(tuple);
     const kind = this.#kinds.get(key) ?? this.#kinds.size;
     if (kind === this.#kinds.size) this.#kinds.set(key, kind);
+    if (soldOut) {
+      this.#soldOut.push([price, id, kind, name]);
+      return;
+    }
     this.#prices.push(price);
     this.#ids.push(id);
     this.#kindOf.push(kind);
@@ -38,8 +52,9 @@ export class ColumnsBuilder {
     const { id, name, code, provider, version } = this.#region;
     const place: Place = { region: { id, name, code }, provider: { id: provider.id, name: provider.name } };
     // Keys are the kinds as JSON already.
+    const soldOut = this.#soldOut.length > 0 ? `,"soldOut":${JSON.stringify(this.#soldOut)}` : '';
     const head = Buffer.from(
-      `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}}`,
+      `${JSON.stringify(place).slice(0, -1)},"kinds":[${[...this.#kinds.keys()].join(',')}],"names":${JSON.stringify(this.#names)}${soldOut}}`,
     );
     const rows = this.#ids.length;
     const body = Buffer.alloc(HEADER_LENGTH + head.length + rows * BYTES_PER_ROW);

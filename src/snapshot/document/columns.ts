@@ -4,7 +4,8 @@
  *     "FBC1" <rows, u32> <bytes of the head, u32> <head: JSON> <price, f64>… <id, u32>… <kind, u32>…
  *
  * Numbers are little-endian. Rows are in the order of price, then id. The head says where the machines are, how each is
- * called, and each kind of machine once: its size and its facts.
+ * called, and each kind of machine once: its size and its facts. Sold-out machines are in the head as well, which an earlier
+ * release does not read.
  */
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MemoryUnit } from '../../domain/memory.ts';
@@ -15,6 +16,8 @@ export interface MachineKind extends MachineFacts {
   /** Count of `ramUnit` units. */
   readonly ram: number;
   readonly ramUnit: MemoryUnit;
+  /** Only of machines that cannot be ordered now. */
+  readonly isSoldOut?: true;
 }
 
 /** Where all machines of a document are. */
@@ -23,9 +26,9 @@ export interface Place {
   readonly provider: { readonly id: number; readonly name: string };
 }
 
-/** The machines of one region. Row i has the i-th price, id, kind and name. */
+/** The machines of one region, then its sold-out ones. Row i has the i-th price, id, kind and name. */
 export interface RegionColumns extends Place {
-  /** Per minute, rising. */
+  /** Per minute, rising in each of the two parts. */
   readonly prices: Float64Array;
   readonly ids: Uint32Array;
   /** Places in `kinds`. */
@@ -50,9 +53,14 @@ export type KindTuple = [
   network: number | null,
 ];
 
+/** A sold-out machine in the head. */
+export type SoldOutRow = readonly [price: number, id: number, kind: number, name: string];
+
 interface Head extends Place {
   readonly kinds: readonly KindTuple[];
   readonly names: readonly string[];
+  /** In the order of price, then id; absent where no machine is sold out. */
+  readonly soldOut?: readonly SoldOutRow[];
 }
 
 /** What a body holds; undefined for one that is not whole, or that another release has written in another way. */
@@ -64,10 +72,10 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
   const head = readHead(body.toString('utf8', HEADER_LENGTH, start));
   if (!head || head.names.length !== rows) return undefined;
   const view = new DataView(body.buffer, body.byteOffset + start, rows * BYTES_PER_ROW);
-  const prices = new Float64Array(rows);
-  const ids = new Uint32Array(rows);
-  const kindOf = new Uint32Array(rows);
-  const { kinds } = head;
+  const { kinds, soldOut = [] } = head;
+  const prices = new Float64Array(rows + soldOut.length);
+  const ids = new Uint32Array(rows + soldOut.length);
+  const kindOf = new Uint32Array(rows + soldOut.length);
   for (let i = 0; i < rows; i++) {
     prices[i] = view.getFloat64(i * 8, true);
     ids[i] = view.getUint32(rows * 8 + i * 4, true);
@@ -75,8 +83,17 @@ export function readColumns(body: Buffer): RegionColumns | undefined {
     if (kind >= kinds.length) return undefined;
     kindOf[i] = kind;
   }
-  const { region, provider, names } = head;
-  return { region, provider, prices, ids, kindOf, names, kinds: kinds.map(kindOfTuple) };
+  for (const [i, [price, id, kind]] of soldOut.entries()) {
+    if (kind >= kinds.length) return undefined;
+    prices[rows + i] = price;
+    ids[rows + i] = id;
+    kindOf[rows + i] = kinds.length + kind;
+  }
+  const { region, provider } = head;
+  const all = kinds.map(kindOfTuple);
+  const soldOutKinds = soldOut.length === 0 ? [] : all.map((kind) => ({ ...kind, isSoldOut: true as const }));
+  const names = soldOut.length === 0 ? head.names : [...head.names, ...soldOut.map(([, , , name]) => name)];
+  return { region, provider, prices, ids, kindOf, names, kinds: [...all, ...soldOutKinds] };
 }
 
 function kindOfTuple([cpu, ram, ramUnit, architecture, generation, cpuKind, localDisk, network]: KindTuple) {
@@ -98,6 +115,14 @@ function readHead(text: string): Head | undefined {
     Array.isArray(head?.kinds) &&
     head.kinds.every((kind) => Array.isArray(kind) && Number.isInteger(kind[0]) && kind[0] > 0) &&
     Array.isArray(head.names) &&
-    head.names.every((name) => typeof name === 'string');
+    head.names.every((name) => typeof name === 'string') &&
+    (head.soldOut === undefined || (Array.isArray(head.soldOut) && head.soldOut.every(isSoldOutRow)));
   return isSound ? (head as Head) : undefined;
 }
+
+const isSoldOutRow = (row: unknown): boolean =>
+  Array.isArray(row) &&
+  row.length === 4 &&
+  Number.isFinite(row[0]) &&
+  row.slice(1, 3).every((place) => Number.isInteger(place) && place >= 0) &&
+  typeof row[3] === 'string';

@@ -78,6 +78,11 @@ export class CacheKeys {
     return `${this.#prefix(0)}published`;
   }
 
+  /** Channel of `<revision of the lane> pulse <lane>`: a publisher reaches the lane. */
+  get pulses(): string {
+    return `${this.#prefix(0)}pulses`;
+  }
+
   /** Hash of how old the data is, see `loadFreshness`. */
   get verified(): string {
     return `${this.#prefix(0)}verified`;

@@ -1,6 +1,6 @@
 /** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
 import type { Sql } from '../../db/connect.ts';
-import { IS_PUBLISHED } from '../../db/shown-rows.ts';
+import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MemoryUnit } from '../../domain/memory.ts';
 import { type Element, machineElements, type RegionHead, regionList } from './build.ts';
@@ -40,6 +40,7 @@ export async function loadRegion(
       cpu: number;
       price: string;
       ramUnit: MemoryUnit;
+      soldOut: boolean;
     } & MachineFacts)[]
   >`
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
@@ -55,10 +56,11 @@ export async function loadRegion(
           '[]'),
         'currency', (select currency from lineage)) end as head,
       m.id, m.name, m.ram, m.cpu, m.price, m.ram_unit as "ramUnit",
-      m.architecture, m.generation, m.cpu_kind as "cpuKind", m.local_disk::float8 as "localDisk", m.network
+      m.architecture, m.generation, m.cpu_kind as "cpuKind", m.local_disk::float8 as "localDisk", m.network,
+      m.excluded_reason is not null as "soldOut"
     from regions r
     join providers p on p.id = r.provider_id
-    left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED)}
+    left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
     where r.id = ${regionId} and r.organization_id is null
     order by m.price, m.id`;
   const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
@@ -72,11 +74,11 @@ export async function loadRegion(
     if (!head) return undefined;
     elementOf ??= machineElements(head);
     columns ??= new ColumnsBuilder(head);
-    for (const { id, name, ram, cpu, price, ramUnit, ...facts } of rows) {
+    for (const { id, name, ram, cpu, price, ramUnit, soldOut, ...facts } of rows) {
       if (id === null) continue;
       const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
-      machines.push(elementOf(machine));
-      columns.add({ ...machine, facts });
+      if (!soldOut) machines.push(elementOf(machine));
+      columns.add({ ...machine, facts, soldOut });
     }
   }
   if (!head || !columns) return undefined;

@@ -76,6 +76,14 @@ export async function loadVersion(sql: Sql, name: DocumentName): Promise<number 
   }
 }
 
+/** The versions of these tokens (SHA-256, hexadecimal), in one statement. Tokens that Postgres does not know are left out. */
+export async function loadTokenVersions(sql: Sql, hashes: readonly string[]): Promise<Map<string, number>> {
+  const rows = await sql<{ hash: string; version: string }[]>`
+    select hash, t.version
+    from unnest(${[...hashes]}::text[]) hash cross join lateral authenticate_token(decode(hash, 'hex')) t`;
+  return new Map(rows.map(({ hash, version }) => [hash, Number(version)]));
+}
+
 const numberOf = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : Number(text);
 
@@ -251,7 +259,7 @@ export async function loadMachinePrices(sql: Sql, machineId: number): Promise<Ma
     select (select r.version from machines m join regions r on r.id = m.region_id where m.id = ${machineId}) as version,
            l.currency, p.price, to_char(p.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "from",
            to_char(p.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "to"
-    from lineage l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
+    from (select currency from lineage limit 1) l left join machine_prices p on p.machine_id = ${machineId} and p.price > 0
     order by p.valid_from desc`;
   return {
     version: numberOf(rows[0]?.version ?? undefined),

@@ -74,6 +74,8 @@ export class Publisher {
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
   readonly #history = new KnownHistory();
+  /** As of the last round; undefined before the first. */
+  #lineage: string | undefined;
 
   /** `db` acts as the worker; `redis` has been through `withFence`. */
   constructor(
@@ -95,6 +97,22 @@ export class Publisher {
    */
   publishDirty(): Promise<PublishResult> {
     return this.#observed(() => this.#publishDirty());
+  }
+
+  /**
+   * Tells readers, in each lane, that a publisher reaches the cache. It writes nothing, so that a full cache passes it on.
+   * Before the first round the lineage is the cache's own. It never fails.
+   */
+  async pulse(): Promise<void> {
+    if (this.#redis.status !== 'ready') return;
+    const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY).catch(() => null));
+    if (lineage === null) return;
+    const keys = this.#keysOf(lineage);
+    await Promise.allSettled(
+      Array.from({ length: keys.lanes }, (_, lane) =>
+        this.#redis.fleetbookAnnounce(keys.revision(lane), keys.pulses, 'pulse', String(lane)),
+      ),
+    );
   }
 
   /**
@@ -208,6 +226,7 @@ export class Publisher {
     const seen = await this.#look();
     if (seen.loss) await this.#newLineage(seen.lineage, WHY[seen.loss]);
     const { lineage } = seen.loss ? await this.#look() : seen;
+    this.#lineage = lineage;
     const keys = this.#keysOf(lineage);
     const [named] = await Promise.all([
       // A server that refuses writes has it from before, as a rule.

@@ -7,6 +7,7 @@ import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys
 import { lanesOf } from '../document/lanes.ts';
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';
+import { type PublisherState, Pulses } from './pulses.ts';
 
 /** What a subscription tells its reader. */
 export interface CacheSubscriptionEvents {
@@ -34,11 +35,15 @@ export interface CacheSubscriptionOptions {
   readonly now?: () => number;
   /** Milliseconds between two looks at the revision. */
   readonly pollMs?: number;
+  /** See `Pulses`. */
+  readonly silentAfterMs?: number;
 }
 
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
 const RETRY_POLL_MS = 200;
+/** Milliseconds between two checks whether publishers are still heard. */
+const CHECK_PULSES_MS = 100;
 /** Within a cluster a message is this much later than the revision that it tells of, at the most. */
 const BETWEEN_NODES_MS = 100;
 const SILENT_LOOKS_TO_RESUBSCRIBE = 3;
@@ -52,12 +57,13 @@ const WRITE_BACK_SECONDS = 60;
 /**
  * A reader's connection to the cache, which knows whether memory may be trusted.
  *
- *     down ──subscribed──▶ subscribed ──revision read──▶ linked
- *       ▲                                                  │
- *       └────── connection lost, or no answer to a poll ◀──┘
+ *     down ──subscribed──▶ subscribed ──pulse heard, revision read──▶ linked
+ *       ▲                                                              │
+ *       └─ connection lost, no answer to a poll, or no publisher heard ◀┘
  *
- * While linked, every publication arrives as a message. Each message carries the number of its lane's revision: a lost one
- * shows at the next poll. The subscription answers a ping after every message that was sent before it; in a cluster
+ * Pulses prove that publishers reach the cache, and that their messages reach this reader (`Publisher.pulse`). While
+ * linked, every publication arrives as a message. Each message carries the revision of its lane, so the next poll detects a
+ * lost one. The subscription answers a ping after every message that was sent before it; in a cluster
  * messages of other nodes may be a moment late. Memory that was read in an earlier epoch has to be compared before it is
  * used again.
  */
@@ -67,7 +73,8 @@ export class CacheSubscription implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #now: () => number;
   readonly #breaker: Breaker;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #pulses: Pulses;
   #keys: CacheKeys | undefined;
   #events: CacheSubscriptionEvents | undefined;
   #subscribedTo: string | undefined;
@@ -90,10 +97,12 @@ export class CacheSubscription implements AsyncDisposable {
     this.#subscriber = options.subscriber;
     this.#logger = options.logger;
     this.#now = options.now ?? Date.now;
+    this.#pulses = new Pulses(options.silentAfterMs);
     this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 500, now: this.#now });
     this.#subscriber.on('message', (channel: string, message: string) => {
       // After a reconnect the client takes up every channel it ever had, those of a former lineage too.
       if (channel === this.#keys?.published) this.#onMessage(message);
+      else if (channel === this.#keys?.pulses) this.#onPulse(message);
     });
     this.#subscriber.on('ready', () => {
       this.#subscribedTo = undefined;
@@ -101,8 +110,10 @@ export class CacheSubscription implements AsyncDisposable {
     });
     this.#commands.on('ready', () => void this.poll());
     this.#subscriber.on('close', () => this.#unlink('the subscription was cut'));
-    this.#timer = setInterval(() => void this.poll(), options.pollMs ?? 1000);
-    this.#timer.unref();
+    this.#timers = [
+      setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
+      setInterval(() => this.#checkPulses(), CHECK_PULSES_MS).unref(),
+    ];
   }
 
   /** How many lanes the cache's documents are in. */
@@ -115,6 +126,7 @@ export class CacheSubscription implements AsyncDisposable {
     this.#hasLeft = false;
     this.#keys = keys;
     this.#events = events;
+    this.#pulses.restart(keys.lanes);
     this.#unlink();
     void this.poll();
   }
@@ -135,6 +147,16 @@ export class CacheSubscription implements AsyncDisposable {
   /** True while the cache can be asked, which says nothing of whether it answers in time. */
   get isConnected(): boolean {
     return this.#commands.status === 'ready' && !this.#hasLeft;
+  }
+
+  /** Whether publishers reach this cache. Unless they are `heard`, only Postgres knows what is true. */
+  get publisher(): PublisherState {
+    return this.#pulses.state;
+  }
+
+  /** When publishers were last heard, in milliseconds; before the first pulse, when it began to listen. */
+  get publisherHeardAt(): number {
+    return this.#now() - this.#pulses.ageMs;
   }
 
   /** Rises whenever messages may have been lost. */
@@ -221,6 +243,11 @@ export class CacheSubscription implements AsyncDisposable {
       this.#events?.onVerified(verified, false);
       return;
     }
+    if (this.publisher !== 'heard') {
+      await this.#awaitPulses(keys);
+      this.#events?.onVerified(verified, false);
+      return;
+    }
     const revisions = revisionTexts.map((text) => Number(text ?? 0));
     if (!this.#linked) {
       // The subscription began before the revisions were read: no message is lost unnoticed from here on.
@@ -235,7 +262,7 @@ export class CacheSubscription implements AsyncDisposable {
       await this.#awaitMessages(keys, revisions);
     }
     if (keys !== this.#keys) return;
-    if (this.#linked) this.#confirmedAt.set(this.#epoch, at);
+    if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.publisherHeardAt));
     this.#events?.onVerified(verified, this.#linked);
   }
 
@@ -246,12 +273,23 @@ export class CacheSubscription implements AsyncDisposable {
   async #subscribe(keys: CacheKeys): Promise<void> {
     if (this.#subscriber.status !== 'ready' || this.#isSubscribed(keys)) return;
     try {
-      if (this.#subscribedTo) await this.#subscriber.unsubscribe(this.#subscribedTo);
-      await this.#subscriber.subscribe(keys.published);
+      if (this.#subscribedTo) await this.#subscriber.unsubscribe();
+      await this.#subscriber.subscribe(keys.published, keys.pulses);
       this.#subscribedTo = keys.published;
     } catch (error) {
       this.#resubscribe('the cache did not take the subscription', error);
     }
+  }
+
+  #checkPulses(): void {
+    if (this.#linked && this.publisher !== 'heard') void this.poll();
+  }
+
+  /** Pulses may have arrived while this process was busy: the ping is answered after them. Without any it unlinks. */
+  async #awaitPulses(keys: CacheKeys): Promise<void> {
+    if (!this.#linked) return;
+    await this.#subscriber.ping().catch(() => {});
+    if (keys === this.#keys && this.publisher !== 'heard') this.#unlink('no publisher reaches the cache');
   }
 
   #isBehind(revisions: readonly number[]): boolean {
@@ -298,6 +336,12 @@ export class CacheSubscription implements AsyncDisposable {
     if (gap) this.#newEpoch();
   }
 
+  #onPulse(message: string): void {
+    const wasHeard = this.#pulses.state === 'heard';
+    this.#pulses.heard(Number(message.split(' ')[2]));
+    if (!wasHeard && this.publisher === 'heard') void this.poll();
+  }
+
   #newEpoch(): void {
     this.#epoch += 1;
     this.#confirmedAt.delete(this.#epoch - EPOCHS_REMEMBERED);
@@ -317,7 +361,7 @@ export class CacheSubscription implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     this.#linked = false;
     this.#keys = undefined;
     this.#commands.disconnect();

@@ -11,6 +11,7 @@ import { DocumentMemory } from './memory.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from './postgres-reads.ts';
 import type { Check, ReplicaReads } from './replica-reads.ts';
 import { type LookUp, TieredRead, type TieredResult } from './tiered-read.ts';
+import { TokenComparison } from './token-comparison.ts';
 
 /** Hears of publications by the ids of their documents, and when all that was heard and read is of another history. */
 export interface PublicationListener {
@@ -48,6 +49,7 @@ export class Documents {
   readonly #listeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
   readonly #lineage: CurrentLineage;
+  readonly #tokens: TokenComparison;
 
   constructor(options: DocumentsOptions) {
     const { subscription, sql, logger, memory } = options;
@@ -113,6 +115,12 @@ export class Documents {
       logger,
       onChange: (keys, isLost) => this.#begin(keys, isLost),
     });
+    this.#tokens = new TokenComparison({
+      postgres: this.#postgres.primaryFirst,
+      memory: this.#memory,
+      now,
+      onNewer: (id, version) => this.#onPublished(id, version),
+    });
     this.#copy?.feedFrom({
       confirmed: () => {
         const { linked, epoch } = subscription;
@@ -174,9 +182,15 @@ export class Documents {
     return this.#lineage.find().then((found) => this.#machineRegions.get(machineId, found));
   }
 
-  /** See `CurrentLineage.check`, of which `watchLineage` makes use. */
-  checkLineage(): Promise<boolean> {
-    return this.#lineage.check();
+  /**
+   * Compares with Postgres what no message may tell: the lineage, and the tokens in use. `watchLineage` does so once a second.
+   * @returns as `CurrentLineage.check`
+   * @throws Unavailable when Postgres does not answer
+   */
+  async checkPostgres(): Promise<boolean> {
+    const isInLineage = await this.#lineage.check();
+    await this.#tokens.compare();
+    return isInLineage;
   }
 
   /** Adds a listener that hears when results with `invalidatedBy` may be used no longer. */
@@ -257,8 +271,9 @@ export class Documents {
           if (newest !== undefined) this.#replica?.heard(id, newest);
           if (mayLack && newest !== undefined && newest > (found.document?.version ?? 0))
             found = await this.#tiers.fromPostgres(keys, name, cached, limits);
-          if (name.kind === 'token' && at - (found.unsureSince ?? at) > this.#options.tokenStaleLimitMs)
-            throw new Unavailable('nobody can say what the replica knows of tokens');
+          const { tokenStaleLimitMs, staleLimitMs } = this.#options;
+          if (at - (found.unsureSince ?? at) > (name.kind === 'token' ? tokenStaleLimitMs : staleLimitMs))
+            throw new Unavailable('what the replica or the cache holds was confirmed too long ago');
         } catch (error) {
           if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
           const stale = await this.#stale(name, id);

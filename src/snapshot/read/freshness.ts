@@ -129,9 +129,11 @@ export class Freshness {
    * answers.
    */
   async #read(): Promise<[id: string, stamp: string][]> {
-    const { keys } = this.#subscription;
+    const { keys, publisher } = this.#subscription;
+    const ask: CacheSubscription['ask'] = (command) => this.#subscription.ask(command);
     const [inCache, stored] = await Promise.all([
-      keys && this.#subscription.ask((redis) => redis.hgetall(keys.verified)),
+      // Without a publisher the documents are those of Postgres, and so are the times.
+      keys && publisher !== 'silent' ? ask((redis) => redis.hgetall(keys.verified)) : undefined,
       this.#postgres.run(loadFreshness).catch((error: unknown) => ({ error })),
     ]);
     const told = Object.entries(inCache ?? {}).filter(([, stamp]) => STAMP.test(stamp));

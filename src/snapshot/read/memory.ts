@@ -25,7 +25,8 @@ const FROM_DISK = -1;
 
 /** While no messages arrive, memory older than this (ms) is compared with Postgres before it is used. */
 export const UNLINKED_MAX_AGE_MS = 1000;
-const UNLINKED_TOKEN_MAX_AGE_MS = 10_000;
+/** The same of a token. The check of all tokens in use, once a second, confirms most of them earlier. */
+const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
 /** How long a token is believed to be unknown (ms). A publication of the token ends it at once. */
 const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
 
@@ -50,6 +51,8 @@ export class DocumentMemory {
   readonly #unknownTokens: LRUCache<string, Entry>;
   /** Tokens that were here under a former lineage, and have not been read since. */
   readonly #formerTokens = new Set<string>();
+  /** Tokens that requests used since `takeUsedTokens`. */
+  #usedTokens = new Set<string>();
   /** True while an entry is removed only to be inserted again with its new size. */
   #isResizing = false;
 
@@ -89,7 +92,28 @@ export class DocumentMemory {
   /** A document, or the knowledge that there is none. Undefined when it has to be read, or compared. */
   getFresh(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
-    return entry && this.#isFresh(entry, kind) ? entry : undefined;
+    if (!entry || !this.#isFresh(entry, kind)) return undefined;
+    if (kind === 'token' && entry.document) this.#usedTokens.add(id);
+    return entry;
+  }
+
+  /** The tokens that were used since the last call, with their versions. */
+  takeUsedTokens(): Map<string, number> {
+    const used = this.#usedTokens;
+    this.#usedTokens = new Set();
+    const versions = new Map<string, number>();
+    for (const id of used) {
+      const version = this.#documents.peek(id)?.document?.version;
+      if (version !== undefined) versions.set(id, version);
+    }
+    return versions;
+  }
+
+  /** Notes that Postgres had this version at this time (ms). */
+  confirm(id: string, version: number, at: number): void {
+    const entry = this.#documents.peek(id);
+    if (entry?.document?.version === version && entry.epoch !== OUTDATED && !entry.isFromDisk)
+      entry.confirmedAt = Math.max(at, entry.confirmedAt);
   }
 
   /** The document, however old. */
@@ -158,7 +182,10 @@ export class DocumentMemory {
       this.#unknownTokens.set(id, entry);
       return;
     }
-    if (kind === 'token') this.#unknownTokens.delete(id);
+    if (kind === 'token') {
+      this.#unknownTokens.delete(id);
+      this.#usedTokens.add(id);
+    }
     this.#documents.set(id, entry);
     document?.onGrowth(() => this.#resize(id, document));
   }

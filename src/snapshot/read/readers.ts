@@ -34,6 +34,13 @@ interface Prices {
   readonly body: EncodedBody;
   readonly currency: string | undefined;
   readonly readAt: number;
+  /** When their sources were last read, as far as this process knew before the read. */
+  readonly asOf: string | undefined;
+}
+
+/** The age is that of the history. The machine's document may have been read later. */
+function pricesAnswer({ body, currency, asOf }: Prices, tier: 'memory' | 'postgres'): Answer {
+  return { body, currency, tier, asOf };
 }
 
 function bodySize({ identity, gzip, br }: EncodedBody): number {
@@ -90,13 +97,15 @@ export function catalogueReader(
     );
   }
 
-  function readPrices(id: number): Promise<Prices> {
+  /** @param asOf of the machine, before the read */
+  function readPrices(id: number, asOf: string | undefined): Promise<Prices> {
     const underWay = priceReads.get(id);
     if (underWay !== undefined) return underWay;
     const readAt = now();
     const read = loadPrices(id)
       .then(async ({ rows, currency }) => {
-        const found = { body: await encodeBody(Buffer.from(JSON.stringify(rows))), currency, readAt };
+        const body = await encodeBody(Buffer.from(JSON.stringify(rows)));
+        const found = { body, currency, readAt, asOf };
         prices.set(id, found);
         return found;
       })
@@ -135,17 +144,14 @@ export function catalogueReader(
     async machinePrices(id) {
       const published = await machine(id);
       if (!published) return undefined;
-      const { asOf } = published;
       const cached = prices.get(id);
       const age = cached ? now() - cached.readAt : Number.POSITIVE_INFINITY;
-      if (cached && age < PRICES_TTL_MS)
-        return { body: cached.body, currency: cached.currency, tier: 'memory', asOf };
+      if (cached && age < PRICES_TTL_MS) return pricesAnswer(cached, 'memory');
       try {
-        const { body, currency } = await readPrices(id);
-        return { body, currency, tier: 'postgres', asOf };
+        return pricesAnswer(await readPrices(id, published.asOf), 'postgres');
       } catch (error) {
         if (!(error instanceof Unavailable) || !cached || age > staleLimitMs) throw error;
-        return { body: cached.body, currency: cached.currency, tier: 'memory', asOf };
+        return pricesAnswer(cached, 'memory');
       }
     },
   };

@@ -7,6 +7,7 @@ import {
   type Filters,
   isSameVersion,
   questionHash,
+  type RamUnit,
   readCursor,
   type Sort,
   writeCursor,
@@ -18,6 +19,7 @@ import type { Searched } from './searchable.ts';
 
 export interface SearchQuestion {
   readonly filters: Filters;
+  readonly ramUnit: RamUnit;
   readonly sort: Sort;
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -25,9 +27,18 @@ export interface SearchQuestion {
   readonly fields: readonly MachineField[] | undefined;
 }
 
+export interface RecommendQuestion {
+  readonly filters: Filters;
+  readonly ramUnit: RamUnit;
+  /** A decimal. */
+  readonly hours: string;
+}
+
 export interface SearchDocument {
   readonly machines: readonly Partial<MachineFactsDocument>[];
   readonly next: string | null;
+  /** How the question counted memory. */
+  readonly ram_unit: RamUnit;
   readonly version: string;
   readonly moved: boolean;
 }
@@ -40,6 +51,7 @@ export interface RecommendDocument {
     readonly total: number;
     readonly computed: string;
   }[];
+  readonly ram_unit: RamUnit;
   readonly version: string;
 }
 
@@ -47,13 +59,12 @@ export interface RecommendDocument {
 export interface SearchReader {
   /** Undefined where the cursor is none of this question. */
   search(question: SearchQuestion): MaybePromise<Answer | undefined>;
-  /** @param hours a decimal */
-  recommend(filters: Filters, hours: string): MaybePromise<Answer>;
+  recommend(question: RecommendQuestion): MaybePromise<Answer>;
 }
 
 export function searchReader(source: { get(): MaybePromise<Searched> }): SearchReader {
   return {
-    search: ({ filters, sort, limit, cursor, fields }) =>
+    search: ({ filters, ramUnit, sort, limit, cursor, fields }) =>
       whenThere(source.get(), (searched) => {
         const { index } = searched;
         const question = questionHash(filters, sort);
@@ -64,13 +75,14 @@ export function searchReader(source: { get(): MaybePromise<Searched> }): SearchR
         const found: SearchDocument = {
           machines: rows.map((row) => machineOfRow(index, row, fields)),
           next: next ? writeCursor(question, { after: next, version }) : null,
+          ram_unit: ramUnit,
           version,
           moved: begun !== undefined && !isSameVersion(begun, version),
         };
         return answer(searched, filters, found);
       }),
 
-    recommend: (filters, hours) =>
+    recommend: ({ filters, ramUnit, hours }) =>
       whenThere(source.get(), (searched) => {
         const { index } = searched;
         const found: RecommendDocument = {
@@ -84,6 +96,7 @@ export function searchReader(source: { get(): MaybePromise<Searched> }): SearchR
               computed: `${price} a minute × 60 × ${hours} hours`,
             };
           }),
+          ram_unit: ramUnit,
           version: index.version,
         };
         return answer(searched, filters, found);

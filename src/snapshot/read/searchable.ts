@@ -232,7 +232,7 @@ export class Searchable {
     const wanted = isComplete ? new Map<number, number>() : await this.#versions();
     for (const [region, version] of this.#heard)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
-    const { index, ofDiskSince } = await this.#put(this.#latest, wanted, generation);
+    const { index, ofDisk, knownSince } = await this.#put(this.#latest, wanted, generation);
     // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
     if (generation !== this.#generation) return this.#read();
     for (const [region, version] of wanted)
@@ -241,13 +241,13 @@ export class Searchable {
     this.#latest = index;
     if (isUniform(index)) this.#shown = index;
     if (!isComplete) this.#epoch = epoch;
-    if (ofDiskSince === undefined) {
+    if (knownSince === undefined) {
       this.#isOfDisk = false;
       this.#confirmedAt = at;
     } else {
       // Where the disk had nothing newer, the index is what it was.
-      this.#isOfDisk ||= index !== before;
-      this.#confirmedAt = index === before ? Math.max(this.#confirmedAt, ofDiskSince) : ofDiskSince;
+      this.#isOfDisk ||= ofDisk && index !== before;
+      this.#confirmedAt = index === before ? Math.max(this.#confirmedAt, knownSince) : knownSince;
       // Whether a server answers again is looked at now and then.
       this.#retryAt = at + UNLINKED_MAX_AGE_MS;
     }
@@ -277,7 +277,9 @@ export class Searchable {
   async #put(before: CatalogueIndex, wanted: ReadonlyMap<number, number>, generation: number) {
     const { documents } = this.#options;
     let index = before;
-    let ofDiskSince: number | undefined;
+    let ofDisk = false;
+    // Set where nothing confirms what was read: the disk gave it, or a cache that no publisher reaches.
+    let knownSince: number | undefined;
     let updates: RegionUpdate[] = [];
     let rows = 0;
     const merge = async () => {
@@ -294,8 +296,9 @@ export class Searchable {
       const found = await Promise.all(
         batch.map(([regionId, version]) => documents.readApart({ kind: 'columns', regionId }, version)),
       );
-      for (const { document, tier, knownAt = 0 } of found) {
-        if (tier === 'disk') ofDiskSince = Math.min(knownAt, ofDiskSince ?? knownAt);
+      for (const { document, tier, knownAt } of found) {
+        ofDisk ||= tier === 'disk';
+        if (knownAt !== undefined) knownSince = Math.min(knownAt, knownSince ?? knownAt);
         const columns = document && readColumns(document.body.identity);
         if (!columns || document.version <= versionOf(columns.region.id)) continue;
         const { version, body, sources, currency } = document;
@@ -306,7 +309,7 @@ export class Searchable {
       if (rows >= ROWS_AT_ONCE) await merge();
     }
     await merge();
-    return { index, ofDiskSince };
+    return { index, ofDisk, knownSince };
   }
 
   #bytes(rows: number, { dictionary, regions } = this.#latest): number {

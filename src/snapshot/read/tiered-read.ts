@@ -1,5 +1,5 @@
 import { traced } from '../../db/traced.ts';
-import type { Tier } from '../document/answer.ts';
+import { type Tier, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
@@ -21,6 +21,7 @@ export interface TieredResult {
   readonly isOfReplica?: boolean;
   /** Set where nobody confirms it now: when it was last known to be true, in milliseconds. */
   readonly knownAt?: number;
+  /** Also set for a document of a cache that no publisher reaches: when the last one was heard. */
   readonly unsureSince?: number | undefined;
 }
 
@@ -68,6 +69,8 @@ export class TieredRead {
     const key = keys.document(name);
     const atLeast = Math.max(heard, cached?.version ?? 0);
     const fromPostgres = () => this.fromPostgres(keys, name, cached, lookUp);
+    if (this.#subscription.publisher !== 'heard')
+      return this.#withoutPublisher(key, name, atLeast, fromPostgres);
     if (cached) {
       const version = await this.#versionInCache(key);
       // The cache has lost what memory has, or has not taken what was announced: only Postgres knows what is true.
@@ -78,6 +81,31 @@ export class TieredRead {
     const found = await this.#inCache(key, name, atLeast);
     if (found) return found;
     return found === null ? fromPostgres() : this.#fromEither(key, name, atLeast, fromPostgres);
+  }
+
+  /**
+   * Reads Postgres, since no publisher reaches the cache. If the first pulse comes during the read, it trusts the cache. If
+   * Postgres fails, it gives the cache's document, which was known to be true until the last pulse.
+   */
+  async #withoutPublisher(
+    key: string,
+    name: DocumentName,
+    atLeast: number,
+    fromPostgres: () => Promise<TieredResult>,
+  ): Promise<TieredResult> {
+    const subscription = this.#subscription;
+    const trusted = async () =>
+      subscription.publisher === 'heard' ? this.#inCache(key, name, atLeast) : undefined;
+    try {
+      if (subscription.publisher === 'silent') return await fromPostgres();
+      return await fromEither(subscription, trusted, fromPostgres);
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      const knownAt = subscription.publisherHeardAt;
+      const found = await this.#inCache(key, name, atLeast);
+      if (!found) throw error;
+      return { ...found, knownAt, unsureSince: knownAt };
+    }
   }
 
   #fromEither(

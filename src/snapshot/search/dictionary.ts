@@ -11,9 +11,12 @@ export const GIGABYTE: Readonly<Record<MachineKind['ramUnit'], number>> = {
 export interface Group {
   readonly providerId: number;
   readonly cpu: number;
+  /** As sold: a count of GB or GiB. */
+  readonly ram: number;
   readonly ramBytes: number;
   readonly architecture: string | null;
   readonly cpuKind: MachineKind['cpuKind'];
+  readonly isSoldOut: boolean;
 }
 
 /** What a provider sells under one name: the same in each region, but for the price. */
@@ -57,8 +60,10 @@ export class Dictionary {
     return type;
   }
 
-  #group(providerId: number, { cpu, ram, ramUnit, architecture, cpuKind }: MachineKind): number {
-    const group: Group = { providerId, cpu, ramBytes: ram * GIGABYTE[ramUnit], architecture, cpuKind };
+  #group(providerId: number, kind: MachineKind): number {
+    const { cpu, ram, ramUnit, architecture, cpuKind, isSoldOut = false } = kind;
+    const ramBytes = ram * GIGABYTE[ramUnit];
+    const group: Group = { providerId, cpu, ram, ramBytes, architecture, cpuKind, isSoldOut };
     const key = JSON.stringify(Object.values(group));
     const known = this.#groups.get(key);
     if (known !== undefined) return known;

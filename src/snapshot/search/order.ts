@@ -45,11 +45,12 @@ export function firstWhere(from: number, to: number, isAtOrBehind: (row: number)
 /** Whether a group has what is asked for, as far as all of its rows are alike. */
 export function groupFits(filters: Filters, providers: ReadonlySet<number> | undefined) {
   const { minCpu = 0, maxCpu = Infinity, minRam = 0, maxRam = Infinity } = filters;
-  const { minRamPerCpu = 0, maxRamPerCpu = Infinity, architecture, cpuKind } = filters;
+  const { minRamPerCpu = 0, maxRamPerCpu = Infinity, architecture, cpuKind, withSoldOut } = filters;
   return (group: Group): boolean => {
     const { cpu } = group;
-    const ram = group.ramBytes * 1000;
+    const ram = (filters.isRamAsSold ? group.ram : group.ramBytes) * 1000;
     return (
+      (withSoldOut || !group.isSoldOut) &&
       cpu >= minCpu &&
       cpu <= maxCpu &&
       ram >= minRam &&

@@ -1,8 +1,16 @@
 /** What a search asks for, and where its pages begin. Pure. */
 import { hash } from 'node:crypto';
+import type { MachineDocument } from '../../domain/machine.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 
 export const SORT_FIELDS = ['price', 'price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
+
+/** How a question counts memory: each machine in the unit that it is sold in, or all of them in one unit. */
+export const RAM_UNITS = ['AsSold', 'Binary', 'Decimal'] as const satisfies readonly (
+  | 'AsSold'
+  | MachineDocument['ram_unit']
+)[];
+export type RamUnit = (typeof RAM_UNITS)[number];
 
 export interface Sort {
   readonly by: (typeof SORT_FIELDS)[number];
@@ -13,7 +21,9 @@ export interface Sort {
 export interface Filters {
   readonly minCpu?: number | undefined;
   readonly maxCpu?: number | undefined;
-  /** Thousandths of a byte, so that three decimals of a gigabyte are exact. */
+  /** True: a machine's memory counts as sold, so that 8 GB and 8 GiB are both 8. Otherwise memory is compared in bytes. */
+  readonly isRamAsSold?: boolean | undefined;
+  /** Thousandths of a byte, or of a GB or GiB as sold: three decimals of a gigabyte are exact. */
   readonly minRam?: number | undefined;
   readonly maxRam?: number | undefined;
   /** The same for each cpu. */
@@ -29,6 +39,8 @@ export interface Filters {
   readonly name?: string | undefined;
   readonly architecture?: string | undefined;
   readonly cpuKind?: MachineFacts['cpuKind'] | undefined;
+  /** Machines that cannot be ordered now are found as well. */
+  readonly withSoldOut?: true | undefined;
 }
 
 /** A place in an order: behind the machine of this key, price and id. The key is what is sorted by. */

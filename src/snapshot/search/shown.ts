@@ -13,6 +13,8 @@ export interface MachineFactsDocument extends MachineDocument {
   local_disk: number | null;
   /** Mbit/s. */
   network: number | null;
+  /** False of a machine that is sold out; a machine that can be ordered has no such field. */
+  available?: false;
 }
 
 export type MachineField = keyof MachineFactsDocument;
@@ -25,7 +27,7 @@ interface Row {
 }
 
 /** In the order in which they are shown. */
-const FIELDS: { readonly [K in MachineField]: (row: Row) => MachineFactsDocument[K] } = {
+const FIELDS: { readonly [K in MachineField]-?: (row: Row) => MachineFactsDocument[K] } = {
   id: ({ id }) => id,
   name: ({ type }) => type.name,
   ram: ({ type }) => type.kind.ram,
@@ -39,6 +41,7 @@ const FIELDS: { readonly [K in MachineField]: (row: Row) => MachineFactsDocument
   cpu_kind: ({ type }) => type.kind.cpuKind,
   local_disk: ({ type }) => type.kind.localDisk,
   network: ({ type }) => type.kind.network,
+  available: ({ type }) => (type.kind.isSoldOut ? false : undefined),
 };
 
 export const MACHINE_FIELDS = Object.keys(FIELDS) as MachineField[];

@@ -9,20 +9,22 @@ import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts'
 
 const ORGANIZATIONS = '/v1/organizations';
 
-/** The states that the contract has a word for. `idle` is not one of them: the next query wakes the service. */
+/** The states that have the same word in every control plane. `idle` has none: the next query wakes the service. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['provisioning', 'Creating'],
   ['running', 'Active'],
   ['stopped', 'Stopped'],
+  ['degraded', 'Degraded'],
+  ['terminating', 'Terminating'],
 ]);
 
 const Options = z.strictObject({
   memoryPerCpu: z
     .string()
     .regex(/^[1-9]\d{0,2}$/, { error: 'must be a whole number above 0' })
-    .default('4')
+    .optional()
     .describe(
-      'GiB of memory that a replica has for each CPU, since the API says nothing of CPUs; `4` when absent',
+      'GiB of memory that a replica has for each CPU, since the API states no CPUs; `4` when absent, but 8 CPUs for 28 GiB',
     ),
 });
 
@@ -76,14 +78,14 @@ the tenant, for the source's \`organizations\`.
 | of ClickHouse Cloud | becomes |
 |---|---|
 | \`id\` | what identifies the cluster |
-| \`state\` | \`running\` is \`Active\`, \`stopped\` is \`Stopped\`, \`provisioning\` is \`Creating\`; others, such as \`idle\` and \`degraded\`, stay as they are |
+| \`state\` | \`running\` is \`Active\`, \`stopped\` is \`Stopped\`, \`provisioning\` is \`Creating\`, \`degraded\` is \`Degraded\`, \`terminating\` is \`Terminating\`; others, such as \`idle\`, stay as they are |
 | (nothing) | 1 shard: storage is shared, and every replica has all of the data |
 | \`numReplicas\`, else \`minReplicas\` | the replicas |
-| \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: so many GiB, rounded up, which is what a replica always has while it scales, with one CPU for each 4 of them (option \`memoryPerCpu\`), rounded up. Its name is \`16 GiB\`, to be used in the source's \`machines\`; without any of these fields, the source's \`defaults\` have to say the machine |
+| \`minReplicaMemoryGb\`, else \`replicaMemoryGb\`, else \`minTotalMemoryGb\` divided by the replicas | the machine: so many GiB, rounded up, which is what a replica always has while it scales, with one CPU for each 4 of them, rounded up, and 8 CPUs for 28 GiB (another ratio: option \`memoryPerCpu\`). Its name is \`16 GiB\`, to be used in the source's \`machines\`; without any of these fields, the source's \`defaults\` have to say the machine |
 | (nothing) | the disks: data lies in object storage. There are none unless the source's \`defaults\` list some |`,
 
   async *clusters({ http, options }) {
-    const memoryPerCpu = Number(Options.parse(options ?? {}).memoryPerCpu);
+    const { memoryPerCpu } = Options.parse(options ?? {});
     for (const organization of await organizationsOf(http)) {
       const path = `${ORGANIZATIONS}/${organization}/services`;
       let index = 0;
@@ -121,7 +123,7 @@ async function* rowsOf(http: SourceHttp, path: string): AsyncGenerator<unknown, 
 function described(
   service: z.infer<typeof Service>,
   organization: string,
-  memoryPerCpu: number,
+  memoryPerCpu: string | undefined,
 ): DescribedCluster {
   return {
     tenant: organization,
@@ -137,10 +139,17 @@ function described(
   };
 }
 
+/** CPUs of a replica by its GiB, for sizes with another ratio than 1 to 4. */
+const CPUS: ReadonlyMap<number, number> = new Map([[28, 8]]);
+
 /** "Gb" are GiB: ClickHouse sells them by the unit of 8 GiB and 2 CPUs. */
-function machineOf(gib: number | undefined, memoryPerCpu: number): Pick<DescribedCluster, 'machine'> {
+function machineOf(
+  gib: number | undefined,
+  memoryPerCpu: string | undefined,
+): Pick<DescribedCluster, 'machine'> {
   if (gib === undefined) return {};
   const ram = Math.ceil(gib);
-  const cpu = Math.ceil(ram / memoryPerCpu);
+  const known = memoryPerCpu === undefined ? CPUS.get(ram) : undefined;
+  const cpu = known ?? Math.ceil(ram / Number(memoryPerCpu ?? '4'));
   return { machine: { name: `${ram} GiB`, cpu, ram, ramUnit: 'Binary' } };
 }

@@ -10,10 +10,14 @@ import { type Instance, type NodeType, NodeTypePage, PRODUCTS, type Product } fr
 /** The largest page of the API. */
 const PER_PAGE = 100;
 
-/** The states that the contract has a word for; they are the same in all products. */
+/** The states that have the same word in every control plane; they are the same in all products. */
 const STATUS: ReadonlyMap<string, string> = new Map([
   ['provisioning', 'Creating'],
+  ['initializing', 'Creating'],
   ['ready', 'Active'],
+  ['autohealing', 'Degraded'],
+  ['suspended', 'Stopped'],
+  ['deleting', 'Terminating'],
 ]);
 
 /** What an option says in place of places to read a product nowhere. */
@@ -73,7 +77,7 @@ PostgreSQL and MySQL of Paris alone:
 | of Scaleway | becomes |
 |---|---|
 | \`id\` | what identifies the cluster |
-| \`status\` | \`ready\` is \`Active\`, \`provisioning\` is \`Creating\`; others, such as \`autohealing\`, \`locked\` and \`disk_full\`, stay as they are |
+| \`status\` | \`ready\` is \`Active\`, \`provisioning\` and \`initializing\` are \`Creating\`, \`autohealing\` is \`Degraded\`, \`suspended\` is \`Stopped\`, \`deleting\` is \`Terminating\`; others, such as \`locked\` and \`disk_full\`, stay as they are |
 | \`is_ha_cluster\`, \`read_replicas\` (PostgreSQL, MySQL) | the replicas, of 1 shard: 2 with high availability, else 1, and each read replica |
 | \`node_amount\` (MongoDB) | the replicas, of 1 shard |
 | \`cluster_size\` (Redis) | 1 and 2 are the replicas of 1 shard. From 3 on the keys are split: so many shards with 1 replica each. The copies that nodes keep of each other's keys are no nodes of their own |

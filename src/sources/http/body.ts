@@ -1,22 +1,26 @@
 import type { z } from 'zod';
 import { problemsOf } from '../schema/problems.ts';
 import { SourceError } from '../source.ts';
+import { JsonBounds } from './json-bounds.ts';
 import { failureOfJson } from './json-entries.ts';
 
 /**
  * Reads a body whole, counting as it streams.
- * @throws SourceError `invalid` as soon as it is larger than `maxBytes`; whatever the body itself fails with
+ * @param check sees each chunk before it is kept
+ * @throws SourceError `invalid` for a body of more than `maxBytes`; whatever `check` and the body itself fail with
  */
 export async function readBytes(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
   where: string,
+  check: (chunk: Uint8Array) => void = () => {},
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body) {
     length += chunk.byteLength;
     if (length > maxBytes) throw tooLarge(maxBytes, where);
+    check(chunk);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length);
@@ -26,7 +30,7 @@ export async function readBytes(
 export function tooLarge(maxBytes: number, where: string): SourceError {
   return new SourceError(
     'invalid',
-    `${where} answers more than the ${maxBytes} bytes that are read of one answer`,
+    `${where} answers more than ${maxBytes} bytes, the most that are read of one answer; check the source's URL`,
   );
 }
 
@@ -41,12 +45,33 @@ export function isFramed(header: (name: string) => string | null): boolean {
   return header('content-length') !== null;
 }
 
+/** A payload, and how many JSON values it has at most. */
+export interface JsonPayload<T> {
+  readonly data: T;
+  readonly values: number;
+}
+
 /**
- * The payload in a JSON body.
+ * Reads a JSON body whole, within the bounds of `JsonBounds`.
+ * @throws SourceError as `readBytes` and `parseJson` do
+ */
+export async function readJson<T>(
+  body: AsyncIterable<Uint8Array>,
+  schema: z.ZodType<T>,
+  maxBytes: number,
+  where: string,
+): Promise<JsonPayload<T>> {
+  const bounds = new JsonBounds(where);
+  const bytes = await readBytes(body, maxBytes, where, (chunk) => bounds.check(chunk));
+  return { data: parseJson(bytes, schema, where), values: bounds.values };
+}
+
+/**
+ * The payload in a JSON body whose bounds were checked.
  * @throws SourceError `retry` for JSON that ends too early, even where the body is whole: it was cut before the upstream
  *   sent it; else `invalid`, naming the first fields that do not fit
  */
-export function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string): T {
+function parseJson<T>(bytes: Uint8Array, schema: z.ZodType<T>, where: string): T {
   let payload: unknown;
   try {
     payload = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

@@ -28,6 +28,9 @@ export async function* countedRows<Row>(
     const { rows, total } = await read({ number, offset });
     yield* rows;
     offset += rows.length;
+    // An upstream that ignores the size of a page may send any number of rows in each.
+    if (offset > MOST_PAGES * perPage)
+      throw new SourceError('invalid', `${path} has more than ${MOST_PAGES * perPage} rows`);
     if (total == null) {
       if (rows.length < perPage) return;
     } else {

@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type JsonRequest, SourceError, type SourceFailureKind, type SourceHttp } from '../source.ts';
-import { parseJson, readBytes, tooLarge } from './body.ts';
+import { readJson, tooLarge } from './body.ts';
 import { chunksOf, silenceDeadline } from './stream.ts';
 
 export interface ReadingLimits {
@@ -65,8 +65,8 @@ export function openSourceFile(from: URL | string, options: ReadingLimits): Sour
       const { signal, failed } = reading(below, request, AbortSignal.timeout(options.deadlineMs));
       try {
         await sizeOf(path, options.maxBytes, signal);
-        const bytes = await readBytes(contentOf(path, signal), options.maxBytes, path);
-        return { data: parseJson(bytes, schema, path), headers: new Headers(), url };
+        const payload = await readJson(contentOf(path, signal), schema, options.maxBytes, path);
+        return { ...payload, headers: new Headers(), url };
       } catch (error) {
         throw failed(error);
       }

@@ -1,24 +1,30 @@
+import { lookup } from 'node:dns';
 import { type IncomingMessage, request as plain } from 'node:http';
 import { type RequestOptions, request as secure } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { VERSION } from '../../config/package.ts';
+import { SourceError } from '../source.ts';
+import { isForbidden } from './forbidden-address.ts';
 
 /**
  * GETs an address. Answers with the head of the response; its body is unread and still encoded. A body with a length or
  * in chunks fails when it ends early. `fetch` is not used: it decodes bodies itself, and takes half of a compressed one
  * for a whole one. Proxies and further certificate authorities are Node's settings (`NODE_USE_ENV_PROXY`,
  * `NODE_EXTRA_CA_CERTS`).
- * @throws the error of the system or of Node's parser when the connection fails; an `AbortError`
+ * @throws SourceError `misconfigured` for an address that no source may read; the error of the system or of Node's parser
+ *   when the connection fails; an `AbortError`
  */
 export async function get(
   url: URL,
   options: RequestOptions & { readonly signal: AbortSignal },
 ): Promise<IncomingMessage> {
+  if (isForbidden(url.hostname)) throw forbidden(url.hostname);
   for (;;) {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const headers = { 'user-agent': `fleetbook/${VERSION}`, ...options.headers };
     const send = url.protocol === 'http:' ? plain : secure;
     // Credentials in an address that an upstream names are ignored.
-    const asked = send(url, { ...options, headers, auth: undefined });
+    const asked = send(url, { ...options, headers, auth: undefined, lookup: checkedLookup });
     asked.once('socket', (socket) => socket.setKeepAlive(true, 30_000));
     // Not `once`: a connection that is cut after its response has begun emits an error here too.
     asked.once('response', resolve).on('error', reject).end();
@@ -30,4 +36,23 @@ export async function get(
       if (!asked.reusedSocket || !wasClosed || options.signal.aborted) throw error;
     }
   }
+}
+
+/** Resolves a name, and refuses it by the address to which the connection would be made: a later answer may differ. */
+const checkedLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, options, (error, address, family) => {
+    const found = typeof address === 'string' ? [address] : (address ?? []).map((each) => each.address);
+    const bad = error ? undefined : found.find(isForbidden);
+    if (bad === undefined) callback(error, address, family);
+    else callback(forbidden(hostname, bad), [], 0);
+  });
+};
+
+function forbidden(hostname: string, address?: string): SourceError {
+  const what = address === undefined ? 'is' : `resolves to ${address},`;
+  return new SourceError(
+    'misconfigured',
+    `${hostname} ${what} an address of a link or of a metadata service, which no source may read; ` +
+      "check the source's URL and where it redirects",
+  );
 }

@@ -11,7 +11,7 @@ import {
   type StreamAnswer,
   type Validator,
 } from '../source.ts';
-import { parseJson, readBytes, tooLarge } from './body.ts';
+import { readJson, tooLarge } from './body.ts';
 import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
 import { exo2Signature, GOOD_FOR_S } from './exo2-signature.ts';
 import { failureOfConnection, failureOfStatus } from './failure.ts';
@@ -41,6 +41,8 @@ export interface SourceHttpOptions extends ReadingLimits {
   /** What `at` sends for `key`. */
   readonly apiKey?: { readonly credentials: CredentialKind; readonly token: string };
   readonly userAgent?: string;
+  /** Origins to which requests without credentials may be redirected, besides that of `baseUrl`. */
+  readonly redirectsTo?: readonly string[] | undefined;
   /** The validators of the payloads whose rows are stored, for conditional requests. */
   readonly validators?: KnownValidators;
   /** For a `Retry-After` that names a date. */
@@ -94,7 +96,10 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
       const location = isRedirect ? opened.headers.get('location') : null;
       if (location === null) return opened;
       response.destroy();
-      url = redirected(url, location, authorization !== undefined);
+      url = redirected(url, location, authorization !== undefined, [
+        first.origin,
+        ...(options.redirectsTo ?? []),
+      ]);
     }
     throw new SourceError('invalid', `${shown(first)} redirects more than ${MOST_REDIRECTS} times`);
   }
@@ -153,8 +158,8 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
       const signal = AbortSignal.any([deadline, ...ended]);
       try {
         const opened = await open(url, signal, options.maxBytes, request, validators?.get(validatorKey(url)));
-        const bytes = await readBytes(bodyOf(opened, where), options.maxBytes, where);
-        return { data: parseJson(bytes, schema, where), ...answered(opened, url) };
+        const payload = await readJson(bodyOf(opened, where), schema, options.maxBytes, where);
+        return { ...payload, ...answered(opened, url) };
       } catch (error) {
         throw meaning(error, where, deadline.aborted, ended);
       }
@@ -253,17 +258,25 @@ function joined(base: URL, path: string, query: JsonRequest['query'] = {}): URL 
   return url;
 }
 
-function redirected(from: URL, location: string, authorized: boolean): URL {
+/** @param allowed origins to which a request without credentials may go */
+function redirected(from: URL, location: string, authorized: boolean, allowed: readonly string[]): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (to === undefined || !/^https?:$/.test(to.protocol)) {
     throw new SourceError('invalid', `${shown(from)} redirects to something that is no http address`);
   }
-  const another = to.origin !== from.origin;
-  if (another && (authorized || (from.protocol === 'https:' && to.protocol === 'http:'))) {
+  if (to.origin === from.origin) return to;
+  const refused = authorized
+    ? ' with credentials'
+    : from.protocol === 'https:' && to.protocol === 'http:'
+      ? ' without encryption'
+      : allowed.includes(to.origin)
+        ? undefined
+        : '';
+  if (refused !== undefined) {
     throw new SourceError(
       'misconfigured',
-      `${shown(from)} redirects to another origin, ${to.origin}, which is not followed` +
-        `${authorized ? ' with credentials' : ' without encryption'}; if that is right, set the source's URL to it`,
+      `${shown(from)} redirects to another origin, ${to.origin}, which is not followed${refused}; if that is right, ` +
+        `set the source's URL to it${refused === '' ? ', or name the origin in its redirectsTo' : ''}`,
     );
   }
   return to;

@@ -2,6 +2,7 @@ import { getManyValues, type Many, none } from 'stream-chain/defs.js';
 import Assembler from 'stream-json/assembler.js';
 import { jsonParser, type Token } from 'stream-json/parser.js';
 import { SourceError } from '../source.ts';
+import { JsonBounds } from './json-bounds.ts';
 
 /** One entry of one of the maps. */
 export interface JsonEntry {
@@ -19,45 +20,128 @@ export interface EntriesOptions {
   readonly where: string;
 }
 
+/** Characters and values of one entry, which is in memory as a whole. A term of AWS has some thousand. */
+const LARGEST_ENTRY = 4 * 1024 * 1024;
+/** The same of a row of a list: as long as a line of CSV may be. */
+const LARGEST_ROW = 100_000;
+
 /** Tokenized at a time. With whole chunks the tokens live longer, and the process grows by half as much again. */
 const BYTES_AT_ONCE = 16_384;
 
 /**
  * The entries of some maps inside JSON of any size, in the order of the text. One entry is in memory at a time. All of the
  * text is checked, also entries that are not wanted.
- * @throws SourceError `invalid` for what is no JSON; `retry` when it ends too early; whatever `body` fails with
+ * @throws SourceError `invalid` for what is no JSON or exceeds a bound; `retry` when it ends too early; whatever `body`
+ *   fails with
  */
 export async function* entriesOf(
   body: AsyncIterable<Uint8Array>,
   { maps, isWanted = () => true, where }: EntriesOptions,
 ): AsyncGenerator<JsonEntry, void> {
-  const tokens = tokenizer(where);
   const deepest = Math.max(...maps.map((map) => map.split('.').length)) + 1;
   const keys: string[] = [];
   let depth = 0;
-  let entry: { map: string; key: string; depth: number; assembler: Assembler } | undefined;
+  let entry: { map: string; key: string; depth: number; value: BoundedValue } | undefined;
 
   function meetKey(key: string): void {
     if (entry !== undefined || depth > deepest) return;
     keys.length = depth - 1;
     const map = keys.join('.');
     keys.push(key);
-    if (maps.includes(map) && isWanted(map, key)) entry = { map, key, depth, assembler: new Assembler() };
+    if (!maps.includes(map) || !isWanted(map, key)) return;
+    entry = { map, key, depth, value: new BoundedValue(LARGEST_ENTRY, `an entry of ${map} in ${where} has`) };
   }
 
+  for await (const tokens of tokensOf(body, where)) {
+    for (const token of tokens) {
+      entry?.value.consume(token);
+      depth += STEPS[token.name] ?? 0;
+      if (token.name === 'keyValue') meetKey(token.value);
+      else if (entry?.depth === depth) {
+        const { map, key, value } = entry;
+        entry = undefined;
+        yield { map, key, value: value.current };
+      }
+    }
+  }
+}
+
+/**
+ * The elements of a JSON list of any size, one in memory at a time.
+ * @throws as `entriesOf` does; SourceError `invalid` for JSON that is no list
+ */
+export async function* elementsOf(
+  body: AsyncIterable<Uint8Array>,
+  where: string,
+): AsyncGenerator<unknown, void> {
+  let depth = 0;
+  let found = 0;
+  let element: BoundedValue | undefined;
+  for await (const tokens of tokensOf(body, where)) {
+    for (const token of tokens) {
+      const isEnd = depth === 1 && token.name === 'endArray';
+      if (depth === 1 && !isEnd)
+        element ??= new BoundedValue(LARGEST_ROW, `row ${found + 1} of ${where} has`);
+      if (depth === 0 && token.name !== 'startArray')
+        throw new SourceError('invalid', `${where} answers JSON that is no list; it must be a list of rows`);
+      element?.consume(token);
+      depth += STEPS[token.name] ?? 0;
+      if (depth !== 1 || element === undefined) continue;
+      const value = element.current;
+      element = undefined;
+      found += 1;
+      yield value;
+    }
+  }
+}
+
+/** How a token changes the depth. */
+const STEPS: Partial<Record<Token['name'], number>> = {
+  startObject: 1,
+  startArray: 1,
+  endObject: -1,
+  endArray: -1,
+};
+
+/** A value that is put together of tokens, up to a size. */
+class BoundedValue {
+  readonly #assembler = new Assembler();
+  readonly #most: number;
+  readonly #what: string;
+  #size = 0;
+
+  /** @param most characters and values @param what the value's place, for an operator */
+  constructor(most: number, what: string) {
+    [this.#most, this.#what] = [most, what];
+  }
+
+  get current(): unknown {
+    return this.#assembler.current;
+  }
+
+  /** @throws SourceError `invalid` when the value becomes larger than allowed */
+  consume(token: Token): void {
+    this.#size += 1 + ('value' in token && typeof token.value === 'string' ? token.value.length : 0);
+    if (this.#size > this.#most) {
+      const problem = `${this.#what} more than ${this.#most} characters and values, the most that are read`;
+      throw new SourceError('invalid', `${problem}; check the source's URL`);
+    }
+    this.#assembler.consume(token);
+  }
+}
+
+/** The tokens of a body, some at a time, within the bounds of `JsonBounds`. */
+async function* tokensOf(
+  body: AsyncIterable<Uint8Array>,
+  where: string,
+): AsyncGenerator<readonly Token[], void> {
+  const tokens = tokenizer(where);
+  const bounds = new JsonBounds(where, Number.POSITIVE_INFINITY);
   for await (const piece of body) {
     for (let at = 0; at < piece.length; at += BYTES_AT_ONCE) {
-      for (const token of tokens.next(piece.subarray(at, at + BYTES_AT_ONCE))) {
-        entry?.assembler.consume(token);
-        if (token.name === 'startObject' || token.name === 'startArray') depth += 1;
-        else if (token.name === 'endObject' || token.name === 'endArray') depth -= 1;
-        else if (token.name === 'keyValue') meetKey(token.value);
-        if (token.name !== 'keyValue' && entry?.depth === depth) {
-          const { map, key, assembler } = entry;
-          entry = undefined;
-          yield { map, key, value: assembler.current };
-        }
-      }
+      const part = piece.subarray(at, at + BYTES_AT_ONCE);
+      bounds.check(part);
+      yield tokens.next(part);
     }
   }
   tokens.end();

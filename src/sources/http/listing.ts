@@ -20,7 +20,8 @@ export async function* wholeList<Row>(
   const rows: Row[] = [];
   let advertised: number | null | undefined;
   for await (const { data } of pages) {
-    rows.push(...data.rows);
+    // A page may have more rows than a call may have arguments.
+    for (const row of data.rows) rows.push(row);
     advertised = data.total;
   }
   if (rows.length === 0) throw nothingListed(path);

@@ -1,33 +1,46 @@
 import type { z } from 'zod';
 import { type JsonAnswer, type JsonRequest, SourceError, type SourceHttp } from '../source.ts';
+import { MOST_VALUES, tooManyValues } from './json-bounds.ts';
 
 /** Many times what a list has as a rule; an upstream that always has one more page is broken. */
 const MOST_PAGES = 1000;
+
+/** Bounds of all pages of a list together. */
+export interface PageBounds {
+  /** 1,000 when absent. */
+  readonly pages?: number;
+  /** JSON values; those of one answer when absent. Larger only where what is kept of a row is small. */
+  readonly values?: number;
+}
 
 /**
  * Every page of a list, one after the other.
  * @param path names the list in a failure
  * @param first what tells the first page from the others: its number, its cursor, its query, its address
  * @param nextOf the same of the page that follows; undefined after the last one
- * @throws SourceError `invalid` when a page is to be read a second time or there are more than `most`; whatever `read`
- *   and `nextOf` fail with
+ * @throws SourceError `invalid` when a page is to be read a second time or a bound is exceeded; whatever `read` and
+ *   `nextOf` fail with
  */
-export async function* pagesOf<Request, Page>(
+export async function* pagesOf<Request, Page extends { readonly values: number }>(
   path: string,
   first: Request,
   read: (request: Request) => Promise<Page>,
   nextOf: (page: Page, request: Request) => Request | undefined,
-  most = MOST_PAGES,
+  bounds: PageBounds = {},
 ): AsyncGenerator<Page, void> {
+  const { pages = MOST_PAGES, values: mostValues = MOST_VALUES } = bounds;
   const asked = new Set<string>();
+  let values = 0;
   for (let request = first; ; ) {
     asked.add(JSON.stringify(request));
     const page = await read(request);
+    values += page.values;
+    if (values > mostValues) throw tooManyValues(path, mostValues);
     const next = nextOf(page, request);
     yield page;
     if (next === undefined) return;
     if (asked.has(JSON.stringify(next))) throw new SourceError('invalid', `${path} repeats a page`);
-    if (asked.size >= most) throw new SourceError('invalid', `${path} has more than ${most} pages`);
+    if (asked.size >= pages) throw new SourceError('invalid', `${path} has more than ${pages} pages`);
     request = next;
   }
 }

@@ -11,6 +11,8 @@ import { labelIn, type Row, readRow, rejectedRow, unusableRegion } from '../sche
 import { type CatalogueAdapter, type CatalogueItem, SourceError, type SourceHttp } from '../source.ts';
 import { awsFacts } from './aws/facts.ts';
 
+/** Machines and rejected rows of one region; AWS sells some 1,200 types in its largest. */
+const MOST_ROWS = 100_000;
 const INDEX = '/offers/v1.0/aws/AmazonEC2/current/region_index.json';
 
 const Index = z.object({ regions: z.record(z.string(), z.unknown()) });
@@ -153,6 +155,11 @@ async function readRegion(http: SourceHttp, region: IndexRow, now: Date): Promis
       changesLater ||= beginsLater(value, now);
     } else if (read !== undefined && 'kind' in read) items.push(read);
     else if (read !== undefined) machines.set(sku, read);
+    if (machines.size + items.length > MOST_ROWS)
+      throw new SourceError(
+        'invalid',
+        `${where} lists more than ${MOST_ROWS} machines; check the source's URL`,
+      );
   }
   const [first] = machines.values();
   if (first === undefined)

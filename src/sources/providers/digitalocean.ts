@@ -76,6 +76,9 @@ export const adapter: CatalogueAdapter = {
   currency: 'USD',
   facts: ['cpuKind', 'localDisk'],
   schedule: '12 * * * *',
+  notes:
+    'DigitalOcean bills at most a monthly price, that of 672 hours, which is read only of sizes without an hourly one. The ' +
+    'hourly price times 730 hours overstates the month by 9 %.',
 
   async *catalogue({ http }) {
     const regions: Region[] = [];

@@ -33,7 +33,8 @@ type InstanceType = z.infer<typeof InstanceType>;
 /**
  * Source: https://openapi-v2.exoscale.com/ (list-zones, list-instance-types), and the price list that
  * https://www.exoscale.com/pricing/ shows. Its names are those of the types: `running_large` is standard.large, and
- * `running_cpu_extra_large` is cpu.extra-large.
+ * `running_cpu_extra_large` is cpu.extra-large. Some GPU families have an underscore in it: `running_gpu_a5000_small`
+ * is gpua5000.small, while `running_gpu3_small` is gpu3.small.
  */
 export const adapter: CatalogueAdapter = {
   id: 'exoscale',
@@ -94,9 +95,9 @@ function* offers(
     yield rejectedRow(name, reason, { name });
     return;
   }
-  const charged = ['running', ...(family === 'standard' ? [] : [family]), size]
-    .join('_')
-    .replaceAll('-', '_');
+  const plain = chargedAs(family, size);
+  const separated = chargedAs(family.replace(/^gpu(?=[a-z0-9])/, 'gpu_'), size);
+  const charged = Object.hasOwn(prices, plain) || !Object.hasOwn(prices, separated) ? plain : separated;
   const price = readRow(amount, prices[charged], ['eur', charged]);
   if (price.value === undefined) {
     yield rejectedRow(name, price.reason, { name });
@@ -114,6 +115,11 @@ function* offers(
         regionCode,
       });
   }
+}
+
+/** The price list's name of a type. */
+function chargedAs(family: string, size: string): string {
+  return ['running', ...(family === 'standard' ? [] : [family]), size].join('_').replaceAll('-', '_');
 }
 
 function exclusion(family: string, { gpus, authorized }: InstanceType): ExclusionReason | undefined {

@@ -70,6 +70,9 @@ export const adapter: CatalogueAdapter = {
   currency: 'EUR',
   facts: ['architecture', 'cpuKind', 'localDisk'],
   schedule: '17 * * * *',
+  notes:
+    'Hetzner bills at most a monthly price, which is not read. The hourly price times 730 hours overstates the month by 15 ' +
+    'to 22 %, for `cpx11` by 19 %.',
 
   async *catalogue({ http, now }) {
     const locations = yield* list(http, '/v1/locations', 'locations', LocationPage);
@@ -137,7 +140,8 @@ function exclusion(type: ServerType, location: string, now: Date): ExclusionReas
       ? type.deprecated === true || isAnnounced(type.deprecation, now)
       : isAnnounced(here.deprecation, now);
   if (deprecated) return 'deprecated';
-  return type.locations && (here === undefined || here.available === false) ? 'unavailable' : undefined;
+  if (here?.available === false) return 'sold_out';
+  return type.locations && here === undefined ? 'unavailable' : undefined;
 }
 
 /** An announcement without a readable date counts as made. */

@@ -308,6 +308,8 @@ function exclusion(name: string, machine: Machine): ExclusionReason | undefined 
   if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
   // The same machine again, at a price that includes a Windows licence.
   if (technical.os?.family === 'windows' || name.startsWith('win-')) return 'licensed';
-  if (tags.includes('coming_soon')) return 'unavailable';
-  return tags.includes('legacy') || !tags.includes('active') ? 'deprecated' : undefined;
+  if (tags.includes('legacy')) return 'deprecated';
+  // The catalogue of 2026-08 tags machines that are sold `active` and `coming_soon`.
+  if (tags.includes('active')) return undefined;
+  return tags.includes('coming_soon') ? 'unavailable' : 'deprecated';
 }

@@ -12,6 +12,9 @@ const Options = z.strictObject({
   provider: label.describe('name of the provider, as readers see it'),
 });
 
+/** Of one region, where its rows do not agree. */
+const NAMES_SHOWN = 5;
+
 type Priced = z.infer<typeof PriceColumns>;
 
 /** A catalogue that is written by hand or exported, e.g. of a private cloud. Each row is one machine in one region. */
@@ -57,7 +60,8 @@ dc1,,m.gpu,8,64,GiB,1.40,hour,CHF,accelerated
       }
       const given = names.get(value.region_code) ?? new Map<string, string>();
       names.set(value.region_code, given);
-      if (value.region_name != null && !given.has(value.region_name)) given.set(value.region_name, at);
+      if (value.region_name != null && !given.has(value.region_name) && given.size < NAMES_SHOWN)
+        given.set(value.region_name, at);
       yield offer(value);
     }
     for (const [code, given] of names) yield regionNamed(code, given);

@@ -127,10 +127,11 @@ async function* listZones(http: SourceHttp): AsyncGenerator<CatalogueItem, strin
     1,
     async (page) => {
       const query = { product_types: 'instance', page, page_size: PER_PAGE };
-      const { products, total_count: total } = (await http.json(PRODUCTS, Products, { query })).data;
+      const { data, values } = await http.json(PRODUCTS, Products, { query });
+      const { products, total_count: total } = data;
       for (const row of products) checkRepetition(labelIn(row, 'sku'), page);
       fetched += products.length;
-      return { data: { rows: products, total } };
+      return { data: { rows: products, total }, values };
     },
     ({ data: { total } }, page) => (page * PER_PAGE < total && fetched < total ? page + 1 : undefined),
   );
@@ -197,7 +198,7 @@ function offer(name: string, type: ServerType, regionCode: string, stockRow: unk
 
   const { value: stock, reason } = readRow(Availability, stockRow ?? {}, ['servers', name]);
   if (stock === undefined) return rejected(`products/servers/availability: ${reason}`);
-  return offerItem(found, stock.availability === 'shortage' ? 'unavailable' : undefined);
+  return offerItem(found, stock.availability === 'shortage' ? 'sold_out' : undefined);
 }
 
 /** Why a type is not published, whatever its stock. */
@@ -218,10 +219,12 @@ async function* list(
     path,
     1,
     async (page) => {
-      const { data, headers, url } = await http.json(path, Page, { query: { page, per_page: PER_PAGE } });
+      const query = { page, per_page: PER_PAGE };
+      const { data, values, headers, url } = await http.json(path, Page, { query });
       const rows = Object.entries(data.servers);
       for (const [name] of rows) checkRepetition(name, page);
-      return { data: { rows, total: totalCount(path, headers) }, next: nextLink(headers.get('link')), url };
+      const next = nextLink(headers.get('link'));
+      return { data: { rows, total: totalCount(path, headers) }, values, next, url };
     },
     ({ next, url }, page) => {
       if (next === undefined) return undefined;

@@ -83,6 +83,13 @@ export const adapter: CatalogueAdapter = {
     const { prices } = (await http.json('/1.3/price', Prices)).data;
     if (prices.zone.length === 0) throw nothingListed('/1.3/price');
     const currency = prices.currency ?? adapter.currency;
+    const families = new Set(
+      readable.filter(({ name }) => prices.zone.some((row) => sells(row, name))).map(familyOf),
+    );
+    for (const plan of readable) {
+      if (families.has(familyOf(plan)) || exclusion(plan) !== undefined) continue;
+      yield rejectedRow(plan.name, `no zone of /1.3/price has server_plan_${plan.name}`, { name: plan.name });
+    }
     const unpriced = new Set([...selling].flatMap(([zone, sells]) => (sells ? [zone] : [])));
     for (const [index, row] of prices.zone.entries()) {
       const { value, reason } = readRow(ZonePrices, row);
@@ -103,16 +110,26 @@ export const adapter: CatalogueAdapter = {
   },
 };
 
+/** `HICPU-` of HICPU-8xCPU-12GB; nothing of 1xCPU-1GB. */
+function familyOf({ name }: Plan): string {
+  return name.replace(/\d+xCPU.*$/, '');
+}
+
+function sells(zone: unknown, plan: string): boolean {
+  return typeof zone === 'object' && zone !== null && Object.hasOwn(zone, `server_plan_${plan}`);
+}
+
 function* offers(zone: ZonePrices, plans: readonly Plan[], currency: string): Generator<CatalogueItem> {
   const regionCode = zone.name;
+  const families = new Set(plans.filter(({ name }) => sells(zone, name)).map(familyOf));
   for (const plan of plans) {
     const { name, core_number: cpu } = plan;
     const field = `server_plan_${name}`;
     const { value, reason } = readRow(Price, zone[field], [field]);
     const excluded = exclusion(plan);
     if (value === undefined) {
-      // By the reference every zone sells every plan; for plans with a GPU that is not true.
-      if (excluded === undefined || zone[field] !== undefined) {
+      // A zone sells all plans of a family, or none.
+      if (families.has(familyOf(plan)) && (excluded === undefined || zone[field] !== undefined)) {
         yield rejectedRow(`${name}@${regionCode}`, reason, { name, regionCode });
       }
       continue;

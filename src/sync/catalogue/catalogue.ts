@@ -7,9 +7,11 @@ import {
   diffStaged,
   withdrawnMachines,
 } from '../../db/queries/catalogue-diff.ts';
+import type { Repeated } from '../../db/queries/catalogue-reject.ts';
 import { lockProvider, writeMachines, writeRegions } from '../../db/queries/catalogue-write.ts';
 import { holdStaged } from '../../db/queries/held.ts';
 import { setJumpsAside } from '../../db/queries/price-jumps.ts';
+import { approvedRows } from '../../db/queries/quarantine.ts';
 import { saveCatalogue } from '../../db/queries/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/queries/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
@@ -57,6 +59,8 @@ export function syncCatalogue(sync: SyncOptions & CatalogueBatch): Promise<SyncR
 
 export interface PreviewedCatalogue extends Previewed<CatalogueDiff>, CataloguePreview {
   readonly kind: 'catalogue';
+  /** Of its prices. */
+  readonly currency: string;
   /** Names of regions by code, as the batch has them. */
   readonly regions: Readonly<Record<string, string>>;
 }
@@ -67,6 +71,7 @@ export async function previewCatalogue(
 ): Promise<PreviewedCatalogue> {
   return {
     kind: 'catalogue',
+    currency: batch.pricing.currency,
     ...(await previewBatch(
       catalogueKind(options.sourceId, batch, true),
       options,
@@ -77,6 +82,8 @@ export async function previewCatalogue(
     )),
   };
 }
+
+const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);
 
 /** @param approved an operator who approves a batch takes its prices, and what is missing from it, as they are */
 function catalogueKind(
@@ -105,6 +112,7 @@ function catalogueKind(
           rejected: staged.rejected,
           maxPrice: highestPrice(limits.maxHourlyPrice, pricing),
           maxRatio: limits.priceRatio,
+          isApproved: approved,
         },
       );
       const { jumps, jumpTypes } = compared.diff;
@@ -112,20 +120,26 @@ function catalogueKind(
       const jumped = fewJump ? await setJumpsAside(db, sourceId) : { count: 0, rejected: [] };
       const diff = jumped.count > 0 ? await countChanges(db, sourceId) : compared.diff;
       const rejectedCount = seen - compared.usable + jumped.count;
+      const known = await approvedRows(db, sourceId, compared.rejected);
+      const repeated = compared.repeated.filter((row) => !known.has(row.rejected));
+      const duplicates = rowsOf(repeated);
+      const approvedCount =
+        known.size + rowsOf(compared.repeated) - duplicates - (compared.repeated.length - repeated.length);
+      // Rows that wait for a setting and rows that an operator approved are no sign of a broken feed.
+      const uncounted = staged.waiting + approvedCount;
       const broken = brokenGuards(
         {
           ...diff,
           totals: staged.totals,
-          duplicates: compared.duplicates,
-          duplicateTypes: compared.duplicateTypes,
+          duplicates,
+          duplicateTypes: new Set(repeated.map(({ name }) => name)).size,
           setAside: jumped.count,
-          // What an operator has yet to say is no sign of a broken feed: such rows wait in quarantine.
-          seen: seen - staged.waiting,
-          rejected: rejectedCount - staged.waiting,
+          seen: seen - uncounted,
+          rejected: rejectedCount - uncounted,
         },
         limits,
       );
-      const { added, changed, withdrawn } = diff;
+      const { added, changed, withdrawn, soldOut } = diff;
       return {
         staged,
         diff,
@@ -134,7 +148,7 @@ function catalogueKind(
         counts: { seen, rejected: rejectedCount, added, changed, withdrawn },
         rejected: boundedRejected([...compared.rejected, ...jumped.rejected]),
         rejectedWithoutJumps: compared.rejected,
-        withdrawn: withdrawn > 0 ? await withdrawnMachines(db) : [],
+        withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
         regionCount: staged.regions.size,
       };
     },

@@ -6,13 +6,13 @@
 import type { SessionDatabase } from '../../db/connect.ts';
 import { COPY_NULL, copyField } from '../../db/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/queries/staged-offers.ts';
-import { limitBroken } from '../../domain/exclusion.ts';
+import { isStock, limitBroken } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
 import { minutePricer } from '../../domain/minute-price.ts';
 import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected.ts';
-import type { CatalogueItem, ValidatorItem } from '../../sources/source.ts';
+import { type CatalogueItem, SourceError, type ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress, Staged } from '../pipeline.ts';
@@ -37,6 +37,9 @@ export interface StagedCatalogue extends Staged {
 }
 
 const PROGRESS_EVERY = 500;
+
+/** Regions of one catalogue. PostgreSQL stages the rows, and memory holds the regions. */
+const MOST_REGIONS = 10_000;
 
 /** Characters of rows in one step: a step for each row would cost as much as the row. */
 const BATCH = 16_384;
@@ -108,6 +111,10 @@ export async function stageCatalogue(
           text = '';
           break;
       }
+      if (Math.max(regions.size, offered.size, unread.size, asOf.size) > MOST_REGIONS) {
+        const problem = `the source names more than ${MOST_REGIONS} regions, the most that are read of one catalogue`;
+        throw new SourceError('invalid', `${problem}; split it into several sources`);
+      }
       if (yielder.isDue()) await yielder.yieldToEventLoop();
       if (seen < told + PROGRESS_EVERY) continue;
       told = seen;
@@ -157,7 +164,8 @@ function factFields(facts: Partial<MachineFacts>): string {
 function exclusion(offer: Offer, price: string | undefined): string | undefined {
   // A computed price is the shortest decimal: whether it is positive shows at once.
   const costs = price === undefined ? isPositive(offer.price.amount) : price !== '0' && price[0] !== '-';
-  return offer.excluded ?? (costs ? limitBroken(offer) : 'zero_price');
+  const own = costs ? limitBroken(offer) : 'zero_price';
+  return isStock(offer.excluded) ? (own ?? offer.excluded) : (offer.excluded ?? own);
 }
 
 /** The guard's limit per minute, rounded as every price is, so that a price at the limit is not above it. */

@@ -8,6 +8,7 @@ import {
 import { type ClusterPreview, clusterPreview } from '../../db/queries/cluster-preview.ts';
 import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../../db/queries/cluster-write.ts';
 import { holdStagedClusters } from '../../db/queries/held.ts';
+import { approvedRows } from '../../db/queries/quarantine.ts';
 import { saveClusters } from '../../db/queries/undo.ts';
 import { countStored } from '../../db/queries/validators.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
@@ -99,13 +100,14 @@ function clusterKind(
       const rejected = boundedRejected([...staged.rejected, ...unusable.rejected]);
       const diff = await computeClusterDiff(db, sourceId, rejected);
       const rejectedCount = staged.seen - unusable.usable;
-      // What an operator has yet to make or to say is no sign of a broken feed: such clusters wait in quarantine.
-      const waiting = staged.waiting + unusable.waiting;
+      // Clusters that wait for a setting and clusters that an operator approved are no sign of a broken feed.
+      const approvedCount = (await approvedRows(db, sourceId, rejected)).size;
+      const uncounted = staged.waiting + unusable.waiting + approvedCount;
       const input = {
         ...diff,
         ...NO_MACHINES,
-        seen: staged.seen - waiting,
-        rejected: rejectedCount - waiting,
+        seen: staged.seen - uncounted,
+        rejected: rejectedCount - uncounted,
       };
       // New clusters are their owners' business; an organization that starts with a thousand is no incident. An empty
       // list is one only when there was something: a first day without clusters is ordinary.

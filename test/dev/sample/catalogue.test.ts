@@ -57,7 +57,7 @@ function reasons(provider: string, type: string): Set<string | undefined> {
 describe('the sample catalogue', () => {
   it('has every kind of machine that is left out, and one on the very limits that is not', () => {
     expect(reasons('Hetzner', 'cx22')).toEqual(new Set(['deprecated']));
-    expect(reasons('Hetzner', 'cax31')).toEqual(new Set(['unavailable']));
+    expect(reasons('Hetzner', 'cax31')).toEqual(new Set(['sold_out']));
     expect(reasons('Hetzner', 'ccx63')).toEqual(new Set(['over_cpu_limit']));
     expect(reasons('Linode', 'g2-gpu-rtx4000a1-s')).toEqual(new Set(['accelerated']));
     expect(reasons('Linode', 'g7-highmem-2')).toContain('over_ram_per_cpu_limit');

@@ -1,5 +1,5 @@
 /** An upstream without a connection: answers are bytes, and read by the very functions that read those of a network. */
-import { parseJson, readBytes } from '../../../src/sources/http/body.ts';
+import { readJson } from '../../../src/sources/http/body.ts';
 import { failureOfStatus } from '../../../src/sources/http/failure.ts';
 import { type JsonRequest, SourceError, type SourceHttp } from '../../../src/sources/source.ts';
 
@@ -32,7 +32,7 @@ export function memoryHttp(base: URL, answer: AnswerTo): SourceHttp {
   }
   const json: SourceHttp['json'] = async (path, schema, request) => {
     const { where, bytes, ...rest } = ask(path, request);
-    return { data: parseJson(await readBytes(chunks(bytes), MOST_BYTES, where), schema, where), ...rest };
+    return { ...(await readJson(chunks(bytes), schema, MOST_BYTES, where)), ...rest };
   };
   const stream: SourceHttp['stream'] = async (path, request) => {
     const { bytes, headers, url } = ask(path, request);

@@ -14,6 +14,8 @@ export interface FuzzAnswer {
 export interface Circumstances {
   /** The markers of organizations whose data the answer may hold. */
   readonly markers: readonly string[];
+  /** Address and headers of the request: an error may repeat them. */
+  readonly sent?: string;
   /** The document of a 200 must be as the API's own schema says; without it, it must be JSON. */
   readonly validate?: ((document: unknown) => string | undefined) | undefined;
 }
@@ -25,7 +27,10 @@ const INNARDS = /\n\s+at |node_modules|\.ts:\d|select .* from|ECONN|stack/i;
 const BARE = [100, 204, 304];
 
 /** What is wrong with the answer; undefined where nothing is. */
-export function wrongWith(answer: FuzzAnswer, { markers, validate }: Circumstances): string | undefined {
+export function wrongWith(
+  answer: FuzzAnswer,
+  { markers, sent = '', validate }: Circumstances,
+): string | undefined {
   const { status, headers, isBare } = answer;
   if (!(status === 100 || (status >= 200 && status < 500) || status === 505)) return `status ${status}`;
   let body: string;
@@ -35,7 +40,9 @@ export function wrongWith(answer: FuzzAnswer, { markers, validate }: Circumstanc
     return `a body that its coding does not fit: ${error}`;
   }
   const seen = `${JSON.stringify(headers)}\n${body}`;
-  const stranger = seen.match(MARKER)?.find((marker) => !markers.includes(marker));
+  // An error repeats the value that the request sent.
+  const isRepeated = (marker: string) => status >= 400 && sent.includes(marker);
+  const stranger = seen.match(MARKER)?.find((marker) => !markers.includes(marker) && !isRepeated(marker));
   if (stranger !== undefined) return `the data of another organization: ${stranger}`;
   if (BARE.includes(status) || status === 100) return body === '' ? undefined : 'a body where there is none';
   const type = headers['content-type'];

@@ -57,6 +57,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByRole('button', { name: 'Create a token' }).click();
     await page.getByRole('dialog', { name: 'Create a token' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel(/^Name/).fill('dashboard');
     await page.getByLabel('the organization’s clusters').uncheck();
     await page.getByLabel(/^Reason/).fill('for the dashboard');
     await page.getByRole('button', { name: 'Create it' }).click();
@@ -71,7 +72,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
 
     // The next look at the page does not have it any more.
     await page.reload();
-    const row = page.getByRole('row', { name: /^Token \d+ good machines never/ });
+    const row = page.getByRole('row', { name: /^Token \d+ dashboard good machines never/ });
     await row.waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(await page.getByLabel('The token').count()).toBe(0);
@@ -82,7 +83,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     const next = await page.getByLabel('The token').inputValue();
     expect(next).not.toBe(secret);
     expect([await read(secret), await read(next)]).toEqual([200, 200]);
-    const made = await page.getByText(/^Token \d+ is made\./).textContent();
+    const made = await page.getByText(/^Token \d+ \(dashboard\) is made\./).textContent();
     const [, id] = /^Token (\d+) /.exec(made ?? '') ?? expect.unreachable('an id');
     await page.getByRole('button', { name: 'I have it' }).click();
 

@@ -204,9 +204,15 @@ describe('tokens', () => {
   });
 
   it('are made, shown once and work; nothing else ever holds them', async () => {
-    const made = await make({ scopes: ['clusters:read', 'machines:read'], expires: '90d', reason: 'for CI' });
+    const made = await make({
+      scopes: ['clusters:read', 'machines:read'],
+      expires: '90d',
+      reason: 'for CI',
+      name: 'ci',
+    });
     expect(made).toMatchObject({
       organization: 'acme',
+      name: 'ci',
       scopes: ['machines:read', 'clusters:read'],
       published: true,
     });
@@ -219,12 +225,17 @@ describe('tokens', () => {
       action: 'token.create',
       subject: { kind: 'token', id: String(made.id) },
       reason: 'for CI',
-      details: { organization: 'acme' },
+      details: { organization: 'acme', name: 'ci' },
     });
     const answers = [await tokens('acme'), await get('/api/audit', 'zoe'), await found()];
     const { rows } = await auditRecords(scene.worker.store.sql, {});
     expect(JSON.stringify([answers, rows])).not.toContain(made.token);
-    expect((await tokens('acme')).rows[0]).toMatchObject({ id: made.id, state: 'good', lastUsedAt: null });
+    expect((await tokens('acme')).rows[0]).toMatchObject({
+      id: made.id,
+      name: 'ci',
+      state: 'good',
+      lastUsedAt: null,
+    });
   });
 
   it.each([

@@ -112,7 +112,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
       1,
       async (page, click) => {
         await click(page.getByRole('link', { name: /^Look at batch \d+$/ }));
-        await page.getByRole('row', { name: 'cx31' }).first().getByText('3/h', { exact: true }).waitFor();
+        await page.getByRole('row', { name: 'cx31' }).first().getByText('3 EUR/h', { exact: true }).waitFor();
       },
     ],
     [

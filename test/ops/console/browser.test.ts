@@ -76,6 +76,28 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('keeps a batch and the typed reason while the source says the same, and leads to what replaces it', async () => {
+    expect((await scene.sync(100)).outcome).toBe('held');
+    const { page, complaints } = await open();
+    await page.goto('/');
+    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    const reason = page.getByLabel(/^Reason/);
+    await reason.fill('the provider announced it');
+    expect((await scene.sync(100)).outcome).toBe('held');
+    await page.getByText('last read').waitFor();
+    expect(await reason.inputValue()).toBe('the provider announced it');
+    await scene.sync(200);
+    await page.getByText('Your reason is kept for the next batch').waitFor();
+    expect(await overflows(page)).toBe(false);
+    await page.getByRole('link', { name: /^Look at batch \d+, which waits now$/ }).click();
+    await reason.waitFor();
+    expect(await reason.inputValue()).toBe('the provider announced it');
+    await page.reload();
+    expect(await reason.inputValue()).toBe('the provider announced it');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('leads from the overview to a held batch, which is read, approved with a reason, and gone', async () => {
     await scene.sync(100);
     await cannotApprove('vera');
@@ -85,7 +107,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('known rows have another price').waitFor();
     const machine = page.getByRole('row', { name: 'cx31' }).first();
     const cells = (await machine.locator('th, td').allTextContents()).map((text) => text.trim());
-    expect(cells).toEqual(['price', 'cx31', 'fsn1', '0.03/h', '3/h', '× 100', 'Preview']);
+    expect(cells).toEqual(['price', 'cx31', 'fsn1', '0.03 EUR/h', '3 EUR/h', '× 100', 'Preview']);
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByLabel('Search').fill('nbg1');
     await page.getByText('1–5 of 5 changes').waitFor();
@@ -96,6 +118,8 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.getByText('is stored: 0 new, 12 changed, 0 retired').waitFor();
     const decision = page.getByRole('definition').filter({ hasText: 'the provider announced it' });
     expect(await decision.textContent()).toMatch(/^ada, \d+ s ago: “the provider announced it”$/);
+    await page.getByRole('heading', { name: 'What its approval changed' }).waitFor();
+    await page.getByRole('row', { name: 'cx31' }).first().waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByText('No batch is held').or(page.getByText('exchange-rates').first()).waitFor();
     expect(await page.getByText('Look at batch').count()).toBe(0);
@@ -113,7 +137,10 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(await seriousFindings(page)).toEqual([]);
     await page.getByRole('link', { name: 'cx21' }).first().click();
     await page.locator('.chart canvas').waitFor();
-    await page.getByRole('cell', { name: /^0\.02 EUR\/hour$/ }).waitFor();
+    await page
+      .getByRole('cell', { name: /^0\.02 EUR\/hour$/ })
+      .first()
+      .waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     expect(complaints).toEqual([]);
     await page.context().close();

@@ -10,6 +10,7 @@ import type { ChartsAnswer, Failure } from '../../../src/ops/console/api.ts';
 import { RequestCounts } from '../../../src/ops/request-counts.ts';
 import { reportRequests } from '../../../src/ops/request-reports.ts';
 import { CacheKeys } from '../../../src/snapshot/document/keys.ts';
+import { keepPulse } from '../../../src/snapshot/publish/pulse.ts';
 import { lagObserver, reportWorker } from '../../../workers/reports.ts';
 import { until } from '../../support/until.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
@@ -87,6 +88,8 @@ describe('the charts', () => {
     const counts = [new RequestCounts(), new RequestCounts()];
     for (const each of counts)
       each.add({ route: '/v1/machines', method: 'GET', status: 200, seconds: 0.001, tier: 'memory' });
+    await scene.worker.publisher.publishDirty();
+    using _pulse = keepPulse(() => scene.worker.publisher.pulse(), 100);
     await using reader = composeReader(scene.config, silent);
     await until(async () => (await reader.readiness()).checks.cache === 'ok');
     for (const each of counts)

@@ -30,6 +30,7 @@ describe('a held batch in the console', () => {
     const { changes } = await show(batch.id);
     expect(changes).toMatchObject({
       kind: 'catalogue',
+      currency: 'EUR',
       diff: { known: 12, changed: 12, repriced: 12 },
       totals: { price: 10 },
       unseen: 2,
@@ -146,14 +147,28 @@ describe('a held batch in the console', () => {
       body: { decision: 'undone', counts: { changed: 12 }, published: true },
     });
     expect(await price()).toBe(0.01);
+    const { trail } = await show(id);
+    expect((await scene.get(`/api/runs/${trail.storedBy}`)) as object).toMatchObject({
+      run: { decision: { kind: 'approve', batch: id } },
+    });
+    expect((await scene.get(`/api/runs/${trail.undoneBy}`)) as object).toMatchObject({
+      run: { decision: { kind: 'undo', batch: id } },
+    });
     expect(await scene.post(`/api/held/${id}/undo`, { reason: 'no' })).toMatchObject({ status: 409 });
   });
 
   it('is one that a younger one replaced, and then nobody decides about it', async () => {
     await scene.sync(100);
     const { id: older } = await newest();
+    const heldBy = (await show(older)).trail.heldBy;
     await scene.sync(200);
-    expect((await newest()).id).not.toBe(older);
+    const { id: successor } = await newest();
+    expect(successor).not.toBe(older);
+    expect(await show(older)).toMatchObject({
+      status: 'superseded',
+      worst: { rows: expect.any(Array) },
+      trail: { heldBy, successor, replacedBy: { outcome: 'held' } },
+    });
     expect(await scene.post(`/api/held/${older}/approve`, { reason: 'x' })).toMatchObject({
       status: 409,
       body: { error: expect.stringContaining('superseded already') },

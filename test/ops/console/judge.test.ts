@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { consoleSource } from '../../../src/cli/console.ts';
+import type { HiddenReason } from '../../../src/db/reads/excluded.ts';
 import type { BatchRecord } from '../../../src/db/reads/held.ts';
 import type { RunStatus, SourceStatus } from '../../../src/db/reads/status.ts';
 import { judgeSources } from '../../../src/ops/console/overview.ts';
@@ -45,6 +46,7 @@ const held: BatchRecord = {
   sourceId: 'linode',
   createdAt: '2026-05-04T11:00:00Z',
   heldSince: '2026-05-04T09:00:00Z',
+  readAt: '2026-05-04T11:00:00Z',
   broken: [{ guard: 'priceRatio', found: 100, limit: 10, detail: 'prices rise by 100' }],
   items: 10,
   worst: null,
@@ -58,8 +60,13 @@ const held: BatchRecord = {
   undoneReason: null,
 };
 
-const judged = (status: SourceStatus[], configured = [hourly], pending: BatchRecord[] = []) =>
-  judgeSources(configured, { status, strips: [], pending }, NOW);
+const judged = (
+  status: SourceStatus[],
+  configured = [hourly],
+  pending: BatchRecord[] = [],
+  hidden: HiddenReason[] = [],
+  stated?: string[],
+) => judgeSources(configured, { status, strips: [], pending, hidden, currency: 'EUR', stated }, NOW);
 
 describe('what the overview says of a source', () => {
   it('is nothing where all is well', () => {
@@ -135,6 +142,61 @@ describe('what the overview says of a source', () => {
     const disabled = { at: '2026-05-01T00:00:00Z', by: 'ada', reason: null };
     const found = judged([linode({ disabled, verifiedAt: '2026-05-01T00:00:00Z' })]);
     expect(found).toMatchObject({ problems: [], sources: [{ state: 'disabled', nextSlot: null }] });
+  });
+
+  it.each<[what: string, other: Partial<SourceStatus>, hidden: HiddenReason[], text: string]>([
+    [
+      'excluded machines',
+      { known: 10, published: 0 },
+      [
+        { id: 'linode', of: 'excluded', reason: 'no_exchange_rate', count: 9 },
+        { id: 'linode', of: 'excluded', reason: 'deprecated', count: 1 },
+        { id: 'other', of: 'excluded', reason: 'licensed', count: 5 },
+      ],
+      'it was read, and readers see no machines of it: all 10 machines are excluded (9 no_exchange_rate: its price has no exchange rate; give one in CATALOGUE_RATES, 1 deprecated: its provider has announced its end)',
+    ],
+    [
+      'unusable rows',
+      { known: 0, published: 0, quarantined: 4 },
+      [{ id: 'linode', of: 'quarantined', reason: 'cpu is missing', count: 4 }],
+      'it was read, and readers see no machines of it: 4 rows cannot be used (4 cpu is missing); see fleetbook rejected linode',
+    ],
+    [
+      'an empty upstream',
+      { known: 0, published: 0 },
+      [],
+      'it was read, and readers see no machines of it: its upstream listed none; check that its credentials and options let it list machines, or disable it: fleetbook source disable linode',
+    ],
+  ])('says why a source is empty, and the remedy: %s', (_, other, hidden, text) => {
+    expect(judged([linode(other)], [hourly], [], hidden).problems).toMatchObject([{ kind: 'empty', text }]);
+  });
+
+  const ecb = consoleSource(
+    { id: 'exchange-rates', kind: 'rates', schedule: '0 * * * *', maxAge: 3600 },
+    { givenRates: ['CHF'] },
+  );
+  const failing = linode({
+    id: 'exchange-rates',
+    kind: 'rates',
+    verifiedAt: null,
+    lastEnded: run('failed', 'status 503'),
+  });
+  it.each([
+    ['is no failure where every price has the published currency', ['EUR'], []],
+    ['is no failure where the operator gave the rates', ['EUR', 'CHF'], []],
+    ['is one where a price needs a rate', ['EUR', 'USD'], ['failing', 'never-read']],
+  ])('exchange rates that cannot be read: that %s', (_, currencies, kinds) => {
+    const { problems, sources } = judged([failing, linode()], [hourly, ecb], [], [], currencies);
+    expect(problems.map(({ kind }) => kind)).toEqual(kinds);
+    expect(sources[0]?.state).toBe(kinds[0] ?? 'not-needed');
+  });
+
+  it('expects the currency of a catalogue that was not read yet', () => {
+    const unread = linode({ verifiedAt: null });
+    const judgedWith = (currency: string) =>
+      judged([failing, unread], [{ ...hourly, currency }, ecb], [], [], []);
+    expect(judgedWith('EUR').sources[0]?.state).toBe('not-needed');
+    expect(judgedWith('USD').sources[0]?.state).toBe('failing');
   });
 
   it('names a configured source that the database does not know yet', () => {

@@ -141,6 +141,19 @@ describe('the catalogue in the console', () => {
     const history = (await scene.get(`/api/machines/${cx21?.id}`)) as MachineAnswer;
     expect(history).toMatchObject({ id: cx21?.id, name: 'cx21', provider: 'Hetzner', currency: 'EUR' });
     expect(history.prices).toMatchObject([{ sourceAmount: '0.02', sourceCurrency: 'EUR', to: null }]);
+    expect(history).toMatchObject({
+      provider: 'Hetzner',
+      region: 'fsn1',
+      source: 'hetzner',
+      cpu: 3,
+      ram: 8,
+      ramUnit: expect.stringMatching(/^(Binary|Decimal)$/),
+      facts: { architecture: null },
+      addedBy: expect.any(Number),
+      retiredAt: null,
+      missedRuns: 0,
+    });
+    expect(history.changes.every(({ machineId }) => machineId === history.id)).toBe(true);
     expect(await scene.get('/api/machines/999999')).toEqual({ error: 'there is no machine 999999' });
   });
 });

@@ -27,17 +27,17 @@ it(
       },
     );
     await scene.app.listen({ host: 'localhost', port });
-    provider.person = { sub: '7', preferred_username: 'olga' };
+    provider.person = { sub: '7', email: 'olga@example.com', email_verified: true };
     const browser = await launchBrowser();
     try {
       const page = await browser.newPage({ baseURL: origin });
       await page.goto('/held?x=1');
       await page.getByRole('link', { name: `Sign in by ${new URL(provider.issuer).host}` }).click();
-      await page.getByText('olga, viewer').waitFor();
+      await page.getByText('olga@example.com, viewer').waitFor();
       await page.getByRole('heading', { name: 'Held batches' }).waitFor();
       expect(page.url()).toBe(`${origin}/held?x=1`);
       expect(await page.context().cookies()).toMatchObject([
-        { name: 'fleetbook-ops', sameSite: 'Strict', httpOnly: true },
+        { name: 'fleetbook-session', sameSite: 'Strict', httpOnly: true },
       ]);
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.waitForURL('**/login');

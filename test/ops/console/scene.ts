@@ -20,7 +20,7 @@ import { startTestRedis } from '../../support/redis.ts';
 import { NO_RETRIES } from '../../support/request-retries.ts';
 import { addOperators } from '../accounts-scene.ts';
 
-const TOKEN = 'the-operators-token';
+export const TOKEN = 'the-operators-token';
 export const HEADERS = { authorization: `Bearer ${TOKEN}` };
 
 export interface ConsoleScene extends AsyncDisposable {

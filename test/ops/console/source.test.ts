@@ -57,7 +57,6 @@ describe('a source in the console', () => {
       'run failed',
       'decided OPS_TOKEN a new tariff',
       'run changed',
-      'held',
       'run held',
       'run changed',
     ]);

@@ -11,6 +11,7 @@ const { scene, clock, open, served, everythingDown } = disk;
 async function cheapest(reader: TestReader) {
   const answer = await reader.search.search({
     filters: {},
+    ramUnit: 'AsSold',
     sort: { by: 'price', descending: false },
     limit: 100,
     cursor: undefined,

@@ -28,6 +28,7 @@ const machine: fc.Arbitrary<MachineWithFacts> = fc.record({
     localDisk: fc.option(fc.double({ min: 0, max: 1e5, noNaN: true })),
     network: fc.option(fc.integer({ min: 0, max: 400_000 })),
   }),
+  soldOut: fc.constantFrom(false, false, true),
 });
 
 function built(machines: readonly MachineWithFacts[]) {
@@ -44,8 +45,9 @@ function rowsOf(body: Buffer): MachineWithFacts[] {
     provider: { id: 5, name: 'Größe' },
   });
   return found.names.map((name, i) => {
-    const { cpu, ram, ramUnit, ...facts } = found.kinds[found.kindOf[i] ?? -1] ?? expect.fail('no kind');
-    return { id: found.ids[i] ?? 0, name, cpu, ram, ramUnit, price: found.prices[i] ?? 0, facts };
+    const kind = found.kinds[found.kindOf[i] ?? -1] ?? expect.fail('no kind');
+    const { cpu, ram, ramUnit, isSoldOut: soldOut = false, ...facts } = kind;
+    return { id: found.ids[i] ?? 0, name, cpu, ram, ramUnit, price: found.prices[i] ?? 0, facts, soldOut };
   });
 }
 
@@ -60,7 +62,11 @@ describe('columns', () => {
           const moved = Buffer.concat([Buffer.alloc(offset), body]).subarray(offset);
           // -0 is written as 0 in JSON.
           const plain = (rows: readonly MachineWithFacts[]) => JSON.parse(JSON.stringify(rows)) as unknown;
-          expect(plain(rowsOf(moved))).toEqual(plain(machines));
+          const soldOutLast = [
+            ...machines.filter((each) => !each.soldOut),
+            ...machines.filter((each) => each.soldOut),
+          ];
+          expect(plain(rowsOf(moved))).toEqual(plain(soldOutLast));
         },
       ),
     );

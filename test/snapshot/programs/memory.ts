@@ -104,6 +104,7 @@ async function askAll(limit: number): Promise<() => number> {
     commands: withFence(openRedis(redis.url, 'reader', () => {})),
     subscriber: openRedis(redis.url, 'subscriber', () => {}),
     logger,
+    silentAfterMs: Number.POSITIVE_INFINITY,
   });
   const memory = memoryBudget(limit);
   const documents = new Documents({

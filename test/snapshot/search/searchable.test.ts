@@ -18,6 +18,7 @@ async function search(
 ): Promise<SearchDocument & Pick<Answer, 'tier' | 'asOf' | 'currency'>> {
   const answer = await reader.search.search({
     filters: {},
+    ramUnit: 'AsSold',
     sort: { by: 'price', descending: false },
     limit: 3,
     cursor: undefined,

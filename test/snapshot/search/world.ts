@@ -85,7 +85,7 @@ export function naive(world: World, filters: Filters, sort: Sort, after?: Positi
 
 function fits(machine: Machine, filters: Filters): boolean {
   const { cpu, price, name, facts } = machine;
-  const ram = ramBytes(machine) * 1000;
+  const ram = (filters.isRamAsSold ? machine.ram : ramBytes(machine)) * 1000;
   const within = (value: number, min: number | undefined, max: number | undefined) =>
     (min === undefined || value >= min) && (max === undefined || value <= max);
   return (
@@ -99,7 +99,8 @@ function fits(machine: Machine, filters: Filters): boolean {
     (filters.regions?.includes(machine.region) ?? true) &&
     (filters.name === undefined || name.toLowerCase().includes(filters.name.toLowerCase())) &&
     (filters.architecture === undefined || facts.architecture === filters.architecture) &&
-    (filters.cpuKind === undefined || facts.cpuKind === filters.cpuKind)
+    (filters.cpuKind === undefined || facts.cpuKind === filters.cpuKind) &&
+    (filters.withSoldOut === true || !machine.soldOut)
   );
 }
 
@@ -119,6 +120,7 @@ const size = fc.record({
   ramUnit: fc.constantFrom<MachineWithFacts['ramUnit']>('Binary', 'Decimal'),
   price: fc.constantFrom(0.1, 0.2, 0.3, 0.30000000000000004, 0.6, 1 / 3),
   facts,
+  soldOut: fc.constantFrom(false, false, false, true),
 });
 
 /** The machines of a region: a name occurs once. */
@@ -143,7 +145,7 @@ export const world: fc.Arbitrary<World> = fc
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 1 });
 const gigabytes = maybe(
   fc
-    .tuple(fc.integer({ min: 1, max: 4500 }), fc.constantFrom(...Object.values(GIGABYTE)))
+    .tuple(fc.integer({ min: 1, max: 4500 }), fc.constantFrom(1, ...Object.values(GIGABYTE)))
     .map(([thousandths, unit]) => thousandths * unit),
 );
 
@@ -151,6 +153,7 @@ export const filters: fc.Arbitrary<Filters> = fc.record(
   {
     minCpu: maybe(fc.integer({ min: 1, max: 5 })),
     maxCpu: maybe(fc.integer({ min: 1, max: 5 })),
+    isRamAsSold: maybe(fc.boolean()),
     minRam: gigabytes,
     maxRam: gigabytes,
     minRamPerCpu: gigabytes,
@@ -162,6 +165,7 @@ export const filters: fc.Arbitrary<Filters> = fc.record(
     name: maybe(fc.constantFrom('a', 'A', 'large', 'SS', 'ß', 'Ü', 'x', 'y', 'zz', '5.m')),
     architecture: maybe(fc.constantFrom('x86_64', 'arm64', 'riscv64')),
     cpuKind: maybe(fc.constantFrom('dedicated', 'shared')),
+    withSoldOut: maybe(fc.constant(true as const)),
   },
   { requiredKeys: [] },
 );

@@ -43,7 +43,8 @@ describe('a service of ClickHouse Cloud', () => {
     ['awaking', 'awaking'],
     ['starting', 'starting'],
     ['partially_running', 'partially_running'],
-    ['degraded', 'degraded'],
+    ['degraded', 'Degraded'],
+    ['terminating', 'Terminating'],
     ['toString', 'toString'],
   ])('in the state %s has the status %s', async (state, status) => {
     expect(await clusterOf({ state })).toMatchObject({ status, shards: 1 });
@@ -59,6 +60,8 @@ describe('a service of ClickHouse Cloud', () => {
 
   it.each([
     [16, {}, { name: '16 GiB', cpu: 4, ram: 16, ramUnit: 'Binary' }],
+    [28, {}, { name: '28 GiB', cpu: 8, ram: 28, ramUnit: 'Binary' }],
+    [28, { memoryPerCpu: '4' }, { name: '28 GiB', cpu: 7, ram: 28, ramUnit: 'Binary' }],
     [12, { memoryPerCpu: '8' }, { name: '12 GiB', cpu: 2, ram: 12, ramUnit: 'Binary' }],
     [236, { memoryPerCpu: '2' }, { name: '236 GiB', cpu: 118, ram: 236, ramUnit: 'Binary' }],
     [7.5, {}, { name: '8 GiB', cpu: 2, ram: 8, ramUnit: 'Binary' }],

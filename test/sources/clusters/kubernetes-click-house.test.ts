@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../conformance/catalogue-case.ts';
+import { fixture, type Json } from '../../conformance/catalogue-case.ts';
 import { everyObject, without } from '../../conformance/json-changes.ts';
 import { CHI, CHI_UID, clusters, having, only, read } from './kubernetes-objects.ts';
 
 const CLUSTERS = '/spec/configuration/clusters';
+
+/** In the form of an example of the operator: parts without a name, and a claim without a size that nothing mounts. */
+const OPENEBS = fixture('kubernetes/click-house-installation-openebs.json');
 
 describe('a ClickHouseInstallation', () => {
   it('is a cluster with its shards, replicas, machine and disks', () => {
@@ -156,6 +159,31 @@ describe('a ClickHouseInstallation', () => {
     expect(only(without(CHI, pointer)).machine).toEqual({ name: 'r5.large' });
   });
 
+  it('drops templates and clusters without a name, and claims without a size that no host uses', () => {
+    const spec = (OPENEBS as { spec: { configuration: object; templates: object } }).spec;
+    expect(only(OPENEBS)).toMatchObject({
+      name: 'openebs',
+      shards: 2,
+      replicas: 3,
+      machine: { cpu: 2, ram: 4 },
+      disks: [{ type: { name: 'openebs-local' }, size: 10, unit: 'GiB' }],
+    });
+    // Of clusters that all lack a name the operator names the first.
+    const unnamed = having(OPENEBS, CLUSTERS, [{ layout: { shardsCount: 2 } }]);
+    expect(only(unnamed)).toMatchObject({ key: `${CHI_UID}/cluster`, shards: 2 });
+    // A claim that a host uses must have a size.
+    const sizeless = having(OPENEBS, '/spec/templates', {
+      ...spec.templates,
+      volumeClaimTemplates: [{ name: 'data', spec: { accessModes: ['ReadWriteOnce'] } }],
+    });
+    expect(read(sizeless)).toEqual([
+      expect.objectContaining({
+        kind: 'rejected',
+        reason: expect.stringContaining('volume claim template data: spec.resources'),
+      }),
+    ]);
+  });
+
   it('rejects each of its clusters when a quantity is unreadable, and quotes that one alone', () => {
     const broken = having(
       CHI,
@@ -163,12 +191,12 @@ describe('a ClickHouseInstallation', () => {
       '150 GB',
     );
     const items = read(having(broken, CLUSTERS, [{ name: 'a' }, { name: 'b' }]));
-    const reason =
-      'acme/events: spec.templates.volumeClaimTemplates[0].spec.resources.requests.storage must be a size above 0 ' +
+    const reason = (name: string) =>
+      `acme/events, cluster ${name}: volume claim template data: spec.resources.requests.storage must be a size above 0 ` +
       'such as 100Gi; it is "150 GB"';
     expect(items).toEqual([
-      { kind: 'rejected', key: `${CHI_UID}/a`, reason },
-      { kind: 'rejected', key: `${CHI_UID}/b`, reason },
+      { kind: 'rejected', key: `${CHI_UID}/a`, reason: reason('a') },
+      { kind: 'rejected', key: `${CHI_UID}/b`, reason: reason('b') },
     ]);
   });
 });

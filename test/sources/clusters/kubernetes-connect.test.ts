@@ -20,7 +20,8 @@ async function ask(address: Partial<ServerAddress> & { readonly url: string }): 
   const whole = { token: undefined, context: undefined, caFile: undefined, ...address };
   const server = new ApiServer(() => connectionTo(whole));
   const request = { path: PATH, query: {}, right: 'list', signal: new AbortController().signal };
-  return await server.json(request, z.object({ items: z.array(z.unknown()) }), 5_000);
+  const { data } = await server.json(request, z.object({ items: z.array(z.unknown()) }), 5_000);
+  return data;
 }
 
 const EMPTY = { items: [] };

@@ -90,9 +90,11 @@ describe('a database of Scaleway', () => {
   it.each([
     ['ready', 'Active'],
     ['provisioning', 'Creating'],
-    ['initializing', 'initializing'],
+    ['initializing', 'Creating'],
+    ['suspended', 'Stopped'],
+    ['deleting', 'Terminating'],
     ['configuring', 'configuring'],
-    ['autohealing', 'autohealing'],
+    ['autohealing', 'Degraded'],
     ['locked', 'locked'],
     ['disk_full', 'disk_full'],
     ['a new word', 'a new word'],

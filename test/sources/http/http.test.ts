@@ -312,12 +312,13 @@ describe('a redirect', () => {
     expect(other.received).toEqual([]);
   });
 
-  it('to another origin is followed when there are no credentials to lose', async () => {
+  it('to another origin is followed without credentials where the configuration names the origin', async () => {
     await using upstream = await fakeUpstream();
     await using other = await fakeUpstream();
     upstream.expect({ path: '/v1/names' }, { status: 307, headers: { location: `${other.url}/names` } });
     other.expect({ path: '/names', headers: { authorization: null } }, { json: { names: ['there'] } });
-    const { data, url } = await open(upstream.url, { credentials: 'none' }).json('/v1/names', Names);
+    const options = { credentials: 'none', redirectsTo: [other.url] } as const;
+    const { data, url } = await open(upstream.url, options).json('/v1/names', Names);
     expect([data.names, url.href]).toEqual([['there'], `${other.url}/names`]);
   });
 

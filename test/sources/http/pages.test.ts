@@ -3,22 +3,22 @@ import { wholeList } from '../../../src/sources/http/listing.ts';
 import { anotherPage, pagesOf } from '../../../src/sources/http/pages.ts';
 
 /** The pages that a list reads whose page `n` says what follows it, and what it fails with. */
-async function read(nextOf: (page: number) => number | undefined, most?: number) {
+async function read(nextOf: (page: number) => number | undefined, most?: number, values = 1) {
   const asked: number[] = [];
   const pages = pagesOf(
     '/v1/things',
     1,
     async (page) => {
       asked.push(page);
-      return page;
+      return { page, values };
     },
-    nextOf,
-    most,
+    ({ page }) => nextOf(page),
+    most === undefined ? {} : { pages: most },
   );
   const found: number[] = [];
   let failure: unknown;
   try {
-    for await (const page of pages) found.push(page);
+    for await (const { page } of pages) found.push(page);
   } catch (error) {
     failure = error;
   }
@@ -49,16 +49,25 @@ describe('the pages of a list', () => {
     expect((await read((page) => page + 1)).asked).toHaveLength(1000);
   });
 
+  it('are given up when they have more JSON values together than one answer may have', async () => {
+    const { asked, failure } = await read((page) => page + 1, undefined, 900_000);
+    expect(asked).toEqual([1, 2, 3]);
+    expect(failure).toMatchObject({
+      kind: 'invalid',
+      message: expect.stringMatching(/^\/v1\/things answers JSON with more than 2000000 values.*split/),
+    });
+  });
+
   it('are known by all that they are asked with', async () => {
     const first = { cursor: 'a', part: '' };
     const queries = [first, { cursor: 'a', part: '2' }, { cursor: 'b', part: '' }];
     const pages = pagesOf(
       '/v1/things',
       first,
-      async (query) => query,
-      (query) => queries[queries.indexOf(query) + 1],
+      async (query) => ({ query, values: 1 }),
+      ({ query }) => queries[queries.indexOf(query) + 1],
     );
-    expect(await Array.fromAsync(pages)).toEqual(queries);
+    expect(await Array.fromAsync(pages, ({ query }) => query)).toEqual(queries);
   });
 
   it('are asked for no sooner than they are used, and no longer', async () => {
@@ -66,8 +75,8 @@ describe('the pages of a list', () => {
     const pages = pagesOf(
       '/v1/things',
       1,
-      async () => asked++,
-      (page) => page + 2,
+      async () => ({ page: asked++, values: 1 }),
+      ({ page }) => page + 2,
     );
     for await (const _ of pages) {
       expect(asked).toBe(1);

@@ -16,6 +16,7 @@ export function answersInMemory(
     async json(path, schema, { query = {} } = {}) {
       return {
         data: schema.parse(answer(path, query)),
+        values: 1,
         headers: new Headers(),
         url: new URL(path, http.base),
       };

@@ -118,6 +118,7 @@ describe('a size of Azure', () => {
     ['reservations', { type: 'Reservation' }],
     ['prices for development and test', { type: 'DevTestConsumption' }],
     ['prices of a dedicated host', { productName: 'Dsv5 Series Dedicated Host' }],
+    ['prices of a dedicated host, in one word', { productName: 'Dsv5 Series DedicatedHost' }],
     ['prices of cloud services', { productName: 'Dv5 Series Cloud Services' }],
     ['prices of cloud services, in one word', { productName: 'Dv5 Series CloudServices' }],
     ['prices of what is no size', { armSkuName: '' }],

@@ -73,9 +73,9 @@ describe('a server type of Hetzner', () => {
       'deprecated',
     ],
     [
-      'is unavailable where it is out of stock',
+      'is sold out where it is out of stock',
       { locations: [{ name: 'fsn1', deprecation: null, available: false }] },
-      'unavailable',
+      'sold_out',
     ],
     ['is unavailable where none of its locations is', { locations: [] }, 'unavailable'],
   ])('%s', async (_, fields, excluded) => {

@@ -38,8 +38,8 @@ async function itemsOf({ region = {}, type = {}, availability = {} }): Promise<C
 
 it.each([
   ['is offered where its region has the capability', {}, undefined],
-  ['is unavailable where availability says so', { availability: { available: false } }, 'unavailable'],
-  ['is unavailable while its region is out of order', { region: { status: 'outage' } }, 'unavailable'],
+  ['is sold out where availability says so', { availability: { available: false } }, 'sold_out'],
+  ['is sold out while its region is out of order', { region: { status: 'outage' } }, 'sold_out'],
   ['is deprecated once it has a successor', { type: { successor: 'g7-nanode-1' } }, 'deprecated'],
   ['is accelerated by its class alone', { type: { class: 'gpu' } }, 'accelerated'],
   ['is accelerated by a count of GPUs alone', { type: { gpus: 1 } }, 'accelerated'],

@@ -71,6 +71,16 @@ describe('an instance of OVH', () => {
       ['unavailable'],
     ],
     [
+      'is offered when it is active and coming soon',
+      addon('b3-8.consumption', {}, { tags: ['active', 'coming_soon'] }),
+      ['offered'],
+    ],
+    [
+      'is deprecated when it is legacy and coming soon',
+      addon('b2-7.consumption', {}, { tags: ['coming_soon', 'legacy'] }),
+      ['deprecated'],
+    ],
+    [
       'is licensed by its system',
       addon('w-8.consumption', {}, { technical: { ...technical, os: { family: 'windows' } } }),
       ['licensed'],

@@ -97,7 +97,7 @@ describe(
         ['availability', 486, 486],
       ]);
       // Only premium types are sold out somewhere without having an accelerator: 4 of the 144 pairs with that capability.
-      const soldOut = offers.filter((offer) => offer.excluded === 'unavailable');
+      const soldOut = offers.filter((offer) => offer.excluded === 'sold_out');
       expect(soldOut.map((offer) => offer.name)).toEqual(Array(4).fill('g7-premium-64'));
       // "1024 MB" is a GiB, and an override outranks the common price.
       const nanode = (regionCode: string) =>

@@ -74,7 +74,7 @@ describe('a server type of Scaleway', () => {
   it.each<[string, string, object, string | null, string]>([
     ['is offered while it is in stock', 'DEV1-S', {}, 'available', 'offered'],
     ['is offered while it is scarce', 'DEV1-S', {}, 'scarce', 'offered'],
-    ['is unavailable in a shortage', 'DEV1-S', {}, 'shortage', 'unavailable'],
+    ['is sold out in a shortage', 'DEV1-S', {}, 'shortage', 'sold_out'],
     ['is rejected when nothing is said of its stock', 'DEV1-S', {}, null, 'rejected'],
     ['is rejected when what is said means nothing', 'DEV1-S', {}, 'plenty', 'rejected'],
     [

@@ -56,6 +56,28 @@ describe('a plan of UpCloud', () => {
     expect(fates(await itemsOf(answers))).toEqual(expected);
   });
 
+  it('is no error where its whole family is not sold, and one where only itself has no price', async () => {
+    const zones = ['a', 'b', 'c'].map((id) => ({ ...helsinki, id }));
+    const plan = { name: 'HICPU-8xCPU-12GB', core_number: 8, memory_amount: 12288 };
+    const price = { amount: 1, price: 10 };
+    await using upstream = await fakeUpstream();
+    upstream.expect({ path: '/1.3/zone' }, { json: { zones: { zone: zones } } });
+    const plans = [small, plan, { ...plan, name: 'HICPU-16xCPU-24GB' }];
+    upstream.expect({ path: '/1.3/plan' }, { json: { plans: { plan: plans } } });
+    const common = { 'server_plan_1xCPU-1GB': price };
+    const zonePrices = [
+      { name: 'a', ...common, 'server_plan_HICPU-8xCPU-12GB': price, 'server_plan_HICPU-16xCPU-24GB': price },
+      { name: 'b', ...common, 'server_plan_HICPU-8xCPU-12GB': price },
+      { name: 'c', ...common },
+    ];
+    upstream.expect({ path: '/1.3/price' }, { json: { prices: { zone: zonePrices } } });
+    const items = await readCatalogue(adapter, upstream.url);
+    expect(fates(items).filter((fate) => fate === 'offered')).toHaveLength(6);
+    expect(items.filter(({ kind }) => kind === 'rejected')).toEqual([
+      expect.objectContaining({ key: 'HICPU-16xCPU-24GB@b' }),
+    ]);
+  });
+
   it.each([
     [1.0416, '0.010416'],
     [0.000274, '0.00000274'],

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { parseJson, readBytes } from '../../http/body.ts';
+import { type JsonPayload, readJson } from '../../http/body.ts';
 import { decoded } from '../../http/content-coding.ts';
 import { failureOfConnection, failureOfStatus } from '../../http/failure.ts';
 import { get } from '../../http/get.ts';
+import { JsonBounds } from '../../http/json-bounds.ts';
 import { orAborted } from '../../http/or-aborted.ts';
 import { chunksOf, type SilenceDeadline, silenceDeadline } from '../../http/stream.ts';
 import { type Retries, SourceError } from '../../source.ts';
@@ -56,17 +57,16 @@ export class ApiServer {
    * @param deadlineMs for the whole of one attempt, credentials included
    * @throws Expired, NotFound; SourceError by the meanings that its kinds have; the signal's reason when that aborts
    */
-  async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<T> {
+  async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
     const attempt = () => this.#jsonOnce(request, schema, deadlineMs);
     return this.#retries === undefined ? attempt() : this.#retries.run(attempt, request.signal);
   }
 
-  async #jsonOnce<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<T> {
+  async #jsonOnce<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
     const deadline = { signal: AbortSignal.timeout(deadlineMs), ms: deadlineMs };
     const { response, where } = await this.#get(request, deadline);
     try {
-      const bytes = await readBytes(bodyOf(response, where), MOST_PAGE_BYTES, where);
-      return parseJson(bytes, schema, where);
+      return await readJson(bodyOf(response, where), schema, MOST_PAGE_BYTES, where);
     } catch (error) {
       throw meaning(error, where, request.signal, deadline);
     } finally {
@@ -171,6 +171,7 @@ interface Deadline {
 }
 
 function parsed(line: string, where: string): unknown {
+  new JsonBounds(where).check(Buffer.from(line));
   try {
     return JSON.parse(line);
   } catch {

@@ -6,8 +6,10 @@ import type { Reading } from './kind.ts';
 import type { Target } from './target.ts';
 
 const PAGE_SIZE = 100;
-/** Of one kind: a million objects. */
-const MOST_PAGES = 10_000;
+/** Of one kind. */
+const MOST_OBJECTS = 100_000;
+/** A page may hold fewer objects than were asked for. */
+const BOUNDS = { pages: 10_000, values: Number.POSITIVE_INFINITY };
 
 const Page = z.object({
   metadata: z.object({ resourceVersion: z.string().min(1), continue: z.string().nullish() }),
@@ -67,12 +69,12 @@ async function isKnown(
 ): Promise<boolean> {
   const path = `/apis/${apiVersion}`;
   try {
-    const { resources } = await server.json(
+    const { data } = await server.json(
       { path, query: {}, right: `get ${path}`, signal },
       Resources,
       deadlineMs,
     );
-    return resources.some(({ name }) => name === plural);
+    return data.resources.some(({ name }) => name === plural);
   } catch (error) {
     if (error instanceof NotFound) return false;
     // No answer tells nothing.
@@ -102,11 +104,16 @@ async function inPages(
       const request = { path: target.path, query, right: `list ${target.resource}`, signal };
       return server.json(request, Page, deadlineMs);
     },
-    ({ metadata }) => metadata.continue || undefined,
-    MOST_PAGES,
+    ({ data }) => data.metadata.continue || undefined,
+    BOUNDS,
   );
-  for await (const { metadata, items } of pages) {
+  for await (const { data } of pages) {
+    const { metadata, items } = data;
     for (const object of items ?? []) objects.set(target.identity(object), target.read(object));
+    if (objects.size > MOST_OBJECTS) {
+      const problem = `${target.path} lists more than ${MOST_OBJECTS} objects, the most that are read of one kind`;
+      throw new SourceError('invalid', `${problem}; name the namespaces to read in the option namespaces`);
+    }
     ({ resourceVersion } = metadata);
   }
   return { resourceVersion, objects };

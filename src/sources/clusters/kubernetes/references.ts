@@ -43,7 +43,7 @@ async function lookedUp(
   if (path === undefined) return NOWHERE;
   const request = { path, query: {}, right: `get ${resource}`, signal };
   try {
-    return { object: await server.json(request, z.unknown(), deadlineMs) };
+    return { object: (await server.json(request, z.unknown(), deadlineMs)).data };
   } catch (error) {
     if (error instanceof NotFound) return NOWHERE;
     if (error instanceof Forbidden)

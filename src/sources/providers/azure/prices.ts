@@ -15,6 +15,8 @@ export const PRICES = '/api/retail/prices';
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
 /** With 100 rows a page, as there once were, the list has some thousands. */
 const MOST_PAGES = 10_000;
+/** Some 25 a row. A few fields are kept of one row in three, and of each SKU. */
+const MOST_VALUES = 50_000_000;
 
 type Query = Readonly<Record<string, string>>;
 
@@ -107,7 +109,8 @@ export async function* readPrices(
 function isOnDemand(kind: Kind, now: Date): boolean {
   if (kind.armSkuName === '' || kind.type !== 'Consumption' || (kind.tierMinimumUnits ?? 0) > 0) return false;
   if (/\b(Spot|Low Priority|Expired)\b/i.test(`${kind.skuName} ${kind.meterName}`)) return false;
-  if (/\b(Dedicated Host|Cloud ?Services)\b/i.test(kind.productName)) return false;
+  // Both words are also written as one, in some products alone.
+  if (/\b(Dedicated ?Host|Cloud ?Services)\b/i.test(kind.productName)) return false;
   // A price whose date cannot be read counts as in force.
   const [from, to] = [Date.parse(kind.effectiveStartDate), Date.parse(kind.effectiveEndDate ?? '')];
   return !(from > now.getTime()) && !(to <= now.getTime());
@@ -164,6 +167,6 @@ export function pagesByLink<T>(
       if (URL.canParse(link)) return Object.fromEntries(new URL(link).searchParams);
       throw new SourceError('invalid', `${path}: its link to the next page is no URL`);
     },
-    MOST_PAGES,
+    { pages: MOST_PAGES, values: MOST_VALUES },
   );
 }

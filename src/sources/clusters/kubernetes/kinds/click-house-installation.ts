@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { DescribedCluster, DescribedDisk } from '../../../../domain/cluster.ts';
 import { label } from '../../../schema/fields.ts';
-import { labelIn, rejectedRow } from '../../../schema/rows.ts';
+import { labelIn, readRow, rejectedRow } from '../../../schema/rows.ts';
 import type { ClusterItem } from '../../../source.ts';
 import { ChCluster, hostsOf, shapeOf, TemplateNames } from '../altinity-hosts.ts';
 import { templatesOf, withTemplates } from '../altinity-templates.ts';
@@ -10,6 +10,9 @@ import { identityOf, Metadata, namedBy, readObject } from '../metadata.ts';
 import type { Naming } from '../naming.ts';
 import { demanded, Labels, machineOf, NodeAffinity, Resources } from '../placement.ts';
 import { diskSize, volumeSize } from '../quantity.ts';
+
+/** What the operator makes of an installation that names no cluster. */
+const UNNAMED: ChCluster = { name: 'cluster' };
 
 const PodTemplate = z.object({
   name: z.string(),
@@ -39,18 +42,40 @@ const VolumeClaimTemplate = z.object({
   }),
 });
 
+/** Drops templates without a name: nothing can refer to them, and the operator ignores them. */
+function named<T extends z.ZodType>(schema: T) {
+  return z
+    .array(z.unknown())
+    .transform((all) => all.filter(isNamed))
+    .pipe(z.array(schema))
+    .nullish();
+}
+
+const isNamed = (each: unknown) => z.object({ name: z.string().min(1) }).safeParse(each).success;
+
+/** Of clusters without a name the first counts, where no other has one. */
+const Clusters = z
+  .array(z.unknown())
+  .transform((all) => {
+    const those = all.filter(isNamed);
+    return those.length > 0 ? those : all.slice(0, 1).map((one) => ({ ...Object(one), ...UNNAMED }));
+  })
+  .pipe(z.array(ChCluster))
+  .nullish();
+
 /** The part of `ChiSpec` that says of what a cluster's hosts are made. */
 const Spec = z.object({
   stop: z.union([z.string(), z.boolean(), z.number()]).nullish(),
   defaults: z.object({ templates: TemplateNames }).nullish(),
-  configuration: z.object({ clusters: z.array(ChCluster).nullish() }).nullish(),
+  configuration: z.object({ clusters: Clusters }).nullish(),
   templates: z
     .object({
-      hostTemplates: z
-        .array(z.object({ name: z.string(), spec: z.object({ templates: TemplateNames }).nullish() }))
-        .nullish(),
-      podTemplates: z.array(PodTemplate).nullish(),
-      volumeClaimTemplates: z.array(VolumeClaimTemplate).nullish(),
+      hostTemplates: named(
+        z.object({ name: z.string(), spec: z.object({ templates: TemplateNames }).nullish() }),
+      ),
+      podTemplates: named(PodTemplate),
+      /** Only those that a host uses have to be whole. */
+      volumeClaimTemplates: named(z.looseObject({ name: z.string() })),
     })
     .nullish(),
 });
@@ -70,9 +95,6 @@ const Installation = z.object({
   status: Status,
 });
 type Installation = z.infer<typeof Installation>;
-
-/** What the operator makes of an installation that names no cluster. */
-const UNNAMED: ChCluster = { name: 'cluster' };
 
 /** ClickHouse clusters of Altinity's operator; one object may hold several. */
 export const kind: ClusterKind = {
@@ -215,7 +237,9 @@ function describedHost(metadata: Metadata, naming: Naming, spec: Spec, templates
   );
   const machineType = 'named' in said ? said.named.machineType : undefined;
   const machine = machineOf(machineType, containerOf(pod)?.resources);
-  return { said, machine, disks: disksOf(spec, templates, pod) };
+  const disks = disksOf(spec, templates, pod);
+  if (disks !== undefined && 'reason' in disks) return { said: disks, machine: undefined, disks: undefined };
+  return { said, machine, disks };
 }
 
 function statusOf({ metadata, spec, status }: Installation): string {
@@ -234,12 +258,12 @@ function containerOf(pod: PodTemplate | undefined) {
   return containers.find(({ name }) => name === 'clickhouse') ?? containers[0];
 }
 
-/** Undefined where the object does not say: a template that lies elsewhere may. */
+/** Undefined where the object does not say: a template that lies elsewhere may. A reason where a claim cannot be used. */
 function disksOf(
   spec: Spec,
   templates: TemplateNames,
   pod: PodTemplate | undefined,
-): readonly DescribedDisk[] | undefined {
+): readonly DescribedDisk[] | { readonly reason: string } | undefined {
   const claims = new Map((spec.templates?.volumeClaimTemplates ?? []).map((claim) => [claim.name, claim]));
   // A mount may also be of a volume that is no claim, such as a ConfigMap.
   const mounted = (pod?.spec?.containers ?? [])
@@ -247,14 +271,16 @@ function disksOf(
     .filter((name) => claims.has(name));
   const { dataVolumeClaimTemplate: data, logVolumeClaimTemplate: log } = templates;
   const wanted = new Set([data, log, ...mounted].filter((name) => name != null));
-  const found = [...wanted].map((name) => claims.get(name));
-  if (found.includes(undefined)) return undefined;
-  return found
-    .filter((claim) => claim !== undefined)
-    .map(({ spec: claim }) => {
-      const type = claim.storageClassName == null ? {} : { name: claim.storageClassName };
-      return { type, ...diskSize(claim.resources.requests.storage) };
-    });
+  const disks: DescribedDisk[] = [];
+  for (const name of wanted) {
+    if (!claims.has(name)) return undefined;
+    const { value, reason } = readRow(VolumeClaimTemplate, claims.get(name));
+    if (value === undefined) return { reason: `volume claim template ${name}: ${reason}` };
+    const { storageClassName, resources } = value.spec;
+    const type = storageClassName == null ? {} : { name: storageClassName };
+    disks.push({ type, ...diskSize(resources.requests.storage) });
+  }
+  return disks;
 }
 
 /** The keys of the clusters in an object that cannot be read as a whole. */

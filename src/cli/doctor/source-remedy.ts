@@ -1,0 +1,80 @@
+/** What an operator does about a source whose last run failed. Pure. */
+import type { SourceSetting } from '../../domain/setting-origin.ts';
+import { environmentKey } from '../../sources/schema/environment-key.ts';
+
+export interface FailedSource {
+  readonly id: string;
+  /** As `sourceSettings` gives them. */
+  readonly settings: readonly SourceSetting[];
+  readonly lacksCredentials: boolean;
+}
+
+/** A remedy for each kind of failure, the first that fits counts. The error is the text of a `SourceError`. */
+const REMEDIES: readonly {
+  readonly error: RegExp;
+  readonly remedy: (source: FailedSource) => string;
+}[] = [
+  {
+    error: /proxy/i,
+    remedy: () => 'correct HTTP_PROXY, HTTPS_PROXY and NO_PROXY where the worker runs',
+  },
+  {
+    error: /certificate|does not speak TLS/,
+    remedy: (source) =>
+      `check the address (${addressOf(source)}) and its certificate; NODE_EXTRA_CA_CERTS names the file of an own authority`,
+  },
+  {
+    error: /answers (404|410)\b/,
+    remedy: (source) => `correct the address: it is ${addressOf(source)}`,
+  },
+  {
+    error: /cannot be reached/,
+    remedy: (source) => `check that the address is right and can be reached: it is ${addressOf(source)}`,
+  },
+  {
+    error: /answers (401|403)\b|\b(no|another) token\b|credentials|tokenCommand|_TOKEN_COMMAND|keyFile/i,
+    remedy: (source) =>
+      source.lacksCredentials
+        ? `give it credentials: set ${credentialsOf(source)}`
+        : `give it a valid token that may read: correct ${credentialsOf(source)}`,
+  },
+  {
+    error: /exchange rate/,
+    remedy: () => 'set CATALOGUE_RATES, or make EXCHANGE_RATES_URL reachable',
+  },
+  {
+    error: /answers (408|425|429|5\d\d)\b|no whole answer|broke off|breaks off|no answer within/,
+    remedy: () => 'wait: the worker tries again by itself. If it lasts, ask the provider',
+  },
+];
+
+const run = ({ id }: FailedSource): string => `fleetbook sync ${id}`;
+
+/** One sentence, which ends with the command that shows whether it worked. */
+export function failureRemedy(error: string | null, source: FailedSource): string {
+  if (error === null) return `run it again: ${run(source)}`;
+  const known = REMEDIES.find((each) => each.error.test(error));
+  const remedy =
+    known?.remedy(source) ??
+    `check the address: it is ${addressOf(source)}. If it is right, the provider has changed its answers: update Fleetbook, or report it`;
+  return `${remedy}. Then run: ${run(source)}`;
+}
+
+/** `https://x (HETZNER_URL)`, and where to set another one. */
+function addressOf({ id, settings }: FailedSource): string {
+  const url = settings.find(({ name }) => name === 'url');
+  const value = url?.value ?? 'not set';
+  if (url?.from === 'environment') return `${value}, from ${url.variable}`;
+  if (url?.from === 'file') return `${value}, the url of "${id}" in ${url.file}`;
+  const file = settings.find((each) => each.from === 'file');
+  const where = file?.from === 'file' ? `url of "${id}" in ${file.file}` : environmentKey(id, 'url');
+  return `${value}, the default; ${where} changes it`;
+}
+
+/** The variable or the entry of the file that gives the credentials. */
+function credentialsOf({ id, settings }: FailedSource): string {
+  const given = settings.find(({ name }) => /^(token|tokenCommand|credentials)/.test(name));
+  if (given?.from === 'environment') return given.variable;
+  const file = settings.find((each) => each.from === 'file');
+  return file?.from === 'file' ? `tokenEnv of "${id}" in ${file.file}` : environmentKey(id, 'token');
+}

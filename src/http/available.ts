@@ -1,0 +1,7 @@
+import { optional, wordParameter } from './protocol/parameters.ts';
+
+/** The parameter that also shows machines that are sold out. */
+export const availableParameter = optional(
+  wordParameter('`all` also shows machines that are sold out', ['now', 'all'], 'all'),
+  'now',
+);

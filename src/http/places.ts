@@ -1,0 +1,66 @@
+/** Places for answers that last: streams, requests that wait, and downloads. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Grant } from '../domain/grant.ts';
+
+/** Aborts once the response is over, sent or not, or its client has gone. Aborted at once where that has happened. */
+export function lifeOf({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
+  const life = new AbortController();
+  if (response.destroyed || response.closed || socket.destroyed) life.abort();
+  else {
+    const end = () => {
+      socket.removeListener('close', end);
+      response.removeListener('close', end);
+      life.abort();
+    };
+    response.once('close', end);
+    // A response that waits behind another one on its connection emits no `close` when that connection ends.
+    if (socket instanceof Socket) socket.once('close', end);
+  }
+  return life.signal;
+}
+
+/** Whose limit is reached. */
+export type Full = 'process' | 'organization' | 'token';
+
+export interface PlaceLimits {
+  readonly process: number;
+  readonly organization: number;
+  readonly token: number;
+}
+
+/** Counts who holds places. A place is free again when the life of its answer ends, whatever happens in between. */
+export class Places {
+  readonly #limits: PlaceLimits;
+  readonly #organizations = new Map<number, number>();
+  readonly #tokens = new Map<number, number>();
+  #taken = 0;
+
+  constructor(limits: PlaceLimits) {
+    this.#limits = limits;
+  }
+
+  /** Takes a place until `life` ends. @returns the limit that left none */
+  enter({ organizationId, tokenId }: Grant, life: AbortSignal): Full | undefined {
+    const { process, organization, token } = this.#limits;
+    if (this.#taken >= process) return 'process';
+    if ((this.#organizations.get(organizationId) ?? 0) >= organization) return 'organization';
+    if ((this.#tokens.get(tokenId) ?? 0) >= token) return 'token';
+    if (life.aborted) return undefined;
+    this.#count(organizationId, tokenId, 1);
+    life.addEventListener('abort', () => this.#count(organizationId, tokenId, -1), { once: true });
+    return undefined;
+  }
+
+  #count(organizationId: number, tokenId: number, by: 1 | -1): void {
+    this.#taken += by;
+    add(this.#organizations, organizationId, by);
+    add(this.#tokens, tokenId, by);
+  }
+}
+
+function add(counts: Map<number, number>, id: number, by: number): void {
+  const count = (counts.get(id) ?? 0) + by;
+  if (count > 0) counts.set(id, count);
+  else counts.delete(id);
+}

@@ -1,0 +1,116 @@
+import { SourceError } from '../source.ts';
+
+/** Bounds of JSON from an upstream, whether it is read whole or as a stream. Real payloads stay far below them. */
+const DEEPEST = 64;
+const LONGEST_NUMBER = 100;
+const LONGEST_TEXT = 1024 * 1024;
+
+/** Values in one answer that is parsed whole, and in all pages of one list: about 150 MB of memory at worst. */
+export const MOST_VALUES = 2_000_000;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** What a byte means outside of strings. */
+const [TEXT, COMMA, OPENS, CLOSES, OF_NUMBER] = [1, 2, 3, 4, 5] as const;
+const MEANING = new Uint8Array(256);
+for (const [characters, meaning] of [
+  ['"', TEXT],
+  [',', COMMA],
+  ['{[', OPENS],
+  ['}]', CLOSES],
+  ['0123456789+-.eE', OF_NUMBER],
+] as const)
+  for (const character of characters) MEANING[character.charCodeAt(0)] = meaning;
+
+/**
+ * Checks the bounds of JSON before anything parses it: a small body can become a large heap. It counts bytes and does
+ * not validate the text, which the parser does.
+ */
+export class JsonBounds {
+  readonly #where: string;
+  readonly #mostValues: number;
+  #values = 1;
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  /** Bytes of the string or number that is being read. */
+  #length = 0;
+
+  /**
+   * @param where the address, for an operator
+   * @param mostValues infinite for a stream, whose values are in memory one at a time
+   */
+  constructor(where: string, mostValues = MOST_VALUES) {
+    [this.#where, this.#mostValues] = [where, mostValues];
+  }
+
+  /** How many values there were so far, at most: each follows a comma or opens a list or an object. */
+  get values(): number {
+    return this.#values;
+  }
+
+  /** @throws SourceError `invalid` as soon as a bound is exceeded; it names the bound and the remedy */
+  check(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; )
+      at = this.#isText ? this.#text(bytes, at) : this.#structure(bytes, at);
+    if (this.#values > this.#mostValues) throw tooManyValues(this.#where, this.#mostValues);
+  }
+
+  /** Reads to the end of a string or of the bytes. @returns the position after it */
+  #text(bytes: Uint8Array, from: number): number {
+    let at = from;
+    let isEscaped = this.#isEscaped;
+    for (; at < bytes.length; at++) {
+      if (isEscaped) isEscaped = false;
+      else if (bytes[at] === BACKSLASH) isEscaped = true;
+      else if (bytes[at] === QUOTE) {
+        this.#isText = false;
+        break;
+      }
+    }
+    this.#isEscaped = isEscaped;
+    this.#length += at - from;
+    if (this.#length > LONGEST_TEXT) throw this.#exceeded('a string or a key', LONGEST_TEXT, 'bytes');
+    if (!this.#isText) this.#length = 0;
+    return at + 1;
+  }
+
+  /** Reads to the begin of a string or the end of the bytes. @returns the position after it */
+  #structure(bytes: Uint8Array, from: number): number {
+    let [values, depth, length] = [this.#values, this.#depth, this.#length];
+    let at = from;
+    for (; at < bytes.length && !this.#isText; at++) {
+      const meaning = MEANING[bytes[at] ?? 0];
+      length = meaning === OF_NUMBER ? length + 1 : 0;
+      if (length > LONGEST_NUMBER) throw this.#exceeded('a number', LONGEST_NUMBER, 'characters');
+      if (meaning === TEXT) this.#isText = true;
+      else if (meaning === COMMA) values += 1;
+      else if (meaning === CLOSES) depth -= 1;
+      else if (meaning === OPENS) {
+        values += 1;
+        depth += 1;
+        if (depth > DEEPEST) throw this.#exceeded('lists and objects', DEEPEST, 'levels within each other');
+      }
+    }
+    [this.#values, this.#depth, this.#length] = [values, depth, length];
+    return at;
+  }
+
+  #exceeded(what: string, bound: number, unit: string): SourceError {
+    return new SourceError(
+      'invalid',
+      `${this.#where} answers JSON with ${what} of more than ${bound} ${unit}, the most that is read; ` +
+        "check the source's URL",
+    );
+  }
+}
+
+/** The failure of one answer, or of a list in pages, with more values than are kept in memory. */
+export function tooManyValues(where: string, most: number): SourceError {
+  return new SourceError(
+    'invalid',
+    `${where} answers JSON with more than ${most} values, the most that are read of one list; ` +
+      "check the source's URL, or split what it lists into several sources",
+  );
+}

@@ -1,0 +1,104 @@
+/**
+ * A stock PostgreSQL compiles each statement whose estimate is high (JIT), which takes a second. No connection allows it,
+ * and the estimates of frequent statements are low, also while the tables have no statistics.
+ */
+import postgres from 'postgres';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openStore, type Sql } from '../../src/db/connect.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { openSqlStore } from '../../src/db/open.ts';
+import { machineRows } from '../../src/db/reads/exports.ts';
+import { readFeedPage, readFeedStart } from '../../src/db/reads/feed.ts';
+import { migrationsOf } from '../support/older-migrations.ts';
+import { pgbouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await createDatabase();
+  return () => db[Symbol.asyncDispose]();
+});
+
+const ROLES = ['worker', 'reader'] as const;
+
+async function jitOf(sql: Sql): Promise<string> {
+  const [row] = await sql<[{ jit: string }]>`show jit`;
+  return row.jit;
+}
+
+describe('a connection allows no compilation', () => {
+  it.each(ROLES)('of the role %s', async (role) => {
+    await using store = openSqlStore({ url: db.url, role, connections: 1 });
+    expect(await jitOf(store.sql)).toBe('off');
+    await using full = openStore({ url: db.url, role, connections: 1 });
+    await using session = full.session();
+    expect([await jitOf(full.sql), await jitOf(session.sql)]).toEqual(['off', 'off']);
+  });
+
+  it.skipIf(pgbouncer === undefined).each(ROLES)('of the role %s, through a pooler', async (role) => {
+    await using pooler = await startPgBouncer(db.url);
+    const url = `${pooler.url}?pool_mode=transaction`;
+    await using store = openSqlStore({ url, role, connections: 1 });
+    expect(await jitOf(store.sql)).toBe('off');
+    const inTransaction = await store.sql.begin('read only', (tx) => jitOf(tx as unknown as Sql));
+    expect(inTransaction).toBe('off');
+  });
+});
+
+describe('a migration', () => {
+  it('allows no compilation', async () => {
+    await using fresh = await createDatabase();
+    await using later = await migrationsOf({
+      more: { '9999_jit': "create table seen as select current_setting('jit') as jit" },
+    });
+    await migrate(fresh.url, { folder: later.path });
+    await using store = openSqlStore({ url: fresh.url, role: 'owner', connections: 1 });
+    expect(await store.sql`select jit from seen`).toEqual([{ jit: 'off' }]);
+  });
+});
+
+/** PostgreSQL's own `jit_above_cost`. */
+const HIGH = 100_000;
+
+describe('without statistics the estimate is low', () => {
+  it.each<[string, (sql: Sql) => Promise<unknown>]>([
+    ['where the feed begins', (sql) => readFeedStart(sql, 30)],
+    [
+      'a page of the catalogue’s changes',
+      (sql) => readFeedPage(sql, { organizationId: undefined, after: 0, limit: 500 }),
+    ],
+    [
+      'a page of an organization’s changes',
+      (sql) => readFeedPage(sql, { organizationId: 1, after: 0, limit: 500 }),
+    ],
+    ['the rows of an export', (sql) => Array.fromAsync(machineRows(sql, 'now', 100))],
+    ['the rows of an export with sold-out machines', (sql) => Array.fromAsync(machineRows(sql, 'all', 100))],
+  ])('of %s', async (_, read) => {
+    const costs = await costsOf(read);
+    expect(costs.length).toBeGreaterThan(0);
+    expect(Math.max(...costs)).toBeLessThan(HIGH);
+  });
+});
+
+/** What PostgreSQL expects each statement to cost. */
+async function costsOf(read: (sql: Sql) => Promise<unknown>): Promise<number[]> {
+  const statements: { text: string; parameters: unknown[] }[] = [];
+  const sql = postgres(db.url, {
+    max: 1,
+    onnotice: () => {},
+    debug: (_, text, parameters) => {
+      if (/^\s*(?:select|with)\b/.test(text)) statements.push({ text, parameters });
+    },
+  });
+  try {
+    await read(sql);
+    const costs: number[] = [];
+    for (const { text, parameters } of statements.splice(0)) {
+      const [plan] = await sql.unsafe(`explain (format json) ${text}`, parameters as string[]);
+      costs.push(plan?.['QUERY PLAN'][0].Plan['Total Cost']);
+    }
+    return costs;
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,57 @@
+/** The npm name `fleetbook` is not ours: a stranger could register it, and an example would run the stranger's program. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { inPackage } from '../../src/config/package.ts';
+
+const OWN = '@fleetbook/fleetbook';
+/** What a package manager takes for the npm package `fleetbook`. */
+const UNSCOPED = '(?<![\\w@/.<>-])fleetbook(?=["\'`\\s@]|$)';
+const FORMS = [
+  new RegExp(`\\b(?:npm|pnpm|yarn|bun)\\s+(?:install|i|add|exec|x|dlx)\\b[^\\n\`]*?${UNSCOPED}`, 'm'),
+  new RegExp(`\\b(?:npx|bunx)\\b[^\\n\`]*?${UNSCOPED}`, 'm'),
+  new RegExp(`--package[= ]${UNSCOPED}`, 'm'),
+  /"(?:npx|bunx)",\s*"args": \[[^\]]*"fleetbook"/,
+  /\b(?:from|import|import\(|require\()\s*['"]fleetbook(?:\/[\w./-]*)?['"]/,
+  /`fleetbook\/client`/,
+  /"[dD]ependencies": \{[^}]*"fleetbook":/,
+];
+const findForm = (text: string) => FORMS.find((form) => form.test(text));
+
+describe('the name of the npm package', () => {
+  it('is scoped', () => {
+    expect(JSON.parse(readFileSync(inPackage('package.json'), 'utf8'))).toMatchObject({ name: OWN });
+  });
+
+  it('is never `fleetbook` in documentation, examples and messages', () => {
+    const files = execFileSync('git', ['ls-files', '*.md', '*.json', 'src', 'examples', 'Dockerfile'], {
+      cwd: inPackage(),
+      encoding: 'utf8',
+    });
+    const found = files
+      .split('\n')
+      .filter((file) => file !== '' && findForm(readFileSync(inPackage(file), 'utf8')));
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    'npm install fleetbook',
+    'npx fleetbook mcp',
+    'npx --yes fleetbook mcp',
+    'npx --package=node@26 --package=fleetbook fleetbook',
+    'pnpm add -D fleetbook@0.1.0',
+    '"command": "npx",\n  "args": ["--yes", "fleetbook", "mcp"]',
+    "import { FleetbookClient } from 'fleetbook/client';",
+    "const { createReader } = await import('fleetbook');",
+    '"dependencies": { "fastify": "5", "fleetbook": "^0.1.0" }',
+  ])('is found in %j', (text) => {
+    expect(findForm(text)).toBeDefined();
+  });
+
+  it('is marked as not yet published on each page that names it', () => {
+    for (const page of ['README.md', 'docs/client.md', 'docs/embedding.md', 'docs/mcp.md'])
+      expect(readFileSync(inPackage(page), 'utf8'), page).toMatch(
+        /`@fleetbook\/fleetbook`\s+is\s+not\s+yet\s+published/,
+      );
+  });
+});

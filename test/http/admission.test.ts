@@ -1,0 +1,175 @@
+/** Connections: who gets one while clients without a token hold as many as they can. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
+import { listen, type TestApi, testApi } from './harness.ts';
+
+/** A client's connection from an address of its own, and what has come by it. */
+async function open(port: number, address = '127.0.0.1', first = '') {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: address }).on('error', () => {});
+  socket.write(first);
+  const seen = { text: '', isClosed: false };
+  socket.setEncoding('utf8');
+  socket.on('data', (text: string) => {
+    seen.text += text;
+  });
+  socket.on('close', () => {
+    seen.isClosed = true;
+  });
+  await once(socket, 'connect');
+  return { socket, seen, address };
+}
+
+const requestOf = (token?: string, path = '/v1/clusters') =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\n${token === undefined ? '' : `Authorization: Bearer ${token}\r\n`}\r\n`;
+
+/** Sends one request. @returns the status, or 0 where the connection ended without one */
+async function ask(
+  { socket, seen }: { socket: Socket; seen: { text: string; isClosed: boolean } },
+  request: string,
+) {
+  const before = seen.text.length;
+  socket.write(request);
+  await until(() => seen.isClosed || seen.text.indexOf('\r\n\r\n', before) > 0);
+  return Number(/HTTP\/1\.1 (\d+)/.exec(seen.text.slice(before))?.[1] ?? 0);
+}
+
+async function serve(
+  limits: NonNullable<Parameters<typeof testApi>[0]>['limits'],
+  overrides: Parameters<typeof testApi>[0] = {},
+) {
+  const api = await testApi({ ...overrides, limits: { checkIntervalMs: 20, ...limits } });
+  return { api, port: await listen(api.app), [Symbol.asyncDispose]: () => api.app.close() };
+}
+
+const connectionsOf = ({ app }: TestApi) =>
+  new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count)));
+
+describe('a connection on which no token was accepted', () => {
+  it('ends with its first 401, and goes on after one where a token was accepted before', async () => {
+    await using served = await serve({});
+    const { api, port } = served;
+    const stranger = await open(port);
+    expect(await ask(stranger, requestOf())).toBe(401);
+    expect(stranger.seen.text).toMatch(/^connection: close\r$/im);
+    await until(() => stranger.seen.isClosed);
+    const client = await open(port);
+    expect([await ask(client, requestOf(api.token)), await ask(client, requestOf())]).toEqual([200, 401]);
+    expect(await ask(client, requestOf(api.token))).toBe(200);
+    client.socket.destroy();
+  });
+
+  it('ends when it is idle, before and after an answer, and one with a token stays', async () => {
+    await using served = await serve({ strangerIdleMs: 500, headersTimeoutMs: 20_000 });
+    const { api, port } = served;
+    const client = await open(port, undefined, requestOf(api.token));
+    const [silent, health] = [
+      await open(port),
+      await open(port, undefined, requestOf(undefined, '/healthz')),
+    ];
+    await until(() => client.seen.text.startsWith('HTTP/1.1 200'));
+    await until(() => health.seen.text.startsWith('HTTP/1.1 200'));
+    await until(() => silent.seen.isClosed && health.seen.isClosed);
+    expect(await ask(client, requestOf(api.token))).toBe(200);
+    client.socket.destroy();
+  });
+
+  it('gets the time that a request has to arrive', async () => {
+    await using served = await serve({ strangerIdleMs: 1, headersTimeoutMs: 500 });
+    const slow = await open(served.port);
+    slow.socket.write('GET /v1/clusters HTTP/1.1\r\n');
+    await until(() => slow.seen.isClosed);
+    expect(slow.seen.text).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('makes room for a newer one when such connections hold half of all', async () => {
+    await using served = await serve({ maxConnections: 8 });
+    const { api, port } = served;
+    const strangers: Awaited<ReturnType<typeof open>>[] = [];
+    for (let i = 2; i < 6; i++) strangers.push(await open(port, `127.0.0.${i}`));
+    const client = await open(port, '127.0.0.9');
+    expect(await ask(client, requestOf(api.token))).toBe(200);
+    await until(() => strangers[0]?.seen.isClosed);
+    expect(strangers.slice(1).map(({ seen }) => seen.isClosed)).toEqual([false, false, false]);
+    for (const { socket } of [...strangers, client]) socket.destroy();
+  });
+});
+
+describe('connections', () => {
+  it('of one address are at most half of all, which the log says', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    await using served = await serve({ maxConnections: 4 }, { logger });
+    const { api, port } = served;
+    const own = [await open(port), await open(port)];
+    for (const each of own) expect(await ask(each, requestOf(api.token))).toBe(200);
+    const third = await open(port);
+    await until(() => third.seen.isClosed);
+    expect(lines).toEqual([expect.objectContaining({ refused: 1, max: 4, address: '127.0.0.1' })]);
+    const others = [await open(port, '127.0.0.2'), await open(port, '127.0.0.3')];
+    for (const each of others) expect(await ask(each, requestOf(api.token))).toBe(200);
+    const full = await open(port, '127.0.0.4');
+    await until(() => full.seen.isClosed);
+    own[0]?.socket.destroy();
+    await until(async () => (await connectionsOf(api)) === 3);
+    const next = await open(port, '127.0.0.5');
+    expect(await ask(next, requestOf(api.token))).toBe(200);
+    for (const { socket } of [...own, ...others, next]) socket.destroy();
+  });
+
+  it('of a trusted proxy are not counted by address, and stay', async () => {
+    await using served = await serve(
+      { maxConnections: 4, strangerIdleMs: 1 },
+      { trustProxy: ['127.0.0.0/8'] },
+    );
+    const clients = [];
+    for (let i = 0; i < 4; i++) clients.push(await open(served.port));
+    for (const each of clients) expect(await ask(each, requestOf())).toBe(401);
+    for (const each of clients) expect(await ask(each, requestOf(served.api.token))).toBe(200);
+    for (const { socket } of clients) socket.destroy();
+  });
+
+  it('that 70 clients hold after a 401 each leave room for one with a token', async () => {
+    await using served = await serve({ maxConnections: 60 });
+    const { api, port } = served;
+    const strangers = [];
+    for (let i = 0; i < 70; i++) {
+      const stranger = await open(port);
+      await ask(stranger, requestOf());
+      strangers.push(stranger);
+    }
+    const client = await open(port);
+    expect(await ask(client, requestOf(api.token))).toBe(200);
+    for (const { socket } of [...strangers, client]) socket.destroy();
+  });
+});
+
+it('clients that send a request byte by byte are cut off, and others are answered', async () => {
+  await using served = await serve({ headersTimeoutMs: 500, requestTimeoutMs: 1000, maxConnections: 100 });
+  const { api, port } = served;
+  const slow = await Promise.all(Array.from({ length: 40 }, () => open(port)));
+  const bytes = requestOf(api.token);
+  let sent = 0;
+  const dripping = setInterval(() => {
+    // Never its end.
+    for (const { socket } of slow) socket.write(bytes[Math.min(sent, 20)] ?? '');
+    sent += 1;
+  }, 20);
+  let answered = 0;
+  try {
+    await until(async () => {
+      const client = await open(port, '127.0.0.2');
+      expect(await ask(client, requestOf(api.token))).toBe(200);
+      client.socket.destroy();
+      answered += 1;
+      return slow.every(({ seen }) => seen.isClosed);
+    });
+  } finally {
+    clearInterval(dripping);
+    for (const { socket } of slow) socket.destroy();
+  }
+  expect(answered).toBeGreaterThan(1);
+  await until(async () => (await connectionsOf(api)) === 0);
+});

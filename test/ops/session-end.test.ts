@@ -1,0 +1,145 @@
+/** The end of a session reaches all that it opened, in every process: copies of its cookie, streams, downloads. */
+import type { FastifyInstance } from 'fastify';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { endOperatorSessions, setOperatorDisabled } from '../../src/db/queries/operators.ts';
+import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
+import { addOperators, Browser, type Clock, openPages, PASSWORD, TOKEN } from './accounts-scene.ts';
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+  return () => scene[Symbol.asyncDispose]();
+});
+let clock: Clock;
+beforeEach(async () => {
+  await scene.reset();
+  clock = { now: Date.UTC(2026, 0, 1) };
+  await addOperators(scene, { ada: 'operator', bob: 'viewer' });
+});
+
+/** One process: its pages with a stream that never ends by itself. */
+async function startPages(): Promise<FastifyInstance & { readonly url: string }> {
+  const app = await openPages(scene, clock, {
+    accounts: {
+      store: scene.store,
+      idle: 3600,
+      lifetime: 43_200,
+      matches: async (given) => given === PASSWORD,
+    },
+  });
+  app.get('/api/stream', (_, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200);
+    reply.raw.write('begun');
+  });
+  return Object.assign(app, { url: await app.listen({ host: '127.0.0.1', port: 0 }) });
+}
+
+async function openStream(url: string, headers: Record<string, string>) {
+  const response = await fetch(`${url}/api/stream`, { headers });
+  expect(response.status).toBe(200);
+  const reader = (response.body ?? expect.unreachable('a body')).getReader();
+  expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe('begun');
+  return {
+    /** Resolves when the process has cut the stream. */
+    cut: reader.read().then(
+      () => 'ended',
+      () => 'cut',
+    ),
+    close: () => reader.cancel(),
+  };
+}
+const cookieOf = (browser: Browser) => ({
+  cookie: [...browser.cookies].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('; '),
+});
+
+describe('the end of a session', () => {
+  it.each<readonly [string, (browser: Browser) => Promise<unknown>]>([
+    ['its sign-out', (browser) => browser.ask('DELETE', '/api/session')],
+    ['a sign-out everywhere', (browser) => browser.ask('DELETE', '/api/session?everywhere=true')],
+    ['a disabled account', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
+    ['ended sessions', () => endOperatorSessions(scene.store.db, OPERATOR, 'ada')],
+    [
+      'its idle time',
+      async () => {
+        clock.now += 3_600_000;
+      },
+    ],
+  ])('by %s cuts its streams in every process, and its cookie opens nothing', async (_, end) => {
+    await using one = await startPages();
+    await using other = await startPages();
+    const ada = new Browser(one);
+    expect((await ada.signIn('ada')).statusCode).toBe(200);
+    const headers = cookieOf(ada);
+    const streams = [await openStream(one.url, headers), await openStream(other.url, headers)];
+    await end(ada);
+    expect(await Promise.all(streams.map(({ cut }) => cut))).toEqual(['cut', 'cut']);
+    for (const { url } of [one, other])
+      expect((await fetch(`${url}/api/session`, { headers })).status).toBe(401);
+  });
+
+  it('leaves other sessions, and requests with OPS_TOKEN, alone', async () => {
+    await using app = await startPages();
+    const [ada, again, bob] = [new Browser(app), new Browser(app), new Browser(app)];
+    for (const [browser, name] of [
+      [ada, 'ada'],
+      [again, 'ada'],
+      [bob, 'bob'],
+    ] as const)
+      await browser.signIn(name);
+    const ended = await openStream(app.url, cookieOf(ada));
+    const others = [
+      await openStream(app.url, cookieOf(again)),
+      await openStream(app.url, cookieOf(bob)),
+      await openStream(app.url, { authorization: `Bearer ${TOKEN}` }),
+    ];
+    await ada.ask('DELETE', '/api/session');
+    expect(await Promise.race([ended.cut, ...others.map(({ cut }) => cut.then(() => 'another'))])).toBe(
+      'cut',
+    );
+    expect([await again.status(), await bob.status()]).toEqual([200, 200]);
+    for (const { close } of others) await close();
+  });
+
+  it('of OPS_TOKEN comes with its sign-out, everywhere if asked', async () => {
+    await using app = await startPages();
+    const browsers = [new Browser(app), new Browser(app), new Browser(app)] as const;
+    for (const browser of browsers) await browser.signIn('', TOKEN);
+    const first = cookieOf(browsers[0]);
+    await browsers[0].ask('DELETE', '/api/session');
+    expect((await app.inject({ url: '/api/session', headers: first })).statusCode).toBe(401);
+    expect(await browsers[1].status()).toBe(200);
+    await browsers[1].ask('DELETE', '/api/session?everywhere=true');
+    expect(await browsers[2].status()).toBe(401);
+  });
+
+  it('comes with the next sign-in of the same browser', async () => {
+    await using app = await startPages();
+    const ada = new Browser(app);
+    await ada.signIn('ada');
+    const first = cookieOf(ada);
+    await ada.signIn('ada');
+    expect((await app.inject({ url: '/api/session', headers: first })).statusCode).toBe(401);
+    expect(await ada.status()).toBe(200);
+  });
+
+  it('lets a form of an old page lead to the sign-in page', async () => {
+    await using app = await startPages();
+    const left = await new Browser(app, { accept: 'text/html', 'sec-fetch-site': 'same-origin' }).ask(
+      'POST',
+      '/logout',
+    );
+    expect([left.statusCode, left.headers.location]).toEqual([303, '/login']);
+  });
+
+  it('deletes its row at the latest when another one begins after its lifetime', async () => {
+    await using app = await startPages();
+    const rows = async () => (await scene.sql`select from operator_sessions`).length;
+    await new Browser(app).signIn('ada');
+    await new Browser(app).signIn('bob');
+    expect(await rows()).toBe(2);
+    clock.now += 43_200_000;
+    await new Browser(app).signIn('ada');
+    expect(await rows()).toBe(1);
+  });
+});

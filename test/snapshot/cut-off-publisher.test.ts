@@ -1,0 +1,205 @@
+/** Readers keep their connection to the cache, and the publishers lose theirs. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { Unavailable } from '../../src/snapshot/document/answer.ts';
+import { withFence } from '../../src/snapshot/publish/fence.ts';
+import { Publisher } from '../../src/snapshot/publish/publisher.ts';
+import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { startTestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { addSample, reprice } from './rows.ts';
+import {
+  countingSql,
+  openScene,
+  type ReaderOptions,
+  sceneForEachTest,
+  TestClock,
+  type TestReader,
+} from './scene.ts';
+
+const scene = sceneForEachTest();
+/** Milliseconds. The pulses of these tests come ten times as often. */
+const silentAfterMs = 500;
+const PULSE_MS = 50;
+
+let way: FaultProxy;
+let publisher: Publisher;
+let token: string;
+let tokenId: number;
+
+beforeEach(async () => {
+  const opened = new AsyncDisposableStack();
+  way = opened.use(await faultProxy(scene.redis.url));
+  const connection = withFence(openRedis(way.url, 'publisher', () => {}));
+  opened.defer(() => connection.disconnect());
+  await redisReady(connection, 5000);
+  publisher = new Publisher(scene.store.db, connection);
+  ({ token, id: tokenId } = await createToken(scene.store.db, {
+    organizationId: scene.sample.a,
+    scopes: ['machines:read'],
+  }));
+  await publisher.publishDirty();
+  opened.use(keepPulse(() => publisher.pulse(), PULSE_MS));
+  return () => opened.disposeAsync();
+});
+
+const reader = (options: Partial<ReaderOptions> = {}) => scene.reader({ silentAfterMs, ...options });
+
+async function linkedReader(options?: Partial<ReaderOptions>): Promise<TestReader> {
+  const linked = reader(options);
+  await until(() => linked.link.isConnected);
+  await linked.catalogue.providers();
+  await until(() => linked.link.linked);
+  return linked;
+}
+
+/** Neither cache nor PostgreSQL may answer for the token any more. */
+async function isRefused({ tokens }: TestReader): Promise<boolean> {
+  try {
+    await tokens.verify(token);
+    return false;
+  } catch (error) {
+    return error instanceof Unavailable;
+  }
+}
+
+/** The readers stop hearing the publishers. */
+async function cutOff(...readers: TestReader[]): Promise<void> {
+  await way.refuse();
+  await until(() => readers.every(({ link }) => link.publisher === 'silent' && !link.linked));
+}
+
+const priceAt = async ({ catalogue }: TestReader) =>
+  (JSON.parse(String((await catalogue.machine(scene.sample.small))?.body.identity)) as { price: number })
+    .price;
+
+describe('a reader whose publishers lost the cache', () => {
+  it('is not linked any more, and is linked again when they are back', async () => {
+    const cut = await linkedReader();
+    await cutOff(cut);
+    await way.heal();
+    await expect(until(() => cut.link.linked)).resolves.toBe(true);
+  });
+
+  it('reads new prices from PostgreSQL', async () => {
+    const cut = await linkedReader();
+    const before = await priceAt(cut);
+    await cutOff(cut);
+    await reprice(scene.sql, scene.sample.small, '0.75');
+    await until(async () => (await priceAt(cut)) === 0.75);
+    expect(before).not.toBe(0.75);
+  });
+
+  it('refuses a revoked token that the cache still calls good', async () => {
+    const cut = await linkedReader();
+    expect(await cut.tokens.verify(token)).toBeDefined();
+    await cutOff(cut);
+    await revokeToken(scene.store.db, tokenId);
+    await until(async () => (await cut.tokens.verify(token)) === undefined);
+  });
+
+  it('does not believe the cache about a token that it has never seen', async () => {
+    const cut = await linkedReader();
+    await cutOff(cut);
+    await revokeToken(scene.store.db, tokenId);
+    expect(await cut.tokens.verify(token)).toBeUndefined();
+    // One that starts now has heard no publisher yet.
+    expect(await reader().tokens.verify(token)).toBeUndefined();
+  });
+
+  it('asks PostgreSQL once for all tokens in use, however many requests use them', async () => {
+    await using counted = countingSql(scene.db.url);
+    const cut = await linkedReader({ sql: counted.sql });
+    const others = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        createToken(scene.store.db, { organizationId: scene.sample.a, scopes: ['machines:read'] }),
+      ),
+    );
+    await cutOff(cut);
+    const all = [token, ...others.map((each) => each.token)];
+    for (const each of all) expect(await cut.tokens.verify(each)).toBeDefined();
+    await cut.documents.checkPostgres();
+    counted.statements.length = 0;
+    for (let i = 0; i < 10; i++) for (const each of all) expect(await cut.tokens.verify(each)).toBeDefined();
+    await cut.documents.checkPostgres();
+    expect(counted.statements.filter((text) => text.includes('authenticate_token'))).toHaveLength(1);
+  });
+});
+
+describe('without PostgreSQL as well', () => {
+  // Nobody listens there.
+  const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
+
+  it('the cache answers, with the time of the last pulse, and for tokens until their limit', async () => {
+    const alone = await linkedReader({ databaseUrl });
+    const strict = await linkedReader({ databaseUrl, tokenStaleLimitMs: silentAfterMs });
+    await cutOff(alone, strict);
+    const region = { kind: 'region', regionId: scene.sample.region } as const;
+    // A busy cache may be late: it is asked again.
+    const found = await until(() => alone.documents.get(region));
+    expect(found.tier).toBe('redis');
+    expect(found.knownAt).toBeLessThan(Date.now() - silentAfterMs);
+    await until(() => alone.tokens.verify(token));
+    expect(await isRefused(strict)).toBe(true);
+  });
+
+  it('a reader that starts now trusts the cache as soon as it hears a publisher', async () => {
+    const alone = reader({ databaseUrl });
+    await until(() => alone.link.isConnected);
+    const { tier, knownAt } = await alone.documents.get({ kind: 'region', regionId: scene.sample.region });
+    expect([tier, knownAt]).toEqual(['redis', undefined]);
+  });
+});
+
+describe('a linked reader', () => {
+  it('refuses a revoked token that no publisher has published yet', async () => {
+    const linked = await linkedReader();
+    expect(await linked.tokens.verify(token)).toBeDefined();
+    await revokeToken(scene.store.db, tokenId);
+    await linked.documents.checkPostgres();
+    expect(await linked.tokens.verify(token)).toBeUndefined();
+    expect(linked.link.linked).toBe(true);
+  });
+
+  it('does not compare clocks: one that jumps changes nothing', async () => {
+    const clock = new TestClock();
+    const linked = await linkedReader({ now: clock.now });
+    const { epoch } = linked.link;
+    for (const ms of [3_600_000, -7_200_000]) {
+      clock.forward(ms);
+      await linked.link.poll();
+      expect([linked.link.linked, linked.link.epoch]).toEqual([true, epoch]);
+    }
+  });
+
+  it('hears publishers through a cache that takes no writes', async () => {
+    await using full = await startTestRedis(['--maxmemory-policy', 'noeviction']);
+    await using own = await openScene(full);
+    await addSample(own.sql);
+    await own.publisher.publishDirty();
+    await own.cache.config('SET', 'maxmemory', '1');
+    using _pulse = keepPulse(() => own.publisher.pulse(), PULSE_MS);
+    const linked = own.reader({ silentAfterMs });
+    await linked.catalogue.providers();
+    await expect(until(() => linked.link.linked)).resolves.toBe(true);
+  });
+});
+
+it('a reader without any publisher answers from PostgreSQL, and is never linked', async () => {
+  await using own = await openScene(scene.redis);
+  const sample = await addSample(own.sql);
+  await own.publisher.publishDirty();
+  const alone = own.reader({ silentAfterMs: 50, pollMs: 10 });
+  const first = await alone.documents.get({ kind: 'region', regionId: sample.region });
+  expect(first.tier).toBe('postgres');
+  await until(() => alone.link.publisher === 'silent');
+  await alone.link.poll();
+  expect(alone.link.linked).toBe(false);
+  await reprice(own.sql, sample.small, '0.75');
+  await until(async () => {
+    const { document } = await alone.documents.get({ kind: 'region', regionId: sample.region });
+    return document?.body.identity.includes('0.75');
+  });
+});

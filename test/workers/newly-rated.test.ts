@@ -1,0 +1,41 @@
+/** Sources whose machines lack an exchange rate, with real workers. The sources run once a year. */
+import { expect, it } from 'vitest';
+import { missingRates } from '../../src/db/reads/excluded.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { until } from '../support/until.ts';
+import { opened, runs, start, store, useServers } from '../support/worker-scene.ts';
+
+useServers();
+
+const published = async () =>
+  (await sourceStatus(store.sql)).find(({ id }) => id === 'hetzner')?.published ?? 0;
+
+/** A worker without a rate that has read Hetzner's catalogue, priced in euros, and published none of it. */
+async function startUnrated(EXCHANGE_RATES_URL: string) {
+  const worker = await start({ CATALOGUE_RATES: '', EXCHANGE_RATES_URL });
+  await until(async () => (await runs()).some(({ source }) => source === 'hetzner'), { timeoutMs: 15_000 });
+  expect(await published()).toBe(0);
+  return worker;
+}
+
+it('publishes machines at the start of a worker that has the rate in CATALOGUE_RATES', async () => {
+  const worker = await startUnrated('http://127.0.0.1:1/rates.xml');
+  await worker[Symbol.asyncDispose]();
+  await start({ CATALOGUE_RATES: 'EUR:1.1' });
+  await until(async () => (await published()) > 20, { timeoutMs: 15_000 });
+  expect(await missingRates(store.sql)).toEqual(new Map());
+});
+
+it('publishes machines as soon as a run of the reference rates brings the rate', async () => {
+  const bank = opened.use(await fakeUpstream());
+  bank.expect({ path: '/rates.xml' }, { status: 404 });
+  const worker = await startUnrated(`${bank.url}/rates.xml`);
+  const day = new Date().toISOString().slice(0, 10);
+  const raw = `<gesmes:Envelope><Cube><Cube time='${day}'><Cube currency='USD' rate='1.1'/></Cube></Cube></gesmes:Envelope>`;
+  bank.expect({ path: '/rates.xml' }, { raw });
+  const job = { sourceId: 'exchange-rates', slot: new Date().toISOString(), isAdditional: true } as const;
+  await worker.queues.sync.add('sync', job);
+  await until(async () => (await published()) > 20, { timeoutMs: 15_000 });
+  expect(await missingRates(store.sql)).toEqual(new Map());
+});
