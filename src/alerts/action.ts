@@ -1,4 +1,5 @@
 /** Where an operator acts on an alert. Pure. */
+import { sourceOfAlert } from '../domain/alert-subject.ts';
 
 export interface AlertAction {
   /** Of the console. */
@@ -9,8 +10,7 @@ export interface AlertAction {
 /** The page of the console and the command that show what an alert is about. */
 export function actionOf(kind: string, subject: string, details: unknown): AlertAction {
   const { batch, run } = (details ?? {}) as { batch?: number; run?: number };
-  // The subject of a region is `hetzner/fsn1`, that of a run `hetzner#12`.
-  const [source = subject] = subject.split(/[/#]/);
+  const source = sourceOfAlert({ kind, subject }) ?? subject;
   switch (kind) {
     case 'batch_held':
       return {

@@ -1,5 +1,6 @@
 import type { Environment } from '../config/source-config.ts';
 import { alertRecords, deliveryRecords } from '../db/reads/alerts.ts';
+import { acknowledgementText } from '../domain/acknowledgement.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
@@ -18,10 +19,12 @@ export async function alertList(
   if (options.json) return printJson(records);
   if (records.length === 0) return print(options.closed ? 'there never was an alert' : 'no alert is open');
   const now = new Date();
-  for (const { id, kind, summary, openedAt, resolvedAt, resolution } of records) {
+  for (const { id, kind, summary, openedAt, resolvedAt, resolution, acknowledgement } of records) {
     const state =
       resolvedAt === null ? `open since ${ago(openedAt, now)}` : `resolved ${ago(resolvedAt, now)}`;
-    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${resolution ? ` (${resolution})` : ''}`, WIDTH));
+    const notes = [resolution, acknowledgement && acknowledgementText(acknowledgement, now)];
+    const told = notes.filter(Boolean).map((note) => ` (${note})`);
+    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${told.join('')}`, WIDTH));
   }
 }
 

@@ -4,8 +4,10 @@ import { testMessage } from '../alerts/message.ts';
 import type { Environment } from '../config/config.ts';
 import { readConfig } from '../config/config.ts';
 import { readSettings } from '../config/settings.ts';
+import { acknowledgeAlert } from '../db/queries/acknowledge.ts';
 import { sendAgain } from '../db/queries/alerts.ts';
 import { audit } from '../db/queries/audit.ts';
+import { acknowledgementText, SNOOZE_FORMS, snoozeSpan } from '../domain/acknowledgement.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openStoreOnly } from './open-store.ts';
@@ -50,4 +52,25 @@ export async function alertResend(
     throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
   if (options.json) printJson({ delivery: deliveryId, webhook });
   else print(`delivery ${deliveryId} is sent again to ${webhook} by a worker, within a minute`);
+}
+
+/** Acknowledges an open alert; with `for` until that time has passed. */
+export async function alertAcknowledge(
+  env: Environment,
+  alertId: number,
+  options: DeciderOptions & { for?: string; json?: boolean },
+): Promise<void> {
+  const { reason, ...by } = decider({ settings: readSettings(env) }, options);
+  if (reason === undefined) throw new UsageFailure('--reason is missing; say why, for the record');
+  const snoozeMs = options.for === undefined ? undefined : snoozeSpan(options.for);
+  if (options.for !== undefined && snoozeMs === undefined)
+    throw new UsageFailure(`--for must be ${SNOOZE_FORMS}; it is "${options.for}"`);
+  await using store = openStoreOnly(env);
+  const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
+  if (done.outcome === 'unknown')
+    throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);
+  if (done.outcome === 'over') throw new CommandFailure(`alert ${alertId} is over`);
+  const { kind, subject, acknowledgement } = done;
+  if (options.json) printJson({ alert: alertId, kind, subject, acknowledgement });
+  else print(`alert ${alertId} ${kind} ${subject} is ${acknowledgementText(acknowledgement, new Date())}`);
 }

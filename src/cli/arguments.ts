@@ -1,7 +1,7 @@
 /** What the arguments of several commands mean. */
 import { hostname, userInfo } from 'node:os';
 import type { Configured } from '../config/settings.ts';
-import type { Decider } from '../domain/operator.ts';
+import { type Decider, LONGEST_REASON } from '../domain/operator.ts';
 import { SINCE_FORMS, sinceOf } from '../domain/since.ts';
 import { UsageFailure } from './failure.ts';
 
@@ -61,8 +61,8 @@ export function decider({ settings }: Configured, { by, reason }: DeciderOptions
 function oneLine(option: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const trimmed = text.trim();
-  if (trimmed !== '' && !/\p{Cc}/u.test(trimmed)) return trimmed;
-  throw new UsageFailure(`${option} must be some text on one line`);
+  if (trimmed !== '' && trimmed.length <= LONGEST_REASON && !/\p{Cc}/u.test(trimmed)) return trimmed;
+  throw new UsageFailure(`${option} must be some text on one line, of at most ${LONGEST_REASON} characters`);
 }
 
 /** A container may run under a number that has no name. */

@@ -7,6 +7,7 @@ import type { Disposer } from '../app/disposer.ts';
 import type { Config } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
+import { acknowledgeAlert } from '../db/queries/acknowledge.ts';
 import { sendAgain } from '../db/queries/alerts.ts';
 import { audit } from '../db/queries/audit.ts';
 import type { ConsoleAlerts } from '../ops/console/alerts.ts';
@@ -23,6 +24,7 @@ export function consoleAlerts(config: Config, closing: Disposer): ConsoleAlerts 
     rules: Object.entries(rulesInWords(config.alerts)).map(([kind, opens]) => ({ kind, opens })),
     repeatHours,
     webhooks: webhooks.map(shown),
+    acknowledge: (id, snoozeMs, decider) => acknowledgeAlert(db(), id, snoozeMs, decider),
     resend: (id, decider) => sendAgain(db(), id, decider),
     async test(id, decider) {
       const webhook = webhooks.find((each) => each.id === id);

@@ -185,6 +185,23 @@ export function addAlerts(alert: Command, env: Env): void {
     .option(...ALL_ROWS)
     .option(...JSON_ROWS)
     .action(async (options: PageOptions) => (await loadList()).alertDeliveries(env(), options));
+  const ALERT = ['<alert>', 'the number that `alert list` shows'] as const;
+  const alertId = (id: string) => readId(id, 'alert', '`fleetbook alert list` shows');
+  add(alert, 'acknowledge', 'send no reminders of an open alert until it ends')
+    .argument(...ALERT)
+    .requiredOption(...REASON)
+    .option(...BY)
+    .action(async (id: string, options: Changing) =>
+      (await load()).alertAcknowledge(env(), alertId(id), options),
+    );
+  add(alert, 'snooze', 'send no reminders of an open alert for some time')
+    .argument(...ALERT)
+    .requiredOption('--for <span>', 'e.g. 30m, 4h or 7d; at most 30d')
+    .requiredOption(...REASON)
+    .option(...BY)
+    .action(async (id: string, options: Changing & { for: string }) =>
+      (await load()).alertAcknowledge(env(), alertId(id), options),
+    );
   addChange(alert, 'resend', 'send a message once more')
     .argument('<delivery>', 'the number that `alert deliveries` shows')
     .action(async (id: string, options: Changing) =>

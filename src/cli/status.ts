@@ -2,9 +2,12 @@ import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/client.ts';
+import { type AlertRecord, acknowledgedAlerts } from '../db/reads/alerts.ts';
 import { missingRates } from '../db/reads/excluded.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { postgresProblem } from '../db/server-problem.ts';
+import { acknowledgementText } from '../domain/acknowledgement.ts';
+import { sourceOfAlert } from '../domain/alert-subject.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import { nextSlot } from '../domain/slots.ts';
 import { UsageFailure } from './failure.ts';
@@ -24,6 +27,8 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly nextSlot: string | null;
   /** Currencies of its machines that are not published because no exchange rate is known. */
   readonly missingRates: readonly string[];
+  /** Open alerts about it that an operator has acknowledged. */
+  readonly acknowledgedAlerts: readonly AlertRecord[];
 }
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -67,17 +72,21 @@ export async function statusCommand(
 async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date): Promise<ShownStatus[]> {
   const stored = new Map((await sourceStatus(sql)).map((status) => [status.id, status]));
   const missing = await missingRates(sql);
-  const missingOf = (id: string) => ({ missingRates: missing.get(id) ?? [] });
+  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), sourceOfAlert);
+  const moreOf = (id: string) => ({
+    missingRates: missing.get(id) ?? [],
+    acknowledgedAlerts: acknowledged.get(id) ?? [],
+  });
   const shown = sources.map((source): ShownStatus => {
     const status = {
       ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
-      ...missingOf(source.id),
+      ...moreOf(source.id),
     };
     return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
   });
   for (const status of stored.values()) {
     if (!shown.some(({ id }) => id === status.id))
-      shown.push({ ...status, ...missingOf(status.id), configured: false, nextSlot: null });
+      shown.push({ ...status, ...moreOf(status.id), configured: false, nextSlot: null });
   }
   return shown;
 }
@@ -85,7 +94,7 @@ async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date):
 function neverRan(
   id: string,
   kind: SourceStatus['kind'],
-): Omit<ShownStatus, 'configured' | 'nextSlot' | 'missingRates'> {
+): Omit<ShownStatus, 'configured' | 'nextSlot' | 'missingRates' | 'acknowledgedAlerts'> {
   const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
   return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
@@ -129,6 +138,9 @@ function notesOf(source: ShownStatus, now: Date): string[] {
     notes.push(
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
+  for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
+    if (acknowledgement)
+      notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));

@@ -31,5 +31,8 @@ export interface Decider extends Actor {
   readonly reason: string | undefined;
 }
 
+/** Characters of a reason. */
+export const LONGEST_REASON = 500;
+
 /** Names of operators: what is typed at sign-in, and stands in the audit log. */
 export const OPERATOR_NAME = /^[a-z0-9](?:[a-z0-9._@-]{0,62}[a-z0-9])?$/;

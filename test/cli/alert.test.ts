@@ -32,6 +32,43 @@ describe('fleetbook alert', () => {
     ]);
   });
 
+  it('acknowledges and snoozes what is open, for a reason', async () => {
+    const because = ['--reason', 'the provider repairs it', '--by', 'ada'];
+    expect(await alert(['acknowledge', '1', ...because])).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^alert 1 source_stale acme is acknowledged by ada \d+ s ago: the provider repairs it\n$/,
+      ),
+    });
+    expect((await alert(['list'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      /acme was never read well \(acknowledged by ada \d+ s ago: the provider repairs it\)/,
+    );
+    const snoozed = await alert(['snooze', '1', '--for', '4h', ...because, '--json']);
+    expect(JSON.parse(snoozed.stdout)).toMatchObject({
+      alert: 1,
+      kind: 'source_stale',
+      acknowledgement: { by: 'ada', until: expect.stringMatching(/Z$/) },
+    });
+    await here.scene.sql`insert into sources (id, kind, adapter) values ('acme', 'catalogue', 'test')
+      on conflict do nothing`;
+    const status = await fleetbook(['status'], here.env);
+    expect(status.stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      /acme: alert 1 source_stale is snoozed by ada until \S+ \d\d:\d\d UTC: the provider repairs it/,
+    );
+    expect(JSON.parse((await fleetbook(['status', '--json'], here.env)).stdout)).toContainEqual(
+      expect.objectContaining({ id: 'acme', acknowledgedAlerts: [expect.objectContaining({ id: 1 })] }),
+    );
+    for (const [args, code, stderr] of [
+      [['acknowledge', '1'], 2, /--reason/],
+      [['acknowledge', '1', '--reason', 'x'.repeat(501)], 2, /at most 500 characters/],
+      [['acknowledge', '2', ...because], 1, /alert 2 is over/],
+      [['acknowledge', '99', ...because], 1, /there is no alert 99; see: fleetbook alert list/],
+      [['snooze', '1', ...because], 2, /--for/],
+      [['snooze', '1', '--for', '31d', ...because], 2, /at most 30d; it is "31d"/],
+    ] as const)
+      expect(await alert([...args])).toMatchObject({ code, stderr: expect.stringMatching(stderr) });
+  });
+
   it('lists what was sent and how that went, and sends it again', async () => {
     expect((await alert(['deliveries'])).stdout).toMatch(
       /^1 +ops +alerts\.opened +\d+ s ago +waiting +2 +it answered 503; next at \d\d:\d\d UTC$/m,

@@ -37,6 +37,7 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   held: 0,
   nextSlot: '2026-11-22T10:17:00Z',
   missingRates: [],
+  acknowledgedAlerts: [],
   ...more,
 });
 

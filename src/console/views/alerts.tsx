@@ -1,5 +1,6 @@
 /** Alerts: what is firing, when each kind opens, where they are sent, and what became of every message. */
 import { useState } from 'preact/hooks';
+import { sourceOfAlert } from '../../domain/alert-subject.ts';
 import type {
   AlertRecord,
   AlertsAnswer,
@@ -13,6 +14,7 @@ import { addressWith, navigate, type Place } from '../lib/router.ts';
 import { useMay } from '../lib/session.ts';
 import { Ago, Ahead, Badge, Choice, Lasting, Search, Title, type Tone, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { Acknowledge, Acknowledged } from './acknowledge.tsx';
 
 export function AlertsView({ place }: { place: Place }) {
   const { data, error } = useData<AlertsAnswer>('/api/alerts');
@@ -49,6 +51,7 @@ export function AlertsView({ place }: { place: Place }) {
 }
 
 function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
+  const mayAcknowledge = useMay('operator');
   return (
     <table class="cards">
       <thead>
@@ -57,6 +60,7 @@ function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
           <th scope="col">Kind</th>
           <th scope="col">For</th>
           <th scope="col">What is wrong</th>
+          {mayAcknowledge && <th scope="col">Acknowledge</th>}
         </tr>
       </thead>
       <tbody>
@@ -66,7 +70,17 @@ function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
             <td class="tight" data-label="For">
               <Lasting since={alert.openedAt} />
             </td>
-            <td data-label="What is wrong">{alert.summary}</td>
+            <td data-label="What is wrong">
+              <div>
+                {alert.summary}
+                {alert.acknowledgement && <Acknowledged {...alert.acknowledgement} />}
+              </div>
+            </td>
+            {mayAcknowledge && (
+              <td data-label="Acknowledge">
+                <Acknowledge {...alert} />
+              </td>
+            )}
           </tr>
         ))}
       </tbody>
@@ -88,16 +102,12 @@ function About({ alert, tone }: { alert: AlertRecord; tone: Tone }) {
   );
 }
 
-/** Kinds of alerts about Fleetbook itself: no source has a page about them. */
-const SYSTEM_KINDS = ['publication_behind', 'cache_differs', 'exports_behind'];
-
 /** Links to the page on which one can do something about it. */
 function Subject({ kind, subject, details }: AlertRecord) {
   const { batch } = details as { batch?: number };
   if (kind === 'batch_held' && batch !== undefined) return <a href={`/held/${batch}`}>{subject}</a>;
-  if (SYSTEM_KINDS.includes(kind)) return <>{subject}</>;
-  // Of a region `hetzner/fsn1`, of a run `hetzner#12`.
-  const [source = subject] = subject.split(/[/#]/);
+  const source = sourceOfAlert({ kind, subject });
+  if (source === undefined) return <>{subject}</>;
   return <a href={`/sources/${encodeURIComponent(source)}`}>{subject}</a>;
 }
 
@@ -127,6 +137,7 @@ function Over({ alerts }: { alerts: readonly AlertRecord[] }) {
               <div>
                 {alert.summary}
                 {alert.resolution !== null && <div class="muted">{alert.resolution}</div>}
+                {alert.acknowledgement && <Acknowledged {...alert.acknowledgement} />}
               </div>
             </td>
           </tr>
@@ -141,8 +152,8 @@ function Rules({ rules, repeatHours }: Pick<AlertsAnswer, 'rules' | 'repeatHours
     <section aria-labelledby="rules">
       <h2 id="rules">Rules</h2>
       <p class="rule-note">
-        Told again every {repeatHours} hours while it lasts. The limits are in the file that FLEETBOOK_CONFIG
-        names.
+        A reminder is sent every {repeatHours} hours until an alert ends or is acknowledged. The limits are in
+        the file that FLEETBOOK_CONFIG names.
       </p>
       <table class="cards">
         <thead>

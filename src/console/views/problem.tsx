@@ -1,5 +1,6 @@
 import type { Problem } from '../../ops/console/api.ts';
 import { Badge, Lasting, STATES } from '../parts/basics.tsx';
+import { Acknowledged } from './acknowledge.tsx';
 
 interface SourceProblemsProps {
   readonly source: string;
@@ -29,6 +30,7 @@ export function SourceProblems({ source, problems, isHere }: SourceProblemsProps
             )}
           </div>
           <p>{problem.text}</p>
+          {problem.acknowledgement && <Acknowledged {...problem.acknowledgement} />}
         </div>
       ))}
       {problems.map(({ kind, batch }) => (

@@ -20,7 +20,7 @@ export type NewDelivery = Pick<DeliveryRow, 'webhook' | 'messageId' | 'body'>;
 
 export interface AlertChanges {
   readonly opened: readonly AlertRow[];
-  /** Open for so long that they are told again. */
+  /** Open for so long that a reminder is sent, or no longer snoozed. */
   readonly repeated: readonly AlertRow[];
   readonly resolved: readonly AlertRow[];
 }
@@ -66,14 +66,8 @@ export async function reconcileAlerts(
         ? []
         : await tx
             .update(alerts)
-            .set({ toldAt: sql`now()` })
-            .where(
-              and(
-                inArray(alerts.key, keys),
-                isNull(alerts.resolvedAt),
-                lt(alerts.toldAt, sql`now() - make_interval(hours => ${repeatHours})`),
-              ),
-            )
+            .set({ toldAt: sql`now()`, ...UNACKNOWLEDGED })
+            .where(and(inArray(alerts.key, keys), isNull(alerts.resolvedAt), isToBeRepeated(repeatHours)))
             .returning();
     const changes = { opened, repeated, resolved };
     const messages = messagesOf(changes);
@@ -81,6 +75,23 @@ export async function reconcileAlerts(
     return changes;
   });
 }
+
+const UNACKNOWLEDGED = {
+  acknowledgedAt: null,
+  acknowledgedBy: null,
+  acknowledgedReason: null,
+  snoozedUntil: null,
+};
+
+/** An acknowledged alert is not repeated, a snoozed one once its snooze has ended. */
+const isToBeRepeated = (repeatHours: number) =>
+  or(
+    and(
+      isNull(alerts.acknowledgedAt),
+      lt(alerts.toldAt, sql`now() - make_interval(hours => ${repeatHours})`),
+    ),
+    lte(alerts.snoozedUntil, sql`now()`),
+  );
 
 /** Notes conditions whose key is not there yet. One that is open says what holds now: a younger batch may be held. */
 async function insert(tx: Database, rows: readonly NewAlert[]): Promise<void> {

@@ -1,4 +1,5 @@
 /** What alerts are made of, and what became of them. */
+import type { Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Sql } from '../client.ts';
 
 export interface MovedPrices {
@@ -87,6 +88,8 @@ export interface AlertRecord {
   readonly openedAt: string;
   readonly resolvedAt: string | null;
   readonly resolution: string | null;
+  /** Of an alert that is over: the one that held when it ended. Null for none, and after a snooze. */
+  readonly acknowledgement: Acknowledgement | null;
 }
 
 /** Open alerts first, then the newest. @param limit undefined for all */
@@ -105,10 +108,23 @@ export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertReco
     ${toldAlerts(sql)} and resolved_at is not null order by resolved_at desc, id desc limit ${limit}`;
 }
 
+/** Open alerts that are acknowledged or snoozed now. */
+export async function acknowledgedAlerts(sql: Sql): Promise<AlertRecord[]> {
+  return sql<AlertRecord[]>`
+    ${toldAlerts(sql)} and resolved_at is null and ${isAcknowledged(sql)} order by opened_at desc, id desc`;
+}
+
+const isAcknowledged = (sql: Sql) => sql`
+  (acknowledged_at is not null and (snoozed_until is null or snoozed_until > coalesce(resolved_at, now())))`;
+
 const toldAlerts = (sql: Sql) => sql`
   select id::int, kind, subject, summary, details, resolution,
     to_char(opened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "openedAt",
-    to_char(resolved_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "resolvedAt"
+    to_char(resolved_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "resolvedAt",
+    case when ${isAcknowledged(sql)} then json_build_object(
+      'at', to_char(acknowledged_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      'by', acknowledged_by, 'reason', acknowledged_reason,
+      'until', to_char(snoozed_until at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) end as acknowledgement
   from alerts where told_at is not null`;
 
 export interface DeliveryRecord {

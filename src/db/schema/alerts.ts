@@ -19,6 +19,12 @@ export const alerts = pgTable(
     toldAt: instant('told_at'),
     resolvedAt: instant('resolved_at'),
     resolution: text('resolution'),
+    /** When an operator acknowledged it, after which no reminders are sent. */
+    acknowledgedAt: instant('acknowledged_at'),
+    acknowledgedBy: text('acknowledged_by'),
+    acknowledgedReason: text('acknowledged_reason'),
+    /** When reminders are sent again; null for an acknowledgement that lasts until the alert ends. */
+    snoozedUntil: instant('snoozed_until'),
   },
   (t) => [
     uniqueIndex('one_open_alert_per_key').on(t.key).where(sql`resolved_at is null`),

@@ -1,14 +1,32 @@
 /** Alerts: the rules, what is firing, what was sent to whom; and a message sent again, or one that tests a webhook. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sql } from '../../db/client.ts';
+import type { Acknowledged } from '../../db/queries/acknowledge.ts';
 import { alertRecords, type DeliveryRecord, findDeliveries, resolvedAlerts } from '../../db/reads/alerts.ts';
+import { SNOOZE_FORMS, snoozeSpan } from '../../domain/acknowledgement.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../roles.ts';
 import type { AlertsAnswer, DeliveriesAnswer, ShownDelivery } from './api.ts';
-import { choiceOf, idOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
+import {
+  BadRequest,
+  Conflict,
+  choiceOf,
+  idOf,
+  NotFound,
+  type Parameters,
+  reasonOf,
+  textOf,
+  windowOf,
+} from './parameters.ts';
 
 /** What is configured, and the functions behind `fleetbook alert`. */
 export interface ConsoleAlerts extends Pick<AlertsAnswer, 'rules' | 'repeatHours' | 'webhooks'> {
+  /** Acknowledges an open alert, until it ends unless `snoozeMs` says when reminders are sent again. */
+  acknowledge(
+    alert: number,
+    snoozeMs: number | undefined,
+    decider: Decider & { readonly reason: string },
+  ): Promise<Acknowledged>;
   /** Puts a message at the end of its webhook's line. @returns the webhook; undefined for an unknown delivery */
   resend(delivery: number, decider: Decider): Promise<string | undefined>;
   /** Sends a message without any alert. @returns why it was not taken; undefined when it was */
@@ -21,7 +39,13 @@ const OVER = 50;
 const SUMMARIES = 3;
 const STATES = ['waiting', 'delivered', 'given up'] as const;
 
-export function addAlerts(api: FastifyInstance, sql: Sql, configured: ConsoleAlerts): void {
+/** @param changed called after an acknowledgement */
+export function addAlerts(
+  api: FastifyInstance,
+  sql: Sql,
+  configured: ConsoleAlerts,
+  changed: () => Promise<void>,
+): void {
   const { rules, repeatHours, webhooks } = configured;
 
   api.get('/alerts', async (): Promise<AlertsAnswer> => {
@@ -36,6 +60,22 @@ export function addAlerts(api: FastifyInstance, sql: Sql, configured: ConsoleAle
     const state = choiceOf(query, 'state', STATES);
     const found = await findDeliveries(sql, { search: textOf(query, 'q'), state, ...windowOf(query) });
     return { total: found.total, rows: found.rows.map(shown) };
+  });
+  const acknowledge = async (request: FastifyRequest, snoozeMs?: number) => {
+    const id = idOf(request.params, 'alert', 'alert');
+    const reason = reasonOf(request.body);
+    const done = await configured.acknowledge(id, snoozeMs, { ...deciderOf(request), reason });
+    if (done.outcome === 'unknown') throw new NotFound(`there is no alert ${id}`);
+    if (done.outcome === 'over') throw new Conflict(`alert ${id} is over; load this page again`);
+    await changed();
+    return { alert: id, acknowledgement: done.acknowledgement };
+  };
+  api.post('/alerts/:alert/acknowledge', (request) => acknowledge(request));
+  api.post('/alerts/:alert/snooze', async (request) => {
+    const { for: given } = (request.body ?? {}) as { for?: unknown };
+    const snoozeMs = typeof given === 'string' ? snoozeSpan(given) : undefined;
+    if (snoozeMs === undefined) throw new BadRequest('for', `must be ${SNOOZE_FORMS}`);
+    return acknowledge(request, snoozeMs);
   });
   api.post('/alerts/deliveries/:delivery/resend', async (request) => {
     const id = idOf(request.params, 'delivery', 'delivery');

@@ -16,6 +16,7 @@ import type { StripRun } from '../../db/reads/run-strip.ts';
 import type { RunNeighbours, RunRecord } from '../../db/reads/runs.ts';
 import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
 import type { TimelineEntry } from '../../db/reads/timeline.ts';
+import type { Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Disabling } from '../../domain/disabled.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { Lines } from '../charts.ts';
@@ -50,6 +51,8 @@ export interface Problem {
   readonly since: string | null;
   /** The batch that waits, of a problem `held`. */
   readonly batch?: number;
+  /** Of the alert about the same; left out where no operator has acknowledged it. */
+  readonly acknowledgement?: Acknowledgement;
 }
 
 /** Freshness of a source against its objective. */

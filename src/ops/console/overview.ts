@@ -1,4 +1,5 @@
 /** What the overview says: every source with its state, and first what needs a person. */
+import type { AlertRecord } from '../../db/reads/alerts.ts';
 import type { HiddenReason } from '../../db/reads/excluded.ts';
 import type { BatchRecord } from '../../db/reads/held.ts';
 import type { SourceStrip } from '../../db/reads/run-strip.ts';
@@ -27,6 +28,8 @@ export interface Stored {
   readonly status: readonly SourceStatus[];
   readonly strips: readonly SourceStrip[];
   readonly pending: readonly BatchRecord[];
+  /** Open alerts that an operator has acknowledged. */
+  readonly acknowledged: readonly AlertRecord[];
   /** Of sources that publish nothing, the most frequent reasons first. */
   readonly hidden: readonly HiddenReason[];
   /** The published currency; undefined before the first run. */
@@ -56,7 +59,11 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
     const config = configured.find(({ id }) => id === each.id);
     const batch = stored.pending.find(({ sourceId }) => sourceId === each.id);
     const isNeeded = each.kind !== 'rates' || areRatesNeeded(configured, config, stored);
-    const problems = isNeeded ? problemsOf(each, config, batch, stored.hidden, now) : [];
+    const problems = isNeeded
+      ? problemsOf(each, config, batch, stored.hidden, now).map((problem) =>
+          withAcknowledgement(problem, stored.acknowledged),
+        )
+      : [];
     const strip = strips.get(each.id);
     const { regions, ...rest } = each;
     const shown: ShownSource = {
@@ -81,6 +88,21 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
       .sort((one, other) => urgency(one) - urgency(other) || bySource(one.source, other.source)),
     sources: found.map(({ shown }) => shown).sort((one, other) => bySource(one.id, other.id)),
   };
+}
+
+/** The alert that opens about a problem. */
+const ALERTS: Readonly<Partial<Record<Problem['kind'], string>>> = {
+  held: 'batch_held',
+  failing: 'source_failing',
+  'never-read': 'source_stale',
+  stale: 'source_stale',
+};
+
+function withAcknowledgement(problem: Problem, acknowledged: readonly AlertRecord[]): Problem {
+  const alert = acknowledged.find(
+    ({ kind, subject }) => kind === ALERTS[problem.kind] && subject === problem.source,
+  );
+  return alert?.acknowledgement ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
 }
 
 /** Returns true if a price needs a rate that neither CATALOGUE_RATES nor the published currency provides. */

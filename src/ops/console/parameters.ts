@@ -1,4 +1,5 @@
 /** What the routes are asked for, read from queries and bodies. */
+import { LONGEST_REASON } from '../../domain/operator.ts';
 
 /** What was asked for cannot be understood: the parameter or field, and what would do. */
 export class BadRequest extends Error {
@@ -94,8 +95,6 @@ export function windowOf(query: Parameters): Window {
     offset: integerOf(query, 'offset', 0, 2_000_000_000) ?? 0,
   };
 }
-
-const LONGEST_REASON = 500;
 
 /** The `reason` of a body. @throws BadRequest for one that is missing, or cannot be shown on one line */
 export function reasonOf(body: unknown): string {

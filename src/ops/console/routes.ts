@@ -2,6 +2,7 @@
 import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
 import { activityMark } from '../../db/reads/activity.ts';
+import { acknowledgedAlerts } from '../../db/reads/alerts.ts';
 import { statedCurrencies, storedCurrency } from '../../db/reads/currency.ts';
 import { hiddenReasons } from '../../db/reads/excluded.ts';
 import { pendingBatches } from '../../db/reads/held.ts';
@@ -101,16 +102,17 @@ export async function addConsole(
       api.get('/events', (request, reply) => feed.open(request, reply));
 
       const stored = shared(async (): Promise<Stored> => {
-        const [status, strips, pending, currency] = await Promise.all([
+        const [status, strips, pending, acknowledged, currency] = await Promise.all([
           sourceStatus(sql),
           sourceStrips(sql, STRIP),
           pendingBatches(sql),
+          acknowledgedAlerts(sql),
           storedCurrency(sql),
         ]);
         const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
         const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
         const stated = status.some(isRatesInTrouble) ? await statedCurrencies(sql) : undefined;
-        return { status, strips, pending, hidden, currency, stated };
+        return { status, strips, pending, acknowledged, hidden, currency, stated };
       }, STORED_MS);
       api.get('/overview', async (): Promise<Overview> => {
         const [facts, depths] = await Promise.all([stored(), queueDepths(queues)]);
@@ -121,8 +123,8 @@ export async function addConsole(
       addMachines(api, sql);
       addChanges(api, sql, now);
       addCharts(api, deps.reports);
-      addAlerts(api, sql, deps.alerts);
       const changed = () => feed.look();
+      addAlerts(api, sql, deps.alerts, changed);
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);
       addAudit(api, sql, now);

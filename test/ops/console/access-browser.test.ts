@@ -181,6 +181,21 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
     }
   });
 
+  it('acknowledges an alert, and shows by whom and why', async () => {
+    await scene.worker.store.sql`insert into alerts (key, kind, subject, summary, details, told_at)
+      values ('source_stale:acme', 'source_stale', 'acme', 'acme was never read well', '{}', now())`;
+    const page = await signedIn();
+    await page.goto('/alerts');
+    await page.getByRole('button', { name: 'Acknowledge …' }).click();
+    await page.getByLabel('Send no reminders').selectOption('4h');
+    await page.getByLabel(/^Reason/).fill('the provider repairs it');
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+    await page.getByText(/^snoozed by ada until .* UTC: the provider repairs it$/).waitFor();
+    expect(await audited()).toContainEqual({ action: 'alert.snooze' });
+    await page.context().close();
+  });
+
   it('tests a webhook, and says what came of it', async () => {
     const page = await signedIn();
     await page.goto('/alerts');

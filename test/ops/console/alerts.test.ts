@@ -6,8 +6,9 @@ import { evaluateAlerts } from '../../../src/alerts/evaluate.ts';
 import { ALERT_KINDS } from '../../../src/alerts/rules.ts';
 import { activityMark } from '../../../src/db/reads/activity.ts';
 import { auditRecords } from '../../../src/db/reads/audit.ts';
-import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/ops/console/api.ts';
+import type { AlertsAnswer, DeliveriesAnswer, Overview } from '../../../src/ops/console/api.ts';
 import { type Receiver, receiver } from '../../alerts/receiver.ts';
+import { until } from '../../support/until.ts';
 import { Browser } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -86,6 +87,39 @@ describe('alerts', () => {
     expect((await deliveries('?offset=1')).rows).toEqual([]);
   });
 
+  it('are acknowledged and snoozed by an operator with a reason, which the overview shows as well', async () => {
+    const [alert] = (await alerts()).firing;
+    const path = `/api/alerts/${alert?.id}`;
+    const reason = 'the provider repairs it';
+    const by = { by: 'OPS_TOKEN', reason };
+    expect(await scene.post(`${path}/acknowledge`, { reason })).toMatchObject({
+      status: 200,
+      body: { alert: alert?.id, acknowledgement: { ...by, until: null } },
+    });
+    expect((await alerts()).firing).toMatchObject([{ acknowledgement: { ...by, until: null } }]);
+    expect(await scene.post(`${path}/snooze`, { reason, for: '4h' })).toMatchObject({ status: 200 });
+    expect(await latest()).toMatchObject({ action: 'alert.snooze', ...by });
+    const { problems } = await until(async () => {
+      const found = (await scene.get('/api/overview')) as Overview;
+      return found.problems.some(({ acknowledgement }) => acknowledgement?.until) && found;
+    });
+    expect(problems.filter(({ acknowledgement }) => acknowledgement)).toMatchObject([
+      { kind: 'failing', source: 'hetzner', acknowledgement: by },
+    ]);
+    const before = await latest();
+    for (const [to, body, status, error] of [
+      [`${path}/acknowledge`, {}, 400, /^reason is missing/],
+      [`${path}/snooze`, { reason }, 400, /^for must be a span .* at most 30d$/],
+      [`${path}/snooze`, { reason, for: '31d' }, 400, /^for must be/],
+      ['/api/alerts/999/acknowledge', { reason }, 404, /there is no alert 999/],
+    ] as const)
+      expect(await scene.post(to, body)).toMatchObject({
+        status,
+        body: { error: expect.stringMatching(error) },
+      });
+    expect(await latest()).toEqual(before);
+  });
+
   it('are sent again by an operator, who is on record', async () => {
     hook.status = 200;
     await send();
@@ -130,7 +164,7 @@ describe('alerts', () => {
     await vera.signIn('vera');
     expect((await vera.ask('GET', '/api/alerts')).statusCode).toBe(200);
     const asked = hook.asked;
-    for (const path of ['deliveries/1/resend', 'webhooks/default/test'])
+    for (const path of ['deliveries/1/resend', 'webhooks/default/test', '1/acknowledge', '1/snooze'])
       expect((await vera.ask('POST', `/api/alerts/${path}`, { payload: {} })).statusCode).toBe(403);
     expect([hook.asked, (await latest())?.action]).toEqual([asked, 'session.begin']);
   });
@@ -141,5 +175,7 @@ describe('alerts', () => {
     const { firing, over } = await alerts();
     expect(firing).toEqual([]);
     expect(over).toMatchObject([{ kind: 'source_failing', resolvedAt: expect.any(String) }]);
+    const late = await scene.post(`/api/alerts/${over[0]?.id}/acknowledge`, { reason: 'too late' });
+    expect(late).toMatchObject({ status: 409, body: { error: expect.stringContaining('is over') } });
   });
 });

@@ -66,7 +66,12 @@ const judged = (
   pending: BatchRecord[] = [],
   hidden: HiddenReason[] = [],
   stated?: string[],
-) => judgeSources(configured, { status, strips: [], pending, hidden, currency: 'EUR', stated }, NOW);
+) =>
+  judgeSources(
+    configured,
+    { status, strips: [], pending, hidden, acknowledged: [], currency: 'EUR', stated },
+    NOW,
+  );
 
 describe('what the overview says of a source', () => {
   it('is nothing where all is well', () => {
