@@ -1,30 +1,66 @@
-/** A place in one database's feed, as clients keep it: opaque text. */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+
+/** A place in the feed of one database. */
 export interface Cursor {
-  /** A change of another lineage has nothing to do with this one, whatever its position. */
-  readonly lineage: string;
+  readonly feed: Feed;
   readonly position: number;
 }
 
 const LINEAGE_BYTES = 16;
 const POSITION_BYTES = 6;
-/** In base64url, without padding. */
-const LENGTH = Math.ceil(((LINEAGE_BYTES + POSITION_BYTES) * 4) / 3);
+/** Bytes in front of the encrypted block. */
+const OPEN_BYTES = LINEAGE_BYTES + POSITION_BYTES - 16;
 
-export function encodeCursor({ lineage, position }: Cursor): string {
-  const bytes = Buffer.alloc(LINEAGE_BYTES + POSITION_BYTES);
-  bytes.write(lineage.replaceAll('-', ''), 'hex');
-  bytes.writeUIntBE(position, LINEAGE_BYTES, POSITION_BYTES);
-  return bytes.toString('base64url');
+/** The text of a cursor: 22 bytes in base64url, without padding. */
+export const CURSOR_TEXT = /^[A-Za-z0-9_-]{29}[AQgw]$/;
+
+export function encodeCursor({ feed, position }: Cursor): string {
+  return feed.encode(position);
 }
 
-/** Undefined for what is no cursor of ours. */
-export function decodeCursor(text: string): Cursor | undefined {
-  if (text.length !== LENGTH || !/^[\w-]+$/.test(text)) return undefined;
-  const bytes = Buffer.from(text, 'base64url');
-  const hex = bytes.toString('hex', 0, LINEAGE_BYTES);
-  const cursor = {
-    lineage: hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
-    position: bytes.readUIntBE(LINEAGE_BYTES, POSITION_BYTES),
-  };
-  return encodeCursor(cursor) === text ? cursor : undefined;
+/**
+ * The feed of one database. It encodes and decodes cursors.
+ *
+ * A cursor is 22 bytes: the lineage, then the position. The last 16 bytes are one AES block. A client without the key can
+ * neither read a position nor make a cursor. All readers give one place the same text
+ * (docs/decisions/0060-cursors-count-nothing.md).
+ */
+export class Feed {
+  readonly lineage: string;
+  readonly #lineage: Buffer;
+  readonly #key: string;
+  readonly #cipher: ReturnType<typeof createCipheriv>;
+  readonly #decipher: ReturnType<typeof createDecipheriv>;
+
+  /** @param key the database's key of cursors, a UUID */
+  constructor(lineage: string, key: string) {
+    this.lineage = lineage;
+    this.#lineage = bytesOf(lineage);
+    this.#key = key;
+    // ECB is safe here: a message is one block, and each block holds another position.
+    this.#cipher = createCipheriv('aes-128-ecb', bytesOf(key), null).setAutoPadding(false);
+    this.#decipher = createDecipheriv('aes-128-ecb', bytesOf(key), null).setAutoPadding(false);
+  }
+
+  is(lineage: string, key: string): boolean {
+    return this.lineage === lineage && this.#key === key;
+  }
+
+  encode(position: number): string {
+    const bytes = Buffer.alloc(LINEAGE_BYTES + POSITION_BYTES);
+    this.#lineage.copy(bytes);
+    bytes.writeUIntBE(position, LINEAGE_BYTES, POSITION_BYTES);
+    this.#cipher.update(bytes.subarray(OPEN_BYTES)).copy(bytes, OPEN_BYTES);
+    return bytes.toString('base64url');
+  }
+
+  /** @returns undefined for a cursor that is not of this feed */
+  decode(text: string): Cursor | undefined {
+    const bytes = Buffer.from(text, 'base64url');
+    this.#decipher.update(bytes.subarray(OPEN_BYTES)).copy(bytes, OPEN_BYTES);
+    if (!bytes.subarray(0, LINEAGE_BYTES).equals(this.#lineage)) return undefined;
+    return { feed: this, position: bytes.readUIntBE(LINEAGE_BYTES, POSITION_BYTES) };
+  }
 }
+
+const bytesOf = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex');

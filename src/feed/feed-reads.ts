@@ -10,7 +10,7 @@ import {
   readFeedStart,
 } from '../db/reads/feed.ts';
 import { Unavailable } from '../snapshot/document/answer.ts';
-import { type Cursor, encodeCursor } from './cursor.ts';
+import { type Cursor, Feed } from './cursor.ts';
 
 /** Whose changes somebody may see. */
 export interface FeedScope {
@@ -78,10 +78,32 @@ export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) =>
 
 export class FeedReads {
   readonly #run: RunRead;
+  /** Of the newest read. */
+  #feed: Feed | undefined;
   #beginning: Promise<Beginning> | undefined;
 
   constructor(run: RunRead) {
     this.#run = run;
+  }
+
+  #feedOf({ lineage, cursorKey }: FeedHead): Feed {
+    if (!this.#feed?.is(lineage, cursorKey)) this.#feed = new Feed(lineage, cursorKey);
+    return this.#feed;
+  }
+
+  /**
+   * Returns the place that a cursor names. A cursor that the known feed did not make causes a read: the reader may not know
+   * yet that the database was replaced.
+   * @param text matches `CURSOR_TEXT`
+   * @throws CursorGone · Unavailable
+   */
+  async find(text: string): Promise<Cursor> {
+    const known = this.#feed?.decode(text);
+    if (known) return known;
+    const { start } = await this.beginning();
+    const found = start.feed.decode(text);
+    if (!found) throw new CursorGone(start);
+    return found;
   }
 
   /** One read for all who ask meanwhile: an earlier start tells what a later one does, and more. */
@@ -93,11 +115,12 @@ export class FeedReads {
   }
 
   async #readBeginning(): Promise<Beginning> {
-    const { lineage, start, position, currency } = await this.#run((sql) => readFeedStart(sql, OVERLAP_S));
+    const found = await this.#run((sql) => readFeedStart(sql, OVERLAP_S));
+    const feed = this.#feedOf(found);
     return {
-      start: { lineage, position: start },
-      head: { lineage, position },
-      currency: currency ?? undefined,
+      start: { feed, position: found.start },
+      head: { feed, position: found.position },
+      currency: found.currency ?? undefined,
     };
   }
 
@@ -116,7 +139,7 @@ export class FeedReads {
       withOrganizations: true,
     });
     await this.#checkKept(after, [page]);
-    return { ...merge(page, [], limit), organizations: page.organizations };
+    return { ...merge(this.#feedOf(page.head), page, [], limit), organizations: page.organizations };
   }
 
   /**
@@ -139,7 +162,7 @@ export class FeedReads {
     const [first, ...others] = pages;
     if (!first) throw new Error('unreachable: a token without a scope is refused');
     await this.#checkKept(after, pages);
-    const merged = merge(first, others, limit);
+    const merged = merge(this.#feedOf(first.head), first, others, limit);
     return { ...merged, changes: merged.changes.filter((change) => isFor(change, scope)) };
   }
 
@@ -158,13 +181,12 @@ export class FeedReads {
 }
 
 function isGone(after: Cursor, { lineage, pruned }: FeedHead): boolean {
-  return after.lineage !== lineage || after.position < pruned;
+  return after.feed.lineage !== lineage || after.position < pruned;
 }
 
 /** Both kinds in one order, up to where both are known. */
-function merge(first: FeedPage, others: readonly FeedPage[], limit: number): ChangesPage {
+function merge(feed: Feed, first: FeedPage, others: readonly FeedPage[], limit: number): ChangesPage {
   const pages = [first, ...others];
-  const { lineage, currency } = first.head;
   const known = Math.min(...pages.map(({ next }) => next));
   const found = pages.flatMap((page) => page.rows);
   const rows = found.filter(({ position }) => position <= known).sort((a, b) => a.position - b.position);
@@ -172,10 +194,10 @@ function merge(first: FeedPage, others: readonly FeedPage[], limit: number): Cha
   const taken = isCut ? rows.slice(0, limit) : rows;
   const position = isCut ? (taken.at(-1)?.position ?? known) : known;
   return {
-    changes: taken.flatMap((row) => changesOf(lineage, row)),
-    next: { lineage, position },
+    changes: taken.flatMap((row) => changesOf(feed, row)),
+    next: { feed, position },
     more: isCut || rows.length < found.length || pages.some((page) => page.more),
-    currency: currency ?? undefined,
+    currency: first.head.currency ?? undefined,
   };
 }
 
@@ -183,9 +205,9 @@ function merge(first: FeedPage, others: readonly FeedPage[], limit: number): Cha
  * The change as scopes without and with sold-out machines see it, once where both see the same. None for a change of what is
  * not shown any more: a later change says that it went.
  */
-function changesOf(lineage: string, row: FeedRow): Change[] {
+function changesOf(feed: Feed, row: FeedRow): Change[] {
   const { position, at } = row;
-  const id = encodeCursor({ lineage, position });
+  const id = feed.encode(position);
   const made = ({ type, ...subject }: Seen) => ({
     position,
     id,

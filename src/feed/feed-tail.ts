@@ -96,8 +96,9 @@ export class FeedTail implements Disposable {
    * where memory has what they lack.
    * @throws CursorGone · Unavailable
    */
-  async beginning(scope: FeedScope, after: Cursor | undefined): Promise<Omit<Beginning, 'head'>> {
-    if (!after) return this.reads.beginning();
+  async beginning(scope: FeedScope, cursor: string | undefined): Promise<Omit<Beginning, 'head'>> {
+    if (cursor === undefined) return this.reads.beginning();
+    const after = await this.reads.find(cursor);
     if (this.#recent?.reaches(after)) return { start: after, currency: this.#recent.currency };
     const { currency } = await this.reads.page(scope, after, 1, { upTo: after.position });
     return { start: after, currency };

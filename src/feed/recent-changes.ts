@@ -41,8 +41,8 @@ export class RecentChanges {
   }
 
   /** Whether what lies behind a cursor is known to be kept. */
-  reaches({ lineage, position }: Cursor): boolean {
-    return lineage === this.#at.lineage && position >= this.#since;
+  reaches({ feed, position }: Cursor): boolean {
+    return feed.lineage === this.#at.feed.lineage && position >= this.#since;
   }
 
   /** What lies behind a cursor; undefined where not all of it is here. Of clusters nothing is, but whose they were. */

@@ -1,10 +1,11 @@
 /** What `/v1/changes` answers, as JSON Schema. */
+import { CURSOR_TEXT } from '../feed/cursor.ts';
 import { clusterSchema, machineWithFactsSchema, pricePerMinute, type Schema } from './schemas.ts';
 
 const text = (description: string): Schema => ({ type: 'string', description });
 const cursor = (description: string): Schema => ({
   type: 'string',
-  pattern: '^[A-Za-z0-9_-]{30}$',
+  pattern: CURSOR_TEXT.source,
   description,
 });
 

@@ -52,7 +52,7 @@ export interface EventStreamOptions {
 export class EventStream implements Follower {
   readonly scope: FeedScope;
   position: number;
-  #lineage: string;
+  #feed: Cursor['feed'];
   readonly #options: EventStreamOptions;
   #isOver = false;
   /** When its spans of `HEARTBEAT_MS` begin: streams that were opened at once have their heartbeats at different times. */
@@ -66,7 +66,7 @@ export class EventStream implements Follower {
     this.#options = options;
     this.scope = options.scope;
     this.position = options.start.position;
-    this.#lineage = options.start.lineage;
+    this.#feed = options.start.feed;
     this.#sentIn = this.#spanOf(Date.now());
     const unwatch = options.token.watch(() => this.end());
     const over = () => {
@@ -91,7 +91,7 @@ export class EventStream implements Follower {
   }
 
   deliver(batch: Batch, next: Cursor): void {
-    this.#lineage = next.lineage;
+    this.#feed = next.feed;
     this.#write(batch.encoded(framesOf));
   }
 
@@ -113,7 +113,7 @@ export class EventStream implements Follower {
     else this.#stuckSince ??= now;
     if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
     else if (this.#spanOf(now) !== this.#sentIn)
-      this.#write(heartbeat({ lineage: this.#lineage, position: this.position }), now);
+      this.#write(heartbeat({ feed: this.#feed, position: this.position }), now);
   }
 
   #spanOf(now: number): number {

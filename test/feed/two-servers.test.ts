@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openSqlStore } from '../../src/db/open.ts';
-import { readLineage } from '../../src/db/reads/lineage.ts';
 import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
+import { FeedReads } from '../../src/feed/feed-reads.ts';
 import { FeedTail, type Follower } from '../../src/feed/feed-tail.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { addSample, reprice, type Sample, setStatus } from '../snapshot/rows.ts';
@@ -93,6 +93,19 @@ it.each(orders.map((order) => ({ order })))(
   },
 );
 
+it('gives a change the same cursor from either server', async () => {
+  await using stack = new AsyncDisposableStack();
+  const found = [servers.primary.url, servers.replica.url].map(async (url) => {
+    const store = stack.use(storeOf(url));
+    const reads = new FeedReads(async (read) => read(store.sql));
+    const { start } = await reads.beginning();
+    return (await reads.catalogue({ ...start, position: 0 }, 500)).changes.map(({ id }) => id);
+  });
+  const [ofPrimary, ofReplica] = await Promise.all(found);
+  expect(ofPrimary).not.toEqual([]);
+  expect(ofReplica).toEqual(ofPrimary);
+});
+
 it('reads no page of its own from a server without the changes that memory has', async () => {
   await using stack = new AsyncDisposableStack();
   const reads: boolean[] = [];
@@ -102,6 +115,7 @@ it('reads no page of its own from a server without the changes that memory has',
   await until(() => follower.position >= position);
   const late: Follower = { ...follower, position: 0, deliver: () => {} };
   reads.push(false, false);
-  const before = { lineage: await readLineage(scene.sql), position: position - 2 };
+  const { feed } = (await tail.reads.beginning()).head;
+  const before = { feed, position: position - 2 };
   await expect(tail.follow(late, before, async () => true)).rejects.toThrow(Unavailable);
 });

@@ -4,14 +4,14 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import type { Grant } from '../../src/domain/grant.ts';
-import { encodeCursor } from '../../src/feed/cursor.ts';
+import { encodeCursor, Feed } from '../../src/feed/cursor.ts';
 import { EventStream } from '../../src/http/event-stream.ts';
 import { lifeOf } from '../../src/http/places.ts';
 import { TokenCheck } from '../../src/http/token-check.ts';
 import { until } from '../support/until.ts';
 
 const GRANT: Grant = { tokenId: 1, organizationId: 1, scopes: ['machines:read'] };
-const lineage = '7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19';
+const feed = new Feed('7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', 'd0c5f1a2-6b7e-4c38-9d1f-2e4a6b8c0f13');
 
 async function openStream(verify: () => Grant | undefined = () => GRANT) {
   const server = createServer().listen(0, '127.0.0.1');
@@ -33,7 +33,7 @@ async function openStream(verify: () => Grant | undefined = () => GRANT) {
     response,
     life: lifeOf(request, response),
     scope: { machines: true, organizationId: undefined },
-    start: { lineage, position: 7 },
+    start: { feed, position: 7 },
     token: new TokenCheck(verify, () => {
       unwatched.count += 1;
     }),
@@ -56,7 +56,7 @@ async function openStream(verify: () => Grant | undefined = () => GRANT) {
 it('has a heartbeat with its cursor every 15 seconds', async () => {
   await using opened = await openStream();
   const { stream, seen } = opened;
-  const beat = `:\nid: ${encodeCursor({ lineage, position: 7 })}\n\n`;
+  const beat = `:\nid: ${encodeCursor({ feed, position: 7 })}\n\n`;
   const writes = vi.spyOn(opened.response, 'write');
   const began = Date.now();
   const secondsOf: number[] = [];

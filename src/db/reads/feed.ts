@@ -11,6 +11,8 @@ export interface FeedHead {
   readonly position: number;
   /** Changes up to this position are not kept any more. */
   readonly pruned: number;
+  /** Encrypts cursors: a UUID. */
+  readonly cursorKey: string;
 }
 
 /** One change. What it is about is as it is now: what has changed since then follows as a change of its own. */
@@ -57,6 +59,7 @@ interface HeadRow {
   readonly currency: string | null;
   readonly head: string;
   readonly pruned: string;
+  readonly cursorKey: string;
 }
 
 /** A row of a page: the head, and one change or none. */
@@ -128,12 +131,13 @@ export async function readFeedPage(sql: Sql, question: FeedQuestion): Promise<Fe
 const placeOfFeed = (sql: Sql) =>
   sql`(select * from feed_head limit 1) h cross join (select * from lineage limit 1) l`;
 
-const columnsOfHead = (sql: Sql) => sql`l.id as lineage, l.currency, h.position as head, h.pruned`;
+const columnsOfHead = (sql: Sql) =>
+  sql`l.id as lineage, l.currency, h.position as head, h.pruned, h.cursor_key as "cursorKey"`;
 
 function headOf([row]: readonly HeadRow[]): FeedHead {
   if (!row) throw new Error('the database has no feed; run `fleetbook migrate`');
-  const { lineage, currency, head, pruned } = row;
-  return { lineage, currency, position: Number(head), pruned: Number(pruned) };
+  const { lineage, currency, head, pruned, cursorKey } = row;
+  return { lineage, currency, position: Number(head), pruned: Number(pruned), cursorKey };
 }
 
 const touchedBehind = (sql: Sql, after: number) => sql`

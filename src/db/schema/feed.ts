@@ -15,6 +15,7 @@ import {
   primaryKey,
   sql,
   text,
+  uuid,
 } from '../drizzle.ts';
 import { instant } from './columns.ts';
 
@@ -29,6 +30,8 @@ export const feedHead = pgTable(
     pruned: bigint('pruned', { mode: 'number' }).notNull().default(0),
     /** Of the prices that were told last. */
     currency: text('currency'),
+    /** Encrypts cursors. Reader processes have it, clients do not. */
+    cursorKey: uuid('cursor_key').notNull().defaultRandom(),
   },
   (t) => [check('feed_head_has_one_row', sql`${t.singleton}`)],
 );

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/grant.ts';
-import { type Cursor, decodeCursor, encodeCursor } from '../../feed/cursor.ts';
+import { CURSOR_TEXT, type Cursor, encodeCursor, Feed } from '../../feed/cursor.ts';
 import { type ChangesPage, CursorGone, type FeedScope } from '../../feed/feed-reads.ts';
 import type { FeedTail } from '../../feed/feed-tail.ts';
 import type { Tier } from '../../snapshot/document/answer.ts';
@@ -21,20 +21,23 @@ import {
   type Parameter,
   parameterReader,
   type QueryString,
+  textParameter,
 } from '../protocol/parameters.ts';
 import { NOT_ACCEPTABLE, Problem, sendProblem } from '../protocol/problem.ts';
 import { TokenChecks } from '../token-check.ts';
 
-const CURSOR: Cursor = { lineage: '7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', position: 4711 };
-
-const cursorParameter: Parameter<Cursor> = {
-  in: 'query',
-  description: 'The cursor behind which changes are told; without it the answer says where the feed is now',
-  schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{30}$' },
-  example: encodeCursor(CURSOR) as unknown as Cursor,
-  expected: 'a cursor that an answer has given',
-  read: decodeCursor,
+/** Of the examples. */
+const CURSOR: Cursor = {
+  feed: new Feed('7f9c24e8-3b12-4fef-91e0-5a7d4c3b2a19', 'd0c5f1a2-6b7e-4c38-9d1f-2e4a6b8c0f13'),
+  position: 4711,
 };
+
+const cursorParameter = textParameter(
+  'The cursor behind which changes are told; without it the answer says where the feed is now',
+  CURSOR_TEXT,
+  'a cursor that an answer has given',
+  encodeCursor(CURSOR),
+);
 
 function count(description: string, least: number, most: number, example: number): Parameter<number> {
   return {
@@ -188,11 +191,12 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
     request: FastifyRequest,
     reply: FastifyReply,
     scope: FeedScope,
-    asked: { readonly after: Cursor; readonly limit: number; readonly wait: number },
+    asked: { readonly after: string; readonly limit: number; readonly wait: number },
   ): Promise<FastifyReply> {
     const { after, limit, wait } = asked;
     const until = Date.now() + wait * 1000;
-    let page = await withDeadline(feed.reads.page(scope, after, limit));
+    const place = await withDeadline(feed.reads.find(after));
+    let page = await withDeadline(feed.reads.page(scope, place, limit));
     // What is shown no more has left nothing but its place.
     while (page.changes.length === 0 && page.more)
       page = await withDeadline(feed.reads.page(scope, page.next, limit));
@@ -224,7 +228,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
     request: FastifyRequest,
     reply: FastifyReply,
     scope: FeedScope,
-    after: Cursor | undefined,
+    after: string | undefined,
   ): Promise<FastifyReply> {
     const { raw } = reply;
     // Before anything is awaited: the client may go at any moment.
@@ -306,11 +310,12 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       try {
         if (isStream) {
           const last = request.headers['last-event-id'];
-          const resumed = last === undefined ? after : decodeCursor(String(last));
-          if (last !== undefined && !resumed) return sendProblem(reply, INVALID_LAST_EVENT_ID);
+          const resumed = last === undefined ? after : String(last);
+          if (resumed !== undefined && !CURSOR_TEXT.test(resumed))
+            return sendProblem(reply, INVALID_LAST_EVENT_ID);
           return await sendStream(request, reply, scope, resumed);
         }
-        if (after) return await sendChanges(request, reply, scope, { after, limit, wait });
+        if (after !== undefined) return await sendChanges(request, reply, scope, { after, limit, wait });
         const { start, head, currency } = await withDeadline(feed.reads.beginning());
         const more = start.position < head.position;
         await sendPage(request, reply, { changes: [], next: start, more, currency }, 'postgres');
@@ -337,7 +342,7 @@ function cut(found: Found, limit: number, { currency }: ChangesPage): ChangesPag
   if (changes.length <= limit || !last) return { changes, next, more: false, currency };
   return {
     changes: changes.slice(0, limit),
-    next: { lineage: next.lineage, position: last.position },
+    next: { feed: next.feed, position: last.position },
     more: true,
     currency,
   };
