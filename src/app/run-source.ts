@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import type { Store } from '../db/connect.ts';
+import { cancelledRuns } from '../db/queries/cancel.ts';
 import type { BatchDecision } from '../db/queries/held.ts';
 import { type KnownProvider, providerNamed } from '../db/queries/providers.ts';
 import { type Asked, type BeginOptions, finishRun, type Run, registerSource } from '../db/queries/runs.ts';
@@ -27,7 +28,7 @@ import { type PreviewedClusters, previewClusters, syncClusters } from '../sync/c
 import { currentPricing, type Pricing } from '../sync/currency.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import { syncRates } from '../sync/rates.ts';
-import type { SyncResult } from '../sync/result.ts';
+import { nothingStored, type SyncResult } from '../sync/result.ts';
 import { addLogFields } from './log-context.ts';
 
 /** Deadline of one answer of an upstream, and its largest size in bytes. */
@@ -54,6 +55,7 @@ export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
 /**
  * One run of one source, recorded from its start to its end. Publishing is the caller's next step: what is not
  * published stays marked in the database.
+ * An operator who cancels it ends it without a failure: the outcome is `cancelled`.
  * @throws SourceDisabled when an operator has disabled the source: no run is recorded then
  * @throws SourceError when the source cannot be read; StatementTimeout when PostgreSQL gave up a statement; the run is
  * recorded as failed then.
@@ -62,14 +64,14 @@ export async function runSource(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, asked, progress, signal, inWorker = false, retries, state }: RunOptions,
+  { slot, asked, progress, signal: stops, inWorker = false, retries, state }: RunOptions,
 ): Promise<SyncResult> {
-  return recorded(config, store, source, { slot, asked, signal, inWorker }, async (run) => {
+  return recorded(config, store, source, { slot, asked, signal: stops, inWorker }, async (run, signal) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const parseFingerprint = parseFingerprintOf(source, pricing);
     const validators = await storedValidators(store.db, source.id, parseFingerprint);
-    const requests = { ...(signal && { signal }), ...(retries && { retries }) };
+    const requests = { signal, ...(retries && { retries }) };
     const http = openHttp(source, { ...requests, validators });
     const common = {
       store,
@@ -240,18 +242,21 @@ export async function previewHeld(
 
 type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> & BeginOptions;
 
+/** @param signal aborts when the caller ends the run, or an operator cancels it */
+type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
+
 /** One run in the trace, or a trace of its own. */
 async function recorded(
   config: Config,
   store: Store,
   source: SourceConfig,
   options: RecordedOptions,
-  work: (run: Run) => Promise<SyncResult>,
+  work: Work,
 ): Promise<SyncResult> {
   return traced('run', { 'fleetbook.source': source.id }, async (note) => {
-    const result = await recordedRun(config, store, source, options, (run) => {
+    const result = await recordedRun(config, store, source, options, (run, signal) => {
       note({ 'fleetbook.run': run.id });
-      return work(run);
+      return work(run, signal);
     });
     note({ 'fleetbook.outcome': result.outcome });
     return result;
@@ -263,14 +268,14 @@ async function recordedRun(
   store: Store,
   source: SourceConfig,
   { slot, asked, signal, inWorker = false, evenIfDisabled = false }: RecordedOptions,
-  work: (run: Run) => Promise<SyncResult>,
+  work: Work,
 ): Promise<SyncResult> {
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
   await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, asked, inWorker });
   const { run } = live;
   addLogFields({ run: run.id });
   try {
-    return await work(run);
+    return await work(run, AbortSignal.any([live.signal, ...(signal ? [signal] : [])]));
   } catch (failure) {
     const error = statementTimeout(failure, config.settings.WRITE_STATEMENT_TIMEOUT) ?? failure;
     await finishRun(
@@ -281,6 +286,7 @@ async function recordedRun(
       new Date().toISOString(),
       failureMessage(error, signal),
     );
+    if ((await cancelledRuns(store.db, [run.id])).length > 0) return nothingStored('cancelled');
     throw error;
   }
 }

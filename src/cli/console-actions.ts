@@ -10,6 +10,7 @@ import { type Config, type Environment, inspectConfig, type SourceConfig } from 
 import { sourceSettings } from '../config/source-settings.ts';
 import { administration } from '../db/queries/administration.ts';
 import { audit } from '../db/queries/audit.ts';
+import { cancelRun } from '../db/queries/cancel.ts';
 import { disableSource, enableSource } from '../db/queries/disabled.ts';
 import { decide, undoRejection } from '../db/queries/held.ts';
 import { previewRetirement, retireSource } from '../db/queries/retire.ts';
@@ -49,7 +50,9 @@ export function heldActions(config: Config, worker: () => Worker): HeldActions {
     );
   };
   const stored = async ({ outcome, counts }: SyncResult) =>
-    outcome === 'superseded' ? undefined : { counts, published: await publishNow(worker()) };
+    outcome === 'superseded' || outcome === 'cancelled'
+      ? undefined
+      : { counts, published: await publishNow(worker()) };
   return {
     preview: (batch, limit) => previewHeld(config, worker().store, sourceOf(batch), batch.id, limit),
     async readers(batch, preview, row) {
@@ -106,6 +109,7 @@ export function sourceActions(config: Config, env: Environment, worker: () => Wo
       return disableSource(db, sourceId, decider);
     },
     enable: (sourceId, decider) => enableSource(worker().store.db, sourceId, decider),
+    cancel: (sourceId, run, decider) => cancelRun(worker().store.db, sourceId, run, decider),
     retirement: (sourceId) => previewRetirement(worker().store.db, sourceId),
     async retire(sourceId, decider) {
       const gone = await retireSource(worker().store, sourceId, new Date().toISOString(), decider);

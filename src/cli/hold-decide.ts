@@ -54,7 +54,7 @@ export async function holdDecide(
     return;
   }
   const result = await approveHeld(config, worker.store, configured(config.sources, source), batch.id, by);
-  if (result.outcome === 'superseded') throw await overtaken(sql, source);
+  if (result.outcome === 'superseded' || result.outcome === 'cancelled') throw await overtaken(sql, source);
   const { added, changed, retired } = result.counts;
   const published = await publishNow(worker);
   if (options.json) {
@@ -106,7 +106,7 @@ export async function holdUndo(
     return;
   }
   const result = await undoApproval(config, worker.store, configured(config.sources, source), batch.id, by);
-  if (result.outcome === 'superseded') throw await overtaken(sql, source);
+  if (result.outcome === 'superseded' || result.outcome === 'cancelled') throw await overtaken(sql, source);
   const { counts } = result;
   const published = await publishNow(worker);
   if (options.json)

@@ -111,6 +111,13 @@ export function addSources(program: Command, env: Env): void {
     .action(async (id: string, options: Deciding) =>
       (await loadSwitch()).enableSourceCommand(env(), id, options),
     );
+  add(source, 'cancel', 'cancel the run of a source that is under way; nothing of it is stored')
+    .argument(...SOURCE)
+    .option(...REASON)
+    .option(...BY)
+    .action(async (id: string, options: Deciding) =>
+      (await loadSwitch()).cancelRunCommand(env(), id, options),
+    );
   source
     .command('retire')
     .argument('<source>', 'id of a source that is not configured any more')

@@ -1,9 +1,10 @@
-/** Disables a source, and enables it again. */
+/** Disables a source, enables it again, and cancels the run of one. */
 
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { openStore } from '../db/connect.ts';
+import { cancelRun } from '../db/queries/cancel.ts';
 import { disableSource, disablingOf, enableSource } from '../db/queries/disabled.ts';
 import { registerSource } from '../db/queries/runs.ts';
 import type { sourceStatus } from '../db/reads/status.ts';
@@ -84,6 +85,23 @@ export async function enableSourceCommand(
     print(
       `${id}: enabled: a slot that passed meanwhile is made up for within a minute, the next one is at ${next}. To read it now: fleetbook sync ${id}`,
     );
+}
+
+/** Cancels the run of a source that is under way, in whichever process it is. */
+export async function cancelRunCommand(env: Environment, id: string, options: SwitchOptions): Promise<void> {
+  const { settings, sources, store } = await open(env);
+  await using _ = store;
+  const by = decider({ settings }, options);
+  const done = await cancelRun(store.db, id, undefined, by);
+  if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
+    throw await unknownSource(store.sql, sources, id);
+  const run = done.outcome === 'cancelled' ? done.run : null;
+  if (options.json) return printJson({ source: id, run, by: by.by, reason: by.reason ?? null });
+  print(
+    run === null
+      ? `${id}: no run is under way`
+      : `${id}: run ${run} is cancelled: nothing of it is stored, and no attempt of it follows. The next slot runs as usual`,
+  );
 }
 
 type Sql = Parameters<typeof sourceStatus>[0];

@@ -45,7 +45,8 @@ export async function syncCommand(
       throw error instanceof SourceError ? failureIn([error.message]) : error;
     });
   const { outcome, counts } = result;
-  const stores = outcome === 'held' ? counts.added + counts.changed > 0 : outcome !== 'superseded';
+  const stores =
+    outcome === 'held' ? counts.added + counts.changed > 0 : !['superseded', 'cancelled'].includes(outcome);
   const published = stores && (await publishNow(worker));
   const missing = (await missingRates(worker.store.sql)).get(sourceId) ?? [];
   if (options.json) {
@@ -100,6 +101,11 @@ function failureOf(sourceId: string, result: SyncResult): string[] | undefined {
       return [
         `${sourceId}: another run began meanwhile, which counts, or the source was disabled or retired`,
         '  see: fleetbook status',
+      ];
+    case 'cancelled':
+      return [
+        `${sourceId}: an operator has cancelled the run; nothing of it is stored`,
+        `  see: fleetbook runs ${sourceId}`,
       ];
     default:
       if (seen === 0 || rejected < seen) return undefined;

@@ -9,6 +9,7 @@
 
 import type { SessionDatabase, Store } from '../db/connect.ts';
 import { sql } from '../db/drizzle.ts';
+import { cancelledRuns } from '../db/queries/cancel.ts';
 import { stampEveryRegion } from '../db/queries/freshness.ts';
 import { type BatchDecision, decide, heldReadAt, isOpen, supersedeHeld } from '../db/queries/held.ts';
 import { writeQuarantine } from '../db/queries/quarantine.ts';
@@ -133,7 +134,8 @@ export async function syncBatch<S extends Staged, C extends Compared>(
   if (!(await holdsFence(db, run)) || !(await isOpen(db, decision))) {
     await db.execute(sql`rollback`);
     await finishRun(db, run, 'superseded', undefined, times.readAt);
-    return nothingStored('superseded');
+    const [cancelled] = await cancelledRuns(db, [run.id]);
+    return nothingStored(cancelled === undefined ? 'superseded' : 'cancelled');
   }
   const result = isUnmodified(staged.validators)
     ? await keepUnmodified(db, run, await kind.countStored(db), times.readAt)

@@ -4,7 +4,7 @@ import type { BrokenGuard } from './guard.ts';
 
 /** How a run ended. A held one may have stored the part that was safe: docs/decisions/0025 and 0026. */
 export interface SyncResult {
-  readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded';
+  readonly outcome: 'changed' | 'unchanged' | 'held' | 'superseded' | 'cancelled';
   readonly counts: RunCounts;
   readonly broken: readonly BrokenGuard[];
   /** The rows that could not be used; at most one more than are kept, while `counts` has all of them. */

@@ -66,6 +66,7 @@ describe('a run', () => {
     ['held', false],
     ['failed', false],
     ['superseded', false],
+    ['cancelled', false],
   ] as const)('that ends as %s verifies its source: %s', async (outcome, verifies) => {
     await registerSource(db, { id: 's', kind: 'catalogue', adapter: 'x' });
     const run = await beginRun(db, 's', undefined);

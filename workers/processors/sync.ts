@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { inLogContext } from '../../src/app/log-context.ts';
 import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
+import { wasCancelledSince } from '../../src/db/queries/cancel.ts';
 import { type Asked, anyNeverRan } from '../../src/db/queries/runs.ts';
 import {
   isLatestSlotOpen,
@@ -35,7 +36,7 @@ export type SyncJobResult =
       readonly decide: string;
       readonly seen: number;
     }
-  | { readonly outcome: 'superseded'; readonly stored: false };
+  | { readonly outcome: 'superseded' | 'cancelled'; readonly stored: false };
 
 export interface SyncDependencies {
   readonly config: Config;
@@ -79,6 +80,12 @@ function jobProcessor(dependencies: SyncDependencies) {
         logger.info({ sourceId, slot }, 'a later slot takes over; this one is given up');
         return undefined;
       }
+      const begun = new Date(job.timestamp);
+      if (job.stalledCounter > 0 && (await wasCancelledSince(worker.store.db, sourceId, begun))) {
+        logger.info({ sourceId, slot }, 'an operator has cancelled the run of this job; it is given up');
+        await keepDue(dependencies, ownSlot, undefined);
+        return { outcome: 'cancelled', stored: false };
+      }
       if (ownSlot !== undefined && job.stalledCounter > 0 && (await isSlotRead(worker.store.db, ownSlot))) {
         logger.info(
           { sourceId, slot },
@@ -99,12 +106,15 @@ function jobProcessor(dependencies: SyncDependencies) {
       const result = await worker.runSource(source, begin);
       observe?.(sourceId, result.outcome, seconds());
       const reasons = result.rejected.length > 0 ? { reasons: groupReasons(result.rejected) } : {};
-      logger.info({ sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons }, 'synced');
+      logger.info(
+        { sourceId, slot, outcome: result.outcome, ...result.counts, ...reasons },
+        result.outcome === 'cancelled' ? 'an operator has cancelled the run' : 'synced',
+      );
       if (result.outcome === 'held')
         logger.warn({ sourceId, broken: result.broken }, 'the batch is held for an operator');
       await keepDue(dependencies, ownSlot, undefined);
       const published = await publish(worker, logger);
-      if (result.outcome === 'held' || result.outcome === 'superseded') return notStored(sourceId, result);
+      if (result.outcome !== 'changed' && result.outcome !== 'unchanged') return notStored(sourceId, result);
       if (source.kind === 'catalogue' && result.counts.added > 0) await resolveAgain(config, queue, slot);
       if (source.kind === 'rates') await enqueueNewlyRated(config, worker, queue);
       return { outcome: result.outcome, published, ...result.counts };
@@ -128,7 +138,7 @@ function jobProcessor(dependencies: SyncDependencies) {
 
 /** The counts of a batch that was not stored would read as if it had been. */
 function notStored(sourceId: string, { outcome, broken, counts }: SyncResult): SyncJobResult {
-  if (outcome !== 'held') return { outcome: 'superseded', stored: false };
+  if (outcome !== 'held') return { outcome: outcome === 'cancelled' ? outcome : 'superseded', stored: false };
   return {
     outcome,
     stored: false,

@@ -14,6 +14,7 @@ const BARS: Readonly<Record<string, readonly [height: number, tone: string]>> = 
   failed: [22, 'bad'],
   interrupted: [22, 'bad'],
   superseded: [4, 'note'],
+  cancelled: [4, 'note'],
   running: [12, 'note'],
 };
 

@@ -5,6 +5,7 @@ import { useData } from '../lib/data.ts';
 import { count, counted, span, utc } from '../lib/format.ts';
 import type { Place } from '../lib/router.ts';
 import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';
+import { CancelRun } from '../parts/cancel-run.tsx';
 import { ChangeList, changesQuery } from '../parts/change-table.tsx';
 import { ReasonList } from '../parts/reason-list.tsx';
 import { OUTCOMES } from './timeline.tsx';
@@ -17,6 +18,7 @@ export function RunView({ place, id }: { place: Place; id: string }) {
     <>
       <Title text={data ? `Run ${data.run.id} of ${data.run.sourceId}` : `Run ${id}`}>
         {data && <Badge tone={OUTCOMES[data.run.outcome] ?? 'note'}>{data.run.outcome}</Badge>}
+        {data?.run.outcome === 'running' && <CancelRun source={data.run.sourceId} run={data.run.id} />}
         {data && <Neighbours {...data} />}
       </Title>
       <Trouble text={error} />
@@ -85,7 +87,7 @@ function Facts({ run }: { run: RunAnswer['run'] }) {
       )}
       {error !== null && (
         <>
-          <dt>{heldBatch === null ? 'Error' : 'Held'}</dt>
+          <dt>{run.outcome === 'cancelled' ? 'Cancelled' : heldBatch === null ? 'Error' : 'Held'}</dt>
           <dd>
             {error}
             {heldBatch !== null && (

@@ -6,6 +6,7 @@ import { count, utc } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
 import { May } from '../lib/session.ts';
 import { Ago, Ahead, Badge, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
+import { CancelRun } from '../parts/cancel-run.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
 import { SourceProblems } from './problem.tsx';
@@ -16,6 +17,8 @@ import { Timeline } from './timeline.tsx';
 export function SourceView({ place, id }: { place: Place; id: string }) {
   const path = `/api/sources/${encodeURIComponent(id)}`;
   const { data, error } = useData<SourceAnswer>(path);
+  const last = data?.source.runs.at(-1);
+  const running = last?.outcome === 'running' ? last : undefined;
   const show = place.query.get('show') ?? 'timeline';
   const tabs = [
     ['timeline', 'Timeline', undefined],
@@ -31,6 +34,7 @@ export function SourceView({ place, id }: { place: Place; id: string }) {
       <Title text={id}>
         {data && <Badge tone={STATES[data.source.state].tone}>{STATES[data.source.state].label}</Badge>}
         <May as="operator">
+          {running && <CancelRun source={id} run={running.id} />}
           {data?.canRun && data.source.disabled === null && <RunNow id={id} />}
           {data && (
             <a class="button" href={`${place.path}?show=settings`}>

@@ -15,6 +15,7 @@ export const OUTCOMES: Readonly<Record<string, Tone>> = {
   failed: 'bad',
   interrupted: 'bad',
   superseded: 'note',
+  cancelled: 'note',
   running: 'note',
 };
 
@@ -127,6 +128,7 @@ function Run({
   const took = finishedAt === null ? undefined : (Date.parse(finishedAt) - Date.parse(startedAt)) / 1000;
   const { seen, added, changed, retired, rejected, withdrawn } = counts;
   const why = causeInWords({ cause, askedBy });
+  const isTrouble = heldBatch === null && outcome !== 'cancelled';
   const told = [
     [added, 'new'],
     [changed, 'changed'],
@@ -145,7 +147,7 @@ function Run({
           , see <a href={`/held/${heldBatch}`}>batch {heldBatch}</a>
         </>
       )}
-      {error !== null && <p class={heldBatch === null ? 'error' : 'muted'}>{error}</p>}
+      {error !== null && <p class={isTrouble ? 'error' : 'muted'}>{error}</p>}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Sql } from '../client.ts';
 import type { Session } from '../database.ts';
 import { markOf } from '../run-mark.ts';
+import { cancelledRuns } from './cancel.ts';
 import { type BeginOptions, beginRun, type Run } from './runs.ts';
 import { notAlone } from './set-aside.ts';
 
@@ -13,6 +14,8 @@ const SILENT_AT_MOST_MS = 10_000;
 /** A run, and the end of what shows that it is under way. */
 export interface LiveRun extends AsyncDisposable {
   readonly run: Run;
+  /** Aborts within seconds after an operator has cancelled the run. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface LiveRun extends AsyncDisposable {
  */
 export class LiveRuns implements AsyncDisposable {
   readonly #open: () => Session;
-  readonly #live = new Set<number>();
+  readonly #live = new Map<number, AbortController>();
   /** Runs that are under way or about to begin: the session is theirs. */
   #users = 0;
   #isStopping = false;
@@ -50,10 +53,11 @@ export class LiveRuns implements AsyncDisposable {
     try {
       const alone = inWorker ? { alone: this.#users === 1 && !this.#isStopping } : {};
       const run = await this.#begin(sourceId, slot, { ...options, ...alone, marked: true });
-      this.#live.add(run.id);
+      const cancelled = new AbortController();
+      this.#live.set(run.id, cancelled);
       await this.#noteCompany();
       this.#signs ??= setInterval(() => void this.#sign(), SIGN_EVERY_MS).unref();
-      return { run, [Symbol.asyncDispose]: () => this.#end(run.id) };
+      return { run, signal: cancelled.signal, [Symbol.asyncDispose]: () => this.#end(run.id) };
     } catch (error) {
       await this.#leave();
       throw error;
@@ -76,12 +80,12 @@ export class LiveRuns implements AsyncDisposable {
   /** The process was asked to stop: if it is killed before it has stopped, no run is the cause. */
   async stopping(): Promise<void> {
     this.#isStopping = true;
-    if (this.#live.size > 0) await notAlone((await this.#current()).db, [...this.#live]);
+    if (this.#live.size > 0) await notAlone((await this.#current()).db, [...this.#live.keys()]);
   }
 
   /** If the process ends now, it is not known which of its runs is the cause. */
   async #noteCompany(): Promise<void> {
-    if (this.#live.size > 1) await notAlone((await this.#current()).db, [...this.#live]);
+    if (this.#live.size > 1) await notAlone((await this.#current()).db, [...this.#live.keys()]);
   }
 
   #current(): Promise<Session> {
@@ -96,7 +100,7 @@ export class LiveRuns implements AsyncDisposable {
     const session = this.#open();
     try {
       await session.sql`select set_config('idle_session_timeout', ${String(SILENT_AT_MOST_MS)}, false)`;
-      for (const id of this.#live)
+      for (const id of this.#live.keys())
         await session.sql`select pg_advisory_lock_shared(${mark(session.sql, id)})`;
       return session;
     } catch (error) {
@@ -105,10 +109,11 @@ export class LiveRuns implements AsyncDisposable {
     }
   }
 
-  /** A session that was lost is replaced, with the marks of what still runs. */
+  /** Replaces a session that was lost, with the marks of what still runs, and aborts cancelled runs. */
   async #sign(): Promise<void> {
     try {
-      await (await this.#current()).sql`select 1`;
+      for (const id of await cancelledRuns((await this.#current()).db, [...this.#live.keys()]))
+        this.#live.get(id)?.abort(new Error('an operator has cancelled the run'));
     } catch {
       await this.#close();
     }

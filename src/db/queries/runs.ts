@@ -11,7 +11,7 @@ import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { auditRow } from './audit.ts';
 import { disablingOf } from './disabled.ts';
 
-export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded';
+export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded' | 'cancelled';
 
 export interface RunCounts {
   readonly seen: number;

@@ -50,27 +50,27 @@ export async function releaseSlot(db: Database, slot: Slot): Promise<void> {
 }
 
 /**
- * When the slot's job is tried again. Nothing is said of a slot that was read: an attempt that fails late, after another
- * worker has taken its job, must not make it due again.
+ * Sets when the slot's job is tried again. A slot that was read or cancelled is left alone: an attempt that fails late,
+ * after another worker has taken its job, must not make it due again.
  * @param due undefined once the slot is done with: it was read, or is given up
  */
 export async function setSlotDue(db: Database, slot: Slot, due: Date | undefined): Promise<void> {
   await db
     .update(slots)
     .set({ dueAt: due?.toISOString() ?? null })
-    .where(due === undefined ? is(slot) : and(is(slot), not(wasRead(slot))));
+    .where(due === undefined ? is(slot) : and(is(slot), not(isSettled(slot))));
 }
 
-/** A run since the slot was claimed has read its source well, whether its batch was stored or held. */
-const wasRead = (slot: Slot) => sql`exists (
+/** A run since the slot was claimed has read its source well, stored or held, or was cancelled by an operator. */
+const isSettled = (slot: Slot) => sql`exists (
   select from ${syncRuns} join ${slots} ${claimed}
     on ${claimed.schedule} = ${syncRuns.sourceId} and ${claimed.slot} = ${syncRuns.slot}
   where ${and(eq(claimed.schedule, slot.schedule), eq(claimed.slot, slot.slot))}
-    and ${syncRuns.startedAt} >= ${claimed.claimedAt} and ${syncRuns.outcome} in ('changed', 'unchanged', 'held'))`;
+    and ${syncRuns.startedAt} >= ${claimed.claimedAt} and ${syncRuns.outcome} in ('changed', 'unchanged', 'held', 'cancelled'))`;
 
 /** Whether a run of the slot has read its source well: the worker may have died before it could say so to the queue. */
 export async function isSlotRead(db: Database, slot: Slot): Promise<boolean> {
-  const [row] = await db.execute<{ read: boolean }>(sql`select ${wasRead(slot)} as read`);
+  const [row] = await db.execute<{ read: boolean }>(sql`select ${isSettled(slot)} as read`);
   return row?.read ?? false;
 }
 

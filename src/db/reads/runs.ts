@@ -15,7 +15,15 @@ export interface RunRecord extends Caused {
   readonly startedAt: string;
   readonly finishedAt: string | null;
   /** `running`, or how it ended. */
-  readonly outcome: 'running' | 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded' | 'interrupted';
+  readonly outcome:
+    | 'running'
+    | 'changed'
+    | 'unchanged'
+    | 'held'
+    | 'failed'
+    | 'superseded'
+    | 'interrupted'
+    | 'cancelled';
   /** Rows, counted; null while it runs and where it failed. */
   readonly seen: number | null;
   readonly added: number | null;

@@ -76,7 +76,7 @@ export async function sourceStatus(sql: Sql): Promise<SourceStatus[]> {
         ) u on u.code = f.code) as regions,
       (select ${runStatus(sql)} from sync_runs r where r.source_id = s.id order by r.id desc limit 1) as "lastRun",
       (select ${runStatus(sql)} from sync_runs r
-        where r.source_id = s.id and r.outcome not in ('running', 'superseded') order by r.id desc limit 1) as "lastEnded",
+        where r.source_id = s.id and r.outcome not in ('running', 'superseded', 'cancelled') order by r.id desc limit 1) as "lastEnded",
       case s.kind
         when 'rates' then (select count(*)::int from exchange_rates)
         else coalesce(counted.known, 0) end as known,

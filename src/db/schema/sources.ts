@@ -105,7 +105,7 @@ export const syncRuns = pgTable(
     /** Machines that readers saw until then and that it excluded. */
     withdrawn: integer('withdrawn'),
     outcome: text('outcome', {
-      enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded', 'interrupted'],
+      enum: ['running', 'changed', 'unchanged', 'held', 'failed', 'superseded', 'interrupted', 'cancelled'],
     })
       .notNull()
       .default('running'),

@@ -122,6 +122,12 @@ export interface Switched {
   readonly disabled: Disabling | null;
 }
 
+/** The run that was cancelled. */
+export interface CancelledRun {
+  readonly source: string;
+  readonly run: number;
+}
+
 /** What would go out of publication with a source. */
 export interface RetirementAnswer extends Retirement {
   /** False while it is configured. */

@@ -1,10 +1,12 @@
-/** What an operator does with a source as a whole: disables it, enables it, takes it out of publication. */
+/** What an operator does with a source as a whole: disables it, enables it, cancels its run, takes it out of publication. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Cancelled } from '../../db/queries/cancel.ts';
 import type { Disabled } from '../../db/queries/disabled.ts';
 import type { Retirement } from '../../db/queries/retire.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../roles.ts';
-import type { Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
+import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
+import { anyFieldOf } from './fields.ts';
 import { BadRequest, Conflict, NotFound, reasonOf } from './parameters.ts';
 
 /** The functions behind `fleetbook source`. */
@@ -14,6 +16,8 @@ export interface SourceActions {
   disable(sourceId: string, decider: Decider): Promise<Disabled>;
   /** False for one that is not disabled. */
   enable(sourceId: string, decider: Decider): Promise<boolean>;
+  /** Cancels a run if it is the one that is under way. */
+  cancel(sourceId: string, run: number, decider: Decider): Promise<Cancelled>;
   /** What would go out of publication; undefined for a source that was never known. */
   retirement(sourceId: string): Promise<Retirement | undefined>;
   /** `published` is false while the cache is away. */
@@ -58,6 +62,18 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
       throw new Conflict(`${id} is not disabled; load this page again`);
     await changed();
     return { source: id, disabled: null };
+  });
+  api.post('/sources/:id/cancel', async (request): Promise<CancelledRun> => {
+    const id = idOf(request);
+    const decider = deciderOf(request, reasonOf(request.body));
+    const run = anyFieldOf(request.body, 'run');
+    if (typeof run !== 'number' || !Number.isSafeInteger(run))
+      throw new BadRequest('run', 'must be the number of the run');
+    const { outcome } = await actions.cancel(id, run, decider);
+    if (outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
+    if (outcome === 'idle') throw new Conflict(`run ${run} of ${id} is not under way; load this page again`);
+    await changed();
+    return { source: id, run };
   });
   api.get('/sources/:id/retirement', async (request): Promise<RetirementAnswer> => {
     const id = idOf(request);

@@ -84,6 +84,31 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('cancels a run that is under way with a reason, on a phone, and a viewer has no button for it', async () => {
+    await using live = await scene.worker.store.liveRuns.begin('hetzner', undefined);
+    const { id: run } = live.run;
+    const viewer = await open({}, 'vera');
+    await viewer.page.goto(`/runs/${run}`);
+    await viewer.page.getByText('running', { exact: true }).waitFor();
+    expect(await viewer.page.getByRole('button', { name: 'Cancel run …' }).count()).toBe(0);
+    await viewer.page.context().close();
+
+    const { page, complaints } = await open(PHONE);
+    await page.goto('/sources/hetzner');
+    await page.getByRole('button', { name: 'Cancel run …' }).waitFor();
+    expect(await overflows(page)).toBe(false);
+    await page.goto(`/runs/${run}`);
+    await page.getByRole('button', { name: 'Cancel run …' }).click();
+    await page.getByLabel(/^Reason/).fill('it hangs');
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.getByText('cancelled by ada: it hangs').waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel run …' }).count()).toBe(0);
+    expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('shows side by side what readers see of a machine and what they would see', async () => {
     await scene.sync(100, 5);
     const { page, complaints } = await open();

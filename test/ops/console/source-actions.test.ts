@@ -80,6 +80,26 @@ describe('a source in the console', () => {
     ]);
   });
 
+  it('has the run cancelled that is under way, with a reason, and no other one', async () => {
+    await using live = await scene.worker.store.liveRuns.begin('hetzner', undefined);
+    const { id: run } = live.run;
+    const cancel = (body: object) => scene.post('/api/sources/hetzner/cancel', body);
+    expect(await cancel({ reason: 'it hangs' })).toMatchObject({ status: 400, body: { field: 'run' } });
+    expect(await cancel({ reason: 'it hangs', run: run + 1 })).toMatchObject({
+      status: 409,
+      body: { error: `run ${run + 1} of hetzner is not under way; load this page again` },
+    });
+    expect(await cancel({ reason: 'it hangs', run })).toEqual({
+      status: 200,
+      body: { source: 'hetzner', run },
+    });
+    expect(await cancel({ reason: 'again', run })).toMatchObject({ status: 409 });
+    expect(await scene.get(`/api/runs/${run}`)).toMatchObject({
+      run: { outcome: 'cancelled', error: 'cancelled by OPS_TOKEN: it hangs' },
+    });
+    expect((await audited())[0]).toEqual(['source.cancel', 'OPS_TOKEN', 'hetzner', 'it hangs']);
+  });
+
   it('that is configured cannot be retired', async () => {
     expect(await scene.get('/api/sources/hetzner/retirement')).toMatchObject({ canRetire: false });
     const body = { reason: 'gone', confirm: 'hetzner' };
@@ -112,7 +132,7 @@ describe('a source in the console', () => {
     expect(await timeline('old')).toMatchObject([{ kind: 'action', did: { action: 'source.retire' } }]);
   });
 
-  it.each(['disable', 'enable', 'retire'])('is not for a viewer to %s', async (action) => {
+  it.each(['disable', 'enable', 'cancel', 'retire'])('is not for a viewer to %s', async (action) => {
     const before = await audited();
     const vera = new Browser(scene.app);
     expect((await vera.signIn('vera')).statusCode).toBe(200);

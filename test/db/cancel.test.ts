@@ -1,0 +1,138 @@
+/** Runs that an operator cancels. */
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cancelRun } from '../../src/db/queries/cancel.ts';
+import { finishRun, NO_COUNTS, registerSource } from '../../src/db/queries/runs.ts';
+import { claimSlot } from '../../src/db/queries/slots.ts';
+import { auditRecords } from '../../src/db/reads/audit.ts';
+import { sourceTroubles } from '../../src/db/reads/operating.ts';
+import { runRecord } from '../../src/db/reads/runs.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
+import type { CatalogueItem } from '../../src/sources/source.ts';
+import { until } from '../support/until.ts';
+import { untilWaiting } from '../support/waiting.ts';
+import { OPERATOR, offers, openScene, region, type Scene } from '../sync/scene.ts';
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+  return () => scene[Symbol.asyncDispose]();
+});
+beforeEach(() => scene.reset());
+
+const NOW = '2026-03-01T10:20:30.456Z';
+const cancel = (run?: number) => cancelRun(scene.store.db, 'acme', run, OPERATOR);
+const trouble = async () => (await sourceTroubles(scene.store.sql))[0]?.failedRuns;
+const status = async () => (await sourceStatus(scene.store.sql))[0];
+
+describe('a run that is cancelled', () => {
+  it('writes nothing any more, and is recorded with who and why', async () => {
+    await scene.catalogue([region('a'), ...offers('a', 2)]);
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    async function* items(): AsyncGenerator<CatalogueItem> {
+      ask();
+      await released;
+      yield* [region('a', 'New'), ...offers('a', 5)];
+    }
+    const late = scene.catalogue(items());
+    await asked;
+    expect(await cancel()).toEqual({ outcome: 'cancelled', run: 2 });
+    const before = await scene.rows('machines', 'regions', 'sources', 'sync_runs', 'lineage');
+    release();
+    expect(await late).toMatchObject({ outcome: 'cancelled', counts: NO_COUNTS });
+    expect(await scene.rows('machines', 'regions', 'sources', 'sync_runs', 'lineage')).toEqual(before);
+    expect(await runRecord(scene.store.sql, 2)).toMatchObject({
+      outcome: 'cancelled',
+      error: 'cancelled by ada@desk: it is right',
+      finishedAt: expect.stringMatching(/Z$/),
+      seen: null,
+    });
+    expect((await auditRecords(scene.store.sql, {})).rows).toMatchObject([
+      {
+        action: 'source.cancel',
+        by: 'ada@desk',
+        reason: 'it is right',
+        subject: { id: 'acme' },
+        details: { run: 2 },
+      },
+    ]);
+    expect(await scene.catalogue([region('a', 'New'), ...offers('a', 3)])).toMatchObject({
+      outcome: 'changed',
+    });
+  });
+
+  it('stays cancelled, whatever its process says of its end', async () => {
+    const run = await scene.begin();
+    await cancel(run.id);
+    for (const outcome of ['failed', 'superseded', 'changed'] as const)
+      await finishRun(scene.store.db, run, outcome, undefined, NOW, 'too late');
+    await scene.begin();
+    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({
+      outcome: 'cancelled',
+      error: 'cancelled by ada@desk: it is right',
+    });
+  });
+
+  it('is no failure, and hides none', async () => {
+    const failed = await scene.begin();
+    await finishRun(scene.store.db, failed, 'failed', undefined, NOW, 'the upstream is away');
+    await scene.begin();
+    await cancel();
+    expect(await trouble()).toBe(1);
+    expect(await status()).toMatchObject({
+      lastRun: { outcome: 'cancelled' },
+      lastEnded: { outcome: 'failed', error: 'the upstream is away' },
+    });
+  });
+
+  it('leaves its slot done with, and no other', async () => {
+    const slot = '2026-03-01T10:00:00Z';
+    const later = '2026-03-01T11:00:00Z';
+    await scene.begin('acme', 'catalogue', slot);
+    for (const each of [slot, later]) await claimSlot(scene.store.db, { schedule: 'acme', slot: each });
+    await cancel();
+    const due = await scene.sql`select due_at is null as done from schedule_slots order by slot`;
+    expect(due).toEqual([{ done: true }, { done: false }]);
+  });
+});
+
+describe('nothing is cancelled', () => {
+  it('of a source that is not known, or that has no run under way', async () => {
+    expect(await cancel()).toEqual({ outcome: 'unknown' });
+    await scene.catalogue([region('a'), ...offers('a', 2)]);
+    const before = await scene.everything();
+    expect(await cancel()).toEqual({ outcome: 'idle' });
+    expect(await scene.everything()).toEqual(before);
+  });
+
+  it('where another run is under way than the one that was named', async () => {
+    const run = await scene.begin();
+    expect(await cancel(run.id + 1)).toEqual({ outcome: 'idle' });
+    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'running' });
+  });
+
+  it('of a run that is committing', async () => {
+    const run = await scene.begin();
+    await using session = scene.store.session();
+    await session.sql`begin`;
+    await session.sql`select from sources where id = 'acme' for update`;
+    await session.sql`update sync_runs set outcome = 'changed', finished_at = now() where id = ${run.id}`;
+    const cancelled = cancel();
+    await untilWaiting(scene.sql, 1);
+    await session.sql`commit`;
+    expect(await cancelled).toEqual({ outcome: 'idle' });
+    expect(await runRecord(scene.store.sql, run.id)).toMatchObject({ outcome: 'changed' });
+  });
+});
+
+it('the process of a cancelled run stops it, and no other run', async () => {
+  const { liveRuns } = scene.store;
+  for (const id of ['acme', 'other'])
+    await registerSource(scene.store.db, { id, kind: 'catalogue', adapter: 'test' });
+  await using run = await liveRuns.begin('acme', undefined);
+  await using other = await liveRuns.begin('other', undefined);
+  await cancel(run.run.id);
+  await until(() => run.signal.aborted, { timeoutMs: 10_000 });
+  expect(other.signal.aborted).toBe(false);
+  expect(run.signal.reason).toMatchObject({ message: 'an operator has cancelled the run' });
+});

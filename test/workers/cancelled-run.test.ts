@@ -1,0 +1,84 @@
+/** Runs that an operator cancels, with real workers. */
+import { expect, it } from 'vitest';
+import { composeWorker } from '../../src/app/worker.ts';
+import { cancelRun } from '../../src/db/queries/cancel.ts';
+import { sourceTroubles } from '../../src/db/reads/operating.ts';
+import { sourceStatus } from '../../src/db/reads/status.ts';
+import type { Decider } from '../../src/domain/operator.ts';
+import { syncProcessor } from '../../workers/processors/sync.ts';
+import type { SyncJob } from '../../workers/queues.ts';
+import { until } from '../support/until.ts';
+import {
+  config,
+  dueIn,
+  jobOf,
+  opened,
+  runs,
+  settled,
+  silent,
+  start,
+  store,
+  upstream,
+  useServers,
+} from '../support/worker-scene.ts';
+
+useServers();
+
+const ADA: Decider = { by: 'ada@desk', how: 'cli', address: 'ada@desk', reason: 'the upstream hangs' };
+const statusOf = async (id: string) => (await sourceStatus(store.sql)).find((status) => status.id === id);
+const isRunning = async () => (await statusOf('hetzner'))?.lastRun?.outcome === 'running';
+const asked = (): SyncJob => ({
+  sourceId: 'hetzner',
+  slot: '2026-01-01T00:00:00Z',
+  isAdditional: true,
+  askedBy: 'ada',
+});
+
+it('the worker stops the work under way, tries nothing again, and runs the source as usual afterwards', async () => {
+  upstream.moods.hetzner = { until: new Promise(() => {}) };
+  const worker = await start();
+  await until(async () => (upstream.calls.hetzner ?? 0) > 0 && (await isRunning()), { timeoutMs: 10_000 });
+  const job = await jobOf(worker, 'hetzner');
+  expect(await cancelRun(store.db, 'hetzner', undefined, ADA)).toMatchObject({ outcome: 'cancelled' });
+  await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+  const { returnvalue } = await jobOf(worker, 'hetzner');
+  expect(returnvalue).toEqual({ outcome: 'cancelled', stored: false });
+  expect(await dueIn('hetzner')).toBeNull();
+  expect(await statusOf('hetzner')).toMatchObject({
+    published: 0,
+    lastRun: { outcome: 'cancelled', error: 'cancelled by ada@desk: the upstream hangs' },
+  });
+  expect((await sourceTroubles(store.sql)).filter(({ failedRuns }) => failedRuns > 0)).toEqual([]);
+
+  upstream.moods.hetzner = 'well';
+  await worker.queues.sync.add('sync', asked());
+  await settled(worker);
+  expect((await runs()).filter(({ source }) => source === 'hetzner').map(({ outcome }) => outcome)).toEqual([
+    'cancelled',
+    'changed',
+  ]);
+});
+
+it('a job whose run was cancelled is not taken up again after its worker has died', async () => {
+  const first = await start();
+  await settled(first);
+  const slotJob = await jobOf(first, 'hetzner');
+  const handJob = await first.queues.sync.add('sync', asked(), { delay: 60_000 });
+  await first[Symbol.asyncDispose]();
+  const worker = opened.use(composeWorker(config(), silent));
+  await until(() => worker.cache.status === 'ready');
+  const process = syncProcessor({ config: config(), worker, queue: {} as never, logger: silent });
+  for (const job of [slotJob, handJob]) {
+    // As of a worker that died after its run was cancelled.
+    const live = await store.liveRuns.begin('hetzner', undefined);
+    await cancelRun(store.db, 'hetzner', undefined, ADA);
+    await live[Symbol.asyncDispose]();
+    const [calls, before] = [{ ...upstream.calls }, await runs()];
+    const again = Object.assign(job, { stalledCounter: 1 });
+    expect(await process(again, 'token', new AbortController().signal)).toEqual({
+      outcome: 'cancelled',
+      stored: false,
+    });
+    expect([await runs(), upstream.calls]).toEqual([before, calls]);
+  }
+});
