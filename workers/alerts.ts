@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { deliver } from '../src/alerts/deliver.ts';
 import { evaluateAlerts } from '../src/alerts/evaluate.ts';
 import type { Config } from '../src/config/config.ts';
+import { pricedSource } from '../src/config/priced-source.ts';
 import type { ClientDatabase } from '../src/db/database.ts';
 import { dueWebhooks } from '../src/db/queries/alerts.ts';
 import { type AlertJob, AttemptFailed } from './queues.ts';
@@ -20,12 +21,16 @@ export interface AlertDependencies {
 
 /** Runs the jobs of the queue: one that names no webhook evaluates, the others send. */
 export function alertProcessor({ config, db, queue, logger }: AlertDependencies) {
-  const { alerts: rules } = config;
+  const { alerts: rules, settings } = config;
+  const sources = config.sources.map((source) => ({
+    ...pricedSource(source, settings),
+    maxAge: source.maxAge,
+  }));
   return async (job: Job<AlertJob>, _token?: string, signal?: AbortSignal): Promise<void> => {
     const { webhook: id } = job.data;
     if (id === undefined) {
       const now = new Date();
-      const changes = await evaluateAlerts(db, config.sources, rules, now, config.settings.EXPORT_EVERY);
+      const changes = await evaluateAlerts(db, sources, rules, now, settings.EXPORT_EVERY);
       for (const { kind, subject, summary } of changes?.opened ?? [])
         logger.warn({ kind, subject }, `alert: ${summary}`);
       for (const { kind, subject, summary } of changes?.resolved ?? [])

@@ -2,6 +2,7 @@
 
 import type { Sql } from '../db/client.ts';
 import { type FoundDifferences, movedPrices, recentDifferences } from '../db/reads/alerts.ts';
+import { areRatesNeeded } from '../db/reads/currency.ts';
 import { type SoldOutRegion, soldOutRegions } from '../db/reads/excluded.ts';
 import { type ExportState, exportState, exportsMayBeBehind } from '../db/reads/exports.ts';
 import { pendingBatches } from '../db/reads/held.ts';
@@ -9,6 +10,7 @@ import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { type Disabling, SET_ASIDE_BY } from '../domain/disabled.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
+import type { PricedSource } from '../domain/needed-rates.ts';
 import { span } from '../domain/span.ts';
 import { type AlertKind, type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
@@ -22,8 +24,7 @@ export interface Condition {
 }
 
 /** A configured source, and how old its data may be. */
-export interface WatchedSource {
-  readonly id: string;
+export interface WatchedSource extends PricedSource {
   /** Seconds. */
   readonly maxAge: number;
 }
@@ -48,6 +49,7 @@ export async function findConditions(
     soldOutRegions(sql, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
     exportEvery > 0 ? exportState(sql) : undefined,
   ]);
+  const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
   const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
   const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items, worst }) => ({
@@ -67,7 +69,7 @@ export async function findConditions(
     const maxAge = maxAges.get(status.id);
     if (maxAge === undefined) continue;
     if (status.disabled?.by === SET_ASIDE_BY) found.push(setAside(status, status.disabled));
-    if (!isRead(status)) continue;
+    if (!isRead(status) || (status.kind === 'rates' && !isRateNeeded)) continue;
     found.push(...staleness(status, maxAge, now));
     const failures = failedRuns.get(status.id) ?? 0;
     if (failures >= rules.failuresInRow) found.push(failing(status, failures));

@@ -6,12 +6,14 @@ import { cacheRedis, openLoggedRedis } from '../app/connections.ts';
 import type { Disposer } from '../app/disposer.ts';
 import type { Config, Environment } from '../config/config.ts';
 import { inPackage } from '../config/package.ts';
+import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Sql } from '../db/client.ts';
 import { openSqlStore } from '../db/open.ts';
 import { readLineage } from '../db/reads/lineage.ts';
 import { type RedisClient, redisReady } from '../db/redis.ts';
 import { readReports } from '../db/reports.ts';
+import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
@@ -46,12 +48,10 @@ export function openConsole(
   const worker = writer(config, closing, logger);
   return {
     sql: reads.sql,
-    sources: config.sources.map((source) =>
-      consoleSource(source, {
-        currency: source.kind === 'catalogue' ? source.adapter.currency : undefined,
-        givenRates: Object.keys(config.settings.CATALOGUE_RATES ?? {}),
-      }),
-    ),
+    sources: config.sources.map((source) => {
+      const { schedule, maxAge } = source;
+      return consoleSource({ ...pricedSource(source, config.settings), schedule, maxAge });
+    }),
     folder: inPackage('dist', 'console'),
     held: heldActions(config, worker),
     alerts: consoleAlerts(config, closing),
@@ -80,16 +80,15 @@ function reportsOf(config: Config, sql: Sql, closing: Disposer, logger: Logger):
   };
 }
 
-export function consoleSource(
-  { id, kind, schedule, maxAge }: Pick<Config['sources'][number], 'id' | 'kind' | 'schedule' | 'maxAge'>,
-  prices: Pick<ConsoleSource, 'currency' | 'givenRates'> = {},
-): ConsoleSource {
+export function consoleSource({
+  schedule,
+  maxAge,
+  ...source
+}: PricedSource & Pick<Config['sources'][number], 'schedule' | 'maxAge'>): ConsoleSource {
   return {
-    id,
-    kind,
+    ...source,
     schedule,
     objectiveSeconds: maxAge,
     nextSlot: (now) => nextSlot(schedule, now),
-    ...prices,
   };
 }

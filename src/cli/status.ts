@@ -1,14 +1,17 @@
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
+import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/client.ts';
 import { type AlertRecord, acknowledgedAlerts } from '../db/reads/alerts.ts';
+import { areRatesNeeded } from '../db/reads/currency.ts';
 import { missingRates } from '../db/reads/excluded.ts';
 import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import { acknowledgementText } from '../domain/acknowledgement.ts';
 import { sourceOfAlert } from '../domain/alert-subject.ts';
 import type { Disabling } from '../domain/disabled.ts';
+import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
 import { UsageFailure } from './failure.ts';
 import { liveView } from './live-view.ts';
@@ -25,6 +28,8 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly configured: boolean;
   /** RFC 3339; null for a source that is not configured here (any more), or that is disabled. */
   readonly nextSlot: string | null;
+  /** False for exchange rates that fail and that no price needs: an operator has nothing to do. */
+  readonly needed: boolean;
   /** Currencies of its machines that are not published because no exchange rate is known. */
   readonly missingRates: readonly string[];
   /** Open alerts about it that an operator has acknowledged. */
@@ -42,7 +47,8 @@ export async function statusCommand(
   env: Environment,
   options: { json?: boolean; watch?: boolean },
 ): Promise<void> {
-  const { sources } = await readNamedSources(env);
+  const { settings, sources } = await readNamedSources(env);
+  const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
     throw new UsageFailure(
       '--watch draws on a terminal; leave it out to get the status once, as a table or with --json',
@@ -55,7 +61,7 @@ export async function statusCommand(
   };
   const draw = async () => {
     const now = new Date();
-    const shown = await readStatus(register.sql, sources, now);
+    const shown = await readStatus(register.sql, configured, now);
     if (shown.length === 0) return 'no source is configured and none ever ran\n';
     return statusTable(shown, now, width());
   };
@@ -64,29 +70,36 @@ export async function statusCommand(
     const url = databaseUrl(register);
     const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
     await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
-  } else if (options.json) printJson(await readStatus(register.sql, sources, new Date()));
+  } else if (options.json) printJson(await readStatus(register.sql, configured, new Date()));
   else printText(await draw());
 }
 
 /** Every source that is configured, then those that are stored only. */
-async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date): Promise<ShownStatus[]> {
-  const stored = new Map((await sourceStatus(sql)).map((status) => [status.id, status]));
+async function readStatus(
+  sql: Sql,
+  sources: readonly (PricedSource & Pick<NamedSource, 'schedule'>)[],
+  now: Date,
+): Promise<ShownStatus[]> {
+  const statuses = await sourceStatus(sql);
+  const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
+  const stored = new Map(statuses.map((status) => [status.id, status]));
   const missing = await missingRates(sql);
   const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), sourceOfAlert);
-  const moreOf = (id: string) => ({
+  const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
+    needed: kind !== 'rates' || isRateNeeded,
     missingRates: missing.get(id) ?? [],
     acknowledgedAlerts: acknowledged.get(id) ?? [],
   });
   const shown = sources.map((source): ShownStatus => {
     const status = {
       ...(stored.get(source.id) ?? neverRan(source.id, source.kind)),
-      ...moreOf(source.id),
+      ...moreOf(source),
     };
     return { ...status, configured: true, nextSlot: status.disabled ? null : nextSlot(source.schedule, now) };
   });
   for (const status of stored.values()) {
     if (!shown.some(({ id }) => id === status.id))
-      shown.push({ ...status, ...moreOf(status.id), configured: false, nextSlot: null });
+      shown.push({ ...status, ...moreOf(status), configured: false, nextSlot: null });
   }
   return shown;
 }
@@ -94,7 +107,7 @@ async function readStatus(sql: Sql, sources: readonly NamedSource[], now: Date):
 function neverRan(
   id: string,
   kind: SourceStatus['kind'],
-): Omit<ShownStatus, 'configured' | 'nextSlot' | 'missingRates' | 'acknowledgedAlerts'> {
+): Omit<ShownStatus, 'configured' | 'nextSlot' | 'needed' | 'missingRates' | 'acknowledgedAlerts'> {
   const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
   return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
@@ -108,7 +121,7 @@ export function statusTable(sources: readonly ShownStatus[], now: Date, width = 
     sources.map((source) => [
       shortened(source.id, idWidth),
       age(source.lastRun?.startedAt, now),
-      source.lastRun?.outcome ?? 'never ran',
+      source.needed ? (source.lastRun?.outcome ?? 'never ran') : 'not needed',
       age(source.verifiedAt, now),
       source.disabled ? 'disabled' : slotText(source.nextSlot, now),
       String(source.known),
@@ -128,7 +141,8 @@ const widest = (text: string): number => Math.max(...text.split('\n').map((line)
 function notesOf(source: ShownStatus, now: Date): string[] {
   const { id, lastRun, lastEnded, held, quarantined } = source;
   const notes: string[] = [];
-  if (lastRun?.error) notes.push(`${id}: ${lastRun.error}`);
+  if (!source.needed) notes.push(`${id}: cannot be read, and no price needs its rates`);
+  else if (lastRun?.error) notes.push(`${id}: ${lastRun.error}`);
   else if (lastRun?.outcome === 'running' && lastEnded?.error)
     notes.push(
       `${id}: runs again; ${age(lastEnded.finishedAt, now)} ago it ended as ${lastEnded.outcome}: ${lastEnded.error}`,

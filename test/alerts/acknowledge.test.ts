@@ -28,7 +28,7 @@ const read = () => scene.catalogue([region('fsn1'), ...offers('fsn1', 3)]);
 const evaluate = (hours: number) =>
   evaluateAlerts(
     scene.store.db,
-    [{ id: 'acme', maxAge: 3 * 3600 }],
+    [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }],
     NO_ALERTS,
     new Date(scene.now().getTime() + hours * HOUR),
   );

@@ -17,7 +17,7 @@ import { ACME, LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } fr
 import { type Receiver, receiver } from './receiver.ts';
 
 const HOUR = 3_600_000;
-const SOURCES: readonly WatchedSource[] = [{ id: 'acme', maxAge: 3 * 3600 }];
+const SOURCES: readonly WatchedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];
 const SECRET = Buffer.alloc(32, 7);
 
 let scene: Scene;
@@ -139,7 +139,7 @@ describe('an alert', () => {
 
   it('says the limit and the age of data that is too old, as of now', async () => {
     await scene.catalogue(items(3));
-    const sources = [{ id: 'acme', maxAge: 120 }];
+    const sources = [{ id: 'acme', kind: 'catalogue', maxAge: 120 }] as const;
     await scene.sql`update sources set verified_at = ${scene.now().toISOString()}`;
     const opened = await evaluate(later(7 / 60), {}, sources);
     expect(opened?.opened[0]?.summary).toMatch(
@@ -288,7 +288,7 @@ describe('a webhook', () => {
 
   it('gets a text in the form of Slack, in which nothing of an upstream is a link or a mention', async () => {
     await scene.sql`insert into sources (id, kind, adapter, registered_at) values ('<!here>&', 'catalogue', 'test', ${later(-9).toISOString()})`;
-    await evaluate(scene.now(), {}, [{ id: '<!here>&', maxAge: 60 }]);
+    await evaluate(scene.now(), {}, [{ id: '<!here>&', kind: 'catalogue', maxAge: 60 }]);
     await send(webhook({ format: 'slack', secret: undefined }));
     const { text } = JSON.parse(hook.taken[0]?.text ?? '{}') as { text: string };
     expect(text).toContain('*Fleetbook: new alert*\n• &lt;!here&gt;&amp; was never read well');

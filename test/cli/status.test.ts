@@ -36,6 +36,7 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   quarantined: 0,
   held: 0,
   nextSlot: '2026-11-22T10:17:00Z',
+  needed: true,
   missingRates: [],
   acknowledgedAlerts: [],
   ...more,

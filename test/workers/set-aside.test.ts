@@ -133,7 +133,7 @@ it('a source whose runs ended their process twice is set aside, the others go on
     reason: expect.stringMatching(/^its runs \d+ and \d+ ended the process of their worker; check/),
   });
   const rules = { ...NO_ALERTS, failuresInRow: 99 };
-  const watched = ['bad', 'good'].map((id) => ({ id, maxAge: 1e9 }));
+  const watched = ['bad', 'good'].map((id) => ({ id, kind: 'catalogue' as const, maxAge: 1e9 }));
   expect(await evaluateAlerts(scene.store.db, watched, rules, new Date())).toMatchObject({
     opened: [{ kind: 'source_set_aside', summary: expect.stringContaining('fleetbook source enable bad') }],
   });

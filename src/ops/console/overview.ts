@@ -5,21 +5,16 @@ import type { BatchRecord } from '../../db/reads/held.ts';
 import type { SourceStrip } from '../../db/reads/run-strip.ts';
 import type { SourceStatus } from '../../db/reads/status.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
+import type { PricedSource } from '../../domain/needed-rates.ts';
 import { span } from '../../domain/span.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
 /** What the configuration says of a source. */
-export interface ConsoleSource {
-  readonly id: string;
-  readonly kind: SourceStatus['kind'];
+export interface ConsoleSource extends PricedSource {
   /** Five cron fields, UTC. */
   readonly schedule: string;
   /** How old its data may be, in seconds. */
   readonly objectiveSeconds: number;
-  /** The currency of a catalogue's prices; undefined if each row states its own. */
-  readonly currency?: string | undefined;
-  /** The currencies that CATALOGUE_RATES covers. */
-  readonly givenRates?: readonly string[];
   /** The first slot after `now`, RFC 3339. */
   nextSlot(now: Date): string;
 }
@@ -32,15 +27,9 @@ export interface Stored {
   readonly acknowledged: readonly AlertRecord[];
   /** Of sources that publish nothing, the most frequent reasons first. */
   readonly hidden: readonly HiddenReason[];
-  /** The published currency; undefined before the first run. */
-  readonly currency: string | undefined;
-  /** The currencies of all stated prices; undefined while no source of exchange rates is in trouble. */
-  readonly stated: readonly string[] | undefined;
+  /** False if no price needs the exchange rates of a source that fails. */
+  readonly areRatesNeeded: boolean;
 }
-
-/** Whether a source of exchange rates did not end its last run well. */
-export const isRatesInTrouble = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean =>
-  kind === 'rates' && (verifiedAt === null || ['failed', 'interrupted'].includes(lastEnded?.outcome ?? ''));
 
 interface Judged {
   readonly problems: readonly Problem[];
@@ -58,7 +47,7 @@ export function judgeSources(configured: readonly ConsoleSource[], stored: Store
   const found = [...stored.status, ...unknown].map((each) => {
     const config = configured.find(({ id }) => id === each.id);
     const batch = stored.pending.find(({ sourceId }) => sourceId === each.id);
-    const isNeeded = each.kind !== 'rates' || areRatesNeeded(configured, config, stored);
+    const isNeeded = each.kind !== 'rates' || stored.areRatesNeeded;
     const problems = isNeeded
       ? problemsOf(each, config, batch, stored.hidden, now).map((problem) =>
           withAcknowledgement(problem, stored.acknowledged),
@@ -103,22 +92,6 @@ function withAcknowledgement(problem: Problem, acknowledged: readonly AlertRecor
     ({ kind, subject }) => kind === ALERTS[problem.kind] && subject === problem.source,
   );
   return alert?.acknowledgement ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
-}
-
-/** Returns true if a price needs a rate that neither CATALOGUE_RATES nor the published currency provides. */
-function areRatesNeeded(
-  configured: readonly ConsoleSource[],
-  rates: ConsoleSource | undefined,
-  { status, currency, stated }: Stored,
-): boolean {
-  const given = new Set([currency, ...(rates?.givenRates ?? [])]);
-  const wellRead = new Set(status.filter(({ verifiedAt }) => verifiedAt !== null).map(({ id }) => id));
-  const expected = configured.filter(({ id, kind }) => kind !== 'rates' && !wellRead.has(id));
-  return (
-    stated === undefined ||
-    stated.some((each) => !given.has(each)) ||
-    expected.some((each) => each.kind === 'catalogue' && !given.has(each.currency))
-  );
 }
 
 /** The age of what was read at an instant, and how old it may be. */

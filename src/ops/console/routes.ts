@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
 import { activityMark } from '../../db/reads/activity.ts';
 import { acknowledgedAlerts } from '../../db/reads/alerts.ts';
-import { statedCurrencies, storedCurrency } from '../../db/reads/currency.ts';
+import { areRatesNeeded } from '../../db/reads/currency.ts';
 import { hiddenReasons } from '../../db/reads/excluded.ts';
 import { pendingBatches } from '../../db/reads/held.ts';
 import { sourceStrips } from '../../db/reads/run-strip.ts';
@@ -23,7 +23,7 @@ import { addHeld, type HeldActions } from './held.ts';
 import { addMachines } from './machines.ts';
 import { addOperators } from './operators.ts';
 import { type AdministrationActions, addOrganizations } from './organizations.ts';
-import { type ConsoleSource, isRatesInTrouble, judgeSources, type Stored } from './overview.ts';
+import { type ConsoleSource, judgeSources, type Stored } from './overview.ts';
 import { Away, BadRequest } from './parameters.ts';
 import { shared } from './shared.ts';
 import { addSourceActions, type SourceActions } from './source-actions.ts';
@@ -102,17 +102,16 @@ export async function addConsole(
       api.get('/events', (request, reply) => feed.open(request, reply));
 
       const stored = shared(async (): Promise<Stored> => {
-        const [status, strips, pending, acknowledged, currency] = await Promise.all([
+        const [status, strips, pending, acknowledged] = await Promise.all([
           sourceStatus(sql),
           sourceStrips(sql, STRIP),
           pendingBatches(sql),
           acknowledgedAlerts(sql),
-          storedCurrency(sql),
         ]);
         const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
         const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
-        const stated = status.some(isRatesInTrouble) ? await statedCurrencies(sql) : undefined;
-        return { status, strips, pending, acknowledged, hidden, currency, stated };
+        const isNeeded = await areRatesNeeded(sql, sources, status);
+        return { status, strips, pending, acknowledged, hidden, areRatesNeeded: isNeeded };
       }, STORED_MS);
       api.get('/overview', async (): Promise<Overview> => {
         const [facts, depths] = await Promise.all([stored(), queueDepths(queues)]);

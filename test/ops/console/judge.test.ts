@@ -65,13 +65,8 @@ const judged = (
   configured = [hourly],
   pending: BatchRecord[] = [],
   hidden: HiddenReason[] = [],
-  stated?: string[],
-) =>
-  judgeSources(
-    configured,
-    { status, strips: [], pending, hidden, acknowledged: [], currency: 'EUR', stated },
-    NOW,
-  );
+  areRatesNeeded = true,
+) => judgeSources(configured, { status, strips: [], pending, hidden, acknowledged: [], areRatesNeeded }, NOW);
 
 describe('what the overview says of a source', () => {
   it('is nothing where all is well', () => {
@@ -176,32 +171,18 @@ describe('what the overview says of a source', () => {
     expect(judged([linode(other)], [hourly], [], hidden).problems).toMatchObject([{ kind: 'empty', text }]);
   });
 
-  const ecb = consoleSource(
-    { id: 'exchange-rates', kind: 'rates', schedule: '0 * * * *', maxAge: 3600 },
-    { givenRates: ['CHF'] },
-  );
-  const failing = linode({
-    id: 'exchange-rates',
-    kind: 'rates',
-    verifiedAt: null,
-    lastEnded: run('failed', 'status 503'),
-  });
-  it.each([
-    ['is no failure where every price has the published currency', ['EUR'], []],
-    ['is no failure where the operator gave the rates', ['EUR', 'CHF'], []],
-    ['is one where a price needs a rate', ['EUR', 'USD'], ['failing', 'never-read']],
-  ])('exchange rates that cannot be read: that %s', (_, currencies, kinds) => {
-    const { problems, sources } = judged([failing, linode()], [hourly, ecb], [], [], currencies);
-    expect(problems.map(({ kind }) => kind)).toEqual(kinds);
-    expect(sources[0]?.state).toBe(kinds[0] ?? 'not-needed');
-  });
-
-  it('expects the currency of a catalogue that was not read yet', () => {
-    const unread = linode({ verifiedAt: null });
-    const judgedWith = (currency: string) =>
-      judged([failing, unread], [{ ...hourly, currency }, ecb], [], [], []);
-    expect(judgedWith('EUR').sources[0]?.state).toBe('not-needed');
-    expect(judgedWith('USD').sources[0]?.state).toBe('failing');
+  it('is no failure of exchange rates that no price needs', () => {
+    const ecb = consoleSource({ id: 'exchange-rates', kind: 'rates', schedule: '0 * * * *', maxAge: 3600 });
+    const failing = linode({
+      id: 'exchange-rates',
+      kind: 'rates',
+      verifiedAt: null,
+      lastEnded: run('failed', 'status 503'),
+    });
+    const judgedWith = (areNeeded: boolean) => judged([failing, linode()], [hourly, ecb], [], [], areNeeded);
+    expect(judgedWith(true).problems.map(({ kind }) => kind)).toEqual(['failing', 'never-read']);
+    expect(judgedWith(true).sources[0]?.state).toBe('failing');
+    expect(judgedWith(false)).toMatchObject({ problems: [], sources: [{ state: 'not-needed' }, {}] });
   });
 
   it('names a configured source that the database does not know yet', () => {
