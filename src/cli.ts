@@ -2,10 +2,10 @@
 import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { addCommands, commandEnvironment } from './cli/commands.ts';
+import { failureMessage, isToldPlainly } from './cli/failure-message.ts';
 import { printAside } from './cli/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
-import { postgresProblem } from './db/server-problem.ts';
 import { harmlessLines } from './domain/harmless.ts';
 
 /** A command that was called wrongly: one line that says what would do, exit code 2. */
@@ -24,45 +24,18 @@ const program = new Command('fleetbook')
 const env = process.env;
 addCommands(program, env);
 
-/** By name: to load what throws them takes longer than a short command. */
-const PLAIN: ReadonlySet<string> = new Set([
-  'CommandFailure',
-  'UsageFailure',
-  'SourceError',
-  'SourceDisabled',
-  'LockedError',
-  'MigrationFailed',
-]);
-
-/** Something that a person can mend: told in one line, without a stack. */
-function isToldPlainly(error: unknown): error is Error {
-  return error instanceof BadSetting || (error instanceof Error && PLAIN.has(error.name));
-}
-
-/** Every command has one database; Redis tells of its own trouble. */
-function databaseProblem(error: unknown): string | undefined {
-  const url = commandEnvironment(env).DATABASE_URL;
-  return url ? postgresProblem(error, { setting: 'DATABASE_URL', url }) : undefined;
-}
-
 try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
     // Commander has printed its line already.
     process.exitCode = error.exitCode === 0 ? 0 : USAGE;
-  } else if (isToldPlainly(error)) {
-    for (const line of error.message.split('\n')) printAside(`fleetbook: ${line}`);
-    process.exitCode = error instanceof BadSetting || error.name === 'UsageFailure' ? USAGE : FAILURE;
-  } else if (databaseProblem(error) !== undefined) {
-    printAside(`fleetbook: ${databaseProblem(error)}`);
-    process.exitCode = FAILURE;
   } else {
-    const { code } = error as NodeJS.ErrnoException;
-    const message =
-      error instanceof Error && error.name !== 'DrizzleQueryError' ? error.message : 'a query failed';
-    printAside(`fleetbook: ${message || code || 'failed'}`);
-    if (env.LOG_LEVEL === 'debug' && error instanceof Error) printAside(error.stack ?? '');
-    process.exitCode = FAILURE;
+    for (const line of failureMessage(error, commandEnvironment(env).DATABASE_URL).split('\n'))
+      printAside(`fleetbook: ${line}`);
+    if (env.LOG_LEVEL === 'debug' && !isToldPlainly(error) && error instanceof Error)
+      printAside(error.stack ?? '');
+    const isUsage = error instanceof BadSetting || (error instanceof Error && error.name === 'UsageFailure');
+    process.exitCode = isUsage ? USAGE : FAILURE;
   }
 }

@@ -38,6 +38,8 @@ export const ORG = ['--org <slug>', 'the organization'] as const;
 
 export const SOURCE = ['<source>', 'id of the source'] as const;
 
+export const SOURCES = ['<source...>', 'ids of sources'] as const;
+
 export type Env = () => Environment;
 
 /** Adds a command that ends, and whose result can be had as JSON. */

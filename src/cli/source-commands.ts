@@ -17,14 +17,15 @@ import {
   REASON,
   rows,
   SOURCE,
+  SOURCES,
 } from './command-parts.ts';
 import type { FindClustersOptions, FindMachinesOptions } from './find.ts';
 
 export function addSources(program: Command, env: Env): void {
-  addChange(program, 'sync', 'sync one source now, and publish what changed')
-    .argument('<source>', 'id of a configured source, e.g. hetzner')
-    .action(async (id: string, options: Changing) =>
-      (await import('./sync.ts')).syncCommand(env(), id, options),
+  addChange(program, 'sync', 'sync sources now, one after the other, and publish what changed')
+    .argument('<source...>', 'ids of configured sources, e.g. hetzner')
+    .action(async (ids: string[], options: Changing) =>
+      (await import('./sync.ts')).syncCommand(env(), ids, options),
     );
   add(program, 'status', 'show every source: last run, last success, next slot, counts, held batches')
     .option('--watch', 'draw it again every two seconds, until q')
@@ -98,25 +99,26 @@ export function addSources(program: Command, env: Env): void {
     .description('show one source: next slots, freshness of each region, where each setting comes from')
     .action(async (id: string, page: PageOptions) => (await loadList()).sourceShowCommand(env(), id, page));
   const loadSwitch = () => import('./source-switch.ts');
-  add(source, 'disable', 'let no schedule, watch or command read a source; what it has published stays')
-    .argument(...SOURCE)
+  add(source, 'disable', 'let no schedule, watch or command read sources; what they have published stays')
+    .argument(...SOURCES)
     .option(...REASON)
     .option(...BY)
-    .action(async (id: string, options: Deciding) =>
-      (await loadSwitch()).disableSourceCommand(env(), id, options),
+    .action(async (ids: string[], options: Deciding) =>
+      (await loadSwitch()).disableSourceCommand(env(), ids, options),
     );
-  add(source, 'enable', 'let a disabled source be read again; a slot that it has missed is made up for')
-    .argument(...SOURCE)
-    .option(...BY)
-    .action(async (id: string, options: Deciding) =>
-      (await loadSwitch()).enableSourceCommand(env(), id, options),
-    );
-  add(source, 'cancel', 'cancel the run of a source that is under way; nothing of it is stored')
-    .argument(...SOURCE)
+  add(source, 'enable', 'let disabled sources be read again; the latest slot that they missed runs soon')
+    .argument(...SOURCES)
     .option(...REASON)
     .option(...BY)
-    .action(async (id: string, options: Deciding) =>
-      (await loadSwitch()).cancelRunCommand(env(), id, options),
+    .action(async (ids: string[], options: Deciding) =>
+      (await loadSwitch()).enableSourceCommand(env(), ids, options),
+    );
+  add(source, 'cancel', 'cancel the runs of sources that are under way; nothing of them is stored')
+    .argument(...SOURCES)
+    .option(...REASON)
+    .option(...BY)
+    .action(async (ids: string[], options: Deciding) =>
+      (await loadSwitch()).cancelRunCommand(env(), ids, options),
     );
   source
     .command('retire')

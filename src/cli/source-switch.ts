@@ -1,4 +1,4 @@
-/** Disables a source, enables it again, and cancels the run of one. */
+/** Disables sources, enables them again, and cancels their runs. */
 
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
@@ -11,8 +11,8 @@ import type { sourceStatus } from '../db/reads/status.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import { nextSlot } from '../domain/slots.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
+import { eachSource } from './each-source.ts';
 import { UsageFailure } from './failure.ts';
-import { print, printJson } from './print.ts';
 import { ago } from './table.ts';
 
 export interface SwitchOptions extends DeciderOptions {
@@ -28,25 +28,27 @@ async function open(env: Environment) {
 
 export async function disableSourceCommand(
   env: Environment,
-  id: string,
+  ids: readonly string[],
   options: SwitchOptions,
 ): Promise<void> {
   const { settings, sources, store } = await open(env);
   await using _ = store;
   const by = decider({ settings }, options);
-  const source = sources.find((each) => each.id === id);
-  // One that never ran is not stored yet.
-  if (source) await registerSource(store.db, { id, kind: source.kind, adapter: source.adapter.id });
-  const done = await disableSource(store.db, id, by);
-  if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
-  const { disabling } = done;
-  if (options.json)
-    return printJson({ source: id, disabled: disabling, changed: done.outcome === 'disabled' });
-  print(
-    done.outcome === 'already'
-      ? `${id}: was disabled already: ${byWhom(disabling)}`
-      : `${id}: disabled: no schedule, watch or command reads it from now on. What it has published stays, and readers see its age. To read it again: fleetbook source enable ${id}`,
-  );
+  await eachSource(env, ids, options, async (id) => {
+    const source = sources.find((each) => each.id === id);
+    // One that never ran is not stored yet.
+    if (source) await registerSource(store.db, { id, kind: source.kind, adapter: source.adapter.id });
+    const done = await disableSource(store.db, id, by);
+    if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
+    const { disabling } = done;
+    return {
+      json: { source: id, disabled: disabling, changed: done.outcome === 'disabled' },
+      text:
+        done.outcome === 'already'
+          ? `${id}: was disabled already: ${byWhom(disabling)}`
+          : `${id}: disabled: no schedule, watch or command reads it from now on. What it has published stays, and readers see its age. To read it again: fleetbook source enable ${id}`,
+    };
+  });
 }
 
 /** `2 h ago by ada@desk (prices are wrong)` */
@@ -56,52 +58,62 @@ function byWhom({ at, by, reason }: Disabling): string {
 
 export async function enableSourceCommand(
   env: Environment,
-  id: string,
+  ids: readonly string[],
   options: SwitchOptions,
 ): Promise<void> {
   const { settings, sources, store } = await open(env);
   await using _ = store;
   const by = decider({ settings }, options);
-  const before = await disablingOf(store.db, id);
-  const changed = await enableSource(store.db, id, by);
-  const source = sources.find((each) => each.id === id);
-  if (!changed && !source && !(await isStored(store.sql, id)))
-    throw await unknownSource(store.sql, sources, id);
-  const next = source ? nextSlot(source.schedule, new Date()) : null;
-  if (options.json) {
-    return printJson({
-      source: id,
-      changed,
-      disabledBefore: before ?? null,
-      by: by.by,
-      reason: by.reason,
-      nextSlot: next,
-    });
-  }
-  if (!changed) print(`${id}: is not disabled`);
-  else if (next === null)
-    print(`${id}: enabled; it is not configured here, so that only workers that have it read it`);
-  else
-    print(
-      `${id}: enabled: a slot that passed meanwhile is made up for within a minute, the next one is at ${next}. To read it now: fleetbook sync ${id}`,
-    );
+  await eachSource(env, ids, options, async (id) => {
+    const before = await disablingOf(store.db, id);
+    const changed = await enableSource(store.db, id, by);
+    const source = sources.find((each) => each.id === id);
+    if (!changed && !source && !(await isStored(store.sql, id)))
+      throw await unknownSource(store.sql, sources, id);
+    const nextSlotAt = source ? nextSlot(source.schedule, new Date()) : null;
+    return {
+      json: {
+        source: id,
+        changed,
+        disabledBefore: before ?? null,
+        by: by.by,
+        reason: by.reason,
+        nextSlot: nextSlotAt,
+      },
+      text: enabledText(id, changed, nextSlotAt),
+    };
+  });
 }
 
-/** Cancels the run of a source that is under way, in whichever process it is. */
-export async function cancelRunCommand(env: Environment, id: string, options: SwitchOptions): Promise<void> {
+function enabledText(id: string, changed: boolean, next: string | null): string {
+  if (!changed) return `${id}: is not disabled`;
+  return next === null
+    ? `${id}: enabled; it is not configured here, so that only workers that have it read it`
+    : `${id}: enabled: its latest missed slot runs within a minute, the next one is at ${next}. To read it now: fleetbook sync ${id}`;
+}
+
+/** Cancels the run of each source that is under way, in whichever process it is. */
+export async function cancelRunCommand(
+  env: Environment,
+  ids: readonly string[],
+  options: SwitchOptions,
+): Promise<void> {
   const { settings, sources, store } = await open(env);
   await using _ = store;
   const by = decider({ settings }, options);
-  const done = await cancelRun(store.db, id, undefined, by);
-  if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
-    throw await unknownSource(store.sql, sources, id);
-  const run = done.outcome === 'cancelled' ? done.run : null;
-  if (options.json) return printJson({ source: id, run, by: by.by, reason: by.reason ?? null });
-  print(
-    run === null
-      ? `${id}: no run is under way`
-      : `${id}: run ${run} is cancelled: nothing of it is stored, and no attempt of it follows. The next slot runs as usual`,
-  );
+  await eachSource(env, ids, options, async (id) => {
+    const done = await cancelRun(store.db, id, undefined, by);
+    if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
+      throw await unknownSource(store.sql, sources, id);
+    const run = done.outcome === 'cancelled' ? done.run : null;
+    return {
+      json: { source: id, run, by: by.by, reason: by.reason ?? null },
+      text:
+        run === null
+          ? `${id}: no run is under way`
+          : `${id}: run ${run} is cancelled: nothing of it is stored, and no attempt of it follows. The next slot runs as usual`,
+    };
+  });
 }
 
 type Sql = Parameters<typeof sourceStatus>[0];

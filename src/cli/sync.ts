@@ -1,29 +1,36 @@
 import { openTracing } from '../app/tracing/open.ts';
-import type { Environment } from '../config/config.ts';
+import type { Worker } from '../app/worker.ts';
+import type { Config, Environment } from '../config/config.ts';
 import { claimContent } from '../db/queries/content.ts';
 import { missingRates } from '../db/reads/excluded.ts';
 import { lastSeen } from '../db/reads/status.ts';
+import type { Decider } from '../domain/operator.ts';
 import { groupReasons } from '../domain/rejected.ts';
 import { SourceError } from '../sources/source.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';
+import { eachSource, type SourceResult } from './each-source.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWorker } from './open-worker.ts';
 import { publishNow } from './open-writer.ts';
-import { print, printJson } from './print.ts';
 import { missingRateLines, setAside, unreadRegions } from './reasons.ts';
 import { fitted, shortened } from './table.ts';
 
 export async function syncCommand(
   env: Environment,
-  sourceId: string,
+  sourceIds: readonly string[],
   options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
   await using _tracing = await openTracing(env, 'sync');
   const { config, worker } = openWorker(env);
   await using _ = worker;
+  const by = decider(config, options);
+  await eachSource(env, sourceIds, options, (id) => syncOne(config, worker, id, by));
+}
+
+async function syncOne(config: Config, worker: Worker, sourceId: string, by: Decider): Promise<SourceResult> {
   const source = config.sources.find(({ id }) => id === sourceId);
   if (!source) {
     const known = config.sources.map(({ id }) => id);
@@ -33,7 +40,7 @@ export async function syncCommand(
         : `no source is configured; give e.g. HETZNER_URL, CLUSTERS_URL or FLEETBOOK_CONFIG`,
     );
   }
-  const asked = { cause: 'hand', decider: decider(config, options) } as const;
+  const asked = { cause: 'hand', decider: by } as const;
   await claimContent(worker.store.db, config.settings.FLEETBOOK_CONTENT);
   const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
@@ -49,15 +56,14 @@ export async function syncCommand(
     outcome === 'held' ? counts.added + counts.changed > 0 : !['superseded', 'cancelled'].includes(outcome);
   const published = stores && (await publishNow(worker));
   const missing = (await missingRates(worker.store.sql)).get(sourceId) ?? [];
-  if (options.json) {
-    const reasons = groupReasons(result.rejected);
-    printJson({ source: sourceId, ...result, reasons, missingRates: missing, published });
-  }
+  const reasons = groupReasons(result.rejected);
   const aside = [...setAside(sourceId, result), ...missingRateLines(missing).map((line) => `  ${line}`)];
   const failure = failureOf(sourceId, result);
-  if (failure !== undefined) throw failureIn([...failure, ...aside]);
-  if (options.json) return;
-  print(fitted([...summaryOf(sourceId, result, published), ...aside], lineWidth()).join('\n'));
+  return {
+    json: { source: sourceId, ...result, reasons, missingRates: missing, published },
+    text: fitted([...summaryOf(sourceId, result, published), ...aside], lineWidth()).join('\n'),
+    failure: failure && failureIn([...failure, ...aside]),
+  };
 }
 
 /** Standard error has the name of the program before each line. */

@@ -1,8 +1,11 @@
 /** Commands about the runs of sources, and about several sources at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { registerSource } from '../../src/db/queries/runs.ts';
+import { auditRecords } from '../../src/db/reads/audit.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
+import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
+import { hetzner } from '../support/provider-answers.ts';
 
 let commands: CommandScene;
 beforeAll(async () => {
@@ -41,4 +44,67 @@ it('the run of a source that is under way is cancelled with who and why', { time
     source: 'acme',
     run: null,
   });
+});
+
+it('several sources are disabled and enabled at once; one that fails does not stop the others', {
+  timeout: 60_000,
+}, async () => {
+  const { store } = commands.scene;
+  for (const id of ['one', 'two']) await registerSource(store.db, { id, kind: 'catalogue', adapter: 'test' });
+  const disabled = await run('source', 'disable', 'one', 'nobody', 'two', 'one', ...BY);
+  expect(disabled).toEqual({
+    code: 1,
+    stdout: expect.stringMatching(/^one: disabled: .*\ntwo: disabled: .*\n$/),
+    stderr: `fleetbook: there is no source "nobody"; known are acme, one, two
+fleetbook: 1 of 3 sources failed: nobody
+`,
+  });
+  const again = await run('source', 'disable', 'two', 'nobody', '--json');
+  expect([again.code, JSON.parse(again.stdout)]).toEqual([
+    1,
+    [
+      {
+        source: 'two',
+        changed: false,
+        disabled: { at: expect.any(String), by: 'ada@desk', reason: 'it hangs' },
+      },
+      { source: 'nobody', error: 'there is no source "nobody"; known are acme, one, two' },
+    ],
+  ]);
+  const enabled = await run('source', 'enable', 'one', 'two', '--by', 'ada@desk', '--reason', 'mended');
+  expect([enabled.code, enabled.stdout.match(/^\w+: enabled/gm)]).toEqual([
+    0,
+    ['one: enabled', 'two: enabled'],
+  ]);
+  expect((await run('source', 'cancel', 'one', 'two')).stdout).toBe(
+    'one: no run is under way\ntwo: no run is under way\n',
+  );
+  const audited = (await auditRecords(store.sql, {})).rows
+    .filter(({ action }) => action.startsWith('source.'))
+    .map(({ action, subject, reason }) => `${action} ${subject.id}: ${reason}`);
+  expect(audited.slice(0, 4)).toEqual([
+    'source.enable two: mended',
+    'source.enable one: mended',
+    'source.disable two: it hangs',
+    'source.disable one: it hangs',
+  ]);
+});
+
+it('several sources are synced one after the other, and a failure of one is reported', {
+  timeout: 60_000,
+}, async () => {
+  await using upstream = await fakeUpstream();
+  hetzner(upstream, [{ names: ['cx11', 'cx21'] }], 2);
+  const env = {
+    ...commands.env,
+    CATALOGUE_CURRENCY: 'EUR',
+    HETZNER_URL: upstream.url,
+    LINODE_URL: 'http://127.0.0.1:1',
+  };
+  const synced = await fleetbook(['sync', 'linode', 'hetzner', 'nowhere'], env);
+  expect(synced.code).toBe(1);
+  expect(synced.stdout).toMatch(/^hetzner: changed: 2 rows, 2 new/);
+  expect(synced.stderr).toMatch(
+    /^fleetbook: .*127\.0\.0\.1:1[\s\S]*\nfleetbook: there is no source "nowhere"; configured are .*\nfleetbook: 2 of 3 sources failed: linode, nowhere\n$/,
+  );
 });

@@ -1,13 +1,16 @@
 /** First what needs a person, then every source. */
+import { useState } from 'preact/hooks';
 import type { Overview, Problem, QueueDepth, ShownSource } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
+import { useMay } from '../lib/session.ts';
 import { Ahead, Badge, Choice, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
 import { RunStrip } from '../parts/strip.tsx';
 import { Charts } from './charts.tsx';
 import { SourceProblems } from './problem.tsx';
+import { SelectedSources } from './selected-sources.tsx';
 
 export function OverviewView({ place }: { place: Place }) {
   const { data, error } = useData<Overview>('/api/overview');
@@ -98,6 +101,12 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
     .filter((source) => source.id.includes(search.toLowerCase()))
     .filter((source) => state === '' || (state === 'trouble' ? isTrouble(source) : source.state === state))
     .sort((one, other) => ORDERS[sort](one, other) || ORDERS.source(one, other));
+  const mayAct = useMay('operator');
+  const [marked, setMarked] = useState<readonly string[]>([]);
+  const ids = shown.map(({ id }) => id);
+  const selected = marked.filter((id) => ids.includes(id));
+  const select = (id: string, isSelected: boolean) =>
+    setMarked(isSelected ? [...marked, id] : marked.filter((each) => each !== id));
   const present = URGENCY.filter((each) => sources.some((source) => source.state === each));
   return (
     <section aria-labelledby="sources">
@@ -115,6 +124,7 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
           onChoose={(chosen) => set({ state: chosen })}
         />
       </search>
+      {mayAct && <SelectedSources shown={ids} selected={selected} onSelect={setMarked} />}
       <table class="cards">
         <thead>
           <tr>
@@ -143,7 +153,12 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
         </thead>
         <tbody>
           {shown.map((source) => (
-            <SourceRow key={source.id} {...source} />
+            <SourceRow
+              key={source.id}
+              source={source}
+              isSelected={selected.includes(source.id)}
+              onSelect={mayAct ? (isSelected) => select(source.id, isSelected) : undefined}
+            />
           ))}
         </tbody>
       </table>
@@ -161,11 +176,27 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
 const isTrouble = ({ state }: ShownSource) =>
   !['ok', 'running', 'retired', 'disabled', 'not-needed'].includes(state);
 
-function SourceRow(source: ShownSource) {
+interface SourceRowProps {
+  readonly source: ShownSource;
+  readonly isSelected: boolean;
+  /** Undefined for a viewer, who can do nothing with a source. */
+  readonly onSelect: ((isSelected: boolean) => void) | undefined;
+}
+
+function SourceRow({ source, isSelected, onSelect }: SourceRowProps) {
   const { label, tone } = STATES[source.state];
   return (
     <tr>
       <th scope="row" data-label="Source">
+        {onSelect && (
+          <input
+            type="checkbox"
+            class="select"
+            aria-label={`Select ${source.id}`}
+            checked={isSelected}
+            onChange={(event) => onSelect(event.currentTarget.checked)}
+          />
+        )}
         <a href={`/sources/${encodeURIComponent(source.id)}`}>{source.id}</a>
         <span class="muted small"> {source.kind === 'rates' ? 'exchange rates' : source.kind}</span>
       </th>

@@ -11,6 +11,7 @@ import { scheduleInWords } from '../../domain/schedule-words.ts';
 import { nextSlots } from '../../domain/slots.ts';
 import { deciderOf } from '../roles.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
+import { anyReasonOf } from './fields.ts';
 import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';
 import { BadRequest, Conflict, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
 
@@ -95,7 +96,7 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
     if (!runs) throw new NotFound('this process has no queue; ask a worker, or run: fleetbook sync');
     const { disabled } = (await stored()).status.find((each) => each.id === id) ?? {};
     if (disabled) throw new Conflict(`${id} is disabled, by ${disabled.by}; enable it first`);
-    if (!(await runs.run(id, deciderOf(request))))
+    if (!(await runs.run(id, deciderOf(request, anyReasonOf(request.body)))))
       throw new NotFound(`there is no source ${id} in the configuration`);
     return { source: id, queued: true };
   });
