@@ -3,18 +3,20 @@
 import type { Preview } from '../app/run-source.ts';
 import type { PreviewRow } from '../db/queries/catalogue-diff.ts';
 import type { ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
-import type { HeldBatch } from '../db/reads/held.ts';
+import type { BatchRecord } from '../db/reads/held.ts';
 import { hourly } from '../domain/hourly.ts';
 import { reasonLines } from './reasons.ts';
 import { alignedLines, alignedTable, moreLine } from './table.ts';
 
-export function headline(batch: HeldBatch): string {
+export function headline(batch: BatchRecord): string {
   const why = batch.broken.map(({ detail }) => detail).join('; ');
   const since =
     batch.readAt <= batch.heldSince
       ? `held since ${batch.heldSince}`
       : `held since ${batch.heldSince}, last read ${batch.readAt}`;
-  return `${batch.sourceId}: batch ${batch.id}, ${since}, ${batch.items} rows: ${why}`;
+  // The rows of a decided batch are deleted once its decision cannot be taken back.
+  const rows = batch.status === 'pending' || batch.items > 0 ? `, ${batch.items} rows` : '';
+  return `${batch.sourceId}: batch ${batch.id}, ${since}${rows}: ${why}`;
 }
 
 /** One line: how much it would change. */

@@ -3,8 +3,8 @@ import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { batchRecords, pendingBatches } from '../db/reads/held.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
-import { CommandFailure } from './failure.ts';
 import { configured, decision, pendingBatch, readBatch, recordOf } from './hold-batch.ts';
+import { showDecided } from './hold-decided.ts';
 import { headline, previewText } from './hold-preview.ts';
 import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
@@ -28,6 +28,7 @@ export async function holdList(env: Environment, options: { json?: boolean; all?
   }
 }
 
+/** Shows what a pending batch would change, or the decision about another one and its result. */
 export async function holdShow(
   env: Environment,
   source: string,
@@ -42,11 +43,7 @@ export async function holdShow(
   const { sql } = store;
   const batch =
     named === undefined ? await pendingBatch(sql, source) : await recordOf(sql, source, readBatch(named));
-  if (batch.status !== 'pending') {
-    throw new CommandFailure(
-      `${source}: batch ${batch.id} does not wait any more: ${decision(batch)}; what waits is in: fleetbook hold list`,
-    );
-  }
+  if (batch.status !== 'pending') return await showDecided(sql, batch, limit, options);
   const { previewHeld } = await import('../app/run-source.ts');
   const preview = await previewHeld({ settings }, store, configured(sources, source), batch.id, limit);
   if (options.json) return printJson({ ...batch, ...preview });

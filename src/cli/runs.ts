@@ -73,13 +73,22 @@ export async function runCommand(env: Environment, text: string, options: PageOp
     );
   }
   const diff = await diffOf(sql, run, limit);
-  const { of: _, ...changes } = diff;
-  if (options.json)
-    return printJson({ ...run, isKept: isKept(run), unshown: unshown(run, diff), ...changes });
+  if (options.json) return printJson(runJson(run, diff));
   printText(runText(run, diff, lineWidth()));
 }
 
-async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, limit: number | undefined): Promise<RunDiff> {
+/** A run with what it has changed, for JSON. */
+export function runJson(run: RunRecord, diff: RunDiff) {
+  const { of: _, ...changes } = diff;
+  return { ...run, isKept: isKept(run), unshown: unshown(run, diff), ...changes };
+}
+
+/** @param limit rows of each kind of change; undefined for all */
+export async function diffOf(
+  sql: Sql,
+  { kind, id: runId }: RunRecord,
+  limit: number | undefined,
+): Promise<RunDiff> {
   if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(sql, { runId }, limit)) };
   if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(sql, { runId }, limit)) };
   return { of: 'rates' };
@@ -122,7 +131,8 @@ function rateLines({ rates }: RunRecord): string {
   return alignedLines(rows).join('');
 }
 
-function diffLines(run: RunRecord, diff: RunDiff, width: number): string {
+/** Returns the changes of a run as text, a line each. */
+export function diffLines(run: RunRecord, diff: RunDiff, width: number): string {
   if (!isKept(run)) {
     return wrapped(
       'what it changed is not kept (any more); CHANGES_KEPT says for how many days it is',

@@ -146,7 +146,7 @@ export function addHold(hold: Command, env: Env): void {
     .option(...LIMIT('rows of each kind of change'))
     .option(...ALL_ROWS)
     .option(...JSON_ROWS)
-    .description('show what the held batch would change')
+    .description('show what a held batch would change, or what came of a decided one')
     .action(async (id: string, batch: string | undefined, page: PageOptions) =>
       (await load()).holdShow(env(), id, batch, page),
     );

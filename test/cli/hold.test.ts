@@ -79,6 +79,11 @@ describe('a batch that a guard holds', () => {
     expect((await operator('hold', 'list')).stdout).toBe('nothing is held\n');
     const { stdout: decided } = await operator('hold', 'list', '--all');
     expect(decided).toMatch(/\n {2}rejected .* by \S+@\S+ \("cents"\)\n/);
+    const { stdout: rejected } = await operator('hold', 'show', 'hetzner', '1');
+    expect(rejected).toMatch(
+      /^rejected \S+ by \S+ \("cents"\)\nread by run 2; see: fleetbook run <number>$/m,
+    );
+    expect(rejected).toMatch(/^what it would have changed:\nprice {2}cx\d1 @ fsn1 {2}0\.0\d .*→ .*EUR/m);
   });
 
   it('is stored when it is approved, and the next run finds nothing to do', async () => {
@@ -94,6 +99,18 @@ describe('a batch that a guard holds', () => {
     expect(approved.stdout).toMatch(/^hetzner: batch 2 is stored: 0 new, 0 changed, 4 retired\. Until/);
     const undone = await operator('hold', 'undo', 'hetzner', '2', '--by', 'bob');
     expect(undone.stdout).toMatch(/what there was before batch 2: 4 came back, 0 changed back, 0 retired/);
+    const decided = (await operator('hold', 'show', 'hetzner', '2', '--limit', '1')).stdout;
+    expect(decided.replaceAll(/\s+/g, ' ')).toMatch(
+      /approved \S+ by ada \("cleanup"\), undone \S+ by bob read by run 3, stored by run 4, taken back by run 5; see/,
+    );
+    expect(decided).toMatch(/^what its approval changed:\n- retired .*\n {2}… 3 more retired; see --all/m);
+    const json = JSON.parse((await operator('hold', 'show', 'hetzner', '2', '--json')).stdout);
+    expect(json).toMatchObject({
+      status: 'undone',
+      trail: { heldBy: 3, storedBy: 4, undoneBy: 5 },
+      stored: { id: 4, totals: { retired: 4 } },
+    });
+    expect(json.stored.rows).toHaveLength(4);
     const runs = JSON.parse((await operator('runs', 'hetzner', '--json', '--limit', '2')).stdout);
     expect(runs.rows).toMatchObject([
       { decision: { kind: 'undo', batch: 2, by: 'bob', reason: null }, added: 4 },
