@@ -217,8 +217,12 @@ describe('serve --processes', () => {
     await locked.promise;
     using agent = new KeptAgent();
     const path = `/v1/machines?provider=${sample.provider}&region=${sample.region}`;
-    const underWay = Array.from({ length: 16 }, () => request(serving.url + path, agent.agent));
+    const underWay = Promise.all(Array.from({ length: 16 }, () => request(serving.url + path, agent.agent)));
+    // Told where it is awaited: a wait before that may fail.
+    underWay.catch(() => {});
     await until(async () => (await waitingForLocks(store.sql)) >= 2);
+    // Connections are accepted in the order of their coming: those from before are accepted when these are answered.
+    await Promise.all(Array.from({ length: 16 }, () => request(`${serving.url}/healthz`)));
     serving.program.child.kill('SIGTERM');
     await until(() =>
       request(`${serving.url}/healthz`).then(
@@ -228,7 +232,7 @@ describe('serve --processes', () => {
     );
     release.resolve();
     await lock;
-    for (const answer of await Promise.all(underWay)) {
+    for (const answer of await underWay) {
       expect(answer).toMatchObject({ status: 200, headers: { connection: 'close' } });
       expect(JSON.parse(answer.body)).toHaveLength(2);
     }

@@ -116,7 +116,14 @@ describe('tracing', () => {
       fetch(`http://127.0.0.1:${port}${path}`, {
         headers: { authorization: `Bearer ${token}`, ...(traceparent && { traceparent }) },
       }).catch(() => undefined);
-    await until(async () => (await ask('/healthz'))?.status === 200, { timeoutMs: 20_000 });
+    // The reader asks the cache once it has heard the publisher.
+    await until(
+      async () => {
+        const ready = (await (await ask('/readyz'))?.json()) as { checks: { cache: string } } | undefined;
+        return ready?.checks.cache === 'ok';
+      },
+      { timeoutMs: 20_000 },
+    );
     const traceId = randomBytes(16).toString('hex');
     const caller = randomBytes(8).toString('hex');
     const answer = await ask('/v1/clusters', `00-${traceId}-${caller}-01`);

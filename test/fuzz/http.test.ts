@@ -145,7 +145,7 @@ async function ask(world: FuzzWorld, request: FuzzRequest): Promise<FuzzAnswer> 
               marker !== undefined && token !== '' && connection.bytes.includes(token) ? [marker] : [],
             );
             for (const answer of cutAnswers(came, connection.end)) {
-              const wrong = wrongWith(answer, { markers });
+              const wrong = wrongWith(answer, { markers, sent: connection.bytes.toString('latin1') });
               if (wrong !== undefined)
                 throw new Error(
                   `${wrong}, for ${JSON.stringify(connection.bytes.toString('latin1').slice(0, 600))}`,

@@ -1,7 +1,7 @@
 /** Whatever catalogues come, one after the other. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { loadContent } from '../../src/snapshot/document/load.ts';
+import { loadRegion } from '../../src/snapshot/document/load-region.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { LAX, offer, openScene, region, type Scene, STRICT } from './scene.ts';
@@ -77,11 +77,12 @@ async function stateOf(scene: Scene, { provider }: Place): Promise<State> {
     select id, code from regions where provider_id = ${provider.id} order by code`;
   const lists: Record<string, { version: number; list: string }> = {};
   for (const { id, code } of regions) {
-    const content = await loadContent(scene.sql, { kind: 'region', regionId: id });
-    if (content === undefined) throw new Error(`region ${code} has no document`);
-    const { version, body, sources } = content;
+    const contents = await loadRegion(scene.sql, id);
+    if (contents === undefined) throw new Error(`region ${code} has no document`);
+    const { version, body, sources } = contents.region;
     // Whose freshness the list has is told with it, also while it is empty.
-    lists[code] = { version, list: `${body} of ${sources}` };
+    // Searches show machines that are sold out as well.
+    lists[code] = { version, list: `${body} ${contents.columns.body.toString('latin1')} of ${sources}` };
   }
   const everything = await scene.sql`
     select r.code, m.name, m.cpu, m.price, m.source_amount, m.excluded_reason, m.missed_runs, m.retired_at is null as live
