@@ -23,6 +23,8 @@ const scene = sceneForEachTest();
 /** Milliseconds. The pulses of these tests come ten times as often. */
 const silentAfterMs = 500;
 const PULSE_MS = 50;
+/** Long enough for the publisher to publish before its next pulse, see `Publisher.pulse`. */
+const PULSE_GAP_MS = 1500;
 
 let way: FaultProxy;
 let publisher: Publisher;
@@ -81,6 +83,20 @@ describe('a reader whose publishers lost the cache', () => {
     await cutOff(cut);
     await way.heal();
     await expect(until(() => cut.link.linked)).resolves.toBe(true);
+  });
+
+  it('is linked again only when the cache has what was committed meanwhile', async () => {
+    const cut = await linkedReader();
+    expect(await priceAt(cut)).not.toBe(0.75);
+    way.hang();
+    const since = performance.now();
+    await until(() => cut.link.publisher === 'silent' && !cut.link.linked);
+    await reprice(scene.sql, scene.sample.small, '0.75');
+    await until(() => performance.now() - since > PULSE_GAP_MS);
+    // The pulse that was under way arrives first.
+    await way.heal();
+    await until(() => cut.link.linked);
+    expect(await priceAt(cut)).toBe(0.75);
   });
 
   it('reads new prices from PostgreSQL', async () => {

@@ -130,7 +130,8 @@ describe('an answer of Postgres that a publication has overtaken', () => {
     await scene.publisher.publishDirty();
     await until(() => reader.link.linked && reader.link.epoch > epoch);
     await late.answer();
-    expect(reader.documents.getFresh(region())).toBeUndefined();
+    // The message arrives where the reader subscribes again in time. Then the answer was compared already.
+    expect([undefined, version]).toContain(reader.documents.getFresh(region())?.version);
     expect((await reader.documents.get(region())).document?.version).toBe(version);
   });
 });

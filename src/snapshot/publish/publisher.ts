@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
 import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
 import { ownHistory } from '../../db/queries/lineage.ts';
@@ -51,6 +52,12 @@ export interface PublishResult {
   readonly published: number;
 }
 
+/**
+ * Milliseconds from the beginning of one pulse to the next. After more than this, readers may have trusted the cache no more,
+ * see read/pulses.ts: they wait longer, by the interval in which a pulse may have begun that hung.
+ */
+const PULSE_GAP_MS = 1000;
+
 /** Called after every round of publishing with its outcome, the number of documents, and how long it took. */
 export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
 
@@ -76,6 +83,10 @@ export class Publisher {
   readonly #history = new KnownHistory();
   /** As of the last round; undefined before the first. */
   #lineage: string | undefined;
+  /** Tells its pulses from those of other publishers. */
+  readonly #id = randomUUID();
+  /** By `performance.now()`: when the last pulse began that the cache answered. */
+  #pulsedAt = performance.now();
 
   /** `db` acts as the worker; `redis` has been through `withFence`. */
   constructor(
@@ -101,18 +112,33 @@ export class Publisher {
 
   /**
    * Tells readers, in each lane, that a publisher reaches the cache. It writes nothing, so that a full cache passes it on.
+   * After a gap it publishes what is dirty first: readers trust the cache again from this pulse on.
    * Before the first round the lineage is the cache's own. It never fails.
    */
   async pulse(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
+    const began = performance.now();
+    if (began - this.#pulsedAt > PULSE_GAP_MS && !(await this.#catchUp())) return;
     const lineage = this.#lineage ?? (await this.#redis.get(LINEAGE_KEY).catch(() => null));
     if (lineage === null) return;
     const keys = this.#keysOf(lineage);
-    await Promise.allSettled(
+    const sent = await Promise.allSettled(
       Array.from({ length: keys.lanes }, (_, lane) =>
-        this.#redis.fleetbookAnnounce(keys.revision(lane), keys.pulses, 'pulse', String(lane)),
+        this.#redis.fleetbookAnnounce(keys.revision(lane), keys.pulses, this.#id, String(lane)),
       ),
     );
+    // A pulse that took long has left a gap as well: the time of its beginning counts.
+    if (sent.every(({ status }) => status === 'fulfilled')) this.#pulsedAt = began;
+  }
+
+  /** @returns whether the cache has what is committed, or readers know which documents it refuses */
+  async #catchUp(): Promise<boolean> {
+    try {
+      await this.publishDirty();
+      return true;
+    } catch (error) {
+      return isRefusal(error);
+    }
   }
 
   /**

@@ -106,9 +106,9 @@ export class CacheSubscription implements AsyncDisposable {
     });
     this.#subscriber.on('ready', () => {
       this.#subscribedTo = undefined;
-      void this.poll();
+      void this.#pollAnew();
     });
-    this.#commands.on('ready', () => void this.poll());
+    this.#commands.on('ready', () => void this.#pollAnew());
     this.#subscriber.on('close', () => this.#unlink('the subscription was cut'));
     this.#timers = [
       setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
@@ -128,7 +128,7 @@ export class CacheSubscription implements AsyncDisposable {
     this.#events = events;
     this.#pulses.restart(keys.lanes);
     this.#unlink();
-    void this.poll();
+    void this.#pollAnew();
   }
 
   /** Follows none: until it follows one, the cache is as good as away. */
@@ -211,6 +211,12 @@ export class CacheSubscription implements AsyncDisposable {
       this.#polling = undefined;
     });
     return this.#polling;
+  }
+
+  /** After something has happened that a poll under way may have missed. */
+  async #pollAnew(): Promise<void> {
+    await this.#polling;
+    await this.poll();
   }
 
   async #poll(): Promise<void> {
@@ -338,8 +344,9 @@ export class CacheSubscription implements AsyncDisposable {
 
   #onPulse(message: string): void {
     const wasHeard = this.#pulses.state === 'heard';
-    this.#pulses.heard(Number(message.split(' ')[2]));
-    if (!wasHeard && this.publisher === 'heard') void this.poll();
+    const [, publisher = '', lane] = message.split(' ');
+    this.#pulses.heard(Number(lane), publisher);
+    if (!wasHeard && this.publisher === 'heard') void this.#pollAnew();
   }
 
   #newEpoch(): void {

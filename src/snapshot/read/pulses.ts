@@ -11,8 +11,10 @@ export type PublisherState = 'heard' | 'awaited' | 'silent';
 /** When a reader last heard the publishers, by lane. Only the reader's own monotonic clock counts. */
 export class Pulses {
   readonly #silentAfterMs: number;
-  /** By lane. Empty until the first pulse. */
+  /** By lane: when the last pulse came that counts. Empty until the first pulse. */
   #heardAt: (number | undefined)[] = [];
+  /** When the last pulse of each lane and publisher came, the oldest first. Those from before a silence are forgotten. */
+  readonly #recent = new Map<string, number>();
   #since = performance.now();
 
   /** @param silentAfterMs `Infinity` trusts a cache without pulses */
@@ -22,12 +24,27 @@ export class Pulses {
 
   /** Forgets every pulse, e.g. since they belong to another lineage. */
   restart(lanes: number): void {
+    this.#recent.clear();
     this.#heardAt = Array.from({ length: lanes });
     this.#since = performance.now();
   }
 
-  heard(lane: number): void {
-    if (lane in this.#heardAt) this.#heardAt[lane] = performance.now();
+  /**
+   * After a silence the first pulse of a publisher does not count. It may have been under way when the publisher lost the
+   * cache, and then the cache is as old. Before the second one the publisher publishes what it could not.
+   */
+  heard(lane: number, publisher: string): void {
+    if (!(lane in this.#heardAt)) return;
+    const now = performance.now();
+    for (const [key, at] of this.#recent) {
+      if (now - at <= this.#silentAfterMs) break;
+      this.#recent.delete(key);
+    }
+    const key = `${lane} ${publisher}`;
+    const isSecond = this.#recent.delete(key);
+    this.#recent.set(key, now);
+    const heardAt = this.#heardAt[lane];
+    if (isSecond || heardAt === undefined || now - heardAt <= this.#silentAfterMs) this.#heardAt[lane] = now;
   }
 
   get state(): PublisherState {
