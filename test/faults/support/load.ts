@@ -236,6 +236,8 @@ export class Load implements AsyncDisposable {
     this.#isOver = true;
     clearInterval(this.#timer);
     await this.#writing;
+    // A request that is under way has its answer, or no answer in time.
+    await until(() => this.#underWay === 0, { timeoutMs: 2 * DEADLINE_MS });
     this.#agent.destroy();
   }
 }

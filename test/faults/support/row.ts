@@ -37,6 +37,8 @@ export interface Fault extends StackOptions {
   readonly heal: (stack: Stack, load: Load) => Promise<void> | void;
   /** Holds once the servers have recovered by themselves, and their clients with them: `heal` is not what ends the fault. */
   readonly recovers?: (stack: Stack) => Promise<boolean>;
+  /** Checks what must hold once the load has ended. */
+  readonly settled?: (stack: Stack) => Promise<void>;
   /** What it begins with; this release unless given. */
   readonly stack?: StackOptions;
   /** Seconds that it lasts; FAULT_SECONDS, or 8, unless given. */
@@ -62,6 +64,7 @@ export async function underLoad({
   strike,
   heal,
   recovers,
+  settled,
   seconds = SECONDS,
   stack: options = {},
 }: Fault): Promise<Outcome> {
@@ -94,6 +97,7 @@ export async function underLoad({
       ...names.map((name) => freshAt(load, name, healed) ?? 0),
     );
     const lost = await load.lostUpdates();
+    await settled?.(stack);
     const asked = load.since(struck);
     const row: Row = {
       fault: fault.replace('{seconds}', `${seconds} s`),

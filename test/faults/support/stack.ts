@@ -54,6 +54,10 @@ export interface Stack extends AsyncDisposable {
   readonly cache: TestRedis;
   /** The way to the cache of readers and worker. */
   readonly cacheWay: FaultProxy;
+  /** The way of the worker alone. It leads into `cacheWay`. */
+  readonly workerCacheWay: FaultProxy;
+  /** The way of the readers to their database. Throws where the stack has none. */
+  readonly readersWay: FaultProxy;
   /** Commands to the cache, past that way. */
   readonly cacheClient: RedisClient;
   readonly queue: TestRedis;
@@ -80,6 +84,10 @@ export interface StackOptions {
   readonly postgres?: () => Promise<TestPostgres>;
   /** Starts what cache and queues lie in, e.g. a Redis Cluster; unless given, a Redis of its own for each. */
   readonly engine?: () => Promise<Engine>;
+  /** Settings of the readers that differ from the defaults. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Starts a way of the readers to PostgreSQL or to replicas; unless given, they take the worker's. */
+  readonly readersDatabase?: () => Promise<FaultProxy>;
 }
 
 /** Cache and queues in one. */
@@ -126,6 +134,8 @@ export async function openStack({
   migrations,
   postgres: start,
   engine: startEngine,
+  settings,
+  readersDatabase,
 }: StackOptions = {}): Promise<Stack> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-faults-')));
@@ -150,19 +160,33 @@ export async function openStack({
     QUEUE_REDIS_URL: redis.queueUrl,
     LOG_LEVEL: 'warn',
   };
+  const readersWay = await readersDatabase?.();
+  if (readersWay) opened.use(readersWay);
+  const ofReaders = {
+    ...env,
+    ...(readersWay && { READER_DATABASE_URL: `${readersWay.url}?target_session_attrs=any` }),
+    ...settings,
+  };
   // Those of a test's own are ended with the rest.
   const programs = opened.use(new AsyncDisposableStack());
   const startReader = async (name: string, of = CLI): Promise<Reader> => {
     const [port, opsPort] = [await freePort(), await freePort()];
     const program = programs.use(
-      await startProgram(of, ['serve'], { env: { ...env, PORT: String(port), OPS_PORT: String(opsPort) } }),
+      await startProgram(of, ['serve'], {
+        env: { ...ofReaders, PORT: String(port), OPS_PORT: String(opsPort) },
+      }),
     );
     return { name, url: `http://127.0.0.1:${port}`, program };
   };
   const startWorker = async (of = CLI): Promise<Program> =>
     programs.use(
       await startProgram(of, ['work'], {
-        env: { ...env, CATALOGUE_RATES: 'EUR:1.1', OPS_PORT: String(await freePort()) },
+        env: {
+          ...env,
+          CACHE_REDIS_URL: redis.workerUrl,
+          CATALOGUE_RATES: 'EUR:1.1',
+          OPS_PORT: String(await freePort()),
+        },
       }),
     );
   const readers = [await startReader('a', cli), await startReader('b', cli)];
@@ -178,7 +202,14 @@ export async function openStack({
     get cacheWay() {
       return redis.own().cacheWay;
     },
+    get readersWay() {
+      if (!readersWay) throw new Error('readers take the way of the worker');
+      return readersWay;
+    },
     cacheClient: connection,
+    get workerCacheWay() {
+      return redis.own().workerCacheWay;
+    },
     get queue() {
       return redis.own().queue;
     },
@@ -204,12 +235,14 @@ async function openServers(opened: AsyncDisposableStack, startEngine: StackOptio
     const own = (): never => {
       throw new Error('the stack has an engine, and no cache and queue of its own');
     };
-    return { cacheUrl: url, readersUrl: url, queueUrl: url, own };
+    return { cacheUrl: url, readersUrl: url, workerUrl: url, queueUrl: url, own };
   }
   const [cache, queue] = [opened.use(await startTestRedis()), opened.use(await startTestRedis())];
   const cacheWay = opened.use(await faultProxy(cache.url));
-  const own = () => ({ cache, cacheWay, queue });
-  return { cacheUrl: cache.url, readersUrl: cacheWay.url, queueUrl: queue.url, own };
+  const workerCacheWay = opened.use(await faultProxy(cacheWay.url));
+  const own = () => ({ cache, cacheWay, workerCacheWay, queue });
+  const [readersUrl, workerUrl] = [cacheWay.url, workerCacheWay.url];
+  return { cacheUrl: cache.url, readersUrl, workerUrl, queueUrl: queue.url, own };
 }
 
 async function readerReady({ name, url, program }: Reader): Promise<void> {
