@@ -15,6 +15,7 @@ import type { ReportedCluster } from '../domain/cluster.ts';
 import type { Decider } from '../domain/operator.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../sources/http/http.ts';
+import { RequestLog } from '../sources/http/request-log.ts';
 import {
   type CatalogueItem,
   type ClusterItem,
@@ -66,12 +67,14 @@ export async function runSource(
   source: SourceConfig,
   { slot, asked, progress, signal: stops, inWorker = false, retries, state }: RunOptions,
 ): Promise<SyncResult> {
-  return recorded(config, store, source, { slot, asked, signal: stops, inWorker }, async (run, signal) => {
+  const log = new RequestLog();
+  const options = { slot, asked, signal: stops, inWorker, log };
+  return recorded(config, store, source, options, async (run, signal) => {
     const now = () => new Date();
     const pricing = await currentPricing(store, config.settings, now());
     const parseFingerprint = parseFingerprintOf(source, pricing);
     const validators = await storedValidators(store.db, source.id, parseFingerprint);
-    const requests = { signal, ...(retries && { retries }) };
+    const requests = { signal, requests: log, ...(retries && { retries }) };
     const http = openHttp(source, { ...requests, validators });
     const common = {
       store,
@@ -122,7 +125,7 @@ function addressOf({ url, credentials, options }: ClustersConfig): Pick<WatchCon
 
 function openHttp(
   source: SourceConfig,
-  requests: Pick<SourceHttpOptions, 'signal' | 'retries' | 'validators'>,
+  requests: Pick<SourceHttpOptions, 'signal' | 'retries' | 'requests' | 'validators'>,
 ): SourceHttp {
   return openSourceHttp({
     ...requests,
@@ -240,7 +243,8 @@ export async function previewHeld(
   });
 }
 
-type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> & BeginOptions;
+type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> &
+  BeginOptions & { readonly log?: RequestLog };
 
 /** @param signal aborts when the caller ends the run, or an operator cancels it */
 type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
@@ -267,12 +271,12 @@ async function recordedRun(
   config: Config,
   store: Store,
   source: SourceConfig,
-  { slot, asked, signal, inWorker = false, evenIfDisabled = false }: RecordedOptions,
+  { slot, asked, signal, inWorker = false, evenIfDisabled = false, log }: RecordedOptions,
   work: Work,
 ): Promise<SyncResult> {
   await registerSource(store.db, { id: source.id, kind: source.kind, adapter: source.adapter.id });
   await using live = await store.liveRuns.begin(source.id, slot, { evenIfDisabled, asked, inWorker });
-  const { run } = live;
+  const run: Run = { ...live.run, ...(log && { requests: () => log.summary() }) };
   addLogFields({ run: run.id });
   try {
     return await work(run, AbortSignal.any([live.signal, ...(signal ? [signal] : [])]));
@@ -296,7 +300,7 @@ function failureMessage(error: unknown, signal: AbortSignal | undefined): string
   if (error instanceof SourceError || error instanceof StatementTimeout) return error.message;
   if (!signal?.aborted) return 'an internal error, see the log';
   const { reason } = signal;
-  return `cancelled: ${reason instanceof Error ? reason.message : String(reason)}`;
+  return `aborted: ${reason instanceof Error ? reason.message : String(reason)}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import type { Sql } from '../db/client.ts';
 import { isKept, type RunDiff, unshown } from '../db/reads/run-diff.ts';
-import { type RunRecord, runRecord, sourceRuns } from '../db/reads/runs.ts';
+import { type RunRecord, runRecord, runRequests, sourceRuns } from '../db/reads/runs.ts';
 import { sourceKind } from '../db/reads/status.ts';
 import type { Naming } from '../domain/changes.ts';
 import { type Caused, causeInWords } from '../domain/run-cause.ts';
@@ -12,6 +12,7 @@ import { openReadOnly } from './open-read-only.ts';
 import { print, printJson, printText } from './print.ts';
 import { reasonLines } from './reasons.ts';
 import { knownSource } from './rejected.ts';
+import { requestsText } from './run-requests.ts';
 import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './table.ts';
 
 /** The runs of a source, the newest first: how each ended and how much it changed. */
@@ -60,7 +61,7 @@ function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
   return notes;
 }
 
-/** What one run has changed: every machine or cluster before and after. */
+/** Shows the changes of one run, every machine or cluster before and after, and its HTTP requests. */
 export async function runCommand(env: Environment, text: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   const id = readId(text, 'run number', '`fleetbook runs <source>` shows');
@@ -73,8 +74,10 @@ export async function runCommand(env: Environment, text: string, options: PageOp
     );
   }
   const diff = await diffOf(sql, run, limit);
-  if (options.json) return printJson(runJson(run, diff));
+  const requests = await runRequests(sql, id);
+  if (options.json) return printJson({ ...runJson(run, diff), requests });
   printText(runText(run, diff, lineWidth()));
+  if (requests !== null) printText(`\n${requestsText(requests, limit, lineWidth())}`);
 }
 
 /** A run with what it has changed, for JSON. */

@@ -47,7 +47,7 @@ export function addSources(program: Command, env: Env): void {
     program.command('run').argument('<run>', 'number of the run, which `runs` shows'),
     'rows of each kind',
   )
-    .description('show what one run has changed, before and after')
+    .description('show what one run has changed, before and after, and its requests to the upstream')
     .action(async (id: string, page: PageOptions) => (await runs()).runCommand(env(), id, page));
   pages(program.command('changes'), 'rows of each kind')
     .description('show what has changed since a time: prices, arrivals, departures')

@@ -279,6 +279,26 @@ export interface Retries {
   run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }
 
+/** Notes the HTTP requests of a run, see http/request-log.ts. */
+export interface Requests {
+  /** Notes a request whose first attempt is about to be made. */
+  begin(): NotedRequest;
+}
+
+/** One request, from its first attempt to its end. */
+export interface NotedRequest {
+  /** Begins an attempt: status and bytes of an earlier one are dropped. */
+  attempt(): void;
+  sentTo(url: URL): void;
+  answered(status: number): void;
+  /** The same chunks, counted. */
+  counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
+  /** The same chunks; the request ends with them. */
+  endingWith(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
+  /** Only the first call counts. @param error what the request failed with */
+  end(error?: unknown): void;
+}
+
 export interface ClusterContext extends SourceContext {
   /** Where the source is and its credentials, for an adapter whose client library makes its own requests. */
   readonly address: { readonly url: string; readonly credentials: CredentialProvider };
@@ -286,6 +306,8 @@ export interface ClusterContext extends SourceContext {
   readonly signal?: AbortSignal;
   /** How `http` repeats requests, for the same adapters. */
   readonly retries?: Retries;
+  /** Where `http` notes requests, for the same adapters. */
+  readonly requests?: Requests;
 }
 
 export interface WatchContext extends ClusterContext {

@@ -223,7 +223,7 @@ describe('a worker that is stopped', () => {
     expect(performance.now() - began).toBeLessThan(4000);
     expect(
       await store.sql`select outcome, error from sync_runs where source_id = 'linode' order by id desc limit 1`,
-    ).toEqual([{ outcome: 'failed', error: 'cancelled: the worker stops' }]);
+    ).toEqual([{ outcome: 'failed', error: 'aborted: the worker stops' }]);
     upstream.moods.linode = 'well';
     await start();
     await until(() => succeeded('linode'), { timeoutMs: 10_000 });

@@ -1,4 +1,4 @@
-/** One run: why it began, how it ended, and what it has changed. */
+/** One run: why it began, how it ended, what it has changed and what it has requested. */
 import { causeInWords } from '../../domain/run-cause.ts';
 import type { RunAnswer } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
@@ -8,6 +8,7 @@ import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';
 import { CancelRun } from '../parts/cancel-run.tsx';
 import { ChangeList, changesQuery } from '../parts/change-table.tsx';
 import { ReasonList } from '../parts/reason-list.tsx';
+import { Requests } from './run-requests.tsx';
 import { OUTCOMES } from './timeline.tsx';
 
 export function RunView({ place, id }: { place: Place; id: string }) {
@@ -25,6 +26,7 @@ export function RunView({ place, id }: { place: Place; id: string }) {
       {data && <Facts run={data.run} />}
       {data && <Reasons run={data.run} />}
       {data && <Diff answer={data} place={place} isOld={isOld} />}
+      {data?.requests && <Requests {...data.requests} />}
       {!data && !error && <p class="loading">Asking the database …</p>}
     </>
   );

@@ -3,8 +3,9 @@ import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { RunCause } from '../../domain/run-cause.ts';
+import type { RunRequests } from '../../domain/run-requests.ts';
 import type { Database } from '../database.ts';
-import { alias, and, eq, inArray, sql } from '../drizzle.ts';
+import { alias, and, eq, inArray, isNull, sql } from '../drizzle.ts';
 import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
 import { lineage, sources, syncRuns } from '../schema.ts';
 import { array, increment, insertInto, nameOf } from '../statements.ts';
@@ -31,6 +32,8 @@ export interface Run {
   readonly id: number;
   readonly sourceId: string;
   readonly fence: number;
+  /** The HTTP requests of the run, stored with its end; undefined for a run that made none. */
+  readonly requests?: () => RunRequests | undefined;
 }
 
 const s = alias(sources, 's');
@@ -150,10 +153,17 @@ export async function finishRun(
   readAt: string,
   error?: string,
 ): Promise<void> {
-  await db
+  const requests = run.requests?.();
+  const ended = await db
     .update(syncRuns)
-    .set({ finishedAt: sql`clock_timestamp()`, outcome, ...counts, error: error ?? null })
+    .set({ finishedAt: sql`clock_timestamp()`, outcome, ...counts, error: error ?? null, requests })
     .where(and(eq(syncRuns.id, run.id), inArray(syncRuns.outcome, mayBecome(outcome))));
+  // Another process has recorded its end, as superseded or cancelled. Only this one knows its requests.
+  if (ended.count === 0 && requests !== undefined)
+    await db
+      .update(syncRuns)
+      .set({ requests })
+      .where(and(eq(syncRuns.id, run.id), isNull(syncRuns.requests)));
   if (outcome !== 'changed' && outcome !== 'unchanged') return;
   // The list of providers is as old as its oldest source: the first good run of one changes its freshness.
   await db.execute(sql`

@@ -2,6 +2,7 @@
 import type { Naming, RateChange } from '../../domain/changes.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { Caused } from '../../domain/run-cause.ts';
+import type { RunRequests } from '../../domain/run-requests.ts';
 import type { Sql } from '../client.ts';
 import { INTERRUPTED, IS_UNDER_WAY } from '../run-mark.ts';
 
@@ -93,6 +94,14 @@ export async function sourceRuns(
 export async function runRecord(sql: Sql, runId: number): Promise<RunRecord | undefined> {
   const [record] = await sql<RunRecord[]>`${records(sql)} where r.id = ${runId}`;
   return record;
+}
+
+/** The HTTP requests of a run; null for one that made none, is under way, or is of an earlier release. */
+export async function runRequests(sql: Sql, runId: number): Promise<RunRequests | null> {
+  const [row] = await sql<
+    { requests: RunRequests | null }[]
+  >`select requests from sync_runs where id = ${runId}`;
+  return row?.requests ?? null;
 }
 
 /** Why a run `r` began, as SQL, also where an earlier release has recorded it. */

@@ -112,6 +112,8 @@ export const syncRuns = pgTable(
     error: text('error'),
     /** Why rows of its batch could not be used, the most frequent reasons first: `[{code, reason, count, examples}]`. */
     reasons: jsonb('reasons'),
+    /** Its HTTP requests, as `RunRequests` in domain/run-requests.ts; null for a run that made none. */
+    requests: jsonb('requests'),
     /** When all that it changed took effect; null for one that changed nothing, and when its changes are kept no more. */
     changedAt: instant('changed_at'),
     /** Names of regions and of the provider that it changed: `[{region, before, after}]`. */

@@ -19,6 +19,7 @@ import type { TimelineEntry } from '../../db/reads/timeline.ts';
 import type { Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Disabling } from '../../domain/disabled.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
+import type { RunRequests } from '../../domain/run-requests.ts';
 import type { Lines } from '../charts.ts';
 
 export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
@@ -235,6 +236,8 @@ export interface MachineAnswer extends MachineDetail {
 /** One run with a page of what it has changed. */
 export interface RunAnswer extends RunNeighbours {
   readonly run: RunRecord;
+  /** Null for a run that made none, is under way, or is of an earlier release. */
+  readonly requests: RunRequests | null;
   /** Whether it is known what it changed. */
   readonly isKept: boolean;
   /** How many it changed only in what another exchange rate makes of a price; 0 in a search. */

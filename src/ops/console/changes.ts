@@ -10,7 +10,7 @@ import {
 import { clusterChanges } from '../../db/reads/cluster-changes.ts';
 import { providerNames } from '../../db/reads/providers.ts';
 import { isKept, type RunDiff, unshown } from '../../db/reads/run-diff.ts';
-import { type RunRecord, runNeighbours, runRecord } from '../../db/reads/runs.ts';
+import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../db/reads/runs.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/changes.ts';
 import { SINCE_FORMS, sinceOf } from '../../domain/since.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';
@@ -26,8 +26,15 @@ export function addChanges(api: FastifyInstance, sql: Sql, now: () => Date): voi
     const query = request.query as Parameters;
     const diff = await diffOf(sql, run, query);
     const isSearched = textOf(query, 'q') !== undefined;
-    const neighbours = await runNeighbours(sql, run);
-    return { run, ...neighbours, isKept: isKept(run), unshown: isSearched ? 0 : unshown(run, diff), diff };
+    const [neighbours, requests] = await Promise.all([runNeighbours(sql, run), runRequests(sql, id)]);
+    return {
+      run,
+      requests,
+      ...neighbours,
+      isKept: isKept(run),
+      unshown: isSearched ? 0 : unshown(run, diff),
+      diff,
+    };
   });
   api.get('/changes', async (request): Promise<ChangesAnswer> => {
     const query = request.query as Parameters;

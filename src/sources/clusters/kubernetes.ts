@@ -1,5 +1,5 @@
-import type { ClusterAdapter, ClusterContext, ClusterItem, Retries } from '../source.ts';
-import { ApiServer } from './kubernetes/api-server.ts';
+import type { ClusterAdapter, ClusterContext, ClusterItem } from '../source.ts';
+import { ApiServer, type RunOf } from './kubernetes/api-server.ts';
 import { type Connection, connectionTo } from './kubernetes/connect.ts';
 import { TIMING } from './kubernetes/informer.ts';
 import { KINDS } from './kubernetes/kinds.ts';
@@ -57,7 +57,7 @@ disks are those of one instance. A storage class is the disk type's name; Kubern
 ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
 
   async *clusters(context) {
-    const { server, targets } = opened(context, context.retries);
+    const { server, targets } = opened(context, context);
     const { signal = new AbortController().signal } = context;
     let anything = false;
     for (const target of targets) {
@@ -74,10 +74,10 @@ ${KINDS.map(({ notes }) => notes).join('\n\n')}`,
   },
 };
 
-/** @param retries none for a watch, which has pauses of its own */
+/** @param run none for a watch, which makes its own pauses */
 function opened(
   { address, options }: ClusterContext,
-  retries?: Retries,
+  run?: RunOf,
 ): { server: ApiServer; targets: readonly Target[] } {
   const settings = readSettings(options);
   const { context, caFile } = settings;
@@ -88,7 +88,7 @@ function opened(
     return connectionTo({ url, token: used, context, caFile });
   }
   return {
-    server: new ApiServer(connect, () => used !== undefined && credentials.refused(used), retries),
+    server: new ApiServer(connect, () => used !== undefined && credentials.refused(used), run),
     targets: targetsOf(settings),
   };
 }

@@ -5,6 +5,8 @@ import {
   type CredentialKind,
   type JsonAnswer,
   type JsonRequest,
+  type NotedRequest,
+  type Requests,
   type Retries,
   SourceError,
   type SourceHttp,
@@ -49,6 +51,8 @@ export interface SourceHttpOptions extends ReadingLimits {
   readonly now?: () => Date;
   /** Those of the run that the requests belong to; without them no request is repeated. */
   readonly retries?: Retries;
+  /** Notes the requests of the run. */
+  readonly requests?: Requests;
 }
 
 /**
@@ -111,10 +115,12 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     maxBytes: number,
     request: JsonRequest,
     known: Validator | undefined,
+    noted: NotedRequest | undefined,
   ): Promise<Opened> {
     const own = { ...request.headers, ...conditions(known) };
     const opened = await ask(url, signal, { ...request, headers: own });
     const { response, status, headers } = opened;
+    noted?.answered(status);
     if (status === 304 && known !== undefined) {
       response.destroy();
       throw new NotModified({ unmodified: known, headers });
@@ -137,12 +143,23 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
 
   /** Makes a request, and repeats it where `retries` does. The signals that end a request end a pause too. */
   async function repeated<T>(
+    url: URL,
     request: JsonRequest,
-    attempt: (ended: readonly AbortSignal[]) => Promise<T>,
+    attempt: (ended: readonly AbortSignal[], noted: NotedRequest | undefined) => Promise<T>,
   ): Promise<T> {
     const ended = [options.signal, request.signal].filter((signal) => signal !== undefined);
-    if (options.retries === undefined) return attempt(ended);
-    return options.retries.run(() => attempt(ended), AbortSignal.any(ended));
+    const noted = options.requests?.begin();
+    noted?.sentTo(url);
+    const once = () => {
+      noted?.attempt();
+      return attempt(ended, noted);
+    };
+    try {
+      return await (options.retries?.run(once, AbortSignal.any(ended)) ?? once());
+    } catch (error) {
+      noted?.end(error instanceof NotModified ? undefined : error);
+      throw error;
+    }
   }
 
   async function json<T>(
@@ -153,12 +170,14 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   ): Promise<JsonAnswer<T>> {
     const url = joined(base, path, request.query);
     const where = shown(url);
-    return repeated(request, async (ended) => {
+    return repeated(url, request, async (ended, noted) => {
       const deadline = AbortSignal.timeout(options.deadlineMs);
       const signal = AbortSignal.any([deadline, ...ended]);
       try {
-        const opened = await open(url, signal, options.maxBytes, request, validators?.get(validatorKey(url)));
-        const payload = await readJson(bodyOf(opened, where), schema, options.maxBytes, where);
+        const known = validators?.get(validatorKey(url));
+        const opened = await open(url, signal, options.maxBytes, request, known, noted);
+        const payload = await readJson(bodyOf(opened, where, noted), schema, options.maxBytes, where);
+        noted?.end();
         return { ...payload, ...answered(opened, url) };
       } catch (error) {
         throw meaning(error, where, deadline.aborted, ended);
@@ -175,15 +194,16 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
     const url = joined(base, path, request.query);
     const where = shown(url);
     const maxBytes = options.maxStreamBytes ?? MOST_STREAM_BYTES;
-    return repeated(request, async (ended) => {
+    return repeated(url, request, async (ended, noted) => {
       const silence = silenceDeadline(options.deadlineMs);
       const signal = AbortSignal.any([silence.signal, ...ended]);
       const failed = (error: unknown) => meaning(error, where, silence.signal.aborted, ended);
       try {
         const known = validators?.get(validatorKey(url));
-        const opened = await silence.during(open(url, signal, maxBytes, request, known));
-        const body = chunksOf(bodyOf(opened, where), { silence, maxBytes, where, failed });
-        return { body: await begun(body), ...answered(opened, url) };
+        const opened = await silence.during(open(url, signal, maxBytes, request, known, noted));
+        const chunks = chunksOf(bodyOf(opened, where, noted), { silence, maxBytes, where, failed });
+        const body = await begun(chunks);
+        return { body: noted?.endingWith(body) ?? body, ...answered(opened, url) };
       } catch (error) {
         throw failed(error);
       }
@@ -223,9 +243,14 @@ function headersOf({ rawHeaders }: IncomingMessage): Headers {
 }
 
 /** The decoded body. The connection is closed, or kept alive, however its reading ends. */
-async function* bodyOf({ response, headers }: Opened, where: string): AsyncGenerator<Uint8Array> {
+async function* bodyOf(
+  { response, headers }: Opened,
+  where: string,
+  noted: NotedRequest | undefined,
+): AsyncGenerator<Uint8Array> {
   try {
-    yield* decoded(response, headers.get('content-encoding') ?? undefined, where);
+    const body = decoded(response, headers.get('content-encoding') ?? undefined, where);
+    yield* noted?.counted(body) ?? body;
   } finally {
     response.destroy();
   }

@@ -109,6 +109,32 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
+  it('shows the requests of a run on a phone, and those of a failed one', async () => {
+    await scene.fail();
+    const { page, complaints } = await open(PHONE);
+    await page.goto('/runs/1');
+    const requests = page.getByRole('region', { name: '2 requests to the upstream' });
+    await requests.getByText('/v1/server_types?page=1&per_page=50').waitFor();
+    expect(await requests.getByText('200', { exact: true }).count()).toBe(2);
+    expect(await overflows(page)).toBe(false);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.goto('/sources/hetzner');
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'failed' })
+      .getByRole('link', { name: /^run/ })
+      .first()
+      .click();
+    await page
+      .getByRole('region', { name: '1 request to the upstream' })
+      .getByText('127.0.0.1:1/v1')
+      .first()
+      .waitFor();
+    expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
   it('shows side by side what readers see of a machine and what they would see', async () => {
     await scene.sync(100, 5);
     const { page, complaints } = await open();

@@ -7,7 +7,7 @@ import { get } from '../../http/get.ts';
 import { JsonBounds } from '../../http/json-bounds.ts';
 import { orAborted } from '../../http/or-aborted.ts';
 import { chunksOf, type SilenceDeadline, silenceDeadline } from '../../http/stream.ts';
-import { type Retries, SourceError } from '../../source.ts';
+import { type NotedRequest, type Requests, type Retries, SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
 
@@ -29,6 +29,12 @@ export class NotFound extends Error {
 /** The credentials lack a right (403). Its message names it. */
 export class Forbidden extends SourceError {}
 
+/** How the requests of a run are repeated and noted; empty for a watch. */
+export interface RunOf {
+  readonly retries?: Retries | undefined;
+  readonly requests?: Requests | undefined;
+}
+
 export interface ApiRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
@@ -41,15 +47,15 @@ export interface ApiRequest {
 export class ApiServer {
   readonly #connect: () => Promise<Connection>;
   readonly #refused: () => boolean;
-  readonly #retries: Retries | undefined;
+  readonly #run: RunOf;
   #known: { readonly connection: Promise<Connection>; readonly until: number } | undefined;
 
   /**
    * @param refused is called when the credentials of the last connection were refused (401); true where others may be had
-   * @param retries repeat requests for JSON
+   * @param run repeats and notes requests for JSON
    */
-  constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false, retries?: Retries) {
-    [this.#connect, this.#refused, this.#retries] = [connect, refused, retries];
+  constructor(connect: () => Promise<Connection>, refused: () => boolean = () => false, run: RunOf = {}) {
+    [this.#connect, this.#refused, this.#run] = [connect, refused, run];
   }
 
   /**
@@ -58,15 +64,34 @@ export class ApiServer {
    * @throws Expired, NotFound; SourceError by the meanings that its kinds have; the signal's reason when that aborts
    */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
-    const attempt = () => this.#jsonOnce(request, schema, deadlineMs);
-    return this.#retries === undefined ? attempt() : this.#retries.run(attempt, request.signal);
+    const { retries, requests } = this.#run;
+    const noted = requests?.begin();
+    const attempt = () => {
+      noted?.attempt();
+      return this.#jsonOnce(request, schema, deadlineMs, noted);
+    };
+    try {
+      const payload = await (retries?.run(attempt, request.signal) ?? attempt());
+      noted?.end();
+      return payload;
+    } catch (error) {
+      // 404 says that a kind of object is not installed, which is no failure.
+      noted?.end(error instanceof NotFound ? undefined : error);
+      throw error;
+    }
   }
 
-  async #jsonOnce<T>(request: ApiRequest, schema: z.ZodType<T>, deadlineMs: number): Promise<JsonPayload<T>> {
+  async #jsonOnce<T>(
+    request: ApiRequest,
+    schema: z.ZodType<T>,
+    deadlineMs: number,
+    noted: NotedRequest | undefined,
+  ): Promise<JsonPayload<T>> {
     const deadline = { signal: AbortSignal.timeout(deadlineMs), ms: deadlineMs };
-    const { response, where } = await this.#get(request, deadline);
+    const { response, where } = await this.#get(request, deadline, noted);
     try {
-      return await readJson(bodyOf(response, where), schema, MOST_PAGE_BYTES, where);
+      const body = bodyOf(response, where);
+      return await readJson(noted?.counted(body) ?? body, schema, MOST_PAGE_BYTES, where);
     } catch (error) {
       throw meaning(error, where, request.signal, deadline);
     } finally {
@@ -90,7 +115,11 @@ export class ApiServer {
     return lines(response, where, request.signal, silence);
   }
 
-  async #get(request: ApiRequest, deadline: Deadline): Promise<{ response: IncomingMessage; where: string }> {
+  async #get(
+    request: ApiRequest,
+    deadline: Deadline,
+    noted?: NotedRequest,
+  ): Promise<{ response: IncomingMessage; where: string }> {
     const signal = AbortSignal.any([request.signal, deadline.signal]);
     signal.throwIfAborted();
     let where = 'the API server';
@@ -101,8 +130,10 @@ export class ApiServer {
         const connection = await orAborted(this.#connection(), signal);
         const url = addressOf(connection.base, request);
         where = url.origin + url.pathname;
+        noted?.sentTo(url);
         const headers = { ...connection.options.headers, accept: 'application/json' };
         const response = await get(url, { ...connection.options, headers, signal });
+        noted?.answered(response.statusCode ?? 0);
         const failure = failureOf(response, where, request.right);
         if (failure === undefined) return { response, where };
         response.destroy();

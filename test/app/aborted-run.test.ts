@@ -8,7 +8,7 @@ import { FakeKubernetes } from '../support/fake-kubernetes.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 
-it('a run that is cancelled lets go of an API server that is silent, and is recorded for what it is', async () => {
+it('a run that is aborted lets go of an API server that is silent, and is recorded for what it is', async () => {
   await using kube = await FakeKubernetes.start({ installed: BOTH });
   await using database = await createDatabase();
   const config = readConfig({
@@ -30,6 +30,6 @@ it('a run that is cancelled lets go of an API server that is silent, and is reco
   await ended;
   await until(() => kube.connections === 0);
   expect(await worker.store.sql`select outcome, error from sync_runs`).toEqual([
-    { outcome: 'failed', error: 'cancelled: the worker stops' },
+    { outcome: 'failed', error: 'aborted: the worker stops' },
   ]);
 });

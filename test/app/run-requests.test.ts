@@ -1,0 +1,107 @@
+/** The requests of a run are stored with its end, however it ends. */
+
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { composeWorker, type Worker } from '../../src/app/worker.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { cancelRun } from '../../src/db/queries/cancel.ts';
+import { runRequests, sourceRuns } from '../../src/db/reads/runs.ts';
+import { type FakeUpstream, fakeUpstream } from '../support/fake-upstream.ts';
+import { fleetbook } from '../support/fleetbook.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { hetzner } from '../support/provider-answers.ts';
+import { NO_RETRIES } from '../support/request-retries.ts';
+import { OPERATOR } from '../sync/scene.ts';
+
+const closing = new AsyncDisposableStack();
+let env: Record<string, string>;
+let worker: Worker;
+let upstream: FakeUpstream;
+const TOKEN = 'tok-8c1e-secret';
+
+beforeAll(async () => {
+  const database = closing.use(await createDatabase());
+  env = {
+    DATABASE_URL: database.url,
+    REDIS_URL: 'redis://127.0.0.1:1',
+    CATALOGUE_CURRENCY: 'EUR',
+    HETZNER_TOKEN: TOKEN,
+  };
+});
+afterAll(() => closing.disposeAsync());
+beforeEach(async () => {
+  await using opening = new AsyncDisposableStack();
+  upstream = opening.use(await fakeUpstream());
+  env.HETZNER_URL = upstream.url;
+  worker = opening.use(
+    composeWorker(readConfig(env), pino({ level: 'silent' }), { requestRetries: NO_RETRIES }),
+  );
+  const opened = opening.move();
+  return () => opened.disposeAsync();
+});
+
+const run = async () => {
+  const source = readConfig(env).sources.find(({ id }) => id === 'hetzner');
+  return worker.runSource(source ?? expect.unreachable('it is configured'));
+};
+/** Of the last run: how it ended, and each request. */
+async function last() {
+  const { sql } = worker.store;
+  const [row] = (await sourceRuns(sql, 'hetzner', { limit: 1 })).rows;
+  if (row === undefined) return expect.unreachable('it ran');
+  const requests = await runRequests(sql, row.id);
+  const rows = requests?.kept.map(
+    ({ address, status, attempts }) => `${status} ${address.replace(upstream.url, '')} ${attempts}`,
+  );
+  return { id: row.id, outcome: row.outcome, rows, requests };
+}
+
+it('of a run that stored something, in the order in which they began, and the command shows them', async () => {
+  hetzner(upstream, [{ names: ['cx11'] }, { names: ['cx21'] }], 2);
+  await run();
+  const { id, outcome, rows, requests } = await last();
+  expect({ outcome, rows: rows?.toSorted() }).toEqual({
+    outcome: 'changed',
+    rows: [
+      '200 /v1/locations?page=1&per_page=50 1',
+      '200 /v1/server_types?page=1&per_page=50 1',
+      '200 /v1/server_types?page=2&per_page=50 1',
+    ],
+  });
+  expect(requests).toMatchObject({ total: 3, attempts: 3, failed: 0 });
+  expect(JSON.stringify(requests)).not.toContain(TOKEN);
+
+  const { stdout } = await fleetbook(['run', String(id)], env);
+  expect(stdout).toMatch(
+    /\n3 requests: [\d.]+ k?B decompressed, \d+ ms together, 0 repeated, 0 failed\nREQUEST/,
+  );
+  expect(stdout).toContain('/v1/server_types?page=2&per_page=50');
+  const limited = (await fleetbook(['run', String(id), '--limit', '1'], env)).stdout;
+  expect(limited).toContain('… 2 more requests; see --all');
+  const json = JSON.parse((await fleetbook(['run', String(id), '--json'], env)).stdout);
+  expect(json.requests).toEqual(requests);
+});
+
+it('of a run that failed, with what the request failed with', async () => {
+  upstream.expect({ path: '/v1/locations', query: { page: '1', per_page: '50' } }, { status: 500 });
+  await expect(run()).rejects.toThrow('500');
+  const { outcome, rows, requests } = await last();
+  expect({ outcome, rows }).toEqual({ outcome: 'failed', rows: ['500 /v1/locations?page=1&per_page=50 1'] });
+  expect(requests).toMatchObject({ failed: 1, kept: [{ error: expect.stringContaining('500') }] });
+});
+
+it('of a run that an operator cancelled: the one that hung is shown', { timeout: 20_000 }, async () => {
+  const { arrived } = upstream.expect(
+    { path: '/v1/locations', query: { page: '1', per_page: '50' } },
+    { after: new Promise(() => {}) },
+  );
+  const running = run();
+  await arrived;
+  await cancelRun(worker.store.db, 'hetzner', undefined, OPERATOR);
+  expect(await running).toMatchObject({ outcome: 'cancelled' });
+  const { outcome, rows } = await last();
+  expect({ outcome, rows }).toEqual({
+    outcome: 'cancelled',
+    rows: ['null /v1/locations?page=1&per_page=50 1'],
+  });
+});
