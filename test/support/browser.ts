@@ -71,7 +71,7 @@ export async function seriousFindings(page: Page): Promise<string[]> {
   return JSON.parse(String(result.value)) as string[];
 }
 
-/** Whether the page is wider than what shows it, so that it has to be moved sideways. */
+/** Returns whether the page scrolls sideways. A phone zooms out of a wide page, and `innerWidth` grows with it. */
 export async function overflows(page: Page): Promise<boolean> {
-  return page.evaluate('document.documentElement.scrollWidth > innerWidth');
+  return page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }

@@ -8,6 +8,7 @@ import { May } from '../lib/session.ts';
 import { Ago, Ahead, Badge, Search, STATES, Title, Trouble } from '../parts/basics.tsx';
 import { CancelRun } from '../parts/cancel-run.tsx';
 import { FreshnessBar } from '../parts/freshness.tsx';
+import { Pager } from '../parts/pager.tsx';
 import { RunStrip } from '../parts/strip.tsx';
 import { SourceProblems } from './problem.tsx';
 import { Excluded, Rejected } from './reasons.tsx';
@@ -157,6 +158,8 @@ function Facts({ source, scheduleInWords, nextSlots }: SourceAnswer) {
   );
 }
 
+const REGIONS = 50;
+
 /** How late a region is: those that cannot be read first, then the oldest. */
 function urgency({ unreadSince, ageSeconds }: ShownRegion): number {
   if (unreadSince !== null) return Number.POSITIVE_INFINITY;
@@ -165,7 +168,8 @@ function urgency({ unreadSince, ageSeconds }: ShownRegion): number {
 
 function Regions({ regions, place }: { regions: readonly ShownRegion[]; place: Place }) {
   const search = place.query.get('q') ?? '';
-  const shown = regions
+  const offset = Number(place.query.get('offset') ?? 0);
+  const found = regions
     .filter(({ code }) => code.toLowerCase().includes(search.toLowerCase()))
     .sort((one, other) => urgency(other) - urgency(one) || one.code.localeCompare(other.code));
   return (
@@ -183,7 +187,7 @@ function Regions({ regions, place }: { regions: readonly ShownRegion[]; place: P
           </tr>
         </thead>
         <tbody>
-          {shown.map((region) => (
+          {found.slice(offset, offset + REGIONS).map((region) => (
             <tr key={region.code}>
               <th scope="row" data-label="Region">
                 {region.code}
@@ -206,7 +210,11 @@ function Regions({ regions, place }: { regions: readonly ShownRegion[]; place: P
           ))}
         </tbody>
       </table>
-      {shown.length === 0 && <p class="calm">No region is like that.</p>}
+      {found.length === 0 ? (
+        <p class="calm">No region is like that.</p>
+      ) : (
+        <Pager place={place} total={found.length} limit={REGIONS} what="regions" />
+      )}
     </section>
   );
 }

@@ -17,6 +17,9 @@ import { addOperators, PASSWORD } from '../accounts-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
+/** The end of long names. */
+const LONG = 'of-the-platform-in-production-eu-central';
+
 describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let scene: ConsoleScene;
@@ -28,7 +31,8 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
   beforeAll(async () => {
     scene = closing.use(await openConsoleScene());
     await addOperators(scene.worker, { zoe: 'admin' });
-    await scene.sync(1);
+    await scene.sync(1, 130);
+    await scene.sync(1.2, 130);
     await addOrganizations(scene, { acme: 'Acme Ltd', zeta: 'Zeta' });
     const orders = atHetzner('acme', 'c-1', { name: 'Orders', status: 'running' });
     await statesClusters(scene, [orders, atHetzner('zeta', 'c-2', { name: 'Events', status: 'stopped' })]);
@@ -208,4 +212,81 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
     expect(complaints).toEqual([]);
     await page.context().close();
   });
+
+  describe('on a phone, with many rows and long names', () => {
+    let phone: WatchedPage;
+    beforeAll(async () => {
+      await addManyRows(scene);
+      phone = await open('zoe', PHONE);
+    });
+    afterAll(() => phone.page.context().close());
+
+    it.each([
+      ['/', 'hetzner'],
+      ['/machines?published=all', 'Standard_NC1ads_A100_v4_Promo_ConfidentialComputing', 'Next'],
+      ['/machines?view=chart', 'Against'],
+      ['/machines/1', 'What has changed'],
+      ['/changes', 'repriced', 'Next'],
+      ['/changes?of=clusters', 'retired'],
+      ['/clusters', `orders-1-${LONG}`, 'Next'],
+      ['/clusters/1', 'replicas 2 → 3'],
+      ['/organizations', `customer-1-${LONG}`, 'Next'],
+      ['/organizations/acme', 'Good tokens'],
+      ['/organizations/acme?show=people', 'Ada'],
+      ['/audit', 'nightly-export', 'Older'],
+      ['/sources/hetzner', 'Age of data'],
+      ['/sources/hetzner?show=regions', 'germanywestcentral1', 'Next'],
+      ['/sources/hetzner?show=excluded', 'no_exchange_rate', 'Next'],
+      ['/runs/1', 'cx11', 'Next'],
+      ['/held', 'approved'],
+      ['/held/1', 'What its approval changed', 'Next'],
+      ['/alerts', 'Rules'],
+      ['/operators', 'zoe'],
+    ])('%s needs no sideways scroll, and its pager leads on', async (path, text, next?: string) => {
+      const { page, complaints } = phone;
+      await page.goto(path);
+      await page.locator('main').getByText(text).filter({ visible: true }).first().waitFor();
+      expect(await overflows(page)).toBe(false);
+      const heights = await page.locator('.badge').evaluateAll((all) => all.map((each) => each.clientHeight));
+      expect(Math.max(0, ...heights), 'of a badge').toBeLessThanOrEqual(24);
+      if (next !== undefined) {
+        await page.locator('.pager').getByRole('link', { name: next, exact: true }).click();
+        await page.waitForURL(/[?&](?:offset|before)=\d+/);
+        await page
+          .locator('.pager')
+          .getByRole('link', { name: /^(?:Previous|Newest)$/ })
+          .waitFor();
+        await page.locator('main tbody tr').first().waitFor();
+        expect(await overflows(page)).toBe(false);
+      }
+      expect(complaints).toEqual([]);
+    });
+  });
 });
+
+/** More than a page of machines, regions, clusters, organizations and audited actions. */
+async function addManyRows(scene: ConsoleScene): Promise<void> {
+  await scene.post('/api/held/1/approve', { reason: `because-${LONG}` });
+  const { sql } = scene.worker.store;
+  await sql`insert into organizations (slug, name)
+    select 'customer-' || i || ${`-${LONG}`}, 'Customer ' || i || ' Analytics and Reporting GmbH'
+    from generate_series(1, 60) i`;
+  await sql`insert into machines (region_id, name, cpu, ram, ram_unit, price, source_id, source_amount, source_per,
+      source_currency, excluded_reason)
+    select (select min(id) from regions), 'Standard_NC' || i || 'ads_A100_v4_Promo_ConfidentialComputing', 24, 220,
+      'Binary', 0.00001, 'hetzner', 0.0006, 'hour', 'EUR', 'no_exchange_rate' from generate_series(1, 60) i`;
+  await sql`insert into regions (provider_id, code, name)
+    select (select min(id) from providers), 'germanywestcentral' || i, 'Germany West Central'
+    from generate_series(1, 60) i`;
+  await sql`insert into region_freshness (source_id, region_id, verified_at)
+    select 'hetzner', id, now() - interval '1 hour' from regions where code like 'germany%'`;
+  await sql`insert into audit_log (by, how, address, action, subject_kind, subject_id, reason, details)
+    select 'ada.lovelace@operations.example.com', 'cli', 'ada@build-runner-17.operations.example.com'::text,
+      'token.create', 'token', i, ${`because-${LONG}-${LONG}`},
+      ${sql.json({ name: `nightly-export-${LONG}`, scopes: ['machines:read', 'clusters:read'] })}
+    from generate_series(1, 60) i`;
+  const clusters = Array.from({ length: 60 }, (_, i) =>
+    atHetzner(`customer-1-${LONG}`, `c-${i}`, { name: `orders-${i}-${LONG}`, status: 'running' }),
+  );
+  await statesClusters(scene, clusters);
+}
