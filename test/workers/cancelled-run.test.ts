@@ -37,10 +37,10 @@ const asked = (): SyncJob => ({
 it('the worker stops the work under way, tries nothing again, and runs the source as usual afterwards', async () => {
   upstream.moods.hetzner = { until: new Promise(() => {}) };
   const worker = await start();
-  await until(async () => (upstream.calls.hetzner ?? 0) > 0 && (await isRunning()), { timeoutMs: 10_000 });
+  await until(async () => (upstream.calls.hetzner ?? 0) > 0 && (await isRunning()));
   const job = await jobOf(worker, 'hetzner');
   expect(await cancelRun(store.db, 'hetzner', undefined, ADA)).toMatchObject({ outcome: 'cancelled' });
-  await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+  await until(async () => (await job.getState()) === 'completed');
   const { returnvalue } = await jobOf(worker, 'hetzner');
   expect(returnvalue).toEqual({ outcome: 'cancelled', stored: false });
   expect(await dueIn('hetzner')).toBeNull();

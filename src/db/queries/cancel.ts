@@ -61,7 +61,6 @@ export async function cancelRun(
 
 /** Those of these runs that were cancelled. */
 export async function cancelledRuns(db: Database, ids: readonly number[]): Promise<number[]> {
-  if (ids.length === 0) return [];
   const rows = await db
     .select({ id: syncRuns.id })
     .from(syncRuns)
