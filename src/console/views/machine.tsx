@@ -1,7 +1,7 @@
 /** One machine: its size and facts, whether readers see it, what it has cost and what has changed. */
 
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
-import { FACT_FIELDS, FACT_NAMES, factInWords } from '../../domain/machine-facts.ts';
+import { FACT_FIELDS, factInWords } from '../../domain/machine-facts.ts';
 import type { MachineAnswer } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { hourly, utc } from '../lib/format.ts';
@@ -70,6 +70,7 @@ function Published({ excludedReason, retiredAt, missedRuns, source }: MachineAns
 function Facts(machine: MachineAnswer) {
   const { id, provider, providerId, region, regionName, source, cpu, ram, ramUnit, facts } = machine;
   const { createdAt, addedBy } = machine;
+  const known = FACT_FIELDS.filter((field) => facts[field] !== null);
   return (
     <dl class="facts">
       <dt>Published</dt>
@@ -80,9 +81,12 @@ function Facts(machine: MachineAnswer) {
       <dd>
         {cpu} cpu, {ram} {ramUnit === 'Binary' ? 'GiB' : 'GB'}
       </dd>
-      {FACT_FIELDS.filter((field) => facts[field] !== null).map((field) => (
-        <Fact key={field} name={FACT_NAMES[field]} text={factInWords(field, facts)} />
-      ))}
+      {known.length > 0 && (
+        <>
+          <dt>Facts</dt>
+          <dd>{known.map((field) => factInWords(field, facts)).join(', ')}</dd>
+        </>
+      )}
       <dt>Provider</dt>
       <dd>
         <a href={`/machines?provider=${providerId}`}>{provider}</a>,{' '}
@@ -109,15 +113,6 @@ function Facts(machine: MachineAnswer) {
       <dt>Id</dt>
       <dd>{id}</dd>
     </dl>
-  );
-}
-
-function Fact({ name, text }: { name: string; text: string }) {
-  return (
-    <>
-      <dt class="capital">{name}</dt>
-      <dd>{text}</dd>
-    </>
   );
 }
 
