@@ -112,6 +112,7 @@ async function start(
     QUEUE_REDIS_URL: servers.queueRedisUrl,
     CACHE_REDIS_URL: servers.cacheRedisUrl,
     [OPS_BY_PARENT]: '1',
+    ...linkOfConsole(config),
     ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
   const running = readConfig(childEnv);
@@ -154,6 +155,13 @@ async function start(
   print('');
   print(`fleetbook ready ${url} token ${token}`);
   print(`curl -H 'Authorization: Bearer ${token}' '${url}${path}'`);
+}
+
+/** OPS_URL for the messages of alerts, where the port is known before the console listens. */
+function linkOfConsole({ settings: { OPS_URL, OPS_HOST, OPS_PORT } }: Config): Record<string, string> {
+  return OPS_URL !== undefined || OPS_PORT === 0
+    ? {}
+    : { OPS_URL: `http://${shownHost(OPS_HOST)}:${OPS_PORT}` };
 }
 
 /** The upstreams of the sample as a process, and the settings that make them the sources. */

@@ -237,13 +237,14 @@ describe('npm start', () => {
   ] as const)('stops whole at %s', { timeout: 120_000 }, async (_, signals) => {
     await using home = await temporaryHome();
     const running = `${home.path}/sample/running.json`;
+    const opsPort = await freePort();
     const child = spawn('npm', ['start'], {
       cwd: new URL('../..', import.meta.url).pathname,
       env: {
         ...process.env,
         FLEETBOOK_HOME: home.path,
         PORT: String(await freePort()),
-        OPS_PORT: String(await freePort()),
+        OPS_PORT: String(opsPort),
       },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A process group of its own, as a terminal gives it.
@@ -256,6 +257,9 @@ describe('npm start', () => {
         stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
       const exited = once(child, 'exit');
       await until(() => existsSync(running), { timeoutMs: 60_000, what: 'the start of its processes' });
+      // The messages of alerts link to the console.
+      const { environment } = JSON.parse(readFileSync(running, 'utf8'));
+      expect(environment.OPS_URL).toBe(`http://127.0.0.1:${opsPort}`);
       for (const signal of signals) {
         process.kill(pid, signal);
         await Promise.race([exited, until(() => output.includes('\nstopping\n'))]);
