@@ -38,7 +38,7 @@ async function use(
 const KINDS = {
   'of one server': startServer,
   'of a cluster': () => startTestCluster({ replicas: 0, tls: true }),
-  'behind Sentinels': () => startTestSentinels(true),
+  'behind Sentinels': () => startTestSentinels({ tls: true }),
 };
 
 it.each(Object.entries(KINDS))(

@@ -1,7 +1,13 @@
 /** Cache and queues in a Redis Cluster of three masters with a replica each, of which a part fails or moves under load. */
 import { describe, expect, it } from 'vitest';
 import { LANE_TAGS } from '../../src/snapshot/document/lanes.ts';
-import { type ClusterNode, startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
+import {
+  type ClusterNode,
+  startTestCluster,
+  type TestCluster,
+  type TestClusterOptions,
+} from '../support/redis-cluster.ts';
+import { CAN_BE_PARTED } from '../support/server-network.ts';
 import { again } from './support/again.ts';
 import { isCacheBack } from './support/linked.ts';
 import { type Fault, type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
@@ -10,13 +16,16 @@ import { type Fault, type Outcome, troubles, underLoad, wrongOrNone } from './su
  * Seconds from the fault until readers and publisher use the cluster again. Its nodes take a second to notice; a publisher waits
  * up to ten for a node that hangs.
  */
-const RECOVERED_WITHIN_S = { killed: 10, hangs: 15 };
+const RECOVERED_WITHIN_S = { killed: 10, hangs: 15, parted: 20 };
 
 /** The fault under load, on a cluster of its own. */
-async function onCluster(faultOf: (cluster: () => TestCluster) => Omit<Fault, 'stack'>): Promise<Outcome> {
+async function onCluster(
+  faultOf: (cluster: () => TestCluster) => Omit<Fault, 'stack'>,
+  options?: TestClusterOptions,
+): Promise<Outcome> {
   let started: TestCluster | undefined;
   const engine = async () => {
-    started = await startTestCluster();
+    started = await startTestCluster(options);
     return started;
   };
   const outcome = await underLoad({
@@ -55,6 +64,24 @@ describe('readers give nothing wrong and nothing old while a Redis Cluster', () 
     }));
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S.hangs);
   });
+
+  it(
+    'is parted: a master is cut off from all other nodes, and not from its clients',
+    CAN_BE_PARTED,
+    async () => {
+      const { recoverySeconds } = await onCluster(
+        (cluster) => ({
+          fault:
+            'A master of the Redis Cluster is cut off from the other nodes for {seconds}, and its replica takes over',
+          strike: () => cluster().part([firstOf(cluster())]),
+          recovers: async (stack) => (await isReplaced(cluster())) && isCacheBack(stack),
+          heal: () => cluster().heal(),
+        }),
+        { canBeParted: true },
+      );
+      expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S.parted);
+    },
+  );
 
   it('moves the slots of its documents from master to master', async () => {
     let moved = 0;

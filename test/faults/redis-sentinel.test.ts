@@ -1,6 +1,12 @@
 /** Cache and queues on a master behind Sentinels, which fails under load. */
 import { describe, expect, it } from 'vitest';
-import { type SentinelServer, startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';
+import {
+  type SentinelServer,
+  startTestSentinels,
+  type TestSentinels,
+  type TestSentinelsOptions,
+} from '../support/redis-sentinel.ts';
+import { CAN_BE_PARTED } from '../support/server-network.ts';
 import { isCacheBack } from './support/linked.ts';
 import { type Outcome, troubles, underLoad, wrongOrNone } from './support/row.ts';
 
@@ -10,8 +16,9 @@ const RECOVERED_WITHIN_S = 15;
 /** The fault under load, to the master of servers of its own. @param fault as the table says it */
 async function onMaster(
   fault: string,
-  strike: (master: SentinelServer) => Promise<void> | void,
-  heal: (master: SentinelServer) => void,
+  strike: (master: SentinelServer, sentinels: TestSentinels) => Promise<void> | void,
+  heal: (master: SentinelServer, sentinels: TestSentinels) => Promise<void> | void,
+  options?: TestSentinelsOptions,
 ): Promise<Outcome> {
   let sentinels: TestSentinels | undefined;
   let struck: SentinelServer | undefined;
@@ -20,17 +27,17 @@ async function onMaster(
     fault,
     stack: {
       async engine() {
-        sentinels = await startTestSentinels();
+        sentinels = await startTestSentinels(options);
         return sentinels;
       },
     },
     async strike() {
       struck = await theirs().master();
-      await strike(struck);
+      await strike(struck, theirs());
     },
     recovers: async (stack) => (await theirs().master()) !== struck && isCacheBack(stack),
-    heal() {
-      if (struck) heal(struck);
+    async heal() {
+      if (struck) await heal(struck, theirs());
     },
   });
 }
@@ -51,6 +58,17 @@ describe('readers give nothing wrong, nothing old and no error while a master be
       'The master of Redis hangs for {seconds}, and Sentinels name another',
       (master) => master.pause(),
       (master) => master.resume(),
+    );
+    expect(troubles(wrongOrNone(asked))).toEqual({});
+    expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);
+  });
+
+  it('is cut off from the others with a Sentinel, and not from its clients', CAN_BE_PARTED, async () => {
+    const { asked, recoverySeconds } = await onMaster(
+      'The master of Redis is cut off with a Sentinel for {seconds}, and the other Sentinels name another',
+      (_, sentinels) => sentinels.part(),
+      (_, sentinels) => sentinels.heal(),
+      { canBeParted: true },
     );
     expect(troubles(wrongOrNone(asked))).toEqual({});
     expect(recoverySeconds).toBeLessThan(RECOVERED_WITHIN_S);

@@ -13,8 +13,11 @@ export interface FaultProxy extends AsyncDisposable {
   readonly connections: number;
   /** Nobody listens any more, and what was connected is cut. */
   refuse(): Promise<void>;
-  /** Connections stay open, and are taken, but not a byte passes either way. */
-  hang(): void;
+  /**
+   * Connections stay open, and are taken, but not a byte passes either way.
+   * @param from source addresses whose connections hang; all unless given
+   */
+  hang(from?: ReadonlySet<string>): void;
   /** Of the connections that there are, what is sent arrives, and nothing comes back until `heal`. */
   mute(): void;
   /** Every connection that there is stays open for ever without a byte; new ones work. */
@@ -67,7 +70,7 @@ class Late extends Transform {
 export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
   let target = new URL(serverUrl);
   const pairs = new Set<Pair>();
-  let hangs = false;
+  let hangs = (_: Socket) => false;
   let delayMs = 0;
 
   const flow = (pair: Pair) => {
@@ -98,7 +101,7 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
       socket.on('error', () => destroy(pair));
       socket.on('close', () => destroy(pair));
     }
-    if (hangs) stop(pair);
+    if (hangs(client)) stop(pair);
     else flow(pair);
   };
 
@@ -121,9 +124,9 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
       return pairs.size;
     },
     refuse: close,
-    hang() {
-      hangs = true;
-      for (const pair of pairs) stop(pair);
+    hang(from) {
+      hangs = ({ remoteAddress = '' }) => from?.has(remoteAddress) ?? true;
+      for (const pair of pairs) if (hangs(pair.client)) stop(pair);
     },
     mute() {
       for (const pair of pairs) {
@@ -152,7 +155,7 @@ export async function faultProxy(serverUrl: string): Promise<FaultProxy> {
       }
     },
     async heal() {
-      hangs = false;
+      hangs = () => false;
       delayMs = 0;
       for (const pair of pairs) {
         if (pair.abandoned) continue;

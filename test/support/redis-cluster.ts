@@ -10,16 +10,21 @@ import {
   startRedis,
 } from '../../src/dev/redis.ts';
 import { freeClusterPort, tlsArgs } from './redis-tls.ts';
+import { type ServerNetwork, serverNetwork } from './server-network.ts';
 import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
 const SLOTS = 16_384;
 /** Milliseconds after which the others take a node for dead. */
 const NODE_TIMEOUT_MS = 1000;
+/** From a node's port to the port of its bus. */
+const BUS = 10_000;
 
 export interface ClusterNode {
   /** The one that clients and other nodes use. */
   readonly port: number;
+  /** The one that other nodes use for the bus, unless it follows from `port`. */
+  readonly busPort: number | undefined;
   readonly id: string;
   readonly isMaster: boolean;
   /** Commands to this node alone. */
@@ -43,6 +48,10 @@ export interface TestCluster extends AsyncDisposable {
   masterOf(slot: number): Promise<ClusterNode>;
   /** Gives the slot, with its keys, to another master while clients use it. */
   moveSlot(slot: number, to: ClusterNode): Promise<void>;
+  /** Cuts these nodes off from the others. Clients reach all of them. Needs `canBeParted`. */
+  part(nodes: readonly ClusterNode[]): void;
+  /** Ends what `part` began. */
+  heal(): Promise<void>;
   /** Waits until all nodes take commands, and all replicas have what their masters have. */
   whole(): Promise<void>;
 }
@@ -53,6 +62,8 @@ export interface TestClusterOptions {
   readonly replicas?: number;
   /** Whether clients and nodes speak TLS. */
   readonly tls?: boolean;
+  /** Whether `part` works; see `CAN_BE_PARTED`. */
+  readonly canBeParted?: boolean;
   /** Further settings as on the command line of each node. */
   readonly args?: readonly string[];
 }
@@ -61,6 +72,7 @@ export async function startTestCluster({
   masters = 3,
   replicas = 1,
   tls = false,
+  canBeParted = false,
   args = [],
 }: TestClusterOptions = {}): Promise<TestCluster> {
   const binary = findRedisServer();
@@ -68,20 +80,25 @@ export async function startTestCluster({
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-cluster-'));
   const servers: PrivateRedis[] = [];
   const clients: Redis[] = [];
+  const network = canBeParted ? serverNetwork() : undefined;
   const end = async () => {
     for (const client of clients) client.disconnect();
     await Promise.all(servers.map((server) => server.stop()));
+    await network?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });
   };
   try {
     const nodes: ClusterNode[] = [];
     for (let i = 0; i < masters * (1 + replicas); i++) {
       const tlsPort = tls ? await freeClusterPort() : undefined;
+      const ways = network && (await announced(network, i));
       const options: PrivateRedisOptions = {
         binary,
         dir: folder,
         password: PASSWORD,
+        ...(ways && { port: ways.behind }),
         args: [
+          ...(ways?.args ?? []),
           ...['--cluster-enabled', 'yes', '--cluster-config-file', `nodes-${i}.conf`],
           // A replica leaves what it was sent in a file, which nobody is to start with.
           ...['--dbfilename', `dump-${i}.rdb`, '--rdb-del-sync-files', 'yes'],
@@ -99,7 +116,8 @@ export async function startTestCluster({
       client.on('error', () => {});
       clients.push(client);
       nodes.push({
-        port: tlsPort ?? port,
+        port: ways?.port ?? tlsPort ?? port,
+        busPort: ways?.busPort,
         id: String(await client.cluster('MYID')),
         isMaster: i < masters,
         client,
@@ -128,6 +146,11 @@ export async function startTestCluster({
     };
     const known = (id: string) => nodes.find((node) => node.id === id) as ClusterNode;
     return {
+      part(cut) {
+        if (!network) throw new Error('start the cluster with canBeParted');
+        network.part(cut.map((node) => nodes.indexOf(node)));
+      },
+      heal: async () => network?.heal(),
       url: `${tls ? 'rediss' : 'redis'}+cluster://:${PASSWORD}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
       nodes,
       masterOf,
@@ -154,10 +177,22 @@ export async function startTestCluster({
   }
 }
 
+/** The ways to a node's two ports, and what the node has to know of them. */
+async function announced(network: ServerNetwork, node: number) {
+  const behind = await freeClusterPort();
+  const [port, busPort] = [await network.way(node, behind), await network.way(node, behind + BUS)];
+  const args = [
+    ...['--bind-source-addr', network.address(node), '--cluster-announce-ip', '127.0.0.1'],
+    ...['--cluster-announce-port', String(port), '--cluster-announce-bus-port', String(busPort)],
+  ];
+  return { behind, port, busPort, args };
+}
+
 async function joined(nodes: readonly ClusterNode[], masters: number): Promise<void> {
   const [first, ...others] = nodes;
   if (!first) throw new Error('a cluster has at least one master');
-  for (const { port } of others) await first.client.cluster('MEET', '127.0.0.1', port);
+  for (const { port, busPort = port + BUS } of others)
+    await first.client.cluster('MEET', '127.0.0.1', port, busPort);
   for (const [i, { client }] of nodes.slice(0, masters).entries()) {
     const from = Math.ceil((i * SLOTS) / masters);
     const to = Math.ceil(((i + 1) * SLOTS) / masters) - 1;

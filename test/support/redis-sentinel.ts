@@ -7,6 +7,7 @@ import { findRedisServer, startRedis } from '../../src/dev/redis.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { startServerProcess } from '../../src/processes/server-process.ts';
 import { TRUSTED, tlsArgs } from './redis-tls.ts';
+import { serverNetwork } from './server-network.ts';
 import { until } from './until.ts';
 
 const PASSWORD = 'of-the-test';
@@ -33,27 +34,52 @@ export interface TestSentinels extends AsyncDisposable {
   readonly url: string;
   /** The server that the Sentinels name as master now. */
   master(): Promise<SentinelServer>;
+  /** `redis+sentinel://…`, naming the last Sentinel alone. */
+  readonly urlOfLast: string;
+  /** Cuts the master and the last Sentinel off from the others. Clients reach all of them. Needs `canBeParted`. */
+  part(): Promise<void>;
+  /** Ends what `part` began. */
+  heal(): Promise<void>;
   /** Waits until the Sentinels name another master than this one. */
   untilReplaced(former: SentinelServer): Promise<void>;
 }
 
-/** @param tls whether servers, Sentinels and clients speak TLS */
-export async function startTestSentinels(tls = false): Promise<TestSentinels> {
+export interface TestSentinelsOptions {
+  /** Whether servers, Sentinels and clients speak TLS. */
+  readonly tls?: boolean;
+  /** Whether `part` works; see `CAN_BE_PARTED`. */
+  readonly canBeParted?: boolean;
+}
+
+export async function startTestSentinels({
+  tls = false,
+  canBeParted = false,
+}: TestSentinelsOptions = {}): Promise<TestSentinels> {
   const binary = findRedisServer();
   if (!binary) throw new Error('no redis-server on the PATH; `npm test` installs one or says how');
   await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'fleetbook-sentinel-'));
   opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const network = canBeParted ? opened.use(serverNetwork()) : undefined;
   const servers: SentinelServer[] = [];
   for (let i = 0; i <= REPLICAS; i++) {
     const [master] = servers;
     const tlsPort = tls ? await freePort() : undefined;
+    const behind = network && (await freePort());
+    const way = behind && (await network.way(i, behind));
     const server = opened.use(
       await startRedis({
         binary,
         dir: folder,
         password: PASSWORD,
+        ...(behind !== undefined && { port: behind }),
         args: [
+          ...(network && way
+            ? [
+                ...['--bind-source-addr', network.address(i)],
+                ...['--replica-announce-ip', '127.0.0.1', '--replica-announce-port', String(way)],
+              ]
+            : []),
           ...['--masterauth', PASSWORD, '--repl-diskless-sync-delay', '0'],
           ...(tlsPort === undefined ? [] : tlsArgs(tlsPort)),
           ...(master ? ['--replicaof', `127.0.0.1 ${master.port}`] : []),
@@ -61,7 +87,7 @@ export async function startTestSentinels(tls = false): Promise<TestSentinels> {
       }),
     );
     servers.push({
-      port: tlsPort ?? server.port,
+      port: way ?? tlsPort ?? server.port,
       async kill() {
         server.signal('SIGKILL');
         await server.exited;
@@ -75,7 +101,18 @@ export async function startTestSentinels(tls = false): Promise<TestSentinels> {
   for (let i = 0; i < SENTINELS; i++) {
     const port = await freePort();
     const file = join(folder, `sentinel-${i}.conf`);
-    await writeFile(file, configuration(port, servers[0]?.port ?? 0, folder, tls));
+    const place = servers.length + i;
+    const way = await network?.way(place, port);
+    const announced =
+      network && way
+        ? [
+            `bind-source-addr ${network.address(place)}`,
+            'sentinel announce-ip 127.0.0.1',
+            `sentinel announce-port ${way}`,
+          ]
+        : [];
+    const lines = [...configuration(port, servers[0]?.port ?? 0, folder, tls), ...announced, ''];
+    await writeFile(file, lines.join('\n'));
     const sentinel = await startServerProcess({
       command: binary.command,
       args: [file, '--sentinel'],
@@ -92,7 +129,7 @@ export async function startTestSentinels(tls = false): Promise<TestSentinels> {
     });
     client.on('error', () => {});
     opened.defer(() => client.disconnect());
-    ports.push(port);
+    ports.push(way ?? port);
     sentinels.push(client);
   }
   const facts = async (sentinel: Redis) => {
@@ -113,9 +150,17 @@ export async function startTestSentinels(tls = false): Promise<TestSentinels> {
     return servers.find((server) => String(server.port) === port) as SentinelServer;
   };
   const closing = opened.move();
+  const urlOf = (named: readonly number[]) =>
+    `${tls ? 'rediss' : 'redis'}+sentinel://:${PASSWORD}@${named.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER}?sentinel_password=${SENTINEL_PASSWORD}`;
   return {
-    url: `${tls ? 'rediss' : 'redis'}+sentinel://:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${MASTER}?sentinel_password=${SENTINEL_PASSWORD}`,
+    url: urlOf(ports),
+    urlOfLast: urlOf(ports.slice(-1)),
     master,
+    async part() {
+      if (!network) throw new Error('start the Sentinels with canBeParted');
+      network.part([servers.indexOf(await master()), servers.length + SENTINELS - 1]);
+    },
+    heal: async () => network?.heal(),
     async untilReplaced(former) {
       await until(async () => (await master()) !== former, { what: 'the Sentinels to name another master' });
     },
@@ -123,7 +168,7 @@ export async function startTestSentinels(tls = false): Promise<TestSentinels> {
   };
 }
 
-function configuration(port: number, master: number, dir: string, tls: boolean): string {
+function configuration(port: number, master: number, dir: string, tls: boolean): string[] {
   return [
     ...(tls ? ['port 0', linesOf(tlsArgs(port))] : [`port ${port}`]),
     'bind 127.0.0.1',
@@ -135,8 +180,7 @@ function configuration(port: number, master: number, dir: string, tls: boolean):
     `sentinel down-after-milliseconds ${MASTER} ${DOWN_AFTER_MS}`,
     `sentinel failover-timeout ${MASTER} 5000`,
     'loglevel warning',
-    '',
-  ].join('\n');
+  ];
 }
 
 /** Settings of a command line as those of a file. */

@@ -80,7 +80,7 @@ export class CacheSubscription implements AsyncDisposable {
   #subscribedTo: string | undefined;
   /** By lane, as last heard of; 0 until then. */
   #revisions: number[] = [];
-  /** Looks in a row that found revisions of which no message told. */
+  /** Consecutive looks without a pulse, or with revisions that no message announced. */
   #silentLooks = 0;
   #linked = false;
   /** The cache is not asked: what it holds is of a lineage that was left. */
@@ -293,9 +293,19 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** Pulses may have arrived while this process was busy: the ping is answered after them. Without any it unlinks. */
   async #awaitPulses(keys: CacheKeys): Promise<void> {
-    if (!this.#linked) return;
-    await this.#subscriber.ping().catch(() => {});
-    if (keys === this.#keys && this.publisher !== 'heard') this.#unlink('no publisher reaches the cache');
+    if (this.#linked) {
+      await this.#subscriber.ping().catch(() => {});
+      if (keys === this.#keys && this.publisher !== 'heard') this.#unlink('no publisher reaches the cache');
+    } else if (keys.lanes > 1 && this.publisher === 'silent') {
+      this.#countSilentLook();
+    }
+  }
+
+  /** A node that has left its cluster, or is cut off from it, answers pings and receives no messages of the other nodes. */
+  #countSilentLook(): void {
+    this.#silentLooks += 1;
+    if (this.#silentLooks >= SILENT_LOOKS_TO_RESUBSCRIBE)
+      this.#resubscribe('the subscription hears nothing of what is published', undefined);
   }
 
   #isBehind(revisions: readonly number[]): boolean {
@@ -314,10 +324,7 @@ export class CacheSubscription implements AsyncDisposable {
     if (keys !== this.#keys || !this.#linked || !this.#isBehind(revisions)) return;
     this.#revisions = revisions.map((revision, lane) => Math.max(revision, this.#revisions[lane] ?? 0));
     this.#newEpoch();
-    this.#silentLooks += 1;
-    // A node that has left its cluster answers pings, and hears of nothing.
-    if (this.#silentLooks >= SILENT_LOOKS_TO_RESUBSCRIBE)
-      this.#resubscribe('the subscription hears nothing of what is published', undefined);
+    this.#countSilentLook();
   }
 
   /** Replaces a connection that looks alive and is not. */
