@@ -6,8 +6,9 @@ import { STOCK_POSTGRES } from './test/support/stock-postgres-setting.ts';
 const shared = {
   // Tests start processes, which must see the death of the process that started them: no worker threads.
   pool: 'forks',
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  // A test that hangs ends here. One that waits for many processes on a busy machine does not.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   // One unlucky test of thousands must not cost a change. Each that needed it is named, see test/run.ts.
   retry: process.env.CI ? 1 : 0,
 } as const;

@@ -62,7 +62,7 @@ async function ask({ reader }: World, truth: readonly string[]): Promise<[answer
 }
 
 it('a reader that starts without any of them answers what the others have, is ready only then, and needs no restart', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   ({ token } = await createToken(scene.store.db, {
     organizationId: scene.sample.a,

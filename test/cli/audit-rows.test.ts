@@ -9,7 +9,7 @@ import { type CommandScene, openCommandScene } from '../support/command-scene.ts
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 
-describe('the audit log', { timeout: 120_000 }, () => {
+describe('the audit log', { timeout: 240_000 }, () => {
   let here: CommandScene;
   let hook: Receiver;
   beforeAll(async () => {

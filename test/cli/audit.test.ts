@@ -4,7 +4,7 @@ import { auditTable } from '../../src/cli/audit.ts';
 import { openCommandScene } from '../support/command-scene.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 
-describe('audit', { timeout: 60_000 }, () => {
+describe('audit', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
   beforeAll(async () => {

@@ -118,7 +118,7 @@ describe('the database', () => {
     expect(await found('role of workers', { DATABASE_URL: stranger })).toMatchObject([PROBLEM]);
   });
 
-  it('whose readers pass row-level security is a problem', { timeout: 60_000 }, async () => {
+  it('whose readers pass row-level security is a problem', async () => {
     // Roles belong to a server: this one is of the test's own.
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-doctor-'));
     await using server = await startEmbeddedPostgres({

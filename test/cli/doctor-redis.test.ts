@@ -41,7 +41,7 @@ describe('Redis', () => {
   it.each([
     ['whose password is wrong', (url: URL) => (url.password = SECRET), /refuses the user or the password/],
     ['that is not there', (url: URL) => (url.port = '1'), /refuses connections/],
-  ])('%s is a problem', { timeout: 20_000 }, async (_, change, what) => {
+  ])('%s is a problem', async (_, change, what) => {
     const wrong = { CACHE_REDIS_URL: changed(redis.url, change) };
     expect(await found('cache’s Redis', wrong)).toEqual([
       {
@@ -62,7 +62,7 @@ describe('Redis', () => {
     ]);
   });
 
-  it('that cannot write to its disk is a problem', { timeout: 20_000 }, async () => {
+  it('that cannot write to its disk is a problem', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-doctor-'));
     await using server = await startTestRedis(['--dir', folder.path]);
     await rm(folder.path, { recursive: true });

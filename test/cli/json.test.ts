@@ -24,9 +24,7 @@ async function sync(names: readonly string[]) {
 }
 const NAMES = ['cx11', 'cx21', 'cx31', 'cx41', 'cx51', 'cx61'];
 
-it('migrate, sync, publish, hold reject and hold approve tell a program what they did', {
-  timeout: 90_000,
-}, async () => {
+it('migrate, sync, publish, hold reject and hold approve tell a program what they did', async () => {
   const migrated = await run('migrate');
   expect({ ...migrated, stdout: JSON.parse(migrated.stdout) }).toEqual({
     code: 0,
@@ -88,7 +86,7 @@ it('migrate, sync, publish, hold reject and hold approve tell a program what the
   });
 });
 
-it('what fails prints nothing on standard output', { timeout: 90_000 }, async () => {
+it('what fails prints nothing on standard output', async () => {
   for (const args of [
     ['sync', 'linode'],
     ['hold', 'reject', 'hetzner'],

@@ -9,7 +9,7 @@ import { fleetbook } from '../support/fleetbook.ts';
 
 const PASSWORD = 'correct horse battery';
 
-describe('operator', { timeout: 90_000 }, () => {
+describe('operator', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
   let scene: Scene;

@@ -187,7 +187,7 @@ describe('a reader that is killed and started with everything down', () => {
   });
 
   it('killed amid newer and newer prices, it gives the last one that it gave, or nothing: never one before', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     const { token } = await newToken();
     await publisher.publishDirty();

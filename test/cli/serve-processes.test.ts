@@ -88,9 +88,7 @@ async function serve(count: number): Promise<Serving> {
     return (await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers })).text();
   };
   try {
-    await until(async () => series(await metrics(), 'fleetbook_serve_processes_ready') === count, {
-      timeoutMs: 20_000,
-    });
+    await until(async () => series(await metrics(), 'fleetbook_serve_processes_ready') === count);
   } catch (error) {
     await program[Symbol.asyncDispose]();
     throw new Error(`serve did not get ready:\n${program.output()}`, { cause: error });
@@ -189,9 +187,7 @@ describe('serve --processes', () => {
     await until(
       async () => series(await serving.metrics(), 'fleetbook_serve_processes_replaced_total') === 1,
     );
-    await until(async () => series(await serving.metrics(), 'fleetbook_serve_processes_ready') === 2, {
-      timeoutMs: 20_000,
-    });
+    await until(async () => series(await serving.metrics(), 'fleetbook_serve_processes_ready') === 2);
     isOver = true;
     await clients;
     // Once it is known to be dead nothing more is lost but what each client was waiting for then.

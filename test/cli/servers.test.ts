@@ -27,7 +27,7 @@ it('keeps the servers of `up` running: at the same address and, for PostgreSQL, 
   }
   for (const name of ['PostgreSQL', 'Redis']) {
     process.kill(supervisor.pidOf(name) ?? 0, 'SIGKILL');
-    await until(() => logged.some(({ msg }) => msg === `${name} runs again`), { timeoutMs: 20_000 });
+    await until(() => logged.some(({ msg }) => msg === `${name} runs again`));
     expect(logged.map(({ msg }) => msg)).toContain(`${name} was ended by SIGKILL; it is started again`);
   }
   await using after = openSqlStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });

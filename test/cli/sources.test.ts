@@ -16,7 +16,7 @@ afterAll(() => commands[Symbol.asyncDispose]());
 const run = (...args: string[]) => fleetbook(args, commands.env);
 const BY = ['--by', 'ada@desk', '--reason', 'it hangs'];
 
-it('the run of a source that is under way is cancelled with who and why', { timeout: 60_000 }, async () => {
+it('the run of a source that is under way is cancelled with who and why', async () => {
   const { store } = commands.scene;
   await registerSource(store.db, { id: 'acme', kind: 'catalogue', adapter: 'test' });
   expect(await run('source', 'cancel', 'acme', ...BY)).toEqual({
@@ -46,9 +46,7 @@ it('the run of a source that is under way is cancelled with who and why', { time
   });
 });
 
-it('several sources are disabled and enabled at once; one that fails does not stop the others', {
-  timeout: 60_000,
-}, async () => {
+it('several sources are disabled and enabled at once; one that fails does not stop the others', async () => {
   const { store } = commands.scene;
   for (const id of ['one', 'two']) await registerSource(store.db, { id, kind: 'catalogue', adapter: 'test' });
   const disabled = await run('source', 'disable', 'one', 'nobody', 'two', 'one', ...BY);
@@ -90,9 +88,7 @@ fleetbook: 1 of 3 sources failed: nobody
   ]);
 });
 
-it('several sources are synced one after the other, and a failure of one is reported', {
-  timeout: 60_000,
-}, async () => {
+it('several sources are synced one after the other, and a failure of one is reported', async () => {
   await using upstream = await fakeUpstream();
   hetzner(upstream, [{ names: ['cx11', 'cx21'] }], 2);
   const env = {

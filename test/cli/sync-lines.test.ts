@@ -61,7 +61,7 @@ it('lines that are too long go on in the next one, as far indented', () => {
   ]);
 });
 
-describe('the end of a sync', { timeout: 120_000 }, () => {
+describe('the end of a sync', { timeout: 240_000 }, () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
   beforeAll(async () => {

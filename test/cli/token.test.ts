@@ -11,7 +11,7 @@ import { fleetbook } from '../support/fleetbook.ts';
 import { until } from '../support/until.ts';
 
 // Every command is a process of its own, and a busy machine starts them slowly.
-describe('token', { timeout: 90_000 }, () => {
+describe('token', () => {
   const closing = new AsyncDisposableStack();
   let env: Record<string, string>;
   let scene: Scene;

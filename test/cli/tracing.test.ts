@@ -62,8 +62,8 @@ function roots(spans: readonly ReceivedSpan[]): readonly ReceivedSpan[] {
 
 /** The trace of a span, whole: nothing came for it any more during two rounds of sending. */
 async function wholeTrace(isOf: (span: ReceivedSpan) => boolean): Promise<readonly ReceivedSpan[]> {
-  const found = await until(() => receiver.spans.find(isOf), { timeoutMs: 30_000 });
-  await until(() => roots(ofTrace(found.traceId)).length === 1, { timeoutMs: 10_000 });
+  const found = await until(() => receiver.spans.find(isOf));
+  await until(() => roots(ofTrace(found.traceId)).length === 1);
   return ofTrace(found.traceId);
 }
 
@@ -117,13 +117,10 @@ describe('tracing', () => {
         headers: { authorization: `Bearer ${token}`, ...(traceparent && { traceparent }) },
       }).catch(() => undefined);
     // The reader asks the cache once it has heard the publisher.
-    await until(
-      async () => {
-        const ready = (await (await ask('/readyz'))?.json()) as { checks: { cache: string } } | undefined;
-        return ready?.checks.cache === 'ok';
-      },
-      { timeoutMs: 20_000 },
-    );
+    await until(async () => {
+      const ready = (await (await ask('/readyz'))?.json()) as { checks: { cache: string } } | undefined;
+      return ready?.checks.cache === 'ok';
+    });
     const traceId = randomBytes(16).toString('hex');
     const caller = randomBytes(8).toString('hex');
     const answer = await ask('/v1/clusters', `00-${traceId}-${caller}-01`);
@@ -183,7 +180,7 @@ describe('tracing that is not configured', () => {
       await using program = await startProgram(CLI, ['serve'], { env: { ...off(), ...ports, ...more } });
       const ready = async () =>
         (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.status === 200;
-      await until(ready, { timeoutMs: 20_000 });
+      await until(ready);
       return program.pid;
     });
     expect(serve.modules).toContain('src/cli/serve.ts');

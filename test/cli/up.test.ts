@@ -106,7 +106,6 @@ describe('fleetbook up', () => {
       await until(
         async () => ((await up.json('/readyz')) as { checks: { cache: string } }).checks.cache === 'ok',
         {
-          timeoutMs: 20_000,
           what: 'the restarted Redis to be linked again',
         },
       );
@@ -150,7 +149,7 @@ describe('fleetbook up', () => {
 
   it('serves the recorded catalogues of Hetzner and Linode within the limits', {
     ...needs(hasRecorded, RECORDED_PAYLOADS),
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     await using home = await temporaryHome();
     await using upstream = await replayRecorded();
@@ -171,7 +170,7 @@ describe('fleetbook up', () => {
     await using up = await startUp(home.path, { LINODE_URL: 'http://127.0.0.1:1' });
     expect(up.output()).toMatch(/linode: failed: .*127\.0\.0\.1:1/);
     expect(await up.json('/v1/providers')).toEqual([]);
-  }, 120_000);
+  }, 240_000);
 
   it('names the setting when a port is taken, and starts nothing', async () => {
     await using home = await temporaryHome();
@@ -227,14 +226,14 @@ describe('fleetbook up', () => {
     // The sample has a home of its own, and finds the port taken.
     const sample = await fleetbook(['up'], { FLEETBOOK_HOME, PORT: new URL(up.url).port });
     expect(sample).toMatchObject({ code: 1, stderr: expect.stringContaining(notice) });
-  }, 120_000);
+  }, 240_000);
 });
 
 describe('npm start', () => {
   it.each([
     ['SIGTERM to npm', ['SIGTERM']],
     ['a Ctrl-C that npm repeats', ['SIGINT', 'SIGINT']],
-  ] as const)('stops whole at %s', { timeout: 120_000 }, async (_, signals) => {
+  ] as const)('stops whole at %s', { timeout: 240_000 }, async (_, signals) => {
     await using home = await temporaryHome();
     const running = `${home.path}/sample/running.json`;
     const opsPort = await freePort();

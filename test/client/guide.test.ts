@@ -21,7 +21,7 @@ const PRINTED = [
 ];
 
 describe('the examples of the guide', () => {
-  it('compile and run', { timeout: 60_000 }, async () => {
+  it('compile and run', async () => {
     await using api = await testApi();
     await using fake = await FakeExtensions.start(api.app.routing, api.token);
     await api.app.ready();

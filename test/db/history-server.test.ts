@@ -69,4 +69,4 @@ it('a server that was killed under load has lost nothing; one whose files were p
     return ((await readHistory(reader.sql)).written ?? 0) > before;
   });
   expect(await look()).toEqual(['earlier state', 'earlier state']);
-}, 90_000);
+});

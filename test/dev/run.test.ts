@@ -76,7 +76,7 @@ it('runs files that failed again in CI, says why, and counts what came out of th
     '2 passed, 1 failed',
   ]);
   expect(wrong.code).toBe(1);
-}, 90_000);
+});
 
 it.each([
   ['SIGINT', 130],
@@ -95,9 +95,7 @@ it.each([
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     // Its own server and a worker run by then.
-    const own = await until(() => offspring(child.pid ?? 0).length > 2 && offspring(child.pid ?? 0), {
-      timeoutMs: 30_000,
-    });
+    const own = await until(() => offspring(child.pid ?? 0).length > 2 && offspring(child.pid ?? 0), {});
     process.kill(-(child.pid ?? 0), signal);
     expect(await closed).toEqual([code, null]);
     const lines = output.trimEnd().split('\n');
@@ -107,7 +105,6 @@ it.each([
     expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed(, \d+ skipped)?$/);
     expect(own.filter(isRunning)).toEqual([]);
   },
-  90_000,
 );
 
 it('runs, when it is to be quick, only what needs no server, and says how much it left out', async () => {

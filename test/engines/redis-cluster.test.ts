@@ -245,7 +245,7 @@ describe('when a node fails', () => {
         await sleep(1);
       }
     })();
-    await until(() => scene.publisher.publishDirty().then(() => true), { timeoutMs: 25_000, everyMs: 100 });
+    await until(() => scene.publisher.publishDirty().then(() => true), { everyMs: 100 });
     const publishedAfter = performance.now() - failedAt;
     await until(async () => {
       for (const { id } of affected) if ((await versionIn(reader, id)) !== versions.get(id)) return false;
@@ -276,15 +276,15 @@ describe('when a node fails', () => {
       cluster.nodes.find(({ client }) => client.status === 'ready') as ClusterNode,
     );
     const { id, machine } = region ?? expect.unreachable('each master has some');
-    await until(() => scene.publisher.publishDirty().then(() => true), { timeoutMs: 25_000 });
-    await until(() => reader.link.linked, { timeoutMs: 25_000 });
+    await until(() => scene.publisher.publishDirty().then(() => true));
+    await until(() => reader.link.linked);
     const { epoch } = reader.link;
     await versionIn(reader, id);
     const version = await reprice(scene.sql, machine, '0.75');
     await scene.publisher.publishDirty();
     await until(async () => (await versionIn(reader, id)) === version);
     expect(reader.link.epoch).toBe(epoch);
-  }, 60_000);
+  });
 });
 
 it('a start names the setting and what to do when no node answers', async () => {

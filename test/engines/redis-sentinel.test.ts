@@ -50,8 +50,8 @@ describe('a cache behind Sentinels', () => {
       }
     })();
     await sentinels.untilReplaced(former);
-    await until(() => scene.publisher.publishDirty().then(() => true), { timeoutMs: 25_000, everyMs: 100 });
-    await until(() => reader.link.linked, { timeoutMs: 25_000 });
+    await until(() => scene.publisher.publishDirty().then(() => true), { everyMs: 100 });
+    await until(() => reader.link.linked);
     await until(async () => (await versionNow()) === version);
     const recoveredAfter = performance.now() - failedAt;
     isOver = true;

@@ -30,7 +30,7 @@ async function use(
   const env = { ...process.env, NODE_OPTIONS: '', NODE_EXTRA_CA_CERTS: authority };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [PROGRAM, url, String(withinMs)], {
     env,
-    timeout: 60_000,
+    timeout: 240_000,
   });
   return { told: JSON.parse(stdout), warnings: stderr };
 }
@@ -50,7 +50,7 @@ it.each(Object.entries(KINDS))(
       warnings: '',
     });
   },
-  120_000,
+  240_000,
 );
 
 // Several at once: a process that has to wait for its turn breaks more handshakes off.
@@ -62,5 +62,5 @@ it.each(Object.entries(KINDS))(
     const error = expect.stringMatching(/cannot agree on TLS \(.*certificate.*\): .*NODE_EXTRA_CA_CERTS/);
     expect(told).toEqual(told.map(() => ({ error })));
   },
-  120_000,
+  240_000,
 );

@@ -252,7 +252,7 @@ describe('once files were made', () => {
       expect(await scene.make()).toMatchObject({ outcome: 'made' });
       ahead += 2000;
       expect((await download.rest()).equals(before)).toBe(true);
-    }, 120_000);
+    }, 240_000);
 
     it('a part of the version before is answered with all of the new one', async () => {
       const response = await ask('/v1/exports/machines.csv', {

@@ -184,10 +184,10 @@ describe('a worker', () => {
   it('makes the first files at once, and new ones when the catalogue has changed; two of them make each once', async () => {
     await using _one = start();
     await using _other = start();
-    await until(async () => (await newestVersion()) !== undefined, { timeoutMs: 20_000 });
+    await until(async () => (await newestVersion()) !== undefined);
     const first = await newestVersion();
     await raise(scene.store.sql, region);
-    await until(async () => (await newestVersion()) !== first, { timeoutMs: 20_000 });
+    await until(async () => (await newestVersion()) !== first);
     await until(() => outcomes.filter((outcome) => outcome === 'made').length === 2);
     expect(outcomes).not.toContain('failed');
     const rows = await scene.store.sql`select count(*)::int as n from exports group by version`;
@@ -215,7 +215,7 @@ describe('a worker', () => {
     await until(() => looks > 5);
     expect(await newestVersion()).toBe(first);
     await sql`update exports set created_at = created_at - interval '1 hour'`;
-    await until(async () => (await newestVersion()) !== first, { timeoutMs: 20_000 });
+    await until(async () => (await newestVersion()) !== first);
   });
 
   it('keeps the files when it cannot make new ones, and goes on once it can', async () => {
@@ -227,7 +227,7 @@ describe('a worker', () => {
     await sql`insert into sync_runs (source_id, fence, changed_at) values ('c', 1, now() + interval '1 second')`;
     await run(scene.url, 'revoke insert on export_chunks from fleetbook_worker');
     await using _ = start({ againMs: 10 });
-    await until(() => outcomes.includes('failed'), { timeoutMs: 20_000 });
+    await until(() => outcomes.includes('failed'));
     expect(await newestVersion()).toBe(first);
     await sql`update sync_runs set changed_at = now() - interval '2 hours'`;
     await sql`update exports set created_at = now() - interval '3 hours'`;
@@ -242,7 +242,7 @@ describe('a worker', () => {
       { check: 'exports', verdict: 'problem', found: expect.stringContaining('changed 2 h ago') },
     ]);
     await run(scene.url, 'grant insert on export_chunks to fleetbook_worker');
-    await until(async () => (await newestVersion()) !== first, { timeoutMs: 30_000 });
+    await until(async () => (await newestVersion()) !== first);
     expect((await exportState(sql)).behindSeconds).toBe(0);
     expect(await checkExports({ settings })).toMatchObject([{ verdict: 'ok' }]);
   });

@@ -273,5 +273,5 @@ describe.each(Object.entries(ENGINES))('with %s', (_, open) => {
       }),
       { numRuns: 6 },
     );
-  }, 120_000);
+  }, 240_000);
 });

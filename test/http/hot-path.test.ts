@@ -71,7 +71,7 @@ const withoutMadeId = ({ head, body }: WireAnswer): WireAnswer => {
 
 describe('the hot path', () => {
   it('gives the very bytes of the ordinary one, in every case of the contract', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     await addMachines(scene.sql, scene.sample.region, 30);
     await scene.publisher.publishDirty();

@@ -35,5 +35,5 @@ it.skipIf(lacking !== '')(
     const health = await fetch(`http://127.0.0.1:${port}/healthz`);
     expect(health.status).toBe(200);
   },
-  120_000,
+  240_000,
 );

@@ -85,7 +85,7 @@ export async function scrapePrograms(): Promise<Scraped> {
       return wanted.every((each) => each.test(text)) && text;
     };
     try {
-      return await until(says, { timeoutMs: 30_000 });
+      return await until(says);
     } catch (error) {
       throw new Error(`the programs say:\n${work.output()}${serve.output()}`, { cause: error });
     }

@@ -253,7 +253,7 @@ const AT_ONCE = 8;
 const SEED = process.env.INTERLEAVED_SEED;
 
 it('a version that a reader has given is never followed by an older one, and the newest is given in the end', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   let price = 1;
   const history = async (scheduler: fc.Scheduler, acts: readonly (typeof ACTS)[number][]) => {

@@ -44,7 +44,7 @@ async function everything(reader: TestReader): Promise<{ answers: unknown; longe
 }
 
 async function linked(reader: TestReader): Promise<TestReader> {
-  await until(async () => (await reader.catalogue.providers()) && reader.link.linked, { timeoutMs: 10_000 });
+  await until(async () => (await reader.catalogue.providers()) && reader.link.linked);
   return reader;
 }
 

@@ -36,7 +36,7 @@ export async function openPage(
     viewport: { width: 1280, height: 860 },
     ...options,
   });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   await page.goto('/login');
   await page.getByLabel('Name').fill(operator.name);

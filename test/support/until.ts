@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface UntilOptions {
-  /** Milliseconds after which it fails; 20,000 unless given. */
+  /** Milliseconds after which it fails; 60,000 unless given. */
   readonly timeoutMs?: number;
   /** What is waited for, in the failure's message; the condition's source unless given. */
   readonly what?: string;
@@ -16,7 +16,7 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
 ): Promise<Exclude<T, undefined | null | false | 0 | ''>> {
-  const { timeoutMs = 20_000, everyMs = 10, what = condition.toString() } = options;
+  const { timeoutMs = 60_000, everyMs = 10, what = condition.toString() } = options;
   const start = performance.now();
   for (;;) {
     let last: unknown;

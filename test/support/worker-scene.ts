@@ -100,15 +100,12 @@ export async function dueIn(source: string): Promise<number | null> {
 }
 /** Nothing is under way, or about to be: every source has run, and everything is published. */
 export const settled = (worker: WorkerProcess) =>
-  until(
-    async () => {
-      const ran = new Set(
-        (await runs()).filter(({ outcome }) => outcome === 'changed').map(({ source }) => source),
-      );
-      const jobs = await worker.queues.sync.getJobCountByTypes('active', 'waiting', 'delayed');
-      return ran.size === 3 && jobs === 0 && (await dirtyDocuments(store.db, 1)).length === 0;
-    },
-    { timeoutMs: 15_000 },
-  );
+  until(async () => {
+    const ran = new Set(
+      (await runs()).filter(({ outcome }) => outcome === 'changed').map(({ source }) => source),
+    );
+    const jobs = await worker.queues.sync.getJobCountByTypes('active', 'waiting', 'delayed');
+    return ran.size === 3 && jobs === 0 && (await dirtyDocuments(store.db, 1)).length === 0;
+  });
 export const jobIsDelayed = (worker: WorkerProcess, source: string) =>
-  until(async () => (await stateOf(worker, source)) === 'delayed', { timeoutMs: 10_000 });
+  until(async () => (await stateOf(worker, source)) === 'delayed');

@@ -218,4 +218,4 @@ it('whatever is synced, the diffs of all runs lead from each state to the next',
     }),
     { numRuns: 15 },
   );
-}, 120_000);
+}, 240_000);

@@ -365,4 +365,4 @@ it('whatever is synced, approved and retired, the diffs of all runs lead from ea
     }),
     { numRuns: 25 },
   );
-}, 120_000);
+}, 240_000);

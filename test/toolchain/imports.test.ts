@@ -182,7 +182,7 @@ describe('the import directions', () => {
     for (const violation of (await cruise(forbidden)).summary.violations) {
       fired.add(`${violation.rule.name} ${violation.from}`);
     }
-  }, 60_000);
+  });
 
   it('are all proved by the cases below', async () => {
     const config = JSON.parse(await readFile(CONFIG, 'utf8')) as { forbidden: { name: string }[] };

@@ -176,7 +176,7 @@ describe('the published package', () => {
 
     embedded.child.kill('SIGTERM');
     expect([await embedded.exited, serve.child.exitCode]).toEqual([{ code: 0, signal: null }, null]);
-  }, 120_000);
+  }, 240_000);
 
   it('holds what runs and what explains it, and nothing else', async () => {
     const npm = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'], {

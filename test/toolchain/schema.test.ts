@@ -21,4 +21,4 @@ it('the migrations make what the schema says: drizzle-kit finds none that is mis
   );
   expect(stdout).toContain('No schema changes');
   expect(await readdir(folder.path)).toEqual(before);
-}, 60_000);
+});

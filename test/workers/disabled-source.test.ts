@@ -45,7 +45,7 @@ describe('a source that is disabled', () => {
     expect(await disable('hetzner')).toMatchObject({ outcome: 'disabled', disabling: BY_ADA });
     const worker = await start();
     // Clusters wait for the first run of catalogues, and not for one that is disabled.
-    await until(() => succeeded('clusters'), { timeoutMs: 15_000 });
+    await until(() => succeeded('clusters'));
     expect(upstream.calls.hetzner ?? 0).toBe(0);
     expect(await dueIn('hetzner')).toBeNull();
     const [claimed] = await store.sql`select from schedule_slots where schedule = 'hetzner'`;
@@ -79,9 +79,7 @@ describe('a source that is disabled', () => {
     const job = await jobOf(worker, 'hetzner');
     await job.promote();
     const passedOver = () => lines.filter(({ msg }) => msg.startsWith('passed over'));
-    await until(async () => passedOver().length > 0 && (await job.getState()) === 'unknown', {
-      timeoutMs: 10_000,
-    });
+    await until(async () => passedOver().length > 0 && (await job.getState()) === 'unknown');
     expect(upstream.calls.hetzner).toBe(calls);
     expect(await dueIn('hetzner')).toBeNull();
     expect(passedOver()).toEqual([
@@ -99,7 +97,7 @@ describe('a source that is disabled', () => {
     await enableSource(store.db, 'hetzner', ADA);
     await worker[Symbol.asyncDispose]();
     await start();
-    await until(() => succeeded('hetzner'), { timeoutMs: 15_000 });
+    await until(() => succeeded('hetzner'));
   });
 
   it('has a run that is under way store nothing', async () => {
@@ -157,7 +155,7 @@ describe('a watched source that is disabled', () => {
     const { lines, logger } = listening();
     opened.use(await startWorker({ ...config(), sources: [planeSource(plane.url)] }, logger));
     const stored = async () => (await statusOf('plane'))?.published;
-    await until(async () => (await stored()) === 3 && plane.watching.now === 1, { timeoutMs: 15_000 });
+    await until(async () => (await stored()) === 3 && plane.watching.now === 1);
 
     await disable('plane');
     await until(() => plane.watching.now === 0, { timeoutMs: 8000 });
@@ -169,7 +167,7 @@ describe('a watched source that is disabled', () => {
 
     await enableSource(store.db, 'plane', ADA);
     const since = performance.now();
-    await until(async () => (await stored()) === 5 && plane.watching.now === 1, { timeoutMs: 10_000 });
+    await until(async () => (await stored()) === 5 && plane.watching.now === 1);
     expect(performance.now() - since).toBeLessThan(8000);
   });
 });

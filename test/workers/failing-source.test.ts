@@ -22,7 +22,7 @@ describe('a source that fails', () => {
   it('is tried again, and keeps no other waiting', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
     const pauses: number[] = [];
     // More often than it once was before it was given up.
@@ -41,7 +41,7 @@ describe('a source that fails', () => {
       expect(pause).toBeGreaterThanOrEqual(Math.min(15 * 2 ** index, 900) / 2);
       expect(pause).toBeLessThanOrEqual(15 * 2 ** index + 1);
     }
-    await until(() => succeeded('hetzner'), { timeoutMs: 10_000 });
+    await until(() => succeeded('hetzner'));
     expect((await runs()).filter(({ source }) => source === 'hetzner').map(({ outcome }) => outcome)).toEqual(
       [...Array.from({ length: 7 }, () => 'failed'), 'changed'],
     );
@@ -52,7 +52,7 @@ describe('a source that fails', () => {
     upstream.moods.clusters = { status: 500 };
     const worker = await start();
     const ended = async () => (await worker.queues.sync.getFailed()).map(({ data }) => data.sourceId);
-    await until(async () => (await ended()).includes('clusters'), { timeoutMs: 10_000 });
+    await until(async () => (await ended()).includes('clusters'));
     await until(async () => (await worker.queues.sync.getJobCountByTypes('active', 'waiting')) === 0);
     const delayed = (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
     expect(delayed).toEqual(['clusters']);
@@ -74,25 +74,25 @@ describe('a source that fails', () => {
   it('is tried again also when the queue has lost everything meanwhile', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
     upstream.moods.hetzner = 'well';
     await queueRedis.kill();
     await store.sql`update schedule_slots set due_at = now() - interval '2 minutes' where schedule = 'hetzner'`;
     await queueRedis.restart();
-    await until(() => succeeded('hetzner'), { timeoutMs: 15_000 });
+    await until(() => succeeded('hetzner'));
     expect((await runs()).filter(({ source }) => source === 'linode')).toHaveLength(1);
   });
 
   it('with 429 and Retry-After is left alone for so long, and no other is', async () => {
     upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '3600' } };
     const worker = await start();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await until(() => succeeded('linode'));
     await jobIsDelayed(worker, 'hetzner');
     const job = await jobOf(worker, 'hetzner');
     expect(job.delay).toBeGreaterThanOrEqual(3_600_000);
     expect(job.delay).toBeLessThan(3_602_000);
-    await until(() => succeeded('clusters'), { timeoutMs: 10_000 });
+    await until(() => succeeded('clusters'));
     const delayed = async () => (await worker.queues.sync.getDelayed()).map(({ data }) => data.sourceId);
     await until(async () => (await delayed()).join() === 'hetzner');
     expect(upstream.calls.hetzner).toBe(1);
@@ -102,7 +102,7 @@ describe('a source that fails', () => {
     upstream.moods.hetzner = { status: 429, headers: { 'retry-after': '7200' } };
     const halfAnHourAway = (new Date().getUTCMinutes() + 30) % 60;
     const worker = await start({ HETZNER_SCHEDULE: `${halfAnHourAway} * * * *` });
-    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed', { timeoutMs: 10_000 });
+    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed');
     const waits = Number(await dueIn('hetzner'));
     expect(waits).toBeGreaterThan(7_190_000);
     const next = { schedule: 'hetzner', slot: '2999-01-01T00:00:00Z' };
@@ -135,7 +135,7 @@ describe('a source that fails', () => {
   it('by answering that the token is wrong is not tried again before its next slot', async () => {
     upstream.moods.hetzner = { status: 401 };
     const worker = await start();
-    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed', { timeoutMs: 10_000 });
+    await until(async () => (await stateOf(worker, 'hetzner')) === 'failed');
     const job = await jobOf(worker, 'hetzner');
     expect(job.attemptsMade).toBe(1);
     await until(async () => (await dueIn('hetzner')) === null);

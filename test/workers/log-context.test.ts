@@ -30,7 +30,7 @@ it('writes the run of every line that is about one, from the first request to it
   upstream.moods.hetzner = { status: 500 };
   const worker = opened.use(await startWorker(config(), logger, { requestRetries: RETRIES_AT_ONCE }));
   await until(() => lines.some(({ sourceId, msg }) => sourceId === 'hetzner' && /asked again/.test(msg)));
-  await until(async () => (await runs()).some(({ source }) => source === 'hetzner'), { timeoutMs: 10_000 });
+  await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
   await until(() => lines.some(({ msg }) => msg.startsWith('sync failed')));
   upstream.moods.hetzner = 'well';
   await jobIsDelayed(worker, 'hetzner');

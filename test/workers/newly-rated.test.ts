@@ -14,7 +14,7 @@ const published = async () =>
 /** A worker without a rate that has read Hetzner's catalogue, priced in euros, and published none of it. */
 async function startUnrated(EXCHANGE_RATES_URL: string) {
   const worker = await start({ CATALOGUE_RATES: '', EXCHANGE_RATES_URL });
-  await until(async () => (await runs()).some(({ source }) => source === 'hetzner'), { timeoutMs: 15_000 });
+  await until(async () => (await runs()).some(({ source }) => source === 'hetzner'));
   expect(await published()).toBe(0);
   return worker;
 }
@@ -23,7 +23,7 @@ it('publishes machines at the start of a worker that has the rate in CATALOGUE_R
   const worker = await startUnrated('http://127.0.0.1:1/rates.xml');
   await worker[Symbol.asyncDispose]();
   await start({ CATALOGUE_RATES: 'EUR:1.1' });
-  await until(async () => (await published()) > 20, { timeoutMs: 15_000 });
+  await until(async () => (await published()) > 20);
   expect(await missingRates(store.sql)).toEqual(new Map());
 });
 
@@ -36,6 +36,6 @@ it('publishes machines as soon as a run of the reference rates brings the rate',
   bank.expect({ path: '/rates.xml' }, { raw });
   const job = { sourceId: 'exchange-rates', slot: new Date().toISOString(), isAdditional: true } as const;
   await worker.queues.sync.add('sync', job);
-  await until(async () => (await published()) > 20, { timeoutMs: 15_000 });
+  await until(async () => (await published()) > 20);
   expect(await missingRates(store.sql)).toEqual(new Map());
 });

@@ -20,7 +20,6 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
 const silent = pino({ level: 'silent' });
-const WITHIN = { timeoutMs: 15_000 };
 
 let upstream: MoodyUpstream;
 let redis: TestRedis;
@@ -94,17 +93,16 @@ async function truth(regionId: number): Promise<string[]> {
   });
 }
 
-const published = () => until(async () => (await dirtyDocuments(store.db, 1)).length === 0, WITHIN);
+const published = () => until(async () => (await dirtyDocuments(store.db, 1)).length === 0);
 const agrees = (reader: Reader, regionId: number) =>
   until(async () => String(await answers(reader, regionId)) === String(await truth(regionId)), {
-    ...WITHIN,
     what: 'the reader to say what PostgreSQL holds',
   });
 
 /** A worker has synced; the reader has tokens, and later states than the backup in its memory. */
 async function changedSinceBackup(ofFiles: boolean) {
   const worker = await start();
-  await until(async () => (await hetznerRuns()) > 0, WITHIN);
+  await until(async () => (await hetznerRuns()) > 0);
   const kept = await newToken();
   const revokedLater = await newToken();
   await published();
@@ -113,13 +111,13 @@ async function changedSinceBackup(ofFiles: boolean) {
   await agrees(reader, regionId);
   const backedUp = await answers(reader, regionId);
   const backup = await backUp(db, { ofFiles });
-  await until(() => hetznerRuns(), WITHIN);
+  await until(() => hetznerRuns());
   for (const price of ['0.5', '0.6', '0.7']) await reprice(regionId, price);
   await revokeToken(store.db, revokedLater.id);
   const madeLater = await newToken();
   await published();
-  await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined, WITHIN);
-  await until(async () => (await reader.tokens.verify(madeLater.token)) !== undefined, WITHIN);
+  await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined);
+  await until(async () => (await reader.tokens.verify(madeLater.token)) !== undefined);
   await agrees(reader, regionId);
   expect(await answers(reader, regionId)).not.toEqual(backedUp);
   return { worker, reader, regionId, backedUp, backup, kept, revokedLater, madeLater };
@@ -128,13 +126,13 @@ async function changedSinceBackup(ofFiles: boolean) {
 /** @returns whether the token that was revoked after the backup is revoked in the restored database */
 async function isRight(changed: Awaited<ReturnType<typeof changedSinceBackup>>, lineage: string) {
   const { reader, regionId, backedUp, kept, revokedLater, madeLater } = changed;
-  await until(async () => (await readLineage(store.sql)) !== lineage, WITHIN);
-  await until(async () => String(await answers(reader, regionId)) === String(backedUp), WITHIN);
+  await until(async () => (await readLineage(store.sql)) !== lineage);
+  await until(async () => String(await answers(reader, regionId)) === String(backedUp));
   await agrees(reader, regionId);
-  await until(async () => (await reader.tokens.verify(kept.token)) !== undefined, WITHIN);
-  await until(async () => (await reader.tokens.verify(madeLater.token)) === undefined, WITHIN);
+  await until(async () => (await reader.tokens.verify(kept.token)) !== undefined);
+  await until(async () => (await reader.tokens.verify(madeLater.token)) === undefined);
   // The backup is older than the revocation.
-  await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined, WITHIN);
+  await until(async () => (await reader.tokens.verify(revokedLater.token)) === undefined);
   const [row] =
     await store.sql`select revoked_at is not null as revoked from tokens where id = ${revokedLater.id}`;
   return row?.revoked;
@@ -147,17 +145,17 @@ describe('after a backup was restored', () => {
     const calls = upstream.calls.hetzner;
     await changed.backup.restore();
     expect(await isRight(changed, lineage)).toBe(true);
-    await until(() => upstream.calls.hetzner > calls, WITHIN);
-  }, 60_000);
+    await until(() => upstream.calls.hetzner > calls);
+  });
 
   it('the sweep finds it out by what the cache holds, where the database looks like the one before', async () => {
     const changed = await changedSinceBackup(true);
     const lineage = await readLineage(store.sql);
     await changed.backup.restore();
-    await until(() => readLineage(store.sql), WITHIN);
+    await until(() => readLineage(store.sql));
     await changed.worker.queues.sweep.add('sweep', {});
     expect(await isRight(changed, lineage)).toBe(true);
-  }, 60_000);
+  });
 
   it('the command sees to all of it where no worker runs', async () => {
     const changed = await changedSinceBackup(true);
@@ -175,6 +173,6 @@ describe('after a backup was restored', () => {
     // The slot of the backup is due again, and is no job that the queue remembers.
     const calls = upstream.calls.hetzner;
     await start();
-    await until(() => upstream.calls.hetzner > calls, WITHIN);
-  }, 60_000);
+    await until(() => upstream.calls.hetzner > calls);
+  });
 });

@@ -64,7 +64,7 @@ const seen = async (reader: Reader) => (await read(reader)).map(({ name, status 
 const runs = () => store.sql<{ outcome: string; error: string | null; retired: number | null }[]>`
   select outcome, error, retired from sync_runs where outcome <> 'running' order by id`;
 const settledWith = (reader: Reader, count: number) =>
-  until(async () => (await read(reader)).length === count && plane.watching.now === 1, { timeoutMs: 15_000 });
+  until(async () => (await read(reader)).length === count && plane.watching.now === 1);
 
 describe('a source that is watched', () => {
   it('shows readers each change as soon as it happens', async () => {
@@ -174,7 +174,7 @@ describe('a watch that fails', () => {
     const { watch } = plane.asked;
     const reader = openReader();
     // The schedule's run goes on.
-    await until(async () => (await read(reader)).length === 4, { timeoutMs: 10_000 });
+    await until(async () => (await read(reader)).length === 4);
     expect(plane.asked.watch).toBe(watch);
     expect(watch).toBe(1);
   });
@@ -188,11 +188,9 @@ describe('a state that is watched', () => {
     const worker = await start();
     await until(() => plane.asked.list === 1);
     plane.set(clusters(4, { status: 'Stopped' }));
-    await until(async () => (await seen(reader)).includes('c1 Stopped'), { timeoutMs: 10_000 });
+    await until(async () => (await seen(reader)).includes('c1 Stopped'));
     resolve(undefined);
-    await until(async () => (await worker.queues.sync.getJobCountByTypes('completed')) === 1, {
-      timeoutMs: 10_000,
-    });
+    await until(async () => (await worker.queues.sync.getJobCountByTypes('completed')) === 1);
     expect(await seen(reader)).toEqual(['c1 Stopped', 'c2 Stopped', 'c3 Stopped', 'c4 Stopped']);
     expect((await runs()).map(({ outcome }) => outcome)).toContain('superseded');
   });

@@ -85,9 +85,7 @@ describe('a worker', () => {
   it('syncs the rest of the sample after one that cannot be read', async () => {
     upstream.moods.hetzner = { status: 401 };
     await start({ FLEETBOOK_CONTENT: 'sample' });
-    await until(async () => (await succeeded('linode')) && (await succeeded('clusters')), {
-      timeoutMs: 15_000,
-    });
+    await until(async () => (await succeeded('linode')) && (await succeeded('clusters')));
     expect((await runs()).map(({ source, outcome }) => `${source} ${outcome}`)).toContain('hetzner failed');
   });
 
@@ -102,7 +100,7 @@ describe('a worker', () => {
 describe('the result of a job', () => {
   const resultOf = async (worker: WorkerProcess, source: string) => {
     const job = await jobOf(worker, source);
-    await until(async () => (await stateOf(worker, source)) === 'completed', { timeoutMs: 10_000 });
+    await until(async () => (await stateOf(worker, source)) === 'completed');
     return (await worker.queues.sync.getJob(job.id ?? ''))?.returnvalue;
   };
 
@@ -121,7 +119,7 @@ describe('the result of a job', () => {
       select region_id, name || ' of old', cpu, ram, ram_unit, price, source_id, source_amount, source_per, source_currency
       from machines where source_id = 'hetzner'`;
     const job = await worker.queues.sync.add('sync', { sourceId: 'hetzner', slot: '2026-01-01T00:00:00Z' });
-    await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+    await until(async () => (await job.getState()) === 'completed');
     const result = (await worker.queues.sync.getJob(job.id ?? ''))?.returnvalue;
     expect(result).toEqual({
       outcome: 'held',
@@ -143,7 +141,7 @@ it('a job says why it runs: by a slot, after another source, or for an operator'
     askedBy: 'ada',
   } as const;
   const job = await worker.queues.sync.add('sync', data);
-  await until(async () => (await job.getState()) === 'completed', { timeoutMs: 10_000 });
+  await until(async () => (await job.getState()) === 'completed');
   const causes = await store.sql<{ source: string; cause: string; by: string | null; hasSlot: boolean }[]>`
     select distinct source_id as source, cause, asked_by as by, slot is not null as "hasSlot" from sync_runs
     order by 1, 2`;
@@ -175,7 +173,7 @@ describe('a cache that has lost everything', () => {
 
     await cacheRedis.kill();
     await cacheRedis.restart();
-    await until(async () => (await documents()) === regions, { timeoutMs: 10_000 });
+    await until(async () => (await documents()) === regions);
   });
 });
 
@@ -190,12 +188,12 @@ describe('the queues’ Redis', () => {
   it('may be away for a while: the worker goes on when it is back', async () => {
     upstream.moods.hetzner = { status: 500 };
     const worker = await start();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await until(() => succeeded('linode'));
     await queueRedis.kill();
     await store.sql`delete from schedule_slots where schedule = 'hetzner'`;
     upstream.moods.hetzner = 'well';
     await queueRedis.restart();
-    await until(() => succeeded('hetzner'), { timeoutMs: 15_000 });
+    await until(() => succeeded('hetzner'));
     expect(await stateOf(worker, 'hetzner')).toMatch(/active|completed/);
   });
 });
@@ -217,7 +215,7 @@ describe('a worker that is stopped', () => {
     upstream.moods.linode = { until: new Promise(() => {}) };
     const worker = await start({}, 200);
     await until(() => upstream.calls.linode > 0);
-    await until(() => succeeded('hetzner'), { timeoutMs: 10_000 });
+    await until(() => succeeded('hetzner'));
     const began = performance.now();
     await worker[Symbol.asyncDispose]();
     expect(performance.now() - began).toBeLessThan(4000);
@@ -226,7 +224,7 @@ describe('a worker that is stopped', () => {
     ).toEqual([{ outcome: 'failed', error: 'aborted: the worker stops' }]);
     upstream.moods.linode = 'well';
     await start();
-    await until(() => succeeded('linode'), { timeoutMs: 10_000 });
+    await until(() => succeeded('linode'));
     expect(
       (await runs()).filter(({ source, outcome }) => source === 'linode' && outcome === 'changed'),
     ).toHaveLength(1);
