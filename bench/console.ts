@@ -8,12 +8,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Redis } from 'ioredis';
 import type { Sql } from '../src/db/connect.ts';
-import { readLineage } from '../src/db/reads/lineage.ts';
-import { addReport } from '../src/db/reports.ts';
 import { freePort } from '../src/processes/port.ts';
-import { CacheKeys } from '../src/snapshot/document/keys.ts';
 import { hasChromium, launchBrowser } from '../test/support/browser.ts';
 import { type Address, addresses, type Facts } from './console/addresses.ts';
 import { FIRST_PROVIDER, fillConsole, sourceId, sourcesFile } from './console/fill.ts';
@@ -63,7 +59,6 @@ async function measure(): Promise<Bar[]> {
   const database = opened.use(await servers.database('console'));
   say(`${size.machines} machines, ${size.organizations} organizations`);
   await fillConsole(database.sql, size, say);
-  await fillReports(database.sql, servers.redisUrl);
   const file = join(folder, 'sources.json');
   await writeFile(file, JSON.stringify(sourcesFile(size)));
   const server = opened.use(
@@ -88,26 +83,6 @@ async function measure(): Promise<Bar[]> {
     say(`${address.what}: ${Math.round(found.at(-1)?.found ?? 0)} ms`);
   }
   return [...(await measureScript(origin)), ...(await measureFirstView(origin)), ...found];
-}
-
-/** Three readers that have reported for an hour, and a worker. */
-async function fillReports(sql: Sql, redisUrl: string): Promise<void> {
-  const redis = new Redis(redisUrl);
-  const key = new CacheKeys(await readLineage(sql), 1).reports;
-  const durations = Array.from({ length: 17 }, (_, i) => (i < 10 ? 100 : 0));
-  const answers = { statuses: [900, 80, 20, 0], durations, tiers: { memory: 950, redis: 40, postgres: 10 } };
-  const now = Date.now();
-  const sent: Promise<unknown>[] = [];
-  for (let ago = 3600; ago > 0; ago -= 10)
-    for (const process of ['a', 'b', 'c']) {
-      const report = { kind: 'reader', process, number: ago, seconds: 10, ...answers };
-      sent.push(redis.xadd(key, `${now - ago * 1000}-*`, 'report', JSON.stringify(report)));
-    }
-  await Promise.all(sent);
-  const seen = { lagSeconds: 0, dirty: 0, waiting: { sync: 1 } };
-  const worker = { kind: 'worker', process: 'w', number: 0, seconds: 10, ...seen };
-  await addReport(redis, key, JSON.stringify(worker));
-  redis.disconnect();
 }
 
 async function factsOf(sql: Sql): Promise<Facts> {

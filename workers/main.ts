@@ -30,6 +30,7 @@ import {
   AttemptFailed,
   backoffStrategy,
   jobId,
+  METRICS,
   NEVER_GIVEN_UP,
   openQueues,
   QUEUE_PREFIX,
@@ -39,7 +40,6 @@ import {
   type SyncJob,
   withoutParameters,
 } from './queues.ts';
-import { lagObserver, reportWorker } from './reports.ts';
 import { Scheduler } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
@@ -117,7 +117,7 @@ export async function startWorker(
       for (const connection of [consumer, ...copies])
         if (connection.status !== 'end') connection.disconnect();
     });
-    const consume = { connection: consumer, prefix: QUEUE_PREFIX, ...NEVER_GIVEN_UP };
+    const consume = { connection: consumer, prefix: QUEUE_PREFIX, metrics: METRICS, ...NEVER_GIVEN_UP };
     const workers = [
       new Worker<SyncJob>(
         SYNC_QUEUE,
@@ -183,14 +183,6 @@ export async function startWorker(
     const rounds = publishingRounds(worker, logger);
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
     const { COMPARE_EVERY, COMPARE_DOCUMENTS, EXPORT_EVERY } = config.settings;
-    const lag = lagObserver(COMPARE_EVERY * 1000, comparison);
-    const reports = reportWorker({
-      sql: worker.store.sql,
-      cache: worker.cache,
-      queues: queues.all,
-      lag,
-    });
-    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, reports[Symbol.asyncDispose]()));
     if (COMPARE_EVERY > 0) {
       const comparer = new Comparer({
         db: worker.store.db,
@@ -198,7 +190,7 @@ export async function startWorker(
         publisher: worker.publisher,
         logger,
         sample: COMPARE_DOCUMENTS,
-        observe: lag,
+        observe: comparison,
       });
       const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
       closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));

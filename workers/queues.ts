@@ -41,6 +41,9 @@ export const NEVER_GIVEN_UP = {
   lockDuration: 10_000,
 } as const;
 
+/** Ended jobs that BullMQ counts for each minute: the charts of the console show a day. */
+export const METRICS = { maxDataPoints: 25 * 60 } as const;
+
 /** An attempt that is to be repeated after a pause. Its message is that of its cause. */
 export class AttemptFailed extends Error {
   override readonly name = 'AttemptFailed';

@@ -38,7 +38,7 @@ export function addresses(facts: Facts): Address[] {
   });
   return [
     { what: 'overview', path: '/api/overview', limit: FIRST_MS },
-    { what: 'charts', path: '/api/charts?minutes=60', limit: FILTER_MS },
+    { what: 'charts of a day', path: '/api/charts', limit: FILTER_MS },
     { what: 'places', path: '/api/places', limit: FILTER_MS },
     filter('all', ''),
     filter('per cpu, dearest first', '&sort=price_per_cpu&order=desc'),

@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { Settings } from '../config/settings.ts';
 import { openSqlStore, type SqlStore } from '../db/open.ts';
 import { TokenUse } from '../db/reads/token-use.ts';
-import { addReport } from '../db/reports.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
 import type { ExportReader } from '../domain/export-files.ts';
 import { exportReader } from '../exports/stored-exports.ts';
@@ -56,8 +55,6 @@ export interface Reader extends AsyncDisposable {
   readonly replica: Pick<ReplicaReads, 'counts'> | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
-  /** Sends a report of this process (src/domain/report.ts); false where the cache is away. It never fails. */
-  report(text: string): Promise<boolean>;
 }
 
 /** What the settings say about the API itself. */
@@ -198,13 +195,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
           ...(diskCopy && tier ? { tier } : {}),
         },
       };
-    },
-    async report(text) {
-      const { keys } = subscription;
-      if (!keys) return false;
-      return (
-        (await subscription.ask((redis) => addReport(redis, keys.reports, text).then(() => true))) ?? false
-      );
     },
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };

@@ -2,31 +2,21 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../../workers/queues.ts';
-import { cacheRedis, openLoggedRedis } from '../app/connections.ts';
 import type { Disposer } from '../app/disposer.ts';
 import type { Config, Environment } from '../config/config.ts';
 import { inPackage } from '../config/package.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
-import type { Sql } from '../db/client.ts';
 import { openSqlStore } from '../db/open.ts';
-import { readLineage } from '../db/reads/lineage.ts';
-import { type RedisClient, redisReady } from '../db/redis.ts';
-import { readReports } from '../db/reports.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
-import type { ReadAfter } from '../ops/reported.ts';
-import { CacheKeys } from '../snapshot/document/keys.ts';
-import { lanesOf } from '../snapshot/document/lanes.ts';
 import { administrationActions, heldActions, runActions, sourceActions, writer } from './console-actions.ts';
 import { consoleAlerts } from './console-alerts.ts';
 
 /** Whoever looks at a page does not wait for longer. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** How long the cache's Redis may take to be reached. */
-const CACHE_WITHIN_MS = 1500;
 
 /** What it opens, `closing` closes. @param env where the settings of `config` come from */
 export function openConsole(
@@ -58,25 +48,6 @@ export function openConsole(
     administration: administrationActions(worker),
     runs: runActions(config, sync, worker),
     sourceActions: sourceActions(config, env, worker),
-    reports: reportsOf(config, reads.sql, closing, logger),
-  };
-}
-
-/** Connects when somebody first looks at a chart; `closing` closes it. */
-function reportsOf(config: Config, sql: Sql, closing: Disposer, logger: Logger): ReadAfter {
-  let redis: RedisClient | undefined;
-  const opened = () => {
-    if (redis === undefined) {
-      const connection = openLoggedRedis(cacheRedis(config), 'producer', logger);
-      closing.defer(() => connection.disconnect());
-      redis = connection;
-    }
-    return redis;
-  };
-  return async (after) => {
-    await redisReady(opened(), CACHE_WITHIN_MS);
-    const key = new CacheKeys(await readLineage(sql), lanesOf(opened())).reports;
-    return { key, ...(await readReports(opened(), key, after)) };
   };
 }
 

@@ -14,7 +14,6 @@ import { buildApp } from '../http/app.ts';
 import type { ApiMetrics } from '../ops/metrics.ts';
 import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
-import { reportRequests } from '../ops/request-reports.ts';
 import { isSharing } from '../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
 import { CommandFailure } from './failure.ts';
@@ -127,7 +126,6 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
       onUnusable: (kind) => void metrics().then(({ unusable }) => unusable(kind)),
     }),
   );
-  closing.use(reportRequests(counts, (text) => reader.report(text)));
   const app = buildApp({
     ...reader,
     logger,

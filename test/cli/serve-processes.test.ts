@@ -2,25 +2,19 @@
 import { readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
-import { readLineage } from '../../src/db/reads/lineage.ts';
-import { readReports } from '../../src/db/reports.ts';
 import { identify } from '../../src/dev/process-identity.ts';
-import type { ReaderReport } from '../../src/domain/report.ts';
 import { mergeMetrics } from '../../src/ops/collect.ts';
 import { startChild } from '../../src/processes/child-process.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { Supervisor } from '../../src/processes/supervisor.ts';
-import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type Program, startProgram } from '../support/program.ts';
-import { startPublisher } from '../support/published.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';
@@ -132,30 +126,6 @@ describe('serve --processes', () => {
     expect(series(text, 'fleetbook_serve_processes_ready')).toBe(3);
     expect(series(text, 'nodejs_version_info', 'process="api"')).toBeGreaterThan(0);
     expect(text).toContain('process="api-primary"');
-  });
-
-  it('reports what all its processes have answered, each answer once', async () => {
-    const redis = new Redis(settings.REDIS_URL ?? '');
-    opened.defer(() => redis.disconnect());
-    await using store = openStore({ url: db.url, role: 'worker', connections: 1 });
-    const key = new CacheKeys(await readLineage(store.sql), 1).reports;
-    await redis.del(key);
-    {
-      using publisher = await startPublisher(store.db, settings.REDIS_URL ?? '');
-      await publisher.publishDirty();
-      await using serving = await serve(2);
-      const { origin } = new URL(serving.url);
-      await until(async () => (await request(`${origin}/readyz`)).body.includes('"cache":"ok"'));
-      for (let i = 0; i < 20; i++) expect((await request(`${origin}/v1/clusters`)).status).toBe(200);
-    }
-    // The last ones go out when the processes stop.
-    const { reports } = await readReports(redis, key, { after: undefined, ms: 600_000 });
-    const readers = reports.map(({ text }) => JSON.parse(text) as ReaderReport);
-    expect(new Set(readers.map(({ process }) => process)).size).toBe(2);
-    const tiers = readers.flatMap((report) => Object.values(report.tiers));
-    expect(tiers.reduce((sum, count) => sum + count, 0)).toBe(20);
-    // The other tests read PostgreSQL.
-    await redis.flushall();
   });
 
   it('replaces a process that is killed, goes on answering meanwhile, and forgets nothing it had counted', async () => {

@@ -31,6 +31,8 @@ describe('a worker', () => {
   it('syncs every source when it first starts and publishes it, and nothing when one starts in the same slot', async () => {
     const first = await start();
     await settled(first);
+    // For the charts of the console.
+    await until(async () => (await first.queues.sync.getMetrics('completed')).meta.count > 0);
     const reader = opened.use(composeReader(config(), silent));
     const listing = await until(async () => {
       const answer = await reader.catalogue.providers();

@@ -24,8 +24,6 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly write: (value: number) => string;
-  /** Values are shares of one whole, drawn on top of each other. */
-  readonly isStacked?: boolean;
   /** Values are counts. */
   readonly isWhole?: boolean;
   /** The axis goes at least as far. */
@@ -45,7 +43,7 @@ const STYLES = [
 const styleOf = (i: number) => STYLES[i % STYLES.length] ?? STYLES[0];
 
 export function LineChart(props: LineChartProps) {
-  const { title, times, lines, write, isStacked = false, empty } = props;
+  const { title, times, lines, write, empty } = props;
   const [at, setAt] = useState<number | null>(null);
   const isEmpty = !lines.some(({ values }) => values.some((value) => value !== null));
   const newest = times.findLastIndex((_, i) => lines.some(({ values }) => (values[i] ?? null) !== null));
@@ -59,7 +57,7 @@ export function LineChart(props: LineChartProps) {
       <ul class="legend">
         {lines.map(({ name, values }, i) => (
           <li key={name}>
-            <Swatch i={i} isFilled={isStacked} />
+            <Swatch i={i} />
             {name} <strong>{told(values[shown], write)}</strong>
           </li>
         ))}
@@ -78,22 +76,18 @@ const told = (value: number | null | undefined, write: (value: number) => string
 /** `14:05` UTC */
 const clock = (seconds: number) => `${new Date(seconds * 1000).toISOString().slice(11, 16)} UTC`;
 
-function Swatch({ i, isFilled }: { i: number; isFilled: boolean }) {
+function Swatch({ i }: { i: number }) {
   const [colour, dash] = styleOf(i);
   return (
     <svg class="swatch" width={22} height={10} aria-hidden="true">
-      {isFilled ? (
-        <rect width={22} height={10} rx={2} style={{ fill: `var(${colour})` }} />
-      ) : (
-        <line
-          x2={22}
-          y1={5}
-          y2={5}
-          stroke-width={3}
-          stroke-dasharray={dash.join(' ')}
-          style={{ stroke: `var(${colour})` }}
-        />
-      )}
+      <line
+        x2={22}
+        y1={5}
+        y2={5}
+        stroke-width={3}
+        stroke-dasharray={dash.join(' ')}
+        style={{ stroke: `var(${colour})` }}
+      />
     </svg>
   );
 }
@@ -103,21 +97,21 @@ interface CanvasProps extends LineChartProps {
 }
 
 function Canvas(props: CanvasProps) {
-  const { title, times, lines, write, isStacked = false, isWhole = false, atLeast, onPoint } = props;
+  const { title, times, lines, write, isWhole = false, atLeast, onPoint } = props;
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const scheme = useColourScheme();
   const names = lines.map(({ name }) => name).join('\n');
-  const data = useMemo((): uPlot.AlignedData => {
-    const values = lines.map((line) => [...line.values]);
-    return [[...times], ...(isStacked ? stacked(values) : values)];
-  }, [times, lines, isStacked]);
+  const data = useMemo(
+    (): uPlot.AlignedData => [[...times], ...lines.map(({ values }) => [...values])],
+    [times, lines],
+  );
   // New values go into the chart that is there: only other lines, or other colours, need another one.
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
     const made = new uPlot(
-      options(element, names.split('\n'), { write, isStacked, isWhole, atLeast, onPoint }),
+      options(element, names.split('\n'), { write, isWhole, atLeast, onPoint }),
       data,
       element,
     );
@@ -134,25 +128,15 @@ function Canvas(props: CanvasProps) {
   return <div ref={place} role="img" aria-label={`${title} over time; the table below says the same`} />;
 }
 
-/** Each on top of those before it. */
-function stacked(lines: readonly (number | null)[][]): (number | null)[][] {
-  return lines.map((line, at) =>
-    line.map((value, i) =>
-      value === null ? null : lines.slice(0, at + 1).reduce((sum, each) => sum + (each[i] ?? 0), 0),
-    ),
-  );
-}
-
 function options(
   element: HTMLElement,
   names: readonly string[],
   {
     write,
-    isStacked,
     isWhole,
     atLeast,
     onPoint,
-  }: Required<Pick<CanvasProps, 'write' | 'isStacked' | 'isWhole' | 'atLeast' | 'onPoint'>>,
+  }: Required<Pick<CanvasProps, 'write' | 'isWhole' | 'atLeast' | 'onPoint'>>,
 ): uPlot.Options {
   const grid = { stroke: resolved('--line'), width: 1 };
   const axis = { stroke: resolved('--muted'), grid, ticks: grid, font: '12px system-ui' };
@@ -165,7 +149,7 @@ function options(
     legend: { show: false },
     cursor: { y: false, sync: { key: 'charts' }, drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
-      y: { range: (_, __, max) => [0, isStacked ? 1 : Math.max(atLeast, (max || 0) * 1.1)] },
+      y: { range: (_, __, max) => [0, Math.max(atLeast, (max || 0) * 1.1)] },
     },
     axes: [
       { ...axis, size: 30, space: 70, values: (_, splits) => splits.map((each) => clock(each).slice(0, 5)) },
@@ -177,8 +161,6 @@ function options(
         ...(isWhole && { incrs: WHOLE }),
       },
     ],
-    // What is below is drawn last, so that each band shows above the ones before it.
-    bands: isStacked ? names.slice(1).map((_, i): uPlot.Band => ({ series: [i + 2, i + 1] })) : [],
     series: [
       {},
       ...names.map((name, i): uPlot.Series => {
@@ -187,9 +169,10 @@ function options(
         return {
           label: name,
           stroke,
-          width: isStacked ? 1 : 2,
-          points: { show: false },
-          ...(isStacked ? { fill: stroke } : { dash: [...dash] }),
+          width: 2,
+          // A value between two gaps has no line.
+          points: { show: true, size: 4, fill: stroke },
+          dash: [...dash],
         };
       }),
     ],

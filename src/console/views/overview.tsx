@@ -20,7 +20,7 @@ export function OverviewView({ place }: { place: Place }) {
       <Trouble text={error} />
       {data && <NeedsAPerson problems={data.problems} />}
       {data && <Sources sources={data.sources} place={place} />}
-      {data && <Charts place={place} />}
+      {data && <Charts />}
       {data && <Queues queues={data.queues} />}
       {!data && !error && <p class="loading">Asking the database …</p>}
     </>

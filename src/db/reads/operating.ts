@@ -31,6 +31,32 @@ export interface DirtyDocuments {
   readonly providers: number;
 }
 
+/** What waits for publication or for a decision. */
+export interface Backlog {
+  /** Documents whose published version is behind their version. */
+  readonly documents: number;
+  /** When the alert `publication_behind` opened, RFC 3339; null while it is not open. */
+  readonly behindSince: string | null;
+  /** Held batches without a decision. */
+  readonly batches: number;
+  /** Since when the oldest of them is held, RFC 3339; null where there is none. */
+  readonly oldestBatch: string | null;
+}
+
+/** Returns what waits now. PostgreSQL does not record since when a document waits, only since when too many do. */
+export async function backlog(sql: Sql): Promise<Backlog> {
+  const dirty = await dirtyDocumentCounts(sql);
+  const documents = Object.values(dirty).reduce((sum: number, count: number) => sum + count, 0);
+  const [row] = await sql<[Omit<Backlog, 'documents'>]>`
+    select
+      (select to_char(min(opened_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') from alerts
+        where kind = 'publication_behind' and resolved_at is null) as "behindSince",
+      count(*)::int as batches,
+      to_char(min(held_since) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "oldestBatch"
+    from held_batches where status = 'pending'`;
+  return { documents, ...row };
+}
+
 /** How much of what is stored readers cannot see yet. */
 export async function dirtyDocumentCounts(sql: Sql): Promise<DirtyDocuments> {
   const [row] = await sql<[DirtyDocuments]>`

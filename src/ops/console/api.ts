@@ -20,7 +20,6 @@ import type { Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Disabling } from '../../domain/disabled.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { RunRequests } from '../../domain/run-requests.ts';
-import type { Lines } from '../charts.ts';
 
 export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
 export type { ClusterChange } from '../../db/reads/cluster-changes.ts';
@@ -258,18 +257,32 @@ export interface ChangesAnswer {
   readonly otherTotals: Readonly<Record<string, number>>;
 }
 
-/** What the charts show. Without reports of a kind its lines hold null alone. */
-export interface ChartsAnswer extends Lines {
-  readonly now: string;
-  readonly readers: ShownReporters;
-  readonly workers: ShownReporters;
+/** What the charts show: a day in equal steps. Each line has one value for each step. */
+export interface ChartsAnswer {
+  /** Start of each step, seconds since 1970. */
+  readonly times: readonly number[];
+  /** Runs that ended, by outcome. `failed` includes runs whose process ended. */
+  readonly runs: Readonly<Record<'changed' | 'unchanged' | 'held' | 'failed', readonly number[]>>;
+  /** Seconds of the runs that read their source; null where none ended. */
+  readonly seconds: Readonly<Record<'median' | 'longest', readonly (number | null)[]>>;
+  /** Rows that runs stored. */
+  readonly rows: Readonly<Record<'added' | 'changed' | 'retired', readonly number[]>>;
+  /** Null when the queues' Redis does not answer. */
+  readonly jobs: JobLines | null;
+  readonly publication: {
+    /** Documents that wait for publication. */
+    readonly documents: number;
+    /** When the alert `publication_behind` opened; null while it is not open. */
+    readonly behindSince: string | null;
+  };
+  /** Batches that wait for a decision. */
+  readonly held: { readonly batches: number; readonly oldest: string | null };
 }
 
-export interface ShownReporters {
-  /** Processes that have reported in the last half a minute. */
-  readonly processes: number;
-  /** Null where none has for hours. */
-  readonly lastReport: string | null;
+/** Queue → jobs that ended. */
+export interface JobLines {
+  readonly completed: Readonly<Record<string, readonly number[]>>;
+  readonly failed: Readonly<Record<string, readonly number[]>>;
 }
 
 export type { AlertRecord } from '../../db/reads/alerts.ts';

@@ -10,7 +10,6 @@ import { sourceStrips } from '../../db/reads/run-strip.ts';
 import { sourceStatus } from '../../db/reads/status.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { ShownQueues } from '../board.ts';
-import type { ReadAfter } from '../reported.ts';
 import { addAlerts, type ConsoleAlerts } from './alerts.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
@@ -43,8 +42,6 @@ export interface ConsoleDependencies {
   readonly alerts: ConsoleAlerts;
   /** Undefined where this process has no queue. */
   readonly runs?: RunActions | undefined;
-  /** Reports of readers and workers, for the charts. */
-  readonly reports: ReadAfter;
   readonly now?: () => Date;
   /** Milliseconds between two looks for something new, while a page is open. */
   readonly lookEveryMs?: number;
@@ -121,7 +118,7 @@ export async function addConsole(
       addSources(api, { sql, sources, stored, runs: deps.runs, now });
       addMachines(api, sql);
       addChanges(api, sql, now);
-      addCharts(api, deps.reports);
+      addCharts(api, { sql, queues, now });
       const changed = () => feed.look();
       addAlerts(api, sql, deps.alerts, changed);
       addHeld(api, { sql, actions: deps.held, changed });

@@ -93,11 +93,6 @@ export class CacheKeys {
     return `${this.#prefix(0)}history`;
   }
 
-  /** Stream of what processes say of themselves, see src/domain/report.ts. Nothing that is served depends on it. */
-  get reports(): string {
-    return `${this.#prefix(0)}reports`;
-  }
-
   /** Hash that holds this machine's region; a machine never changes its region, so it needs no fence. */
   machineRegions(machineId: number): string {
     const id = `machine-regions:${Math.floor(machineId / MACHINES_PER_BUCKET)}`;

@@ -18,7 +18,6 @@ import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
 import { PASSWORD } from '../accounts-scene.ts';
 import { addOrganizations } from './clusters-scene.ts';
-import { reportsOfAnHour } from './reports-scene.ts';
 import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
 const FOLDER = process.env.SCREENSHOTS;
@@ -51,7 +50,6 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
     await scene.worker.publisher.publishDirty();
     await scene.sync(100);
     await sql`update sources set verified_at = now() - interval '9 hours' where id = 'hetzner'`;
-    await reportsOfAnHour(scene);
 
     const api = closing.use(apiOf(scene));
     const headers = { authorization: `Bearer ${token}` };

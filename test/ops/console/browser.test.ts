@@ -12,7 +12,6 @@ import {
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { PASSWORD } from '../accounts-scene.ts';
-import { reportsOfAnHour } from './reports-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
@@ -168,28 +167,30 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
     await page.context().close();
   });
 
-  it('draws what readers and workers have reported, and says since when nobody has', async () => {
-    await reportsOfAnHour(scene);
+  it('draws the runs of a day, what they changed and the jobs, and says where requests are counted', async () => {
+    await scene.fail();
     const { page, complaints } = await open();
-    await page.goto('/?minutes=15');
-    const requests = page
-      .getByRole('figure')
-      .filter({ has: page.getByRole('heading', { name: 'Requests' }) });
-    await requests.getByRole('img', { name: 'Requests over time; the table below says the same' }).waitFor();
-    await page.getByText('1 reader reports. No worker has reported for').waitFor();
+    await page.goto('/');
+    const runs = page.getByRole('figure').filter({ has: page.getByRole('heading', { name: /^Runs$/ }) });
+    await runs.getByRole('img', { name: 'Runs over time; the table below says the same' }).waitFor();
     expect(await page.locator('.line-chart canvas').count()).toBe(5);
-    expect(await requests.getByRole('listitem').allTextContents()).toEqual([
-      '2xx 30/s',
-      '3xx 0/s',
-      '4xx 0/s',
-      '5xx 1.5/s',
+    expect(await page.getByRole('figure').getByRole('heading').allTextContents()).toEqual([
+      'Runs',
+      'Duration of runs',
+      'Rows changed',
+      'Jobs completed',
+      'Jobs failed',
     ]);
-    await requests.getByText('As a table').click();
-    await requests.getByRole('cell', { name: '30/s' }).first().waitFor();
-    expect(await requests.getByRole('row').count()).toBeGreaterThan(10);
+    const [changed, , , failed] = await runs.getByRole('listitem').allTextContents();
+    expect([changed, failed]).toEqual([
+      expect.stringMatching(/^changed [1-9]/),
+      expect.stringMatching(/^failed [1-9]/),
+    ]);
+    await runs.getByText('As a table').click();
+    expect(await runs.getByRole('row').count()).toBeGreaterThan(10);
+    await page.getByRole('status').getByText('No batch is held.').waitFor();
+    await page.getByRole('paragraph').getByRole('link', { name: '/metrics' }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
-    await page.getByRole('combobox', { name: 'Time' }).selectOption('180');
-    await page.waitForURL('**/?minutes=180');
     expect(await overflows(page)).toBe(false);
     expect(complaints).toEqual([]);
     await page.context().close();

@@ -1,161 +1,147 @@
-/** What the charts are made of, over the real way: readers and workers → the cache's Redis → the console's route. */
-import { Redis } from 'ioredis';
-import { pino } from 'pino';
+/** The charts of the overview: runs from PostgreSQL, jobs from BullMQ. */
+import { Worker } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { composeReader } from '../../../src/app/reader.ts';
-import { readLineage } from '../../../src/db/reads/lineage.ts';
-import { addReport } from '../../../src/db/reports.ts';
-import type { ReaderReport } from '../../../src/domain/report.ts';
-import type { ChartsAnswer, Failure } from '../../../src/ops/console/api.ts';
-import { RequestCounts } from '../../../src/ops/request-counts.ts';
-import { reportRequests } from '../../../src/ops/request-reports.ts';
-import { CacheKeys } from '../../../src/snapshot/document/keys.ts';
-import { keepPulse } from '../../../src/snapshot/publish/pulse.ts';
-import { lagObserver, reportWorker } from '../../../workers/reports.ts';
+import { openRedis } from '../../../src/db/redis.ts';
+import type { ChartsAnswer } from '../../../src/ops/console/api.ts';
+import { jobCounts } from '../../../src/ops/console/job-counts.ts';
+import { METRICS, QUEUE_PREFIX } from '../../../workers/queues.ts';
 import { until } from '../../support/until.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
-const silent = pino({ level: 'silent' });
 let scene: ConsoleScene;
-let redis: Redis;
-let key: string;
-
 beforeAll(async () => {
   scene = await openConsoleScene();
-  redis = new Redis(scene.config.settings.REDIS_URL ?? '');
 });
 beforeEach(async () => {
-  // Another lineage is another stream: no test sees what the one before has reported.
-  await scene.worker.store.sql`update lineage set id = gen_random_uuid()`;
-  key = new CacheKeys(await readLineage(scene.worker.store.sql), 1).reports;
+  const { sql } = scene.worker.store;
+  await sql`delete from held_batches`;
+  await sql`delete from sync_runs`;
+  await sql`insert into sources (id, kind, adapter) values ('hetzner', 'catalogue', 'hetzner') on conflict do nothing`;
 });
-afterAll(async () => {
-  redis.disconnect();
-  await scene[Symbol.asyncDispose]();
-});
+afterAll(() => scene[Symbol.asyncDispose]());
 
-const charts = async (query = '') => (await scene.get(`/api/charts${query}`)) as ChartsAnswer;
+const MINUTE = 60;
+/** One read serves all pages for two seconds. */
+const charts = (isRead: (answer: ChartsAnswer) => boolean): Promise<ChartsAnswer> =>
+  until(async () => {
+    const answer = (await scene.get('/api/charts')) as ChartsAnswer;
+    return isRead(answer) && answer;
+  });
 const sum = (line: readonly (number | null)[] | undefined) =>
   (line ?? []).reduce<number>((total, value) => total + (value ?? 0), 0);
 
-/** Puts a text into the stream that was sent so many seconds ago. */
-async function sent(secondsAgo: number, text: string): Promise<void> {
-  const [seconds] = await redis.time();
-  await redis.xadd(key, `${(Number(seconds) - secondsAgo) * 1000}-*`, 'report', text);
+interface Ended {
+  readonly minutesAgo: number;
+  readonly outcome: string;
+  readonly seconds?: number;
+  readonly added?: number;
 }
 
-async function reported(secondsAgo: number, more: Partial<ReaderReport>): Promise<void> {
-  const nothing = { statuses: [0, 0, 0, 0], durations: [], tiers: {} };
-  const report = { kind: 'reader', process: 'a', number: 0, seconds: 15, ...nothing, ...more };
-  await sent(secondsAgo, JSON.stringify(report));
+async function ended({ minutesAgo, outcome, seconds = 10, added = 0 }: Ended): Promise<void> {
+  const at = new Date(Date.now() - minutesAgo * MINUTE * 1000);
+  await scene.worker.store.sql`
+    insert into sync_runs (source_id, fence, started_at, finished_at, outcome, added, changed, retired)
+    values ('hetzner', 1, ${new Date(at.getTime() - seconds * 1000)}, ${at}, ${outcome}, ${added}, 2, 1)`;
 }
 
-describe('the charts', () => {
-  it('say that nobody has reported, and draw nothing', async () => {
-    // What was read shortly before is given again for two seconds.
-    const empty = await until(async () => {
-      const answer = await charts();
-      return answer.readers.lastReport === null && answer;
-    });
-    expect([empty.readers, empty.workers]).toEqual([
-      { processes: 0, lastReport: null },
-      { processes: 0, lastReport: null },
-    ]);
-    expect(new Set(empty.requests['2xx'])).toEqual(new Set([null]));
+describe('the charts of the overview', () => {
+  it('show no runs where none ended, and no duration', async () => {
+    const { runs, seconds, rows, times } = await charts(() => true);
+    expect(times).toHaveLength(48);
+    expect([...Object.values(runs), ...Object.values(rows)].map(sum)).toEqual([0, 0, 0, 0, 0, 0, 0]);
+    expect(new Set(Object.values(seconds).flat())).toEqual(new Set([null]));
   });
 
-  it('add up readers, count a report that was sent twice once, and follow what comes', async () => {
-    await sent(130, 'of another release');
-    await reported(120, { statuses: [140, 0, 0, 30], seconds: 20 });
-    // The same report again: the first may not have arrived.
-    await reported(105, { statuses: [150, 0, 0, 30], seconds: 35 });
-    await reported(100, { process: 'b', statuses: [60, 0, 0, 0], seconds: 30 });
-    const before = await until(async () => {
-      const answer = await charts('?minutes=15');
-      return answer.readers.lastReport !== null && answer;
+  it('count the runs of a day by outcome, how long they took, and the rows they changed', async () => {
+    await ended({ minutesAgo: 25 * 60, outcome: 'failed' });
+    await ended({ minutesAgo: 23.2 * 60, outcome: 'unchanged', seconds: 100 });
+    for (const seconds of [10, 20, 30])
+      await ended({ minutesAgo: 10, outcome: 'changed', seconds, added: 5 });
+    await ended({ minutesAgo: 9, outcome: 'interrupted', seconds: 900 });
+    await ended({ minutesAgo: 8, outcome: 'failed' });
+    await ended({ minutesAgo: 7, outcome: 'held', added: 1000 });
+    await ended({ minutesAgo: 6, outcome: 'superseded', added: 1000 });
+    const { runs, seconds, rows, times } = await charts(({ runs }) => sum(runs.held) === 1);
+    expect(times.map((each, i) => each - (times[i - 1] ?? each - 1800))).toEqual(Array(48).fill(1800));
+    expect({ ...runs, unchanged: sum(runs.unchanged) }).toEqual({
+      changed: [...Array(47).fill(0), 3],
+      unchanged: 1,
+      held: [...Array(47).fill(0), 1],
+      failed: [...Array(47).fill(0), 2],
     });
-    expect(sum(before.requests['2xx']) * before.step).toBeGreaterThan(150);
-    // At either end a step that was told of in part is taken for a whole one, or left out.
-    const failed = sum(before.requests['5xx']) * before.step;
-    expect([failed > 20, failed < 45]).toEqual([true, true]);
-    expect(before.readers.processes).toBe(0);
-    await reported(20, { process: 'b', number: 1, statuses: [600, 0, 0, 0], seconds: 60 });
-    await until(async () => sum((await charts('?minutes=15')).requests['2xx']) * before.step > 600);
-    expect((await charts()).readers.processes).toBe(1);
+    expect(runs.unchanged[1]).toBe(1);
+    expect([seconds.median[1], seconds.median[2], seconds.longest[47]]).toEqual([100, null, 30]);
+    expect(seconds.median[47]).toBeCloseTo(15);
+    expect([rows.added[47], rows.changed[47], rows.retired[47]]).toEqual([15, 6, 3]);
+    expect([sum(rows.added), sum(rows.changed)]).toEqual([15, 6]);
   });
 
-  it('hear of readers and workers, whichever process they are', async () => {
-    const counts = [new RequestCounts(), new RequestCounts()];
-    for (const each of counts)
-      each.add({ route: '/v1/machines', method: 'GET', status: 200, seconds: 0.001, tier: 'memory' });
-    await scene.worker.publisher.publishDirty();
-    using _pulse = keepPulse(() => scene.worker.publisher.pulse(), 100);
-    await using reader = composeReader(scene.config, silent);
-    await until(async () => (await reader.readiness()).checks.cache === 'ok');
-    for (const each of counts)
-      await reportRequests(each, (text) => reader.report(text))[Symbol.asyncDispose]();
-    const lag = lagObserver(1000);
-    lag.round(0, 3);
-    await using _ = reportWorker({
-      sql: scene.worker.store.sql,
-      cache: scene.worker.cache,
-      queues: scene.queues.all,
-      lag,
-      everyMs: 20,
-    });
-    const answer = await until(async () => {
-      const found = await charts();
-      return found.workers.lastReport !== null && found;
-    });
-    expect([answer.readers.processes, answer.workers.processes]).toEqual([2, 1]);
-    const [entry] = (await redis.xrevrange(key, '+', '-', 'COUNT', 1)) as [string, string[]][];
-    expect(JSON.parse(entry?.[1][1] ?? '')).toMatchObject({
-      kind: 'worker',
-      lagSeconds: 3,
-      dirty: expect.any(Number),
-      waiting: { sync: 0, sweep: 0, alerts: 0 },
-    });
-    expect(await redis.ttl(key)).toBeGreaterThan(3600);
-  });
-
-  it('keep no more than so many reports', async () => {
-    const pipeline = redis.pipeline();
-    for (let i = 0; i < 40_000; i++) pipeline.xadd(key, '*', 'report', '{}');
-    await pipeline.exec();
-    await addReport(redis, key, '{}');
-    expect(await redis.xlen(key)).toBeLessThan(31_000);
-  });
-
-  it('refuse a time that is not kept', async () => {
-    expect(await charts('?minutes=1000')).toEqual({
-      error: 'minutes must be a number from 5 to 181; it is "1000"',
-      field: 'minutes',
-    });
-  });
-
-  it('say that the cache is away', async () => {
-    await using lost = await openConsoleScene({ CACHE_REDIS_URL: 'redis://127.0.0.1:1' });
-    const { error } = (await lost.get('/api/charts')) as Failure;
-    expect(error).toBe(
-      'the cache’s Redis does not answer, so that nobody knows what was measured; readers answer without it',
+  it('count the jobs that ended, by queue, and say when Redis does not answer', async () => {
+    const connection = openRedis(scene.config.settings.REDIS_URL ?? '', 'worker', () => {});
+    const worker = new Worker(
+      'sync',
+      async ({ name }) => {
+        if (name === 'bad') throw new Error('bad');
+      },
+      { connection, prefix: QUEUE_PREFIX, metrics: METRICS },
     );
+    const data = { sourceId: 'hetzner', slot: '2026-01-01T00:00:00Z' };
+    await scene.queues.sync.addBulk(
+      ['good', 'good', 'bad'].map((name) => ({ name, data, opts: { attempts: 1 } })),
+    );
+    const { jobs } = await charts(({ jobs }) => sum(jobs?.completed.sync) + sum(jobs?.failed.sync) === 3);
+    await worker.close();
+    connection.disconnect();
+    expect(Object.keys(jobs?.completed ?? {})).toEqual(['sync', 'sweep', 'alerts']);
+    expect([jobs?.completed.sync?.at(-1), jobs?.failed.sync?.at(-1)]).toEqual([2, 1]);
+    expect(sum(jobs?.completed.sweep)).toBe(0);
+    const silent = { name: 'sync', getMetrics: () => new Promise<never>(() => {}) };
+    expect(await jobCounts([silent], { from: 0, step: 1800, steps: 48 }, 20)).toBeNull();
+  });
+
+  it('say what waits for publication and for a decision', async () => {
+    await scene.sync(1);
+    await scene.sync(100);
+    const { sql } = scene.worker.store;
+    await sql`update regions set published_version = version`;
+    await sql`update lineage set providers_published_version = providers_version`;
+    const before = await charts(({ held, publication }) => held.batches === 1 && publication.documents === 0);
+    expect(before.publication).toEqual({ documents: 0, behindSince: null });
+    expect(before.held).toEqual({ batches: 1, oldest: expect.stringMatching(/^\d{4}-.*Z$/) });
+    await sql`update regions set version = version + 1`;
+    await sql`
+      insert into alerts (key, kind, subject, summary, details, opened_at)
+      values ('publication_behind:cache', 'publication_behind', 'cache', '', '{}', '2026-01-02T03:04:05Z')`;
+    const after = await charts(({ publication }) => publication.documents > 0);
+    expect(after.publication).toEqual({ documents: 2, behindSince: '2026-01-02T03:04:05Z' });
   });
 });
 
-describe('the lag that a worker reports', () => {
-  const none = { compared: () => {}, caughtUp: () => {}, round: () => {} };
+describe('the jobs of a queue', () => {
+  const minute = (n: number) => n * 60;
+  const window = { from: 0, step: 120, steps: 3 };
+  const metrics = (last: number, current: number, data: readonly number[]) => ({
+    name: 'sync',
+    getMetrics: async () => ({
+      // 10 jobs had ended before the minute of the last one.
+      meta: { count: 10 + current, prevCount: 10, prevTS: minute(last) * 1000 + 5000 },
+      data: [...data],
+      count: data.length,
+    }),
+  });
 
-  it('is the longest since the last report, and unknown where nobody has compared lately', () => {
-    let now = 0;
-    const lag = lagObserver(30_000, none, () => now);
-    expect(lag.take()).toBeNull();
-    lag.round(0, 0);
-    lag.caughtUp(4);
-    expect([lag.take(), lag.take()]).toEqual([4, 0]);
-    lag.round(0, 12);
-    now = 60_000;
-    expect(lag.take()).toBe(12);
-    now = 60_001;
-    expect(lag.take()).toBeNull();
+  it('are placed by the minute of the last one: BullMQ records nothing while none ends', async () => {
+    // Minutes 0 to 3 had 1, 2, 3 and 4 jobs; none ended after.
+    const counts = await jobCounts([metrics(3, 4, [3, 2, 1])], window, 1000);
+    expect(counts?.completed.sync).toEqual([3, 7, 0]);
+  });
+
+  it('are left out where they ended before the window, and zero where none ever ended', async () => {
+    expect((await jobCounts([metrics(1, 4, [3, 9, 9])], window, 1000))?.completed.sync).toEqual([7, 0, 0]);
+    const never = {
+      name: 'sync',
+      getMetrics: async () => ({ meta: { count: 0, prevCount: 0, prevTS: 0 }, data: [], count: 0 }),
+    };
+    expect((await jobCounts([never], window, 1000))?.failed.sync).toEqual([0, 0, 0]);
   });
 });
