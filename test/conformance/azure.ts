@@ -97,6 +97,7 @@ export const catalogueCase: CatalogueCase = {
     [SKUS]: { value: [] },
   },
   uncounted: [SKUS],
+  omitsNext: [SKUS],
   regions: { [VIRGINIA]: 'US East', [NETHERLANDS]: 'EU West', [IRELAND]: 'EU North' },
   offers: [
     // Neither Windows, Spot, Low Priority, DevTest, a reservation, nor what it cost once or will.

@@ -43,6 +43,8 @@ export interface CatalogueCase {
   readonly empty: Readonly<Record<string, Json>>;
   /** Endpoints whose answers do not say how many rows there are. */
   readonly uncounted?: readonly string[];
+  /** Those of them whose last page omits the field of the next page, by the API's documentation. */
+  readonly omitsNext?: readonly string[];
   /** Region codes and names. */
   readonly regions: Readonly<Record<string, string>>;
   readonly offers: readonly Offer[];

@@ -21,7 +21,7 @@ import {
   listPointer,
 } from './catalogue-case.ts';
 import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';
-import { changed, everyObject, reversed, without, withoutFirst } from './json-changes.ts';
+import { changed, everyObject, fieldsBeside, reversed, without, withoutFirst } from './json-changes.ts';
 
 interface Catalogue {
   readonly regions: Readonly<Record<string, string>>;
@@ -326,6 +326,25 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
       const json = changed(page.json, listPointer(page), withoutFirst);
       const { totals } = await read(adapter, own, instead(page, { json }));
       expect(totals.filter((total) => total.advertised !== total.fetched)).toHaveLength(1);
+    },
+  );
+
+  const isPaged = (page: FixturePage) =>
+    own.uncounted?.includes(endpointOf(page)) &&
+    !own.omitsNext?.includes(endpointOf(page)) &&
+    own.pages.some((other) => other !== page && other.path === page.path);
+  it.for(pages.filter(([, page]) => isPaged(page)))(
+    'does not end the list at %s when a field beside the rows is missing',
+    async ([, page]) => {
+      const before = await read(adapter, own);
+      for (const pointer of fieldsBeside(page.json, listPointer(page))) {
+        const reading = read(adapter, own, instead(page, { json: without(page.json, pointer) }));
+        const offers = await reading.then(
+          (after) => after.offers,
+          (error: unknown) => (error instanceof SourceError && error.kind === 'invalid' ? 'invalid' : error),
+        );
+        if (offers !== 'invalid') expect(offers, `without ${pointer}`).toEqual(before.offers);
+      }
     },
   );
 

@@ -73,8 +73,9 @@ export const catalogueCase: CatalogueCase = {
       prices: [`${rate(1)}/nanos`],
     },
   ],
-  empty: { [TYPES]: { items: {} }, [SKUS]: { skus: [] } },
+  empty: { [TYPES]: { items: {} }, [SKUS]: { skus: [], nextPageToken: '' } },
   uncounted: [TYPES, SKUS],
+  omitsNext: [TYPES],
   regions: { [IOWA]: IOWA, [FRANKFURT]: FRANKFURT },
   offers: [
     offer('e2-standard-2', IOWA, 2, 8, '0.06701142'),

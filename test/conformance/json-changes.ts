@@ -20,6 +20,15 @@ export function without(document: Json, pointer: string): Json {
   });
 }
 
+/** JSON pointers to the fields of a page that are neither the rows nor part of them, and to the fields of these. */
+export function fieldsBeside(document: Json, list: string, at = ''): string[] {
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) return [];
+  return Object.entries(document).flatMap(([key, value]) => {
+    const pointer = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    return pointer === list ? [] : [pointer, ...fieldsBeside(value, list, pointer)];
+  });
+}
+
 /** A copy in which every object has a field more, but for those at the JSON pointers of `maps` (`*`: any name). */
 export function everyObject(
   document: Json,

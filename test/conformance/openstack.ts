@@ -61,6 +61,7 @@ export const catalogueCase: CatalogueCase = {
   ],
   empty: { '/v2.1/flavors/detail': { flavors: [] }, '{prices}': [] },
   uncounted: ['/v2.1/flavors/detail', '{prices}'],
+  omitsNext: ['/v2.1/flavors/detail'],
   regions: { dc1: 'Hall 1, Basel' },
   offers: [
     offer('c2.small', 2, 4, { amount: '0.019' }),

@@ -3,7 +3,7 @@ import type { DescribedCluster } from '../../domain/cluster.ts';
 import { instant, pathSegment } from '../cluster-fields.ts';
 import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
-import { count, label, quantity } from '../schema/fields.ts';
+import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
 import { type ClusterAdapter, SourceError, type SourceHttp } from '../source.ts';
 
@@ -28,9 +28,11 @@ const Options = z.strictObject({
     ),
 });
 
-const Page = z
-  .object({ result: z.array(z.unknown()), nextCursor: z.string().nullish() })
-  .transform(({ result, nextCursor }) => ({ result, nextPageToken: nextCursor }));
+/** Every page of organizations has a cursor, as the vendor documents: null on the last one. */
+const OrganizationPage = z.object({ result: z.array(z.unknown()), nextCursor: z.string().nullable() });
+/** The vendor documents no pages of services. A cursor that comes is followed. */
+const ServicePage = z.object({ result: z.array(z.unknown()), nextCursor: omittedAtEnd });
+type Page = z.infer<typeof OrganizationPage>;
 const Organization = z.object({ id: pathSegment });
 
 /** As in the vendor's OpenAPI description. What is nullish here is optional there. */
@@ -89,7 +91,7 @@ the tenant, for the source's \`organizations\`.
     for (const organization of await organizationsOf(http)) {
       const path = `${ORGANIZATIONS}/${organization}/services`;
       let index = 0;
-      for await (const row of rowsOf(http, path)) {
+      for await (const row of rowsOf(http, path, ServicePage)) {
         index += 1;
         const { value, reason } = readRow(Service, row);
         if (value === undefined) {
@@ -106,7 +108,7 @@ the tenant, for the source's \`organizations\`.
 async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   let index = 0;
-  for await (const row of rowsOf(http, ORGANIZATIONS)) {
+  for await (const row of rowsOf(http, ORGANIZATIONS, OrganizationPage)) {
     const { value, reason } = readRow(Organization, row, ['result', index++]);
     // Without its id it is not known which clusters must not count as missing.
     if (value === undefined) throw new SourceError('invalid', `${ORGANIZATIONS}: ${reason}`);
@@ -116,8 +118,13 @@ async function organizationsOf(http: SourceHttp): Promise<ReadonlySet<string>> {
   return found;
 }
 
-async function* rowsOf(http: SourceHttp, path: string): AsyncGenerator<unknown, void> {
-  for await (const { data } of pagesByToken(http, path, Page, {}, 'cursor')) yield* data.result;
+async function* rowsOf(
+  http: SourceHttp,
+  path: string,
+  schema: z.ZodType<Page>,
+): AsyncGenerator<unknown, void> {
+  const pages = pagesByToken(http, path, schema, {}, (page) => page.nextCursor, 'cursor');
+  for await (const { data } of pages) yield* data.result;
 }
 
 function described(

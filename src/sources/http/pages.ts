@@ -46,21 +46,52 @@ export async function* pagesOf<Request, Page extends { readonly values: number }
 }
 
 /**
- * Every page of a list whose pages name the next one by a token, as Google's do.
+ * Every page of a list whose pages name the next one by a token, or cursor.
+ * @param tokenOf the token, null or empty on the last page. The page's schema requires it: a page without it would end the
+ *   list unnoticed. Where the API omits it on the last page, the schema has `omittedAtEnd`.
  * @param parameter of the query, in which the token is sent back
  */
-export function pagesByToken<T extends { nextPageToken?: string | null | undefined }>(
+export function pagesByToken<T>(
   http: SourceHttp,
   path: string,
   schema: z.ZodType<T>,
   query: NonNullable<JsonRequest['query']>,
-  parameter = 'pageToken',
+  tokenOf: (page: T) => string | null,
+  parameter: string,
 ): AsyncGenerator<JsonAnswer<T>, void> {
   return pagesOf(
     path,
     '',
     (token) => http.json(path, schema, { query: token === '' ? query : { ...query, [parameter]: token } }),
-    ({ data }) => data.nextPageToken || undefined,
+    ({ data }) => tokenOf(data) || undefined,
+  );
+}
+
+/**
+ * Every page of a list whose pages name the next one by an absolute link. Only the link's query is used: its host is the
+ * public one, also behind a gateway.
+ * @param linkOf the link, required as the token of `pagesByToken` is
+ * @throws SourceError as `pagesOf` does
+ */
+export function pagesByLink<T>(
+  http: SourceHttp,
+  path: string,
+  schema: z.ZodType<T>,
+  first: Readonly<Record<string, string>>,
+  linkOf: (page: T) => string | null,
+  bounds?: PageBounds,
+): AsyncGenerator<JsonAnswer<T>, void> {
+  return pagesOf(
+    path,
+    first,
+    (query) => http.json(path, schema, { query }),
+    ({ data }) => {
+      const link = linkOf(data);
+      if (!link) return undefined;
+      if (URL.canParse(link)) return Object.fromEntries(new URL(link).searchParams);
+      throw new SourceError('invalid', `${path}: its link to the next page is no URL`);
+    },
+    bounds,
   );
 }
 

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import { nothingListed } from '../http/listing.ts';
+import { pagesByLink } from '../http/pages.ts';
 import { failureOfRegion, failureOfRegions } from '../http/region-failure.ts';
 import { siblingHost } from '../http/sibling-host.ts';
 import { architecture, gigabytes } from '../schema/facts.ts';
-import { count, label, quantity } from '../schema/fields.ts';
+import { count, label, omittedAtEnd, quantity } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
@@ -15,12 +16,12 @@ import {
   SourceError,
   type SourceHttp,
 } from '../source.ts';
-import { type AzurePrice, PRICES, pagesByLink, readPrices } from './azure/prices.ts';
+import { type AzurePrice, BOUNDS, PRICES, readPrices } from './azure/prices.ts';
 
 const SKUS = '/providers/Microsoft.Compute/skus';
 const SUBSCRIPTION = 'https://management.azure.com/subscriptions/SUBSCRIPTION';
 
-const SkuPage = z.object({ value: z.array(z.unknown()), nextLink: z.string().nullish() });
+const SkuPage = z.object({ value: z.array(z.unknown()), nextLink: omittedAtEnd });
 const Kind = z.object({ resourceType: z.string(), name: label });
 const number = (text: string) => Number(text);
 const Capabilities = z.object({
@@ -132,7 +133,8 @@ async function readSizes(http: SourceHttp, regionCode: string): Promise<Sizes> {
   const nameless: RejectedRow[] = [];
   const query = { 'api-version': '2021-07-01', $filter: `location eq '${regionCode}'` };
   let listed = 0;
-  for await (const { data } of pagesByLink(http, SKUS, SkuPage, query, (page) => page.nextLink)) {
+  const pages = pagesByLink(http, SKUS, SkuPage, query, (page) => page.nextLink, BOUNDS);
+  for await (const { data } of pages) {
     for (const row of data.value) {
       listed += 1;
       const { value: kind, reason } = readRow(Kind, row);

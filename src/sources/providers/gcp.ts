@@ -5,7 +5,7 @@ import { nothingListed } from '../http/listing.ts';
 import { pagesByToken } from '../http/pages.ts';
 import { siblingHost } from '../http/sibling-host.ts';
 import { architecture } from '../schema/facts.ts';
-import { count, label } from '../schema/fields.ts';
+import { count, label, omittedAtEnd } from '../schema/fields.ts';
 import { type FoundFacts, offerItem } from '../schema/offers.ts';
 import { labelIn, readRow, rejectedRow, unusableRegion } from '../schema/rows.ts';
 import type { CatalogueAdapter, CatalogueItem, RejectedRow, SourceHttp, UnreadRegion } from '../source.ts';
@@ -19,7 +19,7 @@ const PROJECT = 'https://compute.googleapis.com/compute/v1/projects/PROJECT';
 
 const TypePage = z.object({
   items: z.record(z.string(), z.unknown()),
-  nextPageToken: z.string().optional(),
+  nextPageToken: omittedAtEnd,
   /** Zones that could not be asked. */
   unreachables: z.array(z.string()).optional(),
 });
@@ -120,7 +120,8 @@ type Unread = RejectedRow | UnreadRegion;
 async function* readTypes(http: SourceHttp, regions: TypesByRegion): AsyncGenerator<Unread, void> {
   const query = { maxResults: 500, returnPartialSuccess: 'true' };
   let listed = 0;
-  for await (const { data: page } of pagesByToken(http, TYPES, TypePage, query)) {
+  const pages = pagesByToken(http, TYPES, TypePage, query, (page) => page.nextPageToken, 'pageToken');
+  for await (const { data: page } of pages) {
     for (const zone of page.unreachables ?? []) yield unreadZone(zone, 'could not be reached');
     for (const [zone, row] of Object.entries(page.items)) {
       const { value: scope, reason } = readRow(Scope, row, ['items', zone]);

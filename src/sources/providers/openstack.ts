@@ -38,6 +38,7 @@ const Options = z.strictObject({
 
 const FlavorPage = z.object({
   flavors: z.array(z.unknown()),
+  /** The last page has none, as Nova documents. */
   flavors_links: z.array(z.object({ rel: z.string(), href: z.string() })).optional(),
 });
 

@@ -3,7 +3,7 @@ import type { ExclusionReason } from '../../domain/exclusion.ts';
 import { memory } from '../../domain/memory.ts';
 import type { SourcePrice } from '../../domain/price.ts';
 import { type ListPage, wholeList } from '../http/listing.ts';
-import { pagesOf } from '../http/pages.ts';
+import { pagesByToken } from '../http/pages.ts';
 import { diskIn } from '../schema/facts.ts';
 import { amount, count, label } from '../schema/fields.ts';
 import { hourlyOrMonthly, offerItem } from '../schema/offers.ts';
@@ -163,14 +163,7 @@ function list(
   schema: z.ZodType<Page>,
   query: JsonRequest['query'] = {},
 ): AsyncGenerator<CatalogueItem, unknown[]> {
-  const pages = pagesOf(
-    path,
-    '',
-    (cursor) => {
-      const after: JsonRequest['query'] = cursor === '' ? {} : { cursor };
-      return http.json(path, schema, { query: { ...query, per_page: PER_PAGE, ...after } });
-    },
-    ({ data }) => data.next || undefined,
-  );
+  const whole = { ...query, per_page: PER_PAGE };
+  const pages = pagesByToken(http, path, schema, whole, (page) => page.next, 'cursor');
   return wholeList(path, of, pages);
 }

@@ -49,6 +49,15 @@ export const currencyCode = z
   .string({ error: (issue) => mustBe('a currency code such as USD', issue.input) })
   .regex(/^[A-Z]{3}$/, { error: 'must be a currency code such as USD' });
 
+/**
+ * The token of the next page, or the link to it, in an API that omits it on the last page by its own documentation. In
+ * any other API the field is `z.string().nullable()` and required: where it is missing, the list would end unnoticed.
+ */
+export const omittedAtEnd = z
+  .string()
+  .nullish()
+  .transform((next) => next ?? null);
+
 /** One of a few words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   const what = `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;

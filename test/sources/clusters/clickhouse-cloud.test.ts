@@ -19,7 +19,7 @@ const SERVICE = {
 };
 
 function organizations(upstream: FakeUpstream, ...ids: readonly unknown[]): void {
-  upstream.expect({ path: ORGANIZATIONS }, { json: { result: ids.map((id) => ({ id })) } });
+  upstream.expect({ path: ORGANIZATIONS }, { json: { result: ids.map((id) => ({ id })), nextCursor: null } });
 }
 
 async function itemsOf(row: object, options: Record<string, string> = {}): Promise<ClusterItem[]> {

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { openSourceHttp } from '../../../src/sources/http/http.ts';
 import { wholeList } from '../../../src/sources/http/listing.ts';
-import { anotherPage, pagesOf } from '../../../src/sources/http/pages.ts';
+import { anotherPage, pagesByLink, pagesByToken, pagesOf } from '../../../src/sources/http/pages.ts';
+import { omittedAtEnd } from '../../../src/sources/schema/fields.ts';
+import type { SourceHttp } from '../../../src/sources/source.ts';
+import { fakeUpstream } from '../../support/fake-upstream.ts';
 
 /** The pages that a list reads whose page `n` says what follows it, and what it fails with. */
 async function read(nextOf: (page: number) => number | undefined, most?: number, values = 1) {
@@ -93,6 +98,30 @@ describe('the pages of a list', () => {
     });
     expect([found, failure]).toEqual([[1], another]);
     expect(another.message).toBe('/v1/things: asked for page 2, got page 3');
+  });
+});
+
+describe('the page after the last one', () => {
+  type Pages = (http: SourceHttp, next: z.ZodType<string | null>) => AsyncIterable<unknown>;
+  const byToken: Pages = (http, next) =>
+    pagesByToken(http, '/v1/things', z.object({ next }), {}, (page) => page.next, 'from');
+  const byLink: Pages = (http, next) =>
+    pagesByLink(http, '/v1/things', z.object({ next }), {}, (page) => page.next);
+
+  it.each([
+    ['token', byToken, 'b'],
+    ['link', byLink, 'https://public.example/v1/things?from=b'],
+  ] as const)('is not taken from a page without its %s, unless the API omits it', async (_, pages, next) => {
+    await using upstream = await fakeUpstream();
+    upstream.expect({ path: '/v1/things', times: 2 }, { json: { next } });
+    upstream.expect({ path: '/v1/things', query: { from: 'b' }, times: 2 }, { json: {} });
+    const limits = { deadlineMs: 5_000, maxBytes: 1_000 };
+    const http = openSourceHttp({ baseUrl: upstream.url, credentials: 'none', ...limits });
+    await expect(Array.fromAsync(pages(http, z.string().nullable()))).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringContaining('next is missing'),
+    });
+    expect(await Array.fromAsync(pages(http, omittedAtEnd))).toHaveLength(2);
   });
 });
 

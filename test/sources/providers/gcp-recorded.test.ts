@@ -27,7 +27,7 @@ async function itemsOf(
     { json: { items } },
   );
   const query = { currencyCode: 'USD', pageSize: '5000' };
-  upstream.expect({ path: '/v1/services/6F81-5844-456A/skus', query }, { json: { skus } });
+  upstream.expect({ path: '/v1/services/6F81-5844-456A/skus', query }, { json: { skus, nextPageToken: '' } });
   const http = openSourceHttp({
     baseUrl: upstream.url + PROJECT,
     credentials: 'bearer',

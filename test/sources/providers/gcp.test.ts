@@ -44,7 +44,10 @@ async function itemsOf(
     },
     { json: { items, ...more } },
   );
-  upstream.expect({ path: SKUS, query: { currencyCode: 'USD', pageSize: '5000' } }, { json: { skus } });
+  upstream.expect(
+    { path: SKUS, query: { currencyCode: 'USD', pageSize: '5000' } },
+    { json: { skus, nextPageToken: '' } },
+  );
   return await read(`${upstream.url}${PROJECT}`);
 }
 
@@ -272,7 +275,7 @@ describe('the URL of GCP', () => {
     );
     upstream.expect(
       { path: `/google${SKUS}`, query: { currencyCode: 'USD', pageSize: '5000' }, headers },
-      { json: { skus: [core, ram] } },
+      { json: { skus: [core, ram], nextPageToken: '' } },
     );
     expect(await read(`${upstream.url}/google${PROJECT}`)).toHaveLength(2);
   });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pagesOf } from '../../http/pages.ts';
+import { omittedAtEnd } from '../../schema/fields.ts';
 import { SourceError } from '../../source.ts';
 import { type ApiServer, Expired, Forbidden, NotFound } from './api-server.ts';
 import type { Reading } from './kind.ts';
@@ -11,8 +12,9 @@ const MOST_OBJECTS = 100_000;
 /** A page may hold fewer objects than were asked for. */
 const BOUNDS = { pages: 10_000, values: Number.POSITIVE_INFINITY };
 
+/** An API server omits empty fields, so the last page has no `continue`. */
 const Page = z.object({
-  metadata: z.object({ resourceVersion: z.string().min(1), continue: z.string().nullish() }),
+  metadata: z.object({ resourceVersion: z.string().min(1), continue: omittedAtEnd }),
   items: z.array(z.unknown()).nullable(),
 });
 

@@ -5,20 +5,16 @@
  */
 import { z } from 'zod';
 import { nothingListed } from '../../http/listing.ts';
-import { pagesOf } from '../../http/pages.ts';
+import { pagesByLink } from '../../http/pages.ts';
 import { amount, label } from '../../schema/fields.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../../schema/rows.ts';
-import { type CatalogueItem, type JsonAnswer, SourceError, type SourceHttp } from '../../source.ts';
+import type { CatalogueItem, SourceHttp } from '../../source.ts';
 
 export const PRICES = '/api/retail/prices';
 /** `Consumption` leaves out reservations and the prices of DevTest subscriptions. */
 const FILTER = "serviceName eq 'Virtual Machines' and priceType eq 'Consumption'";
-/** With 100 rows a page, as there once were, the list has some thousands. */
-const MOST_PAGES = 10_000;
-/** Some 25 a row. A few fields are kept of one row in three, and of each SKU. */
-const MOST_VALUES = 50_000_000;
-
-type Query = Readonly<Record<string, string>>;
+/** Of prices: 100 rows a page make some thousands of pages, a row has some 25 values, and a few of these are kept. */
+export const BOUNDS = { pages: 10_000, values: 50_000_000 };
 
 const PricePage = z.object({
   Items: z.array(z.unknown()),
@@ -82,7 +78,8 @@ export async function* readPrices(
 ): AsyncGenerator<CatalogueItem, { regions: Map<string, string>; priced: AzurePrice[] }> {
   const regions = new Map<string, string>();
   const sizes = new Map<string, SizeRows>();
-  const listed = pagesByLink(http, PRICES, PricePage, { $filter: FILTER }, (page) => page.NextPageLink);
+  const query = { $filter: FILTER };
+  const listed = pagesByLink(http, PRICES, PricePage, query, (page) => page.NextPageLink, BOUNDS);
   let [advertised, fetched] = [0, 0];
   for await (const { data } of listed) {
     const { Items, Count } = data;
@@ -143,30 +140,4 @@ function inForce(rows: readonly PriceRow[]): Row<string> {
   if (found === undefined || amounts.size > 1)
     return { reason: `several prices are in force: ${[...amounts].join(', ')}` };
   return { value: found };
-}
-
-/**
- * The pages of one of Azure's lists. Only the query of a link to the next page is used: its host is the public one, also
- * behind a gateway.
- * @throws SourceError as `pagesOf` does
- */
-export function pagesByLink<T>(
-  http: SourceHttp,
-  path: string,
-  schema: z.ZodType<T>,
-  first: Query,
-  linkOf: (page: T) => string | null | undefined,
-): AsyncGenerator<JsonAnswer<T>, void> {
-  return pagesOf(
-    path,
-    first,
-    (query) => http.json(path, schema, { query }),
-    ({ data }) => {
-      const link = linkOf(data);
-      if (!link) return undefined;
-      if (URL.canParse(link)) return Object.fromEntries(new URL(link).searchParams);
-      throw new SourceError('invalid', `${path}: its link to the next page is no URL`);
-    },
-    { pages: MOST_PAGES, values: MOST_VALUES },
-  );
 }

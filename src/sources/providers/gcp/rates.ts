@@ -15,7 +15,8 @@ import type { RejectedRow, SourceHttp } from '../../source.ts';
 /** The SKUs of Compute Engine. */
 export const SKUS = '/v1/services/6F81-5844-456A/skus';
 
-const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string().optional() });
+/** The token is empty on the last page. */
+const SkuPage = z.object({ skus: z.array(z.unknown()), nextPageToken: z.string() });
 const Sku = z.object({
   description: z.string(),
   category: z.object({ usageType: z.string() }),
@@ -81,7 +82,8 @@ export async function* readRates(http: SourceHttp): AsyncGenerator<RejectedRow, 
   const families = new Set<string>();
   let listed = 0;
   const query = { currencyCode: 'USD', pageSize: 5000 };
-  for await (const { data } of pagesByToken(http, SKUS, SkuPage, query)) {
+  const pages = pagesByToken(http, SKUS, SkuPage, query, (page) => page.nextPageToken, 'pageToken');
+  for await (const { data } of pages) {
     for (const row of data.skus) {
       listed += 1;
       const id = labelIn(row, 'skuId') ?? `SKU ${listed}`;
