@@ -80,7 +80,7 @@ alert \`source_set_aside\` opens, and \`fleetbook status\` and the console say w
 const FACTS = `Facts are what an upstream states of a machine besides its size and price; each adapter's column names those that it
 can. A fact that a payload does not state is unknown, and none is guessed: from a name it is read only where the provider
 documents its names. Local disk is in GB (10^9 bytes), on the host and included in the price; network is in Mbit/s that the
-machine may send. UpCloud and Exoscale state no fact; the four operations of another Fleetbook have none.`;
+machine may send.`;
 
 const ABSENT = `### Providers without an adapter
 
@@ -101,7 +101,7 @@ export function adapterPage(
     ...credentialSections(catalogues),
     '## Machines',
     overview(catalogues),
-    FACTS,
+    `${FACTS}${factless(catalogues)}`,
     ...catalogues.map(section),
     ABSENT,
     '## Clusters',
@@ -124,6 +124,12 @@ function overview(catalogues: readonly AnyCatalogueAdapter[]): string {
     ]),
   );
   return table(['adapter', 'provider', 'credentials', 'memory', 'currency', 'facts', 'schedule'], rows);
+}
+
+/** The sentence that names the adapters without facts; empty where each has some. */
+function factless(catalogues: readonly AnyCatalogueAdapter[]): string {
+  const names = catalogues.filter(({ facts = [] }) => facts.length === 0).map(({ id }) => `[${id}](#${id})`);
+  return names.length === 0 ? '' : ` These adapters state no fact: ${names.join(', ')}.`;
 }
 
 function section(adapter: AnyCatalogueAdapter): string {

@@ -53,6 +53,14 @@ it('the page has for each adapter its provider, units, variables and endpoints',
   expect(page).not.toContain('SOME_CLOUD_TOKEN');
 });
 
+it('the page names the adapters that state no fact', () => {
+  const silent = { ...known, id: 'silent-cloud', facts: [] };
+  expect(adapterPage([known, generic, silent], [])).toContain(
+    'machine may send. These adapters state no fact: [any-list](#any-list), [silent-cloud](#silent-cloud).\n',
+  );
+  expect(adapterPage([known], [])).not.toContain('state no fact');
+});
+
 it('the page has the options of an adapter that some must be given, and its notes', () => {
   const page = adapterPage([known, generic], []);
   expect(page).toContain('| as each row says | as it comes |  | `3 * * * *` |');
