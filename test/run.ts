@@ -42,6 +42,8 @@ interface Outcome extends Told {
   readonly problem?: string;
   /** Test files that were to run. */
   readonly files?: number;
+  /** The regular expression by which tests were chosen. */
+  readonly names?: string;
   readonly signal?: 'SIGINT' | 'SIGTERM';
   /** Of this run and of those before. */
   readonly report: TestReport;
@@ -53,13 +55,12 @@ const filters = args.filter((arg) => arg !== '--quick');
 await using folder = await scratchFolder();
 const reportFiles: string[] = [];
 let stock: StockPostgres | undefined;
-const isFiltered = filters.some((arg) => /^(-t|--testNamePattern)/.test(arg));
 const first = await run(filters);
 let { report } = first;
 let last = first;
 const unlucky = report.failedFiles;
 const isBadLuck = unlucky.length > 0 && unlucky.length <= REPEATED_FILES;
-if (process.env.CI && isBadLuck && !isFiltered && !first.signal) {
+if (process.env.CI && isBadLuck && first.names === undefined && !first.signal) {
   for (const failure of first.failures) say(described('failed once', failure));
   say(`running again, one after the other: ${unlucky.map((file) => relative(ROOT, file)).join(' ')}`);
   const flags = filters.filter((arg) => arg.startsWith('--'));
@@ -93,7 +94,7 @@ const outside = problem !== undefined && report.failed === 0 && !signal ? 1 : 0;
 if (outside > 0) say(`failed outside of the tests: ${problem}`);
 for (const failure of last.failures) say(described('failed', failure));
 const failed = report.failed + outside;
-const skipped = report.skipped.length + report.cancelled;
+const skipped = report.skipped.length + report.leftOut + report.cancelled;
 say(`${report.passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`);
 if (signal) process.exitCode = 128 + constants.signals[signal];
 else process.exitCode = failed > 0 || report.passed === 0 ? 1 : 0;
@@ -142,9 +143,9 @@ async function run(args: readonly string[]): Promise<Outcome> {
   const isInterrupted = interruption.signal !== undefined;
   return {
     ...told,
-    report: await readReport(reportFiles, { isInterrupted, isFiltered }),
+    report: await readReport(reportFiles, { isInterrupted, names: started?.names }),
     ...(code === 0 ? {} : { problem: `vitest ended with code ${code ?? 'none'}, see above` }),
-    ...(started === undefined ? {} : { files: started.files }),
+    ...started,
     ...(interruption.signal === undefined ? {} : { signal: interruption.signal }),
   };
 }

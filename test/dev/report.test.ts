@@ -76,6 +76,7 @@ it('counts nothing where there is no report', async () => {
     failed: 0,
     failedFiles: [],
     skipped: [],
+    leftOut: 0,
     cancelled: 0,
     files: 0,
   });

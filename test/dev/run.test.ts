@@ -24,15 +24,46 @@ function run(...args: string[]): Promise<{ code: number; lines: string[] }> {
   });
 }
 
-it('passes its arguments on, names what is skipped, and ends with the plain count', async () => {
-  const { code, lines } = await run('test/dev/until.test.ts', '-t', 'asks again');
-  expect(lines.slice(-3)).toEqual([
-    'skipped: test/dev/until.test.ts > returns the first truthy answer: its name was not asked for',
-    'skipped: test/dev/until.test.ts > says what it waited for, how long, and what came last: its name was not asked for',
-    '1 passed, 0 failed, 2 skipped',
+/** A folder of test files with a configuration of its own. Below node_modules/.cache, so that they find vitest. */
+async function testFolder(files: Readonly<Record<string, string>>) {
+  const cache = join(ROOT, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtempDisposable(join(cache, 'run-'));
+  const all = { 'vitest.config.ts': 'export default { test: { exclude: [] } };', ...files };
+  for (const [name, content] of Object.entries(all)) await writeFile(join(folder.path, name), content);
+  return folder;
+}
+
+it('passes its arguments on, lists what is skipped among the tests of that name, and ends with the count', async () => {
+  await using folder = await testFolder({
+    'some.test.ts': `import { describe, it } from 'vitest';
+      const elsewhere = { skip: true, meta: { skipped: 'needs a moon' } };
+      describe('by day', () => { it('shines', () => {}); it('glows', elsewhere, () => {}); });
+      it('at night', () => {}); it('at dawn', elsewhere, () => {});`,
+  });
+  const { code, lines } = await run(`--root=${folder.path}`, '-t', 'day > (shines|glows)');
+  expect(lines.filter((line) => line.startsWith('skipped: '))).toEqual([
+    expect.stringMatching(/some\.test\.ts > by day > glows: needs a moon$/),
   ]);
+  expect(lines.at(-1)).toBe('1 passed, 0 failed, 3 skipped');
   expect(code).toBe(0);
 });
+
+it('says of a failed test also what failed when its resources were released', async () => {
+  await using folder = await testFolder({
+    'call.test.ts': `import { expect, it } from 'vitest';
+      import { fakeUpstream } from '${join(ROOT, 'test/support/fake-upstream.ts')}';
+      it('calls', async () => {
+        await using upstream = await fakeUpstream();
+        const { status } = await fetch(upstream.url + '/v1/sizes?cursor=b');
+        expect(status).toBe(200);
+      });`,
+  });
+  const { lines } = await run(`--root=${folder.path}`);
+  expect(lines.at(-2)).toMatch(
+    /^failed: .*call\.test\.ts > calls: expected 501 to be 200.*; fake upstream: unexpected call: GET \/v1\/sizes\?cursor=b$/,
+  );
+}, 60_000);
 
 it('fails when no test ran', async () => {
   const { code, lines } = await run('test/dev/no-such-file.test.ts');
@@ -44,11 +75,8 @@ it('fails when no test ran', async () => {
 });
 
 it('runs files that failed again in CI, says why, and counts what came out of that', async () => {
-  const cache = join(ROOT, 'node_modules/.cache');
-  await mkdir(cache, { recursive: true });
-  await using folder = await mkdtempDisposable(join(cache, 'run-'));
+  await using folder = await testFolder({});
   const write = (name: string, content: string) => writeFile(join(folder.path, name), content);
-  await write('vitest.config.ts', 'export default { test: { exclude: [] } };');
   const head = `import { beforeAll, expect, it } from 'vitest'; import { existsSync, writeFileSync } from 'node:fs';`;
   const mark = `'${join(folder.path, 'mark')}'`;
   await write(

@@ -3,6 +3,7 @@
  * under way end, skips the rest, writes the report and stops the servers. It is in a process group of its own, since
  * Ctrl-C in a terminal would kill vitest, its workers and the servers of the tests all at once.
  */
+import type { TestError } from 'vitest';
 import {
   createVitest,
   type InlineConfig,
@@ -31,14 +32,19 @@ process.on('disconnect', interrupt);
 
 const reporter: Reporter = {
   onTestRunStart(specifications) {
-    process.send?.({ files: specifications.length } satisfies TestRunStarted);
+    const names = options.testNamePattern;
+    const started: TestRunStarted = {
+      files: specifications.length,
+      ...(names === undefined ? {} : { names: new RegExp(names).source }),
+    };
+    process.send?.(started);
     // There was no run to be cancelled before.
     if (isInterrupted) interrupt();
   },
   onTestCaseResult(test) {
     if (!test.diagnostic()?.flaky) return;
     const [error] = test.result().errors ?? [];
-    const flaky = { file: test.module.moduleId, name: test.fullName, error: error?.message ?? 'no error' };
+    const flaky = { file: test.module.moduleId, name: test.fullName, error: messageOf(error) };
     process.send?.({ flaky } satisfies FlakyTest);
   },
   onTestRunEnd(modules, errors) {
@@ -57,7 +63,14 @@ function* failuresOf(module: TestModule): Generator<FailedTest['failed']> {
   for (const suite of module.children.allSuites())
     for (const { message } of suite.errors()) yield { file, name: suite.fullName, error: message };
   for (const test of module.children.allTests('failed'))
-    yield { file, name: test.fullName, error: test.result().errors?.[0]?.message ?? 'no error' };
+    yield { file, name: test.fullName, error: messageOf(test.result().errors?.[0]) };
+}
+
+/** The message of an error. Of a failure whose resources could not be released either it has both messages. */
+function messageOf(error: TestError | undefined): string {
+  if (error?.name !== 'SuppressedError') return error?.message ?? 'no error';
+  const { suppressed, error: released } = error as { suppressed?: TestError; error?: TestError };
+  return `${messageOf(suppressed)}; ${messageOf(released)}`;
 }
 
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
