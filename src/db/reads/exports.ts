@@ -1,5 +1,6 @@
 /** What the files of the whole catalogue are made from, and what is stored of them. */
 import type { ExportScope, StoredExport } from '../../domain/export-files.ts';
+import { inBatches } from '../batches.ts';
 import type { Sql } from '../client.ts';
 import { IS_PUBLISHED, IS_PUBLISHED_OR_SOLD_OUT } from '../shown-rows.ts';
 
@@ -60,7 +61,7 @@ const isIn = (sql: Sql, scope: ExportScope) =>
 
 /** All machines of the scope as an exported table has them, by id; so many at a time. */
 export function machineRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIterable<readonly Values[]> {
-  return sql`
+  const query = sql`
     select m.id, m.name, m.cpu, m.ram::int, m.ram_unit,
       (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8,
       m.price::float8, (select currency from lineage), p.id, p.name, r.id, r.code, r.name,
@@ -72,14 +73,13 @@ export function machineRows(sql: Sql, scope: ExportScope, atOnce: number): Async
     join providers p on p.id = r.provider_id
     left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
     where ${isIn(sql, scope)}
-    order by m.id`
-    .values()
-    .cursor(atOnce);
+    order by m.id`;
+  return inBatches<Values>(query.values(), atOnce);
 }
 
 /** What each of these machines has cost, as readers see it: while it was withdrawn for its price there is a gap. */
 export function priceRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIterable<readonly Values[]> {
-  return sql`
+  const query = sql`
     select h.machine_id, h.price::float8,
       to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
       to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
@@ -87,9 +87,8 @@ export function priceRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIt
     join machines m on m.id = h.machine_id and ${isIn(sql, scope)}
     join regions r on r.id = m.region_id and r.organization_id is null
     where h.price > 0
-    order by h.machine_id, h.valid_from`
-    .values()
-    .cursor(atOnce);
+    order by h.machine_id, h.valid_from`;
+  return inBatches<Values>(query.values(), atOnce);
 }
 
 /** All files of the newest version; empty before the first was made. */

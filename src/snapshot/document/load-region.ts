@@ -1,4 +1,5 @@
 /** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
+import { inBatches } from '../../db/batches.ts';
 import type { Sql } from '../../db/connect.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
@@ -63,7 +64,7 @@ export async function loadRegion(
     left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
     where r.id = ${regionId} and r.organization_id is null
     order by m.price, m.id`;
-  const batches = machinesAtOnce === undefined ? [query] : query.cursor(machinesAtOnce);
+  const batches = machinesAtOnce === undefined ? [query] : inBatches(query, machinesAtOnce);
   let head: Head | undefined;
   let elementOf: ReturnType<typeof machineElements> | undefined;
   let columns: ColumnsBuilder | undefined;

@@ -4,6 +4,7 @@
  * microseconds by to_char.
  */
 
+import { inBatches } from '../../db/batches.ts';
 import type { Sql } from '../../db/connect.ts';
 import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
@@ -197,11 +198,12 @@ export async function* loadMachineBuckets(
   size: number,
   batchSize: number,
 ): AsyncGenerator<{ bucket: number; machines: number }[]> {
-  yield* sql<{ bucket: number; machines: number }[]>`
+  const query = sql<{ bucket: number; machines: number }[]>`
     select m.id / ${size}::integer as bucket, count(*)::integer as machines
     from machines m join regions r on r.id = m.region_id
     where r.organization_id is null and ${sql.unsafe(IS_PUBLISHED)}
-    group by 1`.cursor(batchSize);
+    group by 1`;
+  yield* inBatches(query, batchSize);
 }
 
 /** Published machines with ids from `from` to below `to`, and their regions. */
