@@ -112,9 +112,9 @@ async function openScene(sources: Record<string, Behaviour>) {
 
 it('a source whose runs ended their process twice is set aside, the others go on, and an operator lets it run again', async () => {
   await using scene = await openScene({ bad: 'hangs', good: 'answers' });
-  // Its first run may have had company, and does not count then.
+  // A run that had company does not count: under load the other source is late.
   for (let deaths = 1; (await scene.aloneOf('bad')) < 2; deaths++) {
-    expect(deaths).toBeLessThan(4);
+    expect(deaths).toBeLessThan(10);
     await using worker = await scene.start();
     // The other source is done: the process ends with one run alone.
     await until(async () => (await scene.stateOf('good'))?.lastRun?.outcome === 'changed', CALM);

@@ -221,7 +221,10 @@ describe('the console without its servers, by a browser', needs(hasChromium, CHR
       await queues.refuse();
       await page.goto('/');
       await page.getByRole('row', { name: 'hetzner' }).waitFor();
-      await page.getByText(/Redis does not answer/).waitFor();
+      await page
+        .getByText(/Redis does not answer/)
+        .first()
+        .waitFor();
       const board = await page.request.get('/queues/api/queues');
       expect([board.status(), await board.json()]).toEqual([
         500,
