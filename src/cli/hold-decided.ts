@@ -1,4 +1,4 @@
-/** What came of a batch that does not wait any more: the decision, its runs, and what it changed. */
+/** Shows a decided batch: the decision, its runs and its changes. */
 import type { Sql } from '../db/client.ts';
 import { type BatchRecord, type BatchTrail, batchTrail } from '../db/reads/held.ts';
 import { runRecord } from '../db/reads/runs.ts';

@@ -3,15 +3,16 @@
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { openStore } from '../db/connect.ts';
+import { openStore, type Store } from '../db/connect.ts';
 import { cancelRun } from '../db/queries/cancel.ts';
 import { disableSource, disablingOf, enableSource } from '../db/queries/disabled.ts';
 import { registerSource } from '../db/queries/runs.ts';
 import type { sourceStatus } from '../db/reads/status.ts';
 import type { Disabling } from '../domain/disabled.ts';
+import type { Decider } from '../domain/operator.ts';
 import { nextSlot } from '../domain/slots.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
-import { eachSource } from './each-source.ts';
+import { eachSource, type SourceResult } from './each-source.ts';
 import { UsageFailure } from './failure.ts';
 import { ago } from './table.ts';
 
@@ -19,11 +20,23 @@ export interface SwitchOptions extends DeciderOptions {
   readonly json?: boolean;
 }
 
-/** Redis has no part in it: workers see in the database what is disabled. */
-async function open(env: Environment) {
+interface Switching {
+  readonly store: Store;
+  readonly sources: readonly NamedSource[];
+  readonly by: Decider;
+}
+
+/** Acts on each source with the worker's role. Redis has no part in it: workers see in the database what is disabled. */
+async function switchEach(
+  env: Environment,
+  ids: readonly string[],
+  options: SwitchOptions,
+  act: (id: string, switching: Switching) => Promise<SourceResult>,
+): Promise<void> {
   const { settings, sources } = await readNamedSources(env);
-  const store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
-  return { settings, sources, store };
+  await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
+  const by = decider({ settings }, options);
+  await eachSource(env, ids, options, (id) => act(id, { store, sources, by }));
 }
 
 export async function disableSourceCommand(
@@ -31,10 +44,7 @@ export async function disableSourceCommand(
   ids: readonly string[],
   options: SwitchOptions,
 ): Promise<void> {
-  const { settings, sources, store } = await open(env);
-  await using _ = store;
-  const by = decider({ settings }, options);
-  await eachSource(env, ids, options, async (id) => {
+  await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const source = sources.find((each) => each.id === id);
     // One that never ran is not stored yet.
     if (source) await registerSource(store.db, { id, kind: source.kind, adapter: source.adapter.id });
@@ -61,10 +71,7 @@ export async function enableSourceCommand(
   ids: readonly string[],
   options: SwitchOptions,
 ): Promise<void> {
-  const { settings, sources, store } = await open(env);
-  await using _ = store;
-  const by = decider({ settings }, options);
-  await eachSource(env, ids, options, async (id) => {
+  await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const before = await disablingOf(store.db, id);
     const changed = await enableSource(store.db, id, by);
     const source = sources.find((each) => each.id === id);
@@ -98,10 +105,7 @@ export async function cancelRunCommand(
   ids: readonly string[],
   options: SwitchOptions,
 ): Promise<void> {
-  const { settings, sources, store } = await open(env);
-  await using _ = store;
-  const by = decider({ settings }, options);
-  await eachSource(env, ids, options, async (id) => {
+  await switchEach(env, ids, options, async (id, { store, sources, by }) => {
     const done = await cancelRun(store.db, id, undefined, by);
     if (done.outcome === 'unknown' && !sources.some((each) => each.id === id))
       throw await unknownSource(store.sql, sources, id);

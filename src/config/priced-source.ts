@@ -3,7 +3,7 @@ import type { NamedSource } from './named-sources.ts';
 import type { Settings } from './settings.ts';
 import type { SourceConfig } from './source-config.ts';
 
-/** Returns what the configuration says of a source's prices. */
+/** Returns the currencies of a source, by its configuration. */
 export function pricedSource(
   { id, kind, adapter }: SourceConfig | NamedSource,
   { CATALOGUE_RATES }: Settings,

@@ -1,6 +1,6 @@
 /** Whether a price needs an exchange rate of a source. Pure. */
 
-/** What the configuration says of a source's prices. */
+/** The currencies of a source, by its configuration. */
 export interface PricedSource {
   readonly id: string;
   readonly kind: 'catalogue' | 'clusters' | 'rates';

@@ -53,8 +53,8 @@ export interface PublishResult {
 }
 
 /**
- * Milliseconds from the beginning of one pulse to the next. After more than this, readers may have trusted the cache no more,
- * see read/pulses.ts: they wait longer, by the interval in which a pulse may have begun that hung.
+ * Milliseconds from the beginning of one pulse to the next. After a longer gap readers may have stopped trusting the cache,
+ * see read/pulses.ts. Their limit is 500 ms longer: the last pulse may have hung, and began up to 500 ms after the one before.
  */
 const PULSE_GAP_MS = 1000;
 
