@@ -37,6 +37,9 @@ const STAMPS_AT_ONCE = 500;
 /** Headers read in one round trip while sweeping. */
 const SWEEP_BATCH = 500;
 
+/** See `loadFreshness`. */
+type Stamps = ReadonlyMap<string, string>;
+
 interface Outcome {
   readonly published: number;
   /** The first failure; its documents stay dirty. */
@@ -157,7 +160,9 @@ export class Publisher {
   async #publishDirty(): Promise<PublishResult> {
     const { keys, knowsNothing } = await this.#keys();
     let published = 0;
+    let stamps: Stamps;
     for (;;) {
+      stamps = await loadFreshness(this.#sql);
       const dirty = await dirtyDocuments(this.#db, BATCH);
       if (dirty.length === 0) break;
       const outcome = await this.#publish(keys, dirty);
@@ -168,7 +173,7 @@ export class Publisher {
         throw outcome.failure;
     }
     if (knowsNothing) published += (await this.#sweepUnder(keys)).published;
-    return this.#ended(keys, published);
+    return this.#ended(keys, stamps, published);
   }
 
   /**
@@ -211,6 +216,7 @@ export class Publisher {
   }
 
   async #sweepUnder(keys: CacheKeys): Promise<PublishResult> {
+    const stamps = await loadFreshness(this.#sql);
     let published = 0;
     let failure: unknown;
     for await (const batch of allVersions(this.#db, SWEEP_BATCH)) {
@@ -233,12 +239,15 @@ export class Publisher {
     }
     if (failure !== undefined) throw failure;
     await repairMachineIndex(this.#redis, keys, this.#sql);
-    return this.#ended(keys, published);
+    return this.#ended(keys, stamps, published);
   }
 
-  /** The end of a round. The cache has what was committed during it: how far the database is now is told as well. */
-  async #ended(keys: CacheKeys, published: number): Promise<PublishResult> {
-    await this.#publishVerified(keys);
+  /**
+   * Ends a round: publishes the stamps, and how far the database is now.
+   * @param stamps read before the round looked for documents to publish, so the cache has every document they cover
+   */
+  async #ended(keys: CacheKeys, stamps: Stamps, published: number): Promise<PublishResult> {
+    await this.#publishVerified(keys, stamps);
     if (published > 0 && (await this.#look()).loss === undefined) await this.#mark(keys);
     return { published };
   }
@@ -381,10 +390,10 @@ export class Publisher {
     }
   }
 
-  async #publishVerified(keys: CacheKeys): Promise<void> {
-    const stamps = [...(await loadFreshness(this.#sql))];
-    for (let from = 0; from < stamps.length; from += STAMPS_AT_ONCE) {
-      const batch = stamps.slice(from, from + STAMPS_AT_ONCE);
+  async #publishVerified(keys: CacheKeys, stamps: Stamps): Promise<void> {
+    const entries = [...stamps];
+    for (let from = 0; from < entries.length; from += STAMPS_AT_ONCE) {
+      const batch = entries.slice(from, from + STAMPS_AT_ONCE);
       await this.#redis.fleetbookVerifyIfLater(keys.verified, ...batch.flat());
     }
   }

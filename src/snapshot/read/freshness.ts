@@ -25,8 +25,14 @@ export interface FreshnessOptions {
 }
 
 type Kind = 'catalogue' | 'clusters';
+type Stamps = Map<string, string>;
+type StampEntries = readonly (readonly [id: string, stamp: string])[];
 
-/** When sources and their regions were last read well, as this reader has heard: from the cache, else from Postgres. */
+/**
+ * When sources and their regions were last verified. The cache and Postgres each have their own stamps, because a commit
+ * reaches Postgres first. A reader that trusts the cache states the cache's stamps: a publisher writes a stamp only after
+ * the documents that it covers.
+ */
 export class Freshness {
   readonly #subscription: CacheSubscription;
   readonly #postgres: PostgresReads | ReplicaReads;
@@ -35,7 +41,9 @@ export class Freshness {
   readonly #onStamp: (id: string, stamp: string) => void;
   readonly #onChange: () => void;
   /** See `loadFreshness`. */
-  readonly #stamps = new Map<string, string>();
+  readonly #ofCache: Stamps = new Map();
+  /** The same by Postgres. An entry ends when the cache has one for its source. */
+  readonly #ofPostgres: Stamps = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
   /** Settles when there is a stamp. */
@@ -50,49 +58,76 @@ export class Freshness {
     this.#onChange = options.onChange;
   }
 
-  /** Adds stamps. A stamp only moves forward: a cache that was flushed takes nothing back. */
-  update(stamps: Iterable<readonly [string, string]>): void {
+  /** Stores stamps of the cache that this reader is linked to. A stamp only moves forward: a flush takes nothing back. */
+  update(stamps: StampEntries): void {
+    this.#store(this.#ofCache, stamps);
+  }
+
+  /** Stores stamps of the cache while this reader is not linked: they wait until memory was compared after them. */
+  learn(stamps: StampEntries): void {
+    this.#storeLater(this.#ofCache, stamps);
+  }
+
+  #store(target: Stamps, stamps: StampEntries): void {
     let isChanged = false;
     for (const [id, stamp] of stamps) {
-      const known = this.#stamps.get(id);
-      if (stamp === known || !STAMP.test(stamp) || (known !== undefined && !isLater(stamp, known))) continue;
-      this.#stamps.set(id, stamp);
+      if (!STAMP.test(stamp)) continue;
+      if (target === this.#ofCache && this.#subscription.linked) this.#ofPostgres.delete(id);
+      const known = target.get(id);
+      if (known !== undefined && !isLater(stamp, known)) continue;
+      target.set(id, stamp);
       this.#copy?.keepStamp(id, stamp);
       this.#onStamp(id, stamp);
       isChanged = true;
     }
-    if (this.#stamps.size > 0) this.#firstStamp.resolve();
+    if (this.#hasStamps) this.#firstStamp.resolve();
     if (isChanged) this.#onChange();
   }
 
-  /** As `update`, while nobody tells of changes: the stamps wait until all that memory may give was compared after them. */
-  learn(stamps: readonly (readonly [string, string])[]): void {
-    if (this.#stamps.size === 0) {
-      this.update(stamps);
+  #storeLater(target: Stamps, stamps: StampEntries): void {
+    if (!this.#hasStamps) {
+      this.#store(target, stamps);
       return;
     }
     const stampsThen = this.#firstStamp;
     setTimeout(() => {
       // Otherwise another lineage has begun.
-      if (stampsThen === this.#firstStamp) this.update(stamps);
+      if (stampsThen === this.#firstStamp) this.#store(target, stamps);
     }, UNLINKED_MAX_AGE_MS).unref();
   }
 
   clear(): void {
-    this.#stamps.clear();
+    this.#ofCache.clear();
+    this.#ofPostgres.clear();
     this.#firstStamp = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
     this.#onChange();
   }
 
-  /** Every stamp that is here. */
-  known(): Iterable<readonly [id: string, stamp: string]> {
-    return this.#stamps;
+  get #hasStamps(): boolean {
+    return this.#ofCache.size + this.#ofPostgres.size > 0;
+  }
+
+  /** Yields each stamp that answers state now. */
+  *known(): Generator<readonly [id: string, stamp: string]> {
+    for (const id of new Set([...this.#ofCache.keys(), ...this.#ofPostgres.keys()])) {
+      const stamp = this.#stampOf(id);
+      if (stamp !== undefined) yield [id, stamp];
+    }
+  }
+
+  #stampOf(id: string): string | undefined {
+    const cached = this.#ofCache.get(id);
+    const stored = this.#ofPostgres.get(id);
+    if (cached === undefined || stored === undefined) return cached ?? stored;
+    const { isConnected, publisher } = this.#subscription;
+    const trustsCache = isConnected && publisher === 'heard';
+    return trustsCache || !isLater(stored, cached) ? cached : stored;
   }
 
   /** True while every change of a stamp arrives as it happens. */
   get isCurrent(): boolean {
-    return this.#subscription.linked && this.#stamps.size > 0;
+    return this.#subscription.linked && this.#hasStamps;
   }
 
   /**
@@ -102,54 +137,43 @@ export class Freshness {
   get(sources: readonly string[], kind: Kind): MaybePromise<string | undefined> {
     if (this.isCurrent) return this.getKnown(sources, kind);
     const reading = this.#readNowAndThen();
-    if (this.#stamps.size > 0) return this.getKnown(sources, kind);
+    if (this.#hasStamps) return this.getKnown(sources, kind);
     // Postgres may be away, and the cache may tell meanwhile.
     return Promise.race([reading, this.#firstStamp.promise]).then(() => this.getKnown(sources, kind));
   }
 
   /** As `get`, by the stamps that are here. */
   getKnown(sources: readonly string[], kind: Kind): string | undefined {
-    return oldestOf(this.#stamps, sources, kind);
+    return oldestOf({ get: (id) => this.#stampOf(id), [Symbol.iterator]: () => this.known() }, sources, kind);
   }
 
-  /** Reads Postgres, unless that was tried a moment ago; never fails. */
+  /** Reads the stamps of cache and Postgres, unless that was tried a moment ago; never fails. */
   async #readNowAndThen(): Promise<void> {
     if (this.#now() - this.#readAt > READ_AGAIN_MS) {
       this.#readAt = this.#now();
-      this.#reading = this.#read().then(
-        (stamps) => this.learn(stamps),
-        () => this.#readFromCopy(),
-      );
+      this.#reading = this.#read();
     }
     await this.#reading;
   }
 
-  /**
-   * What the cache says counts more: its documents may be behind Postgres, and so are its times. Rejects when neither
-   * answers.
-   */
-  async #read(): Promise<[id: string, stamp: string][]> {
+  async #read(): Promise<void> {
     const { keys, publisher } = this.#subscription;
     const ask: CacheSubscription['ask'] = (command) => this.#subscription.ask(command);
-    const [inCache, stored] = await Promise.all([
+    const [cached, stored] = await Promise.all([
       // Without a publisher the documents are those of Postgres, and so are the times.
       keys && publisher !== 'silent' ? ask((redis) => redis.hgetall(keys.verified)) : undefined,
-      this.#postgres.run(loadFreshness).catch((error: unknown) => ({ error })),
+      this.#postgres.run(loadFreshness).catch(() => undefined),
     ]);
-    const told = Object.entries(inCache ?? {}).filter(([, stamp]) => STAMP.test(stamp));
-    if (!('error' in stored)) return [...new Map([...stored, ...told])];
-    if (told.length === 0) throw stored.error;
-    return told;
-  }
-
-  async #readFromCopy(): Promise<void> {
-    if (this.#copy && this.#stamps.size === 0) this.update(await this.#copy.stamps());
+    // The stamps of Postgres come second: an answer of the cache never states them as the first ones.
+    if (cached) this.#storeLater(this.#ofCache, Object.entries(cached));
+    if (stored) this.#storeLater(this.#ofPostgres, [...stored]);
+    else if (this.#copy && !this.#hasStamps) this.#store(this.#ofPostgres, await this.#copy.stamps());
   }
 }
 
 /** As `Freshness.getKnown`, by these stamps. */
 export function oldestOf(
-  stamps: ReadonlyMap<string, string>,
+  stamps: Pick<ReadonlyMap<string, string>, 'get'> & Iterable<readonly [id: string, stamp: string]>,
   sources: readonly string[],
   kind: Kind,
 ): string | undefined {

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Sql } from '../../../src/db/connect.ts';
 import { createToken, revokeToken } from '../../../src/db/queries/tokens.ts';
 import { allVersions, dirtyDocuments } from '../../../src/db/queries/versions.ts';
 import { readLineage } from '../../../src/db/reads/lineage.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
 import { decodeDocument } from '../../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';
-import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
+import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { addMachine, addSample, reprice, setStatus, verify } from '../rows.ts';
 import { openScene, sceneForEachTest } from '../scene.ts';
@@ -241,6 +242,37 @@ describe('beside the documents', () => {
       [other]: String(scene.sample.emptyRegion),
     });
   });
+});
+
+describe('a run that commits while a publisher reads the times of verification', () => {
+  it.each(['publishDirty', 'sweep'] as const)(
+    'is in the cache before its time is, with %s',
+    async (round) => {
+      await scene.publisher.publishDirty();
+      const later = '2026-01-02T09:00:00.000Z';
+      let version: number | undefined;
+      const commit = async () => {
+        version ??= await reprice(scene.sql, scene.sample.small, '0.0004');
+        await verify(scene.sql, 'cloud', later);
+      };
+      // A statement of postgres.js is sent when it is awaited.
+      const sql = new Proxy(scene.sql, {
+        apply(target, self, args: Parameters<Sql>) {
+          const query = Reflect.apply(target, self, args) as PromiseLike<unknown>;
+          if (!args[0].join('').includes('from region_freshness')) return query;
+          const send = query.then.bind(query);
+          const afterCommit: typeof query.then = (done, failed) => commit().then(() => send(done, failed));
+          Reflect.defineProperty(query, 'then', { value: afterCommit });
+          return query;
+        },
+      });
+      const db = Object.create(scene.store.db, { $client: { value: sql } }) as typeof scene.store.db;
+      await new Publisher(db, scene.cache)[round]();
+      expect(version).toBeDefined();
+      expect(await scene.cache.hget(scene.keys.verified, 'cloud')).toBe(`catalogue ${later}`);
+      expect((await cached(region()))?.version).toBe(version);
+    },
+  );
 });
 
 describe('two publishers at once', () => {

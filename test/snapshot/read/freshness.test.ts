@@ -96,6 +96,33 @@ describe('the time of verification', () => {
     expect(Date.parse(asOf ?? '')).toBeLessThanOrEqual(lost);
   });
 
+  it('is that of the cache for a document of the cache, also after PostgreSQL named a later one', async () => {
+    await using way = await faultProxy(scene.redis.url);
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ redisUrl: way.url });
+    const asked = async () => {
+      const { asOf, body } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
+      return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price };
+    };
+    const before = await asked();
+    await way.refuse();
+    await until(() => !reader.link.linked);
+    // A run commits, and its publisher is late.
+    await scene.sql.begin(async (sql) => {
+      await reprice(sql as never, scene.sample.small, '0.75');
+      await verify(sql as never, 'cloud', '2026-01-02T06:00:00Z');
+    });
+    await until(() => reader.documents.freshness.get(['cloud'], 'catalogue') !== before.asOf);
+    await way.heal();
+    await until(() => reader.link.linked);
+    expect(await asked()).toEqual(before);
+    await scene.publisher.publishDirty();
+    await reader.link.poll();
+    const after = await asked();
+    expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
+    expect(after.price).not.toBe(before.price);
+  });
+
   it('is not what a damaged cache says', async () => {
     await scene.publisher.publishDirty();
     const reader = await scene.linkedReader();
