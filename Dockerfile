@@ -12,10 +12,10 @@ ARG EXTRA_CA
 COPY package.json package-lock.json .npmrc ./
 RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem && export NODE_EXTRA_CA_CERTS=/tmp/extra-ca.pem; fi \
  && npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json rolldown.config.ts ./
 COPY src src
 COPY workers workers
-RUN ./node_modules/.bin/tsc -p tsconfig.build.json && node src/console/build.mjs --strict && node src/http/reference/build.mjs --strict
+RUN ./node_modules/.bin/rolldown -c && node src/console/build.mjs --strict && node src/http/reference/build.mjs --strict
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app

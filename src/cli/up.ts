@@ -13,7 +13,7 @@ import {
   readConfig,
   variablesRead,
 } from '../config/config.ts';
-import { programScript } from '../config/package.ts';
+import { ownScript, programScript } from '../config/package.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { migrate } from '../db/migrate.ts';
 import { type Administration, administration } from '../db/queries/administration.ts';
@@ -166,9 +166,8 @@ function linkOfConsole({ settings: { OPS_URL, OPS_HOST, OPS_PORT } }: Config): R
 
 /** The upstreams of the sample as a process, and the settings that make them the sources. */
 async function startSample(processes: Supervisor, env: Environment): Promise<Record<string, string>> {
-  const extension = programScript().endsWith('.ts') ? 'ts' : 'js';
   const sample = {
-    script: new URL(`../dev/sample/main.${extension}`, import.meta.url).pathname,
+    script: ownScript('src/dev/sample/main'),
     // The same port after a restart: its URLs are in the settings of the others.
     env: { ...env, SAMPLE_PORT: String(await freePort()) },
   };

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { ownScript } from '../config/package.ts';
 import type { Made } from './make.ts';
 import type { MakeThreadData, MakeThreadMessage } from './make-thread.ts';
 
@@ -11,10 +12,8 @@ const HEAP_MIB = 512;
  * @throws Error that says why they could not be made
  */
 export async function makeInThread(data: MakeThreadData, signal: AbortSignal): Promise<Made> {
-  // The same file runs as it is, and compiled.
-  const script = new URL(`./make-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   const { promise, resolve, reject } = Promise.withResolvers<Made>();
-  const worker = new Worker(script, {
+  const worker = new Worker(ownScript('src/exports/make-thread'), {
     workerData: data,
     name: 'exports',
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },

