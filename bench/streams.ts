@@ -48,9 +48,8 @@ const serve = async (name: string) =>
       env: {
         DATABASE_URL: database.url,
         REDIS_URL: servers.redisUrl,
-        MAX_CONNECTIONS: '0',
-        // One token may have a quarter of them.
-        STREAMS_LIMIT: String(streams * 4),
+        // Half of them may be streams, and one token may have a quarter of these.
+        MAX_CONNECTIONS: String(streams * 8),
       },
       logFile: join(folder, `${name}.log`),
     }),

@@ -41,14 +41,18 @@ export interface ComparerOptions {
   readonly cache: RedisClient;
   readonly publisher: Pick<Publisher, 'publishDirty' | 'restored'>;
   readonly logger: Logger;
-  /** Documents that a round takes by chance. */
-  readonly sample: number;
+  /** Documents that a round takes by chance; 20 by default. */
+  readonly sample?: number;
   readonly observe?: CompareObserver | undefined;
   /** Milliseconds. */
   readonly now?: () => number;
   readonly random?: () => number;
 }
 
+/** Milliseconds between two rounds. */
+const ROUND_EVERY_MS = 30_000;
+/** Documents that a round takes by chance. */
+const SAMPLE = 20;
 /** Documents that are behind and are looked at again in every round, until they have caught up. */
 const FOLLOWED_AT_MOST = 200;
 /** While some are, rounds come this soon (ms), so that what is told of their lag is about right. */
@@ -81,7 +85,7 @@ export class Comparer {
    * @throws what Postgres or Redis fails with
    */
   async round(): Promise<void> {
-    const { db, sample, random = Math.random } = this.#options;
+    const { db, sample = SAMPLE, random = Math.random } = this.#options;
     const chosen = await sampleVersions(db, sample, random);
     const dirty = (await dirtyDocuments(db, FOLLOWED_AT_MOST)).map(({ name }) => name);
     await this.#compareAll([...chosen, ...(await this.#of(dirty))]);
@@ -162,7 +166,11 @@ export class Comparer {
  * Runs a comparer's rounds: one every `everyMs`, and sooner while something lags. A round that fails is logged once
  * for a row of failures; it says only that Postgres or Redis is away, which others tell as well.
  */
-export function compareNowAndThen(comparer: Comparer, everyMs: number, logger: Logger): AsyncDisposable {
+export function compareNowAndThen(
+  comparer: Comparer,
+  logger: Logger,
+  everyMs = ROUND_EVERY_MS,
+): AsyncDisposable {
   const stopping = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let under: Promise<void> = Promise.resolve();

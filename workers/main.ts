@@ -182,19 +182,16 @@ export async function startWorker(
     closing.defer(() => pulse[Symbol.dispose]());
     const rounds = publishingRounds(worker, logger);
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
-    const { COMPARE_EVERY, COMPARE_DOCUMENTS, EXPORT_EVERY } = config.settings;
-    if (COMPARE_EVERY > 0) {
-      const comparer = new Comparer({
-        db: worker.store.db,
-        cache: worker.cache,
-        publisher: worker.publisher,
-        logger,
-        sample: COMPARE_DOCUMENTS,
-        observe: comparison,
-      });
-      const comparing = compareNowAndThen(comparer, COMPARE_EVERY * 1000, logger);
-      closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
-    }
+    const comparer = new Comparer({
+      db: worker.store.db,
+      cache: worker.cache,
+      publisher: worker.publisher,
+      logger,
+      observe: comparison,
+    });
+    const comparing = compareNowAndThen(comparer, logger);
+    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
+    const { EXPORT_EVERY } = config.settings;
     if (EXPORT_EVERY > 0) {
       const exporting = exportNowAndThen({
         sql: worker.store.sql,

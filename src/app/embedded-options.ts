@@ -18,10 +18,6 @@ export interface ReaderLimits {
   readonly replicaLagSeconds?: number;
   /** Requests a minute that one token may make of this process; 0, or left out: no limit. Beyond: 429. */
   readonly requestsPerMinute?: number;
-  /** Unknown tokens a second that are looked up in PostgreSQL, ten times as many at once; beyond: 503. */
-  readonly unknownTokensPerSecond?: number;
-  /** The same for one address. */
-  readonly unknownTokensPerSecondAndAddress?: number;
   /** Milliseconds by which the event loop may be late before requests that would wait are refused; 0: no limit. */
   readonly eventLoopDelayMs?: number;
 }
@@ -44,8 +40,6 @@ export interface ReaderOptions {
   readonly logger?: FastifyBaseLogger | false;
   /** Whether `/docs` and `/llms.txt` are the reader's, too; true unless given. */
   readonly docs?: boolean;
-  /** Share of the answers below status 400 that are logged, from 0 to 1; all others are. 0.001 unless given. */
-  readonly logSuccesses?: number;
 }
 
 type SettingName = keyof typeof SETTINGS;
@@ -57,7 +51,6 @@ const OPTIONS: Readonly<Record<Exclude<keyof ReaderOptions, 'limits' | 'logger' 
   snapshotDir: 'SNAPSHOT_DIR',
   trustProxy: 'TRUST_PROXY',
   corsOrigins: 'CORS_ORIGINS',
-  logSuccesses: 'LOG_SUCCESSES',
 };
 
 const LIMITS: Readonly<Record<keyof ReaderLimits, SettingName>> = {
@@ -68,8 +61,6 @@ const LIMITS: Readonly<Record<keyof ReaderLimits, SettingName>> = {
   postgresReads: 'POSTGRES_READS',
   replicaLagSeconds: 'REPLICA_LAG_LIMIT',
   requestsPerMinute: 'RATE_LIMIT',
-  unknownTokensPerSecond: 'UNKNOWN_TOKENS',
-  unknownTokensPerSecondAndAddress: 'UNKNOWN_TOKENS_PER_ADDRESS',
   eventLoopDelayMs: 'MAX_EVENT_LOOP_DELAY',
 };
 

@@ -57,6 +57,9 @@ export interface Reader extends AsyncDisposable {
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
 }
 
+/** The share of successful answers that is logged: thousands a second would cost more than they say. */
+const LOGGED_SHARE = 0.001;
+
 /** What the settings say about the API itself. */
 export function apiOptions(
   settings: Settings,
@@ -65,13 +68,12 @@ export function apiOptions(
     docs: settings.API_DOCS === 'on',
     trustProxy: settings.TRUST_PROXY,
     corsOrigins: settings.CORS_ORIGINS,
-    logSuccesses: settings.LOG_SUCCESSES,
+    logSuccesses: ['debug', 'trace'].includes(settings.LOG_LEVEL) ? 1 : LOGGED_SHARE,
     limits: {
       maxConnections: settings.MAX_CONNECTIONS,
-      streamsAtMost: settings.STREAMS_LIMIT,
+      ...(settings.MAX_CONNECTIONS > 0 && { streamsAtMost: Math.ceil(settings.MAX_CONNECTIONS / 2) }),
       maxEventLoopDelayMs: settings.MAX_EVENT_LOOP_DELAY,
       requestsPerMinute: settings.RATE_LIMIT,
-      downloadsAtOnce: settings.EXPORT_DOWNLOADS,
     },
   };
 }
@@ -149,14 +151,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const telling = tellReaderMisfit({ store, server: database, hasPrimary: primary !== undefined, logger });
   closing.defer(() => telling[Symbol.dispose]());
   const { onCompared } = observer;
-  if (onCompared && settings.COMPARE_EVERY > 0) {
-    const check = new MemoryCheck({
-      documents,
-      subscription,
-      observe: onCompared,
-      sample: settings.COMPARE_DOCUMENTS,
-    });
-    const checking = checkNowAndThen(check, settings.COMPARE_EVERY * 1000);
+  if (onCompared) {
+    const checking = checkNowAndThen(new MemoryCheck({ documents, subscription, observe: onCompared }));
     closing.defer(() => checking[Symbol.dispose]());
   }
   return {
@@ -167,10 +163,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     tokens: tokenVerifier(documents, {
       used: (tokenId) => tokenUse.used(tokenId),
       memoryLimit: memory.acceptedTokens,
-      unknownTokens: {
-        perSecond: settings.UNKNOWN_TOKENS,
-        perSecondAndAddress: settings.UNKNOWN_TOKENS_PER_ADDRESS,
-      },
       postgresReads: settings.POSTGRES_READS,
     }),
     exports: openExports(database, logger, closing),

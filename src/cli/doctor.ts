@@ -35,7 +35,7 @@ export async function examine(env: Environment, now = () => new Date()): Promise
     made('ports', () => checkPorts(config)),
     made('sources', () => checkSources(config, env, now)),
   ]);
-  return [...checkConfiguration(config), ...found.flat()];
+  return [...checkConfiguration(config, env), ...found.flat()];
 
   async function made(name: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
     try {

@@ -7,6 +7,7 @@ import { apiOptions, composeReader } from '../app/reader.ts';
 import { openTracing } from '../app/tracing/open.ts';
 import type { Environment } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
+import { warnOfRemovedSettings } from '../config/removed-settings.ts';
 import type { Configured } from '../config/settings.ts';
 import { BadSetting, readSettings, SETTINGS, type Settings } from '../config/settings.ts';
 import { withTimeout } from '../domain/timeout.ts';
@@ -34,7 +35,9 @@ export async function serve(env: Environment, options: { processes?: string } = 
   if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
     const { serveByProcesses } = await import('./serve-processes.ts');
-    await serveByProcesses(config, given, stop, openLogger(config.settings, 'serve'));
+    const logger = openLogger(config.settings, 'serve');
+    warnOfRemovedSettings(env, logger);
+    await serveByProcesses(config, given, stop, logger);
   } else await serveAlone(config, env, stop);
 }
 
@@ -44,6 +47,7 @@ const FIRST_ANSWERS_MS = 1000;
 async function serveAlone(config: Configured, env: Environment, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
+  warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
   const { app, metrics, readiness } = await openTracedApi(config, env, closing, logger);
   const port = await listenAndAnswer(app, settings, readiness);

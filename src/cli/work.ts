@@ -5,6 +5,7 @@ import { Disposer } from '../app/disposer.ts';
 import { openLogger } from '../app/logger.ts';
 import { openTracing } from '../app/tracing/open.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
+import { warnOfRemovedSettings } from '../config/removed-settings.ts';
 import { databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { claimContent } from '../db/queries/content.ts';
@@ -22,6 +23,7 @@ export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();
   const config = readConfig(env);
   const logger = openLogger(config.settings, 'work');
+  warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
   const tracing = await openTracing(env, 'work');
   if (tracing) closing.use(tracing);

@@ -27,7 +27,11 @@ export function openSources(
   return named.flatMap((source): SourceConfig[] => {
     const { kind, id, schedule, maxAge, limits } = source;
     if (kind === 'rates') {
-      const url = settings.EXCHANGE_RATES_URL;
+      const url = env[environmentKey(id, 'url')] || ecb.baseUrl;
+      if (!isHttpUrl(url))
+        problems.push(
+          `${environmentKey(id, 'url')} must be a URL that starts with http:// or https://; it is ${JSON.stringify(maskedAddress(url))}`,
+        );
       return [{ kind, id, adapter: ecb, url, credentials: NO_CREDENTIALS, schedule, maxAge, limits }];
     }
     if (kind === 'clusters') {

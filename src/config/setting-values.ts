@@ -44,12 +44,6 @@ export function oneOf<const T extends string>(...values: readonly T[]) {
   };
 }
 
-export function share(value: string): number {
-  if (!/^(?:0|1|[01]?\.\d{1,6})$/.test(value) || Number(value) > 1)
-    throw new BadSetting('must be a share from 0 to 1 such as 0.01');
-  return Number(value);
-}
-
 export const text = (value: string): string => value;
 
 /** A secret that cannot be guessed. */

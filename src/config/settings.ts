@@ -19,7 +19,6 @@ import {
   redisUrl,
   roleRules,
   scopes,
-  share,
   text,
   url,
 } from './setting-values.ts';
@@ -140,7 +139,7 @@ export const SETTINGS = {
     'groups',
   ),
   LOG_LEVEL: setting(
-    'how much is logged',
+    'how much is logged. `info` logs one of 1,000 answers below status 400, `debug` logs all',
     oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
     'info',
   ),
@@ -150,13 +149,8 @@ export const SETTINGS = {
     'USD',
   ),
   CATALOGUE_RATES: setting(
-    'exchange rates such as EUR:1.0845,GBP:1.27, units of the published currency for one of the other',
+    'exchange rates such as EUR:1.0845,GBP:1.27, units of the published currency for one of the other; for other currencies workers read the European Central Bank, or a copy of its file at `EXCHANGE_RATES_URL`',
     rates,
-  ),
-  EXCHANGE_RATES_URL: setting(
-    'reference rates of the European Central Bank, or a copy of the file; read where CATALOGUE_RATES lacks a currency',
-    url('https', 'http'),
-    'https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml',
   ),
   FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
   FLEETBOOK_CONTENT: setting(
@@ -215,50 +209,15 @@ export const SETTINGS = {
     integer(0, 604_800, 'seconds'),
     '900',
   ),
-  EXPORT_DOWNLOADS: setting(
-    'downloads of these files that one process serves at once, half of them for one organization; beyond: 503',
-    integer(1, 1_000, 'a count'),
-    '16',
-  ),
-  COMPARE_EVERY: setting(
-    'seconds between two looks whether copies are as PostgreSQL has them; 0: never',
-    integer(0, 86_400, 'seconds'),
-    '30',
-  ),
-  COMPARE_DOCUMENTS: setting(
-    'documents, taken by chance, that each of these looks compares',
-    integer(1, 1_000, 'a count'),
-    '20',
-  ),
-  LOG_SUCCESSES: setting(
-    'share of the API’s answers below status 400 that are logged; all others always are',
-    share,
-    '0.001',
-  ),
   RATE_LIMIT: setting(
     'requests a minute that one token may make of one process; 0: no limit. Beyond: 429',
     integer(0, 1_000_000_000, 'a count'),
     '0',
   ),
-  UNKNOWN_TOKENS: setting(
-    'unknown tokens a second that one process looks up in PostgreSQL, ten times as many at once; beyond: 503',
-    integer(1, 100_000, 'a count'),
-    '100',
-  ),
-  UNKNOWN_TOKENS_PER_ADDRESS: setting(
-    'the same for one address (of IPv6: one /64)',
-    integer(1, 100_000, 'a count'),
-    '10',
-  ),
   MAX_CONNECTIONS: setting(
-    'open connections to the API of one process, half of them for one address that is no trusted proxy; further ones are closed at once. 0: no limit',
+    'open connections to the API of one process, half of them for one address that is no trusted proxy; further ones are closed at once. Half as many streams of `/v1/changes` and waiting requests are held. 0: no limit of connections, 5,000 streams',
     integer(0, 1_000_000, 'a count'),
     '10000',
-  ),
-  STREAMS_LIMIT: setting(
-    'streams of `/v1/changes` and waiting requests that one process holds, each a connection; an organization may have half of them, a token a quarter; beyond: 503',
-    integer(0, 1_000_000, 'a count'),
-    '5000',
   ),
   MAX_EVENT_LOOP_DELAY: setting(
     'milliseconds by which the event loop may be late before requests are refused with 503, but for what memory answers. 0: no limit',

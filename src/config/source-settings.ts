@@ -36,20 +36,16 @@ const SECRETS: ReadonlySet<string> = new Set(['token', 'clientSecret', 'apiKey']
 
 /** Every setting of a source, as it may be shown. @param source as `readNamedSources` gives it */
 export function sourceSettings(source: NamedSource, settings: Settings, env: Environment): SourceSetting[] {
-  if (source.kind === 'rates') return settingsOfRates(source, settings, env);
+  if (source.kind === 'rates') return settingsOfRates(source, env);
   const { entry } = source;
   return entry === undefined
     ? settingsOfEnvironment(source, env)
     : settingsOfEntry(source, entry, settings.FLEETBOOK_CONFIG ?? '', env);
 }
 
-function settingsOfRates(
-  { id, adapter, maxAge }: NamedSource,
-  settings: Settings,
-  env: Environment,
-): SourceSetting[] {
+function settingsOfRates({ id, adapter, maxAge }: NamedSource, env: Environment): SourceSetting[] {
   return [
-    inEnvironment('url', 'EXCHANGE_RATES_URL', env) ?? byDefault('url', settings.EXCHANGE_RATES_URL),
+    inEnvironment('url', environmentKey(id, 'url'), env) ?? byDefault('url', adapter.url),
     inEnvironment('schedule', environmentKey(id, 'schedule'), env) ?? byDefault('schedule', adapter.schedule),
     inEnvironment('maxAge', environmentKey(id, 'maxAge'), env) ?? byDefault('maxAge', String(maxAge)),
   ];

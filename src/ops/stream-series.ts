@@ -20,7 +20,7 @@ export function addStreamSeries(registry: Registry, streams: StreamCounts): void
   });
   new Counter({
     name: 'fleetbook_streams_ended_total',
-    help: 'Streams that ended early, by reason; cut: the client did not keep up; refused: STREAMS_LIMIT was reached; limited: the token or its organization held its share of it',
+    help: 'Streams that ended early, by reason; cut: the client did not keep up; refused: the process held as many as it may, see MAX_CONNECTIONS; limited: the token or its organization held its share of it',
     labelNames: ['reason'],
     registers,
     collect() {

@@ -38,6 +38,13 @@ describe('an installation in which nothing is wrong', () => {
       'ok source hetzner',
     ]);
     expect(stdout).not.toContain('hunter2');
+    const old = await fleetbook(['doctor', '--json'], { ...all, COMPARE_EVERY: '5' });
+    expect((JSON.parse(old.stdout) as typeof told).findings).toContainEqual({
+      check: 'configuration',
+      verdict: 'warning',
+      found: 'COMPARE_EVERY is no setting any more: workers and readers compare every 30 seconds',
+      mend: 'remove this setting',
+    });
     const shown = await fleetbook(['doctor'], all);
     expect([shown.code, shown.stdout]).toEqual([0, expect.stringMatching(/\n\nno problems, 0 warnings\n$/)]);
     for (const line of shown.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);

@@ -110,7 +110,7 @@ describe('tracing', () => {
   it('goes on with the trace of a request, through Redis and PostgreSQL', async () => {
     const port = await freePort();
     await using serve = await startProgram(CLI, ['serve'], {
-      env: { ...env, PORT: String(port), OPS_PORT: String(await freePort()), LOG_SUCCESSES: '1' },
+      env: { ...env, PORT: String(port), OPS_PORT: String(await freePort()), LOG_LEVEL: 'debug' },
     });
     const ask = (path: string, traceparent?: string) =>
       fetch(`http://127.0.0.1:${port}${path}`, {

@@ -50,7 +50,7 @@ it('a token that begins streams and leaves them takes no place from others', asy
   };
   const outcome = await underLoad({
     fault: `A token begins ${ABORTS} streams a second at each reader and leaves them, for {seconds}`,
-    stack: { settings: { STREAMS_LIMIT: String(STREAMS_LIMIT) } },
+    stack: { settings: { MAX_CONNECTIONS: String(2 * STREAMS_LIMIT) } },
     strike(stack) {
       running = [abort(stack), watch(stack)];
     },

@@ -187,7 +187,7 @@ describe('a client that leaves', () => {
 });
 
 describe('places for streams', () => {
-  it('are a quarter of STREAMS_LIMIT for a token and half of it for an organization', async () => {
+  it('are a quarter of all for a token and half of them for an organization', async () => {
     await using api = await serve({ streamsAtMost: 8 });
     const own = await Promise.all([token(), token(), token()]);
     const other = await token(scene.sample.b);

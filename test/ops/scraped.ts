@@ -50,7 +50,6 @@ export async function scrapePrograms(): Promise<Scraped> {
     OPS_TOKEN,
     LOG_LEVEL: 'error',
     CATALOGUE_RATES: 'EUR:1.1750',
-    COMPARE_EVERY: '1',
     HETZNER_URL: upstream.urls.hetzner,
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
     HETZNER_SCHEDULE: YEARLY,

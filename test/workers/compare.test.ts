@@ -238,7 +238,7 @@ describe('the comparer', () => {
     const altered = await stored();
     altered[altered.length - 1] = (altered[altered.length - 1] ?? 0) ^ 255;
     await scene.cache.set(key(), altered);
-    await using _ = compareNowAndThen(comparer, 20, silent);
+    await using _ = compareNowAndThen(comparer, silent, 20);
     await until(async () => decodeDocument(region(), await stored()));
     await until(async () => {
       const text = await registry.metrics();
@@ -269,7 +269,7 @@ describe('the comparer', () => {
       observe: { compared: () => {}, caughtUp: () => {}, round: () => void rounds++ },
     });
     const logger = pino({}, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
-    await using _ = compareNowAndThen(comparer, 5, logger);
+    await using _ = compareNowAndThen(comparer, logger, 5);
     await until(() => warnings.length > 0);
     fails = false;
     await until(() => rounds > 2);

@@ -47,8 +47,6 @@ beforeEach(async () => {
     HETZNER_TOKEN: SAMPLE_HETZNER_TOKEN,
     // Its latest slot stays the same for as long as the tests run.
     HETZNER_SCHEDULE: '0 0 1 1 *',
-    // What is compared by chance is no help here.
-    COMPARE_EVERY: '0',
   };
   return () => opened.disposeAsync();
 });

@@ -1,11 +1,17 @@
-import type { InspectedConfig } from '../../config/config.ts';
+import type { Environment, InspectedConfig } from '../../config/config.ts';
+import { removedSettings } from '../../config/removed-settings.ts';
 import { count } from '../table.ts';
-import { type Finding, ok, problem } from './finding.ts';
+import { type Finding, ok, problem, warning } from './finding.ts';
 
 const CHECK = 'configuration';
 
-/** Everything that is wrong with settings and sources, each on its own. */
-export function checkConfiguration({ settings, named, problems }: InspectedConfig): Finding[] {
+/** Returns a finding for each problem of settings and sources, and a warning for each removed setting. */
+export function checkConfiguration(config: InspectedConfig, env: Environment): Finding[] {
+  const removed = removedSettings(env).map((line) => warning(CHECK, line, 'remove this setting'));
+  return [...checkSettings(config), ...removed];
+}
+
+function checkSettings({ settings, named, problems }: InspectedConfig): Finding[] {
   if (problems.length === 0) {
     const file =
       settings.FLEETBOOK_CONFIG === undefined ? '' : `, with the file ${settings.FLEETBOOK_CONFIG}`;

@@ -77,11 +77,11 @@ const noPlace = (detail: string) =>
   });
 
 const NO_PLACE: Readonly<Record<Full, Problem>> = {
-  process: noPlace('This process holds as many streams and waiting requests as STREAMS_LIMIT allows.'),
+  process: noPlace('This process holds as many streams and waiting requests as it may.'),
   organization: noPlace(
-    'The organization holds half of the streams that STREAMS_LIMIT allows, its largest share.',
+    'The organization holds half of the streams that this process may hold, its largest share.',
   ),
-  token: noPlace('The token holds a quarter of the streams that STREAMS_LIMIT allows, its largest share.'),
+  token: noPlace('The token holds a quarter of the streams that this process may hold, its largest share.'),
 };
 
 function cursorGone(next: Cursor): Problem {

@@ -4,6 +4,11 @@ import { CacheKeys, type DocumentName, documentId, LINEAGE_KEY } from '../docume
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { Documents } from './documents.ts';
 
+/** Milliseconds between two rounds. */
+const ROUND_EVERY_MS = 30_000;
+/** Documents that a round compares. */
+const SAMPLE = 20;
+
 /**
  * - `same`: memory answers with the version that the cache holds;
  * - `known`: memory has been told of a newer version, and does not answer with its own;
@@ -22,8 +27,8 @@ export interface MemoryCheckOptions {
   readonly documents: Pick<Documents, 'getFresh'>;
   readonly subscription: Pick<CacheSubscription, 'ask' | 'poll' | 'linked' | 'lanes'>;
   readonly observe: MemoryObserver;
-  /** Documents that a round compares. */
-  readonly sample: number;
+  /** Documents that a round compares; 20 by default. */
+  readonly sample?: number;
   readonly random?: () => number;
   /** Milliseconds. */
   readonly now?: () => number;
@@ -73,7 +78,7 @@ export class MemoryCheck {
   }
 
   #chosen(): DocumentName[] {
-    const { documents, sample, random = Math.random } = this.#options;
+    const { documents, sample = SAMPLE, random = Math.random } = this.#options;
     const providers: DocumentName = { kind: 'providers' };
     const regions = regionsOf(documents.getFresh(providers)?.body.identity);
     const chosen = new Map<string, DocumentName>([[documentId(providers), providers]]);
@@ -94,7 +99,7 @@ function regionsOf(listing: Buffer | undefined): number[] {
 }
 
 /** Runs a check's rounds. One that fails is as silent as a look at memory that nobody asked for may be. */
-export function checkNowAndThen(check: MemoryCheck, everyMs: number): Disposable {
+export function checkNowAndThen(check: MemoryCheck, everyMs = ROUND_EVERY_MS): Disposable {
   let isLooking = false;
   const timer = setInterval(() => {
     if (isLooking) return;

@@ -19,13 +19,17 @@ interface AcceptedToken {
   readonly grant: Grant;
 }
 
+/** Guesses leave PostgreSQL free for others, and a client with a wrong token is answered at once. */
+const UNKNOWN_TOKENS: UnknownTokenLimits = { perSecond: 100, perSecondAndAddress: 10 };
+
 export interface TokenVerifierOptions {
   readonly now?: () => number;
   /** Hears of each token that is accepted, at each request; it must cost next to nothing. */
   readonly used?: (tokenId: number) => void;
   /** Bytes for accepted tokens. */
   readonly memoryLimit: number;
-  readonly unknownTokens: UnknownTokenLimits;
+  /** 100 a second and 10 for one address by default. */
+  readonly unknownTokens?: UnknownTokenLimits;
   /** Reads from Postgres at once of all kinds; lookups of tokens are a quarter of them, guessing leaves the rest free. */
   readonly postgresReads: number;
   /** Milliseconds that a lookup may wait for its turn; `POSTGRES_DEADLINE_MS` unless given. */
@@ -42,10 +46,11 @@ export function tokenVerifier(documents: Documents, options: TokenVerifierOption
   const {
     now = Date.now,
     used = () => {},
+    unknownTokens: limits = UNKNOWN_TOKENS,
     postgresReads,
     postgresDeadlineMs = POSTGRES_DEADLINE_MS,
   } = options;
-  const unknownTokens = new UnknownTokens(options.unknownTokens, now);
+  const unknownTokens = new UnknownTokens(limits, now);
   const atOnce = Math.ceil(postgresReads / 4);
   const lookUps = new Semaphore({ atOnce, waitingAtMost: atOnce * WAITING, deadlineMs: postgresDeadlineMs });
   // Cleared when full: making an entry again costs a SHA-256, keeping them in order would cost as much at each request.

@@ -1,0 +1,27 @@
+import type { Logger } from 'pino';
+
+/** Settings of earlier releases: name → what takes its place. */
+const REMOVED: Readonly<Record<string, string>> = {
+  COMPARE_EVERY: 'workers and readers compare every 30 seconds',
+  COMPARE_DOCUMENTS: 'each comparison takes 20 documents',
+  EXPORT_DOWNLOADS: 'each process serves 16 downloads at once',
+  LOG_SUCCESSES: 'one answer of 1,000 below status 400 is logged, and every answer with LOG_LEVEL=debug',
+  STREAMS_LIMIT: 'a process holds half as many streams as MAX_CONNECTIONS allows connections',
+  UNKNOWN_TOKENS: 'each process looks up 100 unknown tokens a second',
+  UNKNOWN_TOKENS_PER_ADDRESS: 'each process looks up 10 unknown tokens a second of one address',
+};
+
+/** Returns a line for each removed setting in the environment. It names what takes the place of the setting. */
+export function removedSettings(env: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(REMOVED)
+    .filter(([name]) => env[name])
+    .map(([name, instead]) => `${name} is no setting any more: ${instead}`);
+}
+
+/** Logs each removed setting in the environment. */
+export function warnOfRemovedSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  logger: Pick<Logger, 'warn'>,
+): void {
+  for (const line of removedSettings(env)) logger.warn(line);
+}
