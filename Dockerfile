@@ -15,6 +15,7 @@ RUN if [ -n "$EXTRA_CA" ]; then printf '%s\n' "$EXTRA_CA" > /tmp/extra-ca.pem &&
 COPY tsconfig.json tsconfig.build.json rolldown.config.ts ./
 COPY src src
 COPY workers workers
+COPY packages packages
 RUN ./node_modules/.bin/rolldown -c && node src/console/build.mjs --strict && node src/http/reference/build.mjs --strict
 
 FROM ${NODE_IMAGE} AS dependencies

@@ -8,7 +8,6 @@ const ENTRIES = [
   'src/cli/bin',
   'src/cli',
   'src/index',
-  'src/client/index',
   'src/dev/sample/main',
   'src/exports/make-thread',
   'src/snapshot/disk/copy-thread',

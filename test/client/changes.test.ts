@@ -1,13 +1,14 @@
-import { describe, expect, it, vi } from 'vitest';
-import { EventParser } from '../../src/client/event-stream.ts';
+import { describe, expect, it } from 'vitest';
+import { EventParser } from '../../packages/client/src/event-stream.ts';
 import {
   type Change,
   type ChangesOptions,
   CursorGone,
   FleetbookClient,
   FleetbookProblem,
-} from '../../src/client/index.ts';
+} from '../../packages/client/src/index.ts';
 import { FakeExtensions, MACHINES } from '../support/fake-extensions.ts';
+import { until } from '../support/until.ts';
 
 const [machine = expect.unreachable()] = MACHINES;
 const added = { type: 'machine.added', machine } as const;
@@ -49,20 +50,20 @@ describe('changes', () => {
   it('come as they happen, each once and in their order, through connections that break', async () => {
     await using given = await scene();
     given.follow();
-    await vi.waitUntil(() => given.fake.listeners === 1);
+    await until(() => given.fake.listeners === 1);
     given.fake.happens(added, deleted('a'));
-    await vi.waitUntil(() => given.heard.length === 2);
+    await until(() => given.heard.length === 2);
     expect(given.heard).toEqual([
       { ...added, id: 'at-1', at: '2026-11-20T12:00:00Z' },
       { ...deleted('a'), id: 'at-2', at: '2026-11-20T12:00:00Z' },
     ]);
     given.fake.breakStreams();
     given.fake.happens(deleted('b'));
-    await vi.waitUntil(() => given.heard.length === 3);
+    await until(() => given.heard.length === 3);
     given.fake.first((_, response) => void response.destroy());
     given.fake.breakStreams();
     given.fake.happens(deleted('c'));
-    await vi.waitUntil(() => given.heard.length === 4);
+    await until(() => given.heard.length === 4);
     expect(given.ids()).toEqual(['at-1', 'at-2', 'at-3', 'at-4']);
     expect(given.interruptions).toHaveLength(3);
     expect(given.fake.asked.map(({ headers }) => headers['last-event-id'])).toEqual([
@@ -78,7 +79,7 @@ describe('changes', () => {
     await using given = await scene({ after: 'at-1' });
     given.fake.happens(deleted('a'), deleted('b'), deleted('c'));
     given.follow();
-    await vi.waitUntil(() => given.heard.length === 2);
+    await until(() => given.heard.length === 2);
     expect(given.ids()).toEqual(['at-2', 'at-3']);
   });
 
@@ -90,10 +91,10 @@ describe('changes', () => {
       response.destroy();
     };
     given.follow();
-    await vi.waitUntil(() => given.fake.listeners === 1);
+    await until(() => given.fake.listeners === 1);
     given.fake.first(away);
     given.fake.breakStreams();
-    await vi.waitUntil(() => given.heard.length === 1);
+    await until(() => given.heard.length === 1);
     expect(given.ids()).toEqual(['at-1']);
   });
 
@@ -102,12 +103,12 @@ describe('changes', () => {
     async (streams) => {
       await using given = await scene({ silenceMs: 50 }, streams);
       given.follow();
-      await vi.waitUntil(() => given.fake.asked.some(({ query }) => query.wait === '25'));
+      await until(() => given.fake.asked.some(({ query }) => query.wait === '25'));
       given.fake.happens(deleted('a'), deleted('b'));
-      await vi.waitUntil(() => given.heard.length === 2);
-      await vi.waitUntil(() => given.fake.asked.at(-1)?.query.after === 'at-2', { timeout: 5000 });
+      await until(() => given.heard.length === 2);
+      await until(() => given.fake.asked.at(-1)?.query.after === 'at-2');
       given.fake.happens(deleted('c'));
-      await vi.waitUntil(() => given.heard.length === 3);
+      await until(() => given.heard.length === 3);
       expect(given.ids()).toEqual(['at-1', 'at-2', 'at-3']);
       expect(given.interruptions).toEqual([]);
       expect(given.fake.asked.filter(({ headers }) => headers.accept === 'text/event-stream')).toHaveLength(
@@ -119,9 +120,9 @@ describe('changes', () => {
   it('come again over a new connection when the old one falls silent', async () => {
     await using given = await scene({ silenceMs: 60 });
     given.follow();
-    await vi.waitUntil(() => given.interruptions.length >= 1);
+    await until(() => given.interruptions.length >= 1);
     given.fake.happens(deleted('a'));
-    await vi.waitUntil(() => given.heard.length === 1);
+    await until(() => given.heard.length === 1);
     expect(String(given.interruptions[0])).toContain('nothing more within 60 ms');
   });
 
@@ -139,7 +140,7 @@ describe('changes', () => {
   it('end when the token is revoked', async () => {
     await using given = await scene();
     const { ended } = given.follow();
-    await vi.waitUntil(() => given.fake.listeners === 1);
+    await until(() => given.fake.listeners === 1);
     given.fake.revoke();
     expect(await ended).toMatchObject({ name: 'FleetbookProblem', status: 401 });
   });
@@ -147,10 +148,10 @@ describe('changes', () => {
   it('end with the signal, and leave no connection', async () => {
     await using given = await scene();
     const { ended, stop } = given.follow();
-    await vi.waitUntil(() => given.fake.listeners === 1);
+    await until(() => given.fake.listeners === 1);
     stop.abort(new Error('enough'));
     expect(await ended).toEqual(new Error('enough'));
-    await vi.waitUntil(() => given.fake.listeners === 0);
+    await until(() => given.fake.listeners === 0);
   });
 
   it('leave no connection when the loop is left', async () => {
@@ -160,7 +161,7 @@ describe('changes', () => {
       expect(change.id).toBe('at-1');
       break;
     }
-    await vi.waitUntil(() => given.fake.listeners === 0);
+    await until(() => given.fake.listeners === 0);
     expect(given.fake.asked).toHaveLength(1);
   });
 
@@ -172,7 +173,7 @@ describe('changes', () => {
     const page = await given.client.changePage({ after: 'at-0', limit: 1 });
     expect(page).toMatchObject({ changes: [{ id: 'at-1' }], next: 'at-1', more: true });
     const later = given.client.changePage({ after: start.next, wait: 30 });
-    await vi.waitUntil(() => given.fake.asked.length === 3);
+    await until(() => given.fake.asked.length === 3);
     given.fake.happens(deleted('c'));
     expect((await later).changes).toMatchObject([{ slug: 'c' }]);
   });

@@ -8,7 +8,7 @@ import type {
   Provider,
   Recommendations,
   SearchPage,
-} from '../../src/client/index.ts';
+} from '../../packages/client/src/index.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { MachineDocument } from '../../src/domain/machine.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { FleetbookClient, FleetbookUnreachable } from '../../src/client/index.ts';
+import { FleetbookClient, FleetbookUnreachable } from '../../packages/client/src/index.ts';
 import { breakFileAfter, FakeExtensions, FILE } from '../support/fake-extensions.ts';
 
 async function scene() {

@@ -33,7 +33,7 @@ describe('the examples of the guide', () => {
     const files = examples.map((_, i) => `example-${i + 1}.ts`);
     for (const [i, file] of files.entries()) {
       const text = (examples[i] ?? '')
-        .replaceAll("'@fleetbook/fleetbook/client'", "'../../../src/client/index.ts'")
+        .replaceAll("'@fleetbook/client'", "'../../../packages/client/src/index.ts'")
         .replaceAll('https://fleetbook.example.com', fake.url)
         .replaceAll('fb_…', api.token);
       await writeFile(join(folder.path, file), text);

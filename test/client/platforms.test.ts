@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { FleetbookClient } from '../../src/client/index.ts';
+import { FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/token.ts';
 import { buildApp } from '../../src/http/app.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type AnswerStore,
   type ClientOptions,
@@ -7,8 +7,9 @@ import {
   FleetbookProblem,
   FleetbookUnreachable,
   MemoryStore,
-} from '../../src/client/index.ts';
+} from '../../packages/client/src/index.ts';
 import { FakeExtensions, MACHINES } from '../support/fake-extensions.ts';
+import { until } from '../support/until.ts';
 
 async function scene(options: Partial<ClientOptions> = {}) {
   const fake = await FakeExtensions.start();
@@ -258,7 +259,7 @@ describe('a call', () => {
     given.fake.first(hang);
     const stop = new AbortController();
     const waiting = given.client.search({}, { signal: stop.signal });
-    await vi.waitUntil(() => given.fake.asked.length === 1);
+    await until(() => given.fake.asked.length === 1);
     stop.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await expect(given.client.search({}, { signal: stop.signal })).rejects.toBe(reason);
@@ -266,7 +267,7 @@ describe('a call', () => {
     given.fake.first(failure(503, { 'retry-after': '20' }));
     const second = new AbortController();
     const pausing = given.client.search({}, { signal: second.signal });
-    await vi.waitUntil(() => given.fake.asked.length === 2);
+    await until(() => given.fake.asked.length === 2);
     second.abort(reason);
     await expect(pausing).rejects.toBe(reason);
     expect(given.fake.asked).toHaveLength(2);

@@ -1,6 +1,6 @@
 /** The client's extensions against a real reader, PostgreSQL and Redis: what the other tests' fake says is what the API says. */
 import { expect, it } from 'vitest';
-import { type Change, FleetbookClient } from '../../src/client/index.ts';
+import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken } from '../../src/db/queries/tokens.ts';
 import { SCOPES } from '../../src/domain/token.ts';
 import { FeedPublisher } from '../../src/feed/feed-publisher.ts';

@@ -65,7 +65,7 @@ const SAME_BY_NAME = ['Machine', 'Cluster', 'Provider', 'Price'];
 /** Compiled and run: the same questions by each of the generated clients. */
 const PROGRAM = `
 import createTyped from 'openapi-fetch';
-import type * as own from '../../../src/client/index.ts';
+import type * as own from '../../../packages/client/src/index.ts';
 import { createClient, createConfig } from './sdk/client';
 import { getCluster, listClusters } from './sdk';
 import type { components, paths } from './types';

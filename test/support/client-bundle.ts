@@ -20,7 +20,7 @@ export async function clientBundle(): Promise<ClientBundle> {
       write: false,
       minify: true,
       target: 'es2022',
-      lib: { entry: inPackage('src/client/index.ts'), name: 'fleetbook', formats: ['es', 'iife'] },
+      lib: { entry: inPackage('packages/client/src/index.ts'), name: 'fleetbook', formats: ['es', 'iife'] },
       // An import that cannot be bundled is to be seen, not replaced by an empty module.
       rolldownOptions: { external: /^node:/ },
     },

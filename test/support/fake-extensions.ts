@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import type { Change, MachineWithFacts } from '../../src/client/index.ts';
+import type { Change, MachineWithFacts } from '../../packages/client/src/index.ts';
 import { until } from './until.ts';
 
 const INTEGER = /^[1-9]\d{0,5}$/;

@@ -62,9 +62,10 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'app-is-composed-of-what-runs': { in: 'src/app', import: '../dev/thing.ts' },
   'src-never-imports-workers': { in: 'src/dev', import: '../../workers/thing.ts' },
   'workers-do-not-serve': { in: 'workers/processors', import: '../../src/http/thing.ts' },
-  'client-sees-nothing-of-ours': { in: 'src/client', import: '../domain/thing.ts' },
-  'client-needs-web-standards-alone': { in: 'src/client', import: 'in-production' },
-  'mcp-sees-the-client': { in: 'src/mcp', import: '../db/thing.ts' },
+  'client-sees-nothing-of-ours': { in: 'packages/client/src', import: '../../../src/domain/thing.ts' },
+  'client-needs-web-standards-alone': { in: 'packages/client/src', import: 'in-production' },
+  'mcp-sees-the-client': { in: 'packages/mcp/src', import: '../../../src/db/thing.ts' },
+  'the-server-needs-no-package': { in: 'src/http', import: '../../packages/client/src/thing.ts' },
   'console-sees-what-its-routes-answer': { in: 'src/console', import: '../db/thing.ts' },
   'console-is-built-not-imported': { in: 'src/ops', import: '../console/thing.ts' },
   'nobody-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
@@ -81,7 +82,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/exports/a.ts': '../db/thing.ts',
   'src/http/routes/a.ts': '../../snapshot/thing.ts',
   'src/ops/a.ts': '../db/thing.ts',
-  'src/client/a.ts': './thing.ts',
+  'packages/client/src/a.ts': './thing.ts',
   'src/console/a.ts': 'dev-only',
   'src/console/b.ts': '../domain/thing.ts',
   'src/domain/a.ts': 'node:crypto',
@@ -93,7 +94,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/config/a.ts': '../sources/thing.ts',
   'src/app/a.ts': '../sync/thing.ts',
   'src/index.ts': './app/thing.ts',
-  'src/mcp/a.ts': '../client/thing.ts',
+  'packages/mcp/src/a.ts': '../../client/src/thing.ts',
   'workers/main.ts': './thing.ts',
   'workers/a.ts': '../src/app/thing.ts',
   'src/cli/a.ts': '../../workers/main.ts',
@@ -103,7 +104,6 @@ const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1
 const THINGS = [
   ...[
     'app',
-    'client',
     'console',
     'db',
     'dev',
@@ -120,6 +120,7 @@ const THINGS = [
     'src/db/queries/tokens.ts',
     'src/cli.ts',
     'src/loose.ts',
+    'packages/client/src/thing.ts',
     'workers/thing.ts',
     'test/thing.ts',
   ],
@@ -157,7 +158,7 @@ async function tree(files: Readonly<Record<string, string>>) {
 }
 
 async function cruise(cwd: string): Promise<Cruise> {
-  const args = ['--config', CONFIG, '--output-type', 'json', 'src', 'workers'];
+  const args = ['--config', CONFIG, '--output-type', 'json', 'src', 'workers', 'packages'];
   const { stdout } = await run(DEPCRUISE, args, { cwd, maxBuffer: 64 * 1024 * 1024 });
   return JSON.parse(stdout) as Cruise;
 }
@@ -195,7 +196,7 @@ describe('the import directions', () => {
   });
 
   it('fail the check when one is broken', async () => {
-    const check = run(DEPCRUISE, ['--config', CONFIG, 'src', 'workers'], {
+    const check = run(DEPCRUISE, ['--config', CONFIG, 'src', 'workers', 'packages'], {
       cwd: forbidden,
     });
     await expect(check).rejects.toMatchObject({
@@ -216,9 +217,9 @@ describe('the import directions', () => {
 
   it('are checked in every file of the product, and hold', async () => {
     const files: string[] = [];
-    for (const folder of ['src', 'workers']) {
+    for (const folder of ['src', 'workers', 'packages']) {
       for (const path of await readdir(join(ROOT, folder), { recursive: true })) {
-        if (path.endsWith('.ts')) files.push(join(folder, path));
+        if (path.endsWith('.ts') && !path.includes('dist/')) files.push(join(folder, path));
       }
     }
     const seen = await cruise(ROOT);

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtempDisposable, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtempDisposable, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -85,24 +85,6 @@ describe('the published package', () => {
       stdout: '',
       stderr: expect.stringMatching(/^fleetbook: needs Node\.js 22\.22 or newer, and this is v\d.*\n$/),
     });
-  });
-
-  it('has a client with types, for programs that know neither Node nor the server', async () => {
-    const host = join(folder, 'host');
-    await mkdir(join(host, 'node_modules/@fleetbook'), { recursive: true });
-    await symlink(folder, join(host, 'node_modules/@fleetbook/fleetbook'));
-    await writeFile(
-      join(host, 'program.mts'),
-      `import { FleetbookClient, type Machine } from '@fleetbook/fleetbook/client';
-      const client = new FleetbookClient({ url: 'http://127.0.0.1', token: 'fb_' });
-      export const machines = (): Promise<readonly Machine[]> => client.machines(1, 2).then(({ data }) => data);
-      // @ts-expect-error There is no such parameter.
-      export const search = () => client.search({ min_cpus: 1 });
-      console.log(typeof client.search);`,
-    );
-    const lib = ['--ignoreConfig', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
-    await compile([...lib, '--strict', '--noEmit', '--module', 'nodenext', join(host, 'program.mts')]);
-    expect((await run(process.execPath, [join(host, 'program.mts')])).stdout).toBe('function\n');
   });
 
   it('brings its host no program that a script of the host may mean', async () => {

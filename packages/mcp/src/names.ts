@@ -1,5 +1,5 @@
 /** Ids for the names of providers and regions, which is what people and models know. Pure. */
-import type { Provider } from '../client/index.ts';
+import type { Provider } from '../../client/src/index.ts';
 import { ToolFailure } from './failure.ts';
 
 type Named = readonly (string | number)[] | undefined;

@@ -6,7 +6,7 @@ import {
   type Machine,
   type MachineFilter,
   type MachineWithFacts,
-} from '../client/index.ts';
+} from '../../client/src/index.ts';
 import { ToolFailure } from './failure.ts';
 import { idsOf } from './names.ts';
 import type { CompareInput, RecommendInput, SearchInput } from './schemas.ts';

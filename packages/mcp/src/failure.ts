@@ -1,5 +1,5 @@
 /** What a model is told of a call that failed: what is wrong and what would do, in plain words. */
-import { FleetbookProblem, FleetbookUnreachable } from '../client/index.ts';
+import { FleetbookProblem, FleetbookUnreachable } from '../../client/src/index.ts';
 
 /** Something that whoever calls the tool can mend: told as it is. */
 export class ToolFailure extends Error {}

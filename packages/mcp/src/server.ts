@@ -1,6 +1,6 @@
 /** The tools as an MCP server offers them. */
 import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server';
-import type { FleetbookClient } from '../client/index.ts';
+import type { FleetbookClient } from '../../client/src/index.ts';
 import { failureText } from './failure.ts';
 import {
   compareInput,
