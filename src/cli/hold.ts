@@ -36,7 +36,7 @@ export async function holdShow(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = await readNamedSources(env);
+  const { settings, sources } = readNamedSources(env);
   // To compare a batch takes staging, which Drizzle has a part in.
   const { openStore } = await import('../db/connect.ts');
   await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 2 });

@@ -20,7 +20,7 @@ const WIDTH = 80;
 const VALUE_WIDTH = 48;
 
 export async function sourceListCommand(env: Environment, options: { json?: boolean }): Promise<void> {
-  const { sources } = await readNamedSources(env);
+  const { sources } = readNamedSources(env);
   await using register = openReadOnly(env);
   const now = new Date();
   const listed = listedSources(sources, await storedSources(register.sql), now, LISTED_SLOTS);
@@ -75,7 +75,7 @@ function scheduleOf({ scheduleInWords: words, watched }: ListedSource): string {
 
 export async function sourceShowCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = await readNamedSources(env);
+  const { settings, sources } = readNamedSources(env);
   await using register = openReadOnly(env);
   const { sql } = register;
   const now = new Date();

@@ -33,7 +33,7 @@ async function switchEach(
   options: SwitchOptions,
   act: (id: string, switching: Switching) => Promise<SourceResult>,
 ): Promise<void> {
-  const { settings, sources } = await readNamedSources(env);
+  const { settings, sources } = readNamedSources(env);
   await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
   const by = decider({ settings }, options);
   await eachSource(env, ids, options, (id) => act(id, { store, sources, by }));

@@ -47,7 +47,7 @@ export async function statusCommand(
   env: Environment,
   options: { json?: boolean; watch?: boolean },
 ): Promise<void> {
-  const { settings, sources } = await readNamedSources(env);
+  const { settings, sources } = readNamedSources(env);
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
     throw new UsageFailure(

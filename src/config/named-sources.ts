@@ -1,41 +1,14 @@
-/**
- * Which sources are configured, by the environment and by the file that FLEETBOOK_CONFIG names. No adapter is loaded:
- * what has to be known of them is in adapters.json (`npm run docs` writes it), so that commands which only read the
- * database start at once.
- */
+/** Which sources are configured, by the environment and by the file that FLEETBOOK_CONFIG names. */
 import { CronExpressionParser } from 'cron-parser';
 import { didYouMean } from '../domain/closest.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS, type GuardLimits } from '../sync/guard.ts';
-import adapters from './adapters.json' with { type: 'json' };
+import { type AdapterSummary, CATALOGUES, CLUSTERS, RATES } from './adapter-summary.ts';
 import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
 import { integer } from './setting-values.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
-import type { ClusterEntry, SourceEntry, SourcesFile } from './sources-file.ts';
-
-/** What adapters.json has of an adapter. */
-export interface AdapterSummary {
-  /** The default schedule. */
-  readonly schedule: string;
-  /** Absent where the source's option `provider` names it. */
-  readonly provider?: { readonly id: number; readonly name: string };
-  /** Of all prices, unless an option `currency` of the source says another; absent where each row says its own. */
-  readonly currency?: string;
-  /** Whether it hears of changes at once, besides its schedule. */
-  readonly watched?: boolean;
-  /** The address that is read unless a source says another. */
-  readonly url?: string;
-  /** How a token is sent, a `CredentialKind`; `none` where there is no use for one. */
-  readonly credentials: string;
-  /** Whether its sources may have an API key besides. */
-  readonly apiKey?: boolean;
-  /** Its options, with the value of each that is not given; null where that is none, or where it has to be given. */
-  readonly options?: Readonly<Record<string, string | null>>;
-}
-
-const CATALOGUES: Readonly<Record<string, AdapterSummary>> = adapters.catalogues;
-const CLUSTERS: Readonly<Record<string, AdapterSummary>> = adapters.clusters;
+import { type ClusterEntry, readSourcesFile, type SourceEntry, type SourcesFile } from './sources-file.ts';
 
 interface Named {
   readonly id: string;
@@ -72,14 +45,14 @@ export function namesASource(env: Environment): boolean {
 }
 
 /** @throws BadSetting that names everything that is wrong, one line each, and what would do. */
-export async function readNamedSources(
-  env: Environment,
-): Promise<{ readonly settings: Settings; readonly sources: readonly NamedSource[] }> {
+export function readNamedSources(env: Environment): {
+  readonly settings: Settings;
+  readonly sources: readonly NamedSource[];
+} {
   const settings = readSettings(env);
   const problems: string[] = [];
   const path = settings.FLEETBOOK_CONFIG;
-  const file =
-    path === undefined ? undefined : (await import('./sources-file.ts')).readSourcesFile(path, problems);
+  const file = path === undefined ? undefined : readSourcesFile(path, problems);
   const sources = namedSources(env, settings, file, problems);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return { settings, sources };
@@ -117,8 +90,9 @@ export function namedSources(
       options: { provider: given('provider') },
     });
   }
-  if (env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
-    const adapter = { id: CLUSTERS_SOURCE.adapter, ...adapters.clusters.json };
+  const json = CLUSTERS[CLUSTERS_SOURCE.adapter];
+  if (json && env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
+    const adapter = { id: CLUSTERS_SOURCE.adapter, ...json };
     const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
     const maxAge = maxAgeIn('CLUSTERS_MAX_AGE', schedule);
     const { id } = CLUSTERS_SOURCE;
@@ -144,7 +118,7 @@ export function namedSources(
     else found.push({ kind, ...common, options: entry.options ?? {}, entry });
   }
   if (needsRates(env, settings, found)) {
-    const adapter = { id: 'ecb', ...adapters.rates.ecb };
+    const adapter = { id: 'ecb', ...RATES };
     const schedule = env.EXCHANGE_RATES_SCHEDULE || adapter.schedule;
     const maxAge = maxAgeIn('EXCHANGE_RATES_MAX_AGE', schedule);
     found.push({

@@ -3,11 +3,12 @@ import { availableParallelism } from 'node:os';
 import { messageOf } from '../domain/driver-error.ts';
 import type { RoleRule } from '../domain/oidc.ts';
 import { ROLES } from '../domain/operator.ts';
+import { PlainFailure } from '../domain/plain-failure.ts';
 import { type PostgresAddress, postgresAddress } from '../domain/postgres-address.ts';
 import { redisAddress } from '../domain/redis-address.ts';
 
 /** A value that does not do; `remedy` says what would. */
-export class BadSetting extends Error {}
+export class BadSetting extends PlainFailure {}
 
 /** Reads a whole number. @param what stands before the range in the message, e.g. "seconds" */
 export function integer(from: number, to: number, what: string) {

@@ -1,4 +1,4 @@
-/** Where each setting of a source comes from. No adapter is loaded, and no secret is told. */
+/** Where each setting of a source comes from. Secrets are masked. */
 import type { SourceSetting } from '../domain/setting-origin.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { DEFAULT_GUARD_LIMITS } from '../sync/guard.ts';

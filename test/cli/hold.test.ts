@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
-import { loadedModules } from '../support/loaded-modules.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
 
@@ -58,11 +57,10 @@ describe('a batch that a guard holds', () => {
       /^hetzner: batch 1, held since .* rows: 6 of 6 known rows have another price \(100 %, limit 50 %\); .*by 100/,
     );
     const { REDIS_URL: _, ...withoutRedis } = env;
-    const { result, modules } = await loadedModules((more) =>
-      fleetbook(['hold', 'show', 'hetzner'], { ...withoutRedis, HETZNER_TOKEN: 'x', ...more }),
-    );
-    expect(modules.filter((path) => /^src\/sources\/providers\/|\/ioredis\//.test(path))).toEqual([]);
-    const { stdout: shown } = result;
+    const { stdout: shown } = await fleetbook(['hold', 'show', 'hetzner'], {
+      ...withoutRedis,
+      HETZNER_TOKEN: 'x',
+    });
     expect(shown).toContain('6 known: 0 gone, 6 changed (6 in price), 0 new');
     expect(shown).toMatch(/~ price {2}cx11 @ fsn1 {2}0\.01 → 1 EUR\/h \(× 100\)/);
     const status = JSON.parse((await operator('status', '--json')).stdout);

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { adapterSummaries, SUMMARIES_FILE } from '../../docs/generate/adapters.ts';
 import { configurationPage, SCHEMA_FILE, schemaText } from '../../docs/generate/configuration.ts';
 import { updatedReadme } from '../../docs/generate/settings.ts';
 import { inPackage } from '../../src/config/package.ts';
@@ -18,8 +17,4 @@ it('ships the JSON Schema of that file as it is in the code (npm run docs)', () 
   expect(readFileSync(inPackage(SCHEMA_FILE), 'utf8')).toBe(schemaText());
   const { files } = JSON.parse(readFileSync(inPackage('package.json'), 'utf8')) as { files: string[] };
   expect(files).toContain('docs');
-});
-
-it('knows of the adapters without loading them what they say of themselves (npm run docs)', () => {
-  expect(readFileSync(inPackage(SUMMARIES_FILE), 'utf8')).toBe(adapterSummaries());
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import adapters from '../../src/config/adapters.json' with { type: 'json' };
+import { CATALOGUES, CLUSTERS, RATES } from '../../src/config/adapter-summary.ts';
 import { scheduleInWords } from '../../src/domain/schedule-words.ts';
 import { nextSlots } from '../../src/domain/slots.ts';
 
@@ -44,7 +44,7 @@ describe('a schedule in words', () => {
   });
 
   it('is there for the default of every adapter', () => {
-    const all = [adapters.catalogues, adapters.clusters, adapters.rates].flatMap((kind) =>
+    const all = [CATALOGUES, CLUSTERS, { ecb: RATES }].flatMap((kind) =>
       Object.entries(kind).map(([id, { schedule }]) => [id, schedule, scheduleInWords(schedule)] as const),
     );
     expect(all.length).toBeGreaterThan(15);
