@@ -2,11 +2,13 @@
 import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { addCommands, commandEnvironment } from './cli/commands.ts';
-import { failureMessage, isToldPlainly } from './cli/failure-message.ts';
+import { UsageFailure } from './cli/failure.ts';
+import { failureMessage } from './cli/failure-message.ts';
 import { printAside } from './cli/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
 import { harmlessLines } from './domain/harmless.ts';
+import { PlainFailure } from './domain/plain-failure.ts';
 
 /** A command that was called wrongly: one line that says what would do, exit code 2. */
 const USAGE = 2;
@@ -33,9 +35,8 @@ try {
   } else {
     for (const line of failureMessage(error, commandEnvironment(env).DATABASE_URL).split('\n'))
       printAside(`fleetbook: ${line}`);
-    if (env.LOG_LEVEL === 'debug' && !isToldPlainly(error) && error instanceof Error)
+    if (env.LOG_LEVEL === 'debug' && !(error instanceof PlainFailure) && error instanceof Error)
       printAside(error.stack ?? '');
-    const isUsage = error instanceof BadSetting || (error instanceof Error && error.name === 'UsageFailure');
-    process.exitCode = isUsage ? USAGE : FAILURE;
+    process.exitCode = error instanceof BadSetting || error instanceof UsageFailure ? USAGE : FAILURE;
   }
 }

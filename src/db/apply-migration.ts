@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 import { messageOf } from '../domain/driver-error.ts';
+import { PlainFailure } from '../domain/plain-failure.ts';
 import { codeOf } from './errors.ts';
 
 export interface Migration extends MigrationMeta {
@@ -28,7 +29,7 @@ const LONGEST_PAUSE_MS = 5000;
 const LOCKED = new Set(['55P03', '40P01']);
 
 /** What was applied before it stays applied, nothing of it is, and the release that ran before can go on running. */
-class MigrationFailed extends Error {
+class MigrationFailed extends PlainFailure {
   override readonly name = 'MigrationFailed';
   /** Its name, e.g. `0013_changes`. */
   readonly migration: string;

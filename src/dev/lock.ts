@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { PlainFailure } from '../domain/plain-failure.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** Somebody who lives holds the lock. */
-export class LockedError extends Error {
+export class LockedError extends PlainFailure {
   override readonly name = 'LockedError';
   /** The process that holds it. */
   readonly holder: number;

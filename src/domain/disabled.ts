@@ -1,3 +1,5 @@
+import { PlainFailure } from './plain-failure.ts';
+
 /** That an operator has disabled a source. */
 export interface Disabling {
   /** RFC 3339. */
@@ -11,7 +13,7 @@ export interface Disabling {
 export const SET_ASIDE_BY = 'fleetbook work';
 
 /** A run that was asked for of a source that is disabled. The message says by whom, and how to enable it. */
-export class SourceDisabled extends Error {
+export class SourceDisabled extends PlainFailure {
   override readonly name = 'SourceDisabled';
 
   constructor(sourceId: string, { at, by, reason }: Disabling) {

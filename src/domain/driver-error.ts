@@ -3,11 +3,14 @@
  * the query. Here, and nowhere else, is looked through it.
  */
 
+/** Whether it is Drizzle's error of a query. */
+export const isQueryFailure = (error: Error): boolean => 'query' in error && 'params' in error;
+
 /** What the driver threw, also where others wrapped the query's error; any other error as it is. */
 export function driverError(error: unknown): unknown {
   let found = error;
   for (let each = error; each instanceof Error; each = each.cause) {
-    if ('query' in each && 'params' in each) found = each.cause;
+    if (isQueryFailure(each)) found = each.cause;
   }
   return found;
 }

@@ -3,6 +3,7 @@ import type { DescribedCluster } from '../domain/cluster.ts';
 import type { Offer } from '../domain/machine.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import type { SourceMemoryUnit } from '../domain/memory.ts';
+import { PlainFailure } from '../domain/plain-failure.ts';
 import type { ReferenceRates } from '../domain/rates.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { TokenIssuers } from './credentials/types.ts';
@@ -19,7 +20,7 @@ import type { TokenIssuers } from './credentials/types.ts';
 export type SourceFailureKind = 'retry' | 'invalid' | 'misconfigured' | 'gone';
 
 /** A source that could not be read. Its message is fit for an operator and holds no secret. */
-export class SourceError extends Error {
+export class SourceError extends PlainFailure {
   override readonly name = 'SourceError';
   readonly kind: SourceFailureKind;
   /** Milliseconds that the upstream asked to be left alone (Retry-After). */
