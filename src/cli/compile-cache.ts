@@ -1,7 +1,7 @@
 /**
- * Keeps what V8 makes of our modules, so that the next start does not make it again; imported before everything that is
- * large. It lies where the packages lie and not in the system's temporary folder, where others could put theirs: who may
- * write there may change the program anyway. Where nothing can be written, starts take a little longer.
+ * Keeps V8's compiled code of our modules for the next start: `serve` loads in 0.11 s of CPU instead of 0.14 s (docs/performance.md).
+ * The first import of the program. The cache lies beside the packages, not in the system's temporary folder, where other
+ * users could write. If the folder is read-only, a start takes a little longer.
  */
 import { enableCompileCache } from 'node:module';
 import { inPackage } from '../config/package.ts';

@@ -8,6 +8,7 @@ import type { Store } from '../db/connect.ts';
 import type { OidcSettings } from '../domain/oidc.ts';
 import { exportMetrics } from '../ops/collect.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
+import { buildOps } from '../ops/server.ts';
 import { answerParent } from '../processes/ipc.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
@@ -67,8 +68,6 @@ export async function listenOps(
   logger: Logger,
   people?: OfPeople,
 ): Promise<string> {
-  // Loaded late: what is served must not wait for it.
-  const { buildOps } = await import('../ops/server.ts');
   const accounts = people && {
     store: people.store,
     sessionKey: settings.OPS_SESSION_KEY,

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { Disposer } from '../app/disposer.ts';
 import { inLogContext } from '../app/log-context.ts';
@@ -9,17 +8,18 @@ import type { Environment } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import { warnOfRemovedSettings } from '../config/removed-settings.ts';
 import type { Configured } from '../config/settings.ts';
-import { BadSetting, readSettings, SETTINGS, type Settings } from '../config/settings.ts';
-import { withTimeout } from '../domain/timeout.ts';
+import { BadSetting, readSettings, SETTINGS } from '../config/settings.ts';
 import { buildApp } from '../http/app.ts';
-import type { ApiMetrics } from '../ops/metrics.ts';
+import { exportMetrics } from '../ops/collect.ts';
+import { apiMetrics } from '../ops/metrics.ts';
 import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
 import { isSharing } from '../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
 import { CommandFailure } from './failure.ts';
-import { FirstRequests } from './first-requests.ts';
 import { canSharePort, listen } from './listen.ts';
+import { offerOps, ownMetrics } from './ops.ts';
+import { serveByProcesses } from './serve-processes.ts';
 import { stopSignal } from './terminal.ts';
 
 /**
@@ -30,47 +30,26 @@ export async function serve(env: Environment, options: { processes?: string } = 
   const stop = stopSignal();
   const given = { ...env, PROCESSES: options.processes ?? env.PROCESSES };
   if (options.processes !== undefined) checkProcesses(options.processes);
-  // Sources are the workers' business; to know every adapter takes longer than all else here.
   const config = { settings: readSettings(given) };
   if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
-    const { serveByProcesses } = await import('./serve-processes.ts');
     const logger = openLogger(config.settings, 'serve');
     warnOfRemovedSettings(env, logger);
     await serveByProcesses(config, given, stop, logger);
   } else await serveAlone(config, env, stop);
 }
 
-/** For so long the operators' pages wait for the catalogue to be readable, and for whoever asks at once. */
-const FIRST_ANSWERS_MS = 1000;
-
 async function serveAlone(config: Configured, env: Environment, stop: Promise<string>): Promise<void> {
   const { settings } = config;
   const logger = openLogger(settings, 'serve');
   warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
-  const { app, metrics, readiness } = await openTracedApi(config, env, closing, logger);
-  const port = await listenAndAnswer(app, settings, readiness);
-  const { offerOps, ownMetrics } = await import('./ops.ts');
-  await offerOps(config, env, ownMetrics((await metrics()).registry), [], closing, logger);
+  const { app, metrics } = await openTracedApi(config, env, closing, logger);
+  const port = await listen(app, settings);
+  await offerOps(config, env, ownMetrics(metrics.registry), [], closing, logger);
   reportReady({ port });
   logger.info({ host: settings.HOST, port }, 'serving');
   logger.info({ why: await stop }, 'serving stops');
-}
-
-/** Who asks at once is answered before what only operators need is loaded, which nothing can interrupt. */
-async function listenAndAnswer(
-  app: FastifyInstance,
-  settings: Settings,
-  readiness: () => Promise<unknown>,
-): Promise<number> {
-  using first = new FirstRequests(app.server);
-  const port = await listen(app, settings);
-  await withTimeout(
-    FIRST_ANSWERS_MS,
-    readiness().then(() => first.answered()),
-  );
-  return port;
 }
 
 /** The operators' pages are the primary's, and so is telling why it does not work. */
@@ -84,9 +63,7 @@ async function serveAsOneOfSeveral(
     await using closing = new Disposer();
     const { app, metrics } = await openTracedApi(config, env, closing, logger);
     answerParent('metrics', async () => {
-      const { exportMetrics } = await import('../ops/collect.ts');
-      const { registry } = await metrics();
-      const answer: ProcessExport = { pid: process.pid, metrics: await exportMetrics(registry) };
+      const answer: ProcessExport = { pid: process.pid, metrics: await exportMetrics(metrics.registry) };
       return answer;
     });
     reportReady({ port: await listen(app, config.settings, canSharePort) });
@@ -108,28 +85,22 @@ async function openTracedApi(config: Configured, env: Environment, closing: Disp
 
 function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
-  let loading: Promise<ApiMetrics> | undefined;
-  const metrics = () => {
-    loading ??= import('../ops/metrics.ts').then(({ apiMetrics }) =>
-      apiMetrics({
-        requests: counts,
-        diskCopy: reader.diskCopy,
-        replica: reader.replica,
-        streams: reader.feed,
-        search: reader.searchCounts,
-      }),
-    );
-    return loading;
-  };
   const reader = closing.use(
     composeReader(config, logger, {
       onCompared: {
-        compared: (verdict) => void metrics().then(({ comparison }) => comparison.compared(verdict)),
-        round: (at) => void metrics().then(({ comparison }) => comparison.round(at)),
+        compared: (verdict) => metrics.comparison.compared(verdict),
+        round: (at) => metrics.comparison.round(at),
       },
-      onUnusable: (kind) => void metrics().then(({ unusable }) => unusable(kind)),
+      onUnusable: (kind) => metrics.unusable(kind),
     }),
   );
+  const metrics = apiMetrics({
+    requests: counts,
+    diskCopy: reader.diskCopy,
+    replica: reader.replica,
+    streams: reader.feed,
+    search: reader.searchCounts,
+  });
   const app = buildApp({
     ...reader,
     logger,
@@ -139,7 +110,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
     inRequest: (requestId, work) => inLogContext({ requestId }, work),
   });
   closing.defer(() => app.close());
-  return { app, metrics, readiness: reader.readiness };
+  return { app, metrics };
 }
 
 /** @throws BadSetting that names the option, since whoever gave it did not set PROCESSES */

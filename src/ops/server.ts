@@ -2,8 +2,9 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Database } from '../db/connect.ts';
+import { audit } from '../db/queries/audit.ts';
 import type { ShownQueues } from './board.ts';
-import type { ConsoleDependencies } from './console/routes.ts';
+import { addConsole, type ConsoleDependencies } from './console/routes.ts';
 import { addGuard, type OperatorAccounts } from './guard.ts';
 import { escaped, metricsPage, NO_ICON, PAGE_STYLE } from './login-page.ts';
 import { deciderOf, type SignedIn, wantsPage } from './roles.ts';
@@ -84,10 +85,8 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
-  if (deps.console) {
-    const { addConsole } = await import('./console/routes.ts');
-    await addConsole(app, deps.console, deps.queues);
-  } else
+  if (deps.console) await addConsole(app, deps.console, deps.queues);
+  else
     app.get('/', async (request, reply) =>
       reply.type('text/html; charset=utf-8').send(page(hasQueues, request.signedIn)),
     );
@@ -98,7 +97,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
       : reply.type('text/plain; version=0.0.4; charset=utf-8').send(metrics);
   });
   if (hasQueues) {
-    // Large, and of no use to a reader.
+    // The board lies outside the bundle, and a reader has no queues.
     const { addBoard } = await import('./board.ts');
     const { accounts } = deps;
     const record = accounts && ((request: FastifyRequest) => recordQueueChange(accounts.store.db, request));
@@ -112,7 +111,6 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
  * without it.
  */
 async function recordQueueChange(db: Database, request: FastifyRequest): Promise<void> {
-  const { audit } = await import('../db/queries/audit.ts');
   const { queueName } = request.params as { queueName?: string };
   const [path] = request.url.split('?');
   await audit(db, deciderOf(request), {

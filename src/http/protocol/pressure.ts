@@ -1,4 +1,5 @@
 /** Answering 503 at once where a queue would only make everybody wait. */
+import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 
@@ -17,7 +18,7 @@ export function refuseUnderPressure(app: FastifyInstance, maxEventLoopDelayMs: n
   let isLate = () => false;
   // In a scope of its own: the plugin would add its hook to every route, and before all others.
   app.register((scope, _options, done) => {
-    scope.register(import('@fastify/under-pressure'), {
+    scope.register(underPressure, {
       maxEventLoopDelay: maxEventLoopDelayMs,
       // Never shorter than what is allowed: a loop that stood still for a whole sample counts as endlessly late.
       sampleInterval: Math.max(SAMPLE_MS, maxEventLoopDelayMs),

@@ -1,4 +1,5 @@
 /** How much one token may ask. Counted in this process alone: no other server is on the path. */
+import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from './problem.ts';
 
@@ -12,7 +13,7 @@ export type RateLimit = (request: FastifyRequest, reply: FastifyReply) => Promis
 /** @param requestsPerMinute that one token may make */
 export function addRateLimit(app: FastifyInstance, requestsPerMinute: number): RateLimit {
   let count: ReturnType<FastifyInstance['createRateLimit']> | undefined;
-  app.register(import('@fastify/rate-limit'), {
+  app.register(rateLimit, {
     global: false,
     max: requestsPerMinute,
     timeWindow: WINDOW_MS,
