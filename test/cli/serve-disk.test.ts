@@ -18,6 +18,9 @@ import { until } from '../support/until.ts';
 const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 const OPS_TOKEN = 'the-operators-token-of-these-tests';
 
+/** A restart may lose a second, and a moment for the disk (ms). */
+const LOST_MS = 1000 + 500;
+
 const opened = new AsyncDisposableStack();
 let db: TestDatabase;
 let redis: TestRedis;
@@ -186,7 +189,7 @@ describe('a reader that is killed and started with everything down', () => {
     expect((await after.get('/v1/providers', token)).status).toBe(401);
   });
 
-  it('killed amid newer and newer prices, it gives the last one that it gave, or nothing: never one before', {
+  it('killed amid newer and newer prices, it gives one that was current a second before, or a later one', {
     timeout: 240_000,
   }, async () => {
     const { token } = await newToken();
@@ -196,17 +199,20 @@ describe('a reader that is killed and started with everything down', () => {
     for (let round = 1; round <= 5; round++) {
       await using before = await serve(false);
       await before.get(paths()[1] ?? '', token);
-      let given = price(await before.get(path, token));
+      const given = [{ price: price(await before.get(path, token)), at: performance.now() }];
       const answers = 1 + Math.floor(Math.random() * 30);
       for (let i = 1; i <= answers; i++) {
         await reprice(store.sql, sample.small, String(round + i / 1000));
         await publisher.publishDirty();
-        given = price(await before.get(path, token));
+        given.push({ price: price(await before.get(path, token)), at: performance.now() });
       }
+      const lost = performance.now() - LOST_MS;
       await kill(before);
       await using after = await serve(true);
       const answer = await after.get(path, token);
-      if (answer.status === 200) expect(price(answer)).toBe(given);
+      const current = given.findLastIndex(({ at }) => at < lost);
+      if (answer.status === 200)
+        expect(given.slice(Math.max(0, current)).map((each) => each.price)).toContain(price(answer));
       else expect(answer.status).toBe(503);
       await kill(after);
     }
@@ -258,7 +264,7 @@ describe('a folder that does not do', () => {
         const expected = (await serving.get(paths()[1] ?? '', token)).all;
         const before = await written(serving);
         await until(
-          async () => (await written(serving)) > before || existsSync(join(disk, 'fleetbook-copy-1')),
+          async () => (await written(serving)) > before || existsSync(join(disk, 'fleetbook-copy-2')),
         );
         // What memory holds is there again although nobody has asked for it since.
         await until(async () => copied(disk) >= 4);
@@ -286,16 +292,8 @@ it('several processes share one folder', async () => {
     for (const path of paths()) expect((await after.get(path, token)).tier).toBe('disk');
 });
 
-/** Documents with a value in the copy that is in this folder. */
+/** Documents in the copy that is in this folder. */
 function copied(inFolder: string): number {
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
-  const copies = join(inFolder, 'fleetbook-copy-1');
-  const [name = ''] = readdirSync(copies).filter((each) => each.endsWith('.sqlite'));
-  const database = new DatabaseSync(join(copies, name), { readOnly: true });
-  try {
-    const row = database.prepare('select count(*) as n from documents where value is not null').get();
-    return Number(row?.n);
-  } finally {
-    database.close();
-  }
+  const names = readdirSync(join(inFolder, 'fleetbook-copy-2'));
+  return names.filter((name) => /^(providers|region-|columns-|clusters-|token-)/.test(name)).length;
 }

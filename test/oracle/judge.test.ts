@@ -112,14 +112,25 @@ describe('an answer', () => {
     );
   });
 
-  it('of a reader that has started again is bound by what it gave before, and may come late', () => {
+  it('of a reader that has started again is bound by what it gave a second before its stop, and may come late', () => {
     const before = region();
     reprice(7);
     expect(judged(REGION, answer(region()))).toBeUndefined();
     health = { wellSince: LONG_AGO, databaseWellSince: LONG_AGO };
-    judge.startedAgain();
+    judge.startedAgain(performance.now() + 1001);
     expect(judged(REGION, answer(before))).toMatch('it went back: to state 0, though the reader had given 1');
     expect(judged(REGION, answer('', { status: 503, retryAfter: '1' }))).toBeUndefined();
+    judge.startedAgain(performance.now());
+    expect(judged(REGION, answer(before))).toBeUndefined();
+    expect(judged(REGION, answer(region().replace('0.001', '0.002')))).toMatch('never true');
+  });
+
+  it('of a reader that has started again never undoes a revocation', () => {
+    expect(judged(REGION, answer(region()))).toBeUndefined();
+    token.revokeBegun = performance.now();
+    expect(judged(REGION, answer('', { status: 401 }))).toBeUndefined();
+    judge.startedAgain(performance.now());
+    expect(judged(REGION, answer(region()))).toMatch('had been refused as revoked');
   });
 
   it('is wrong as an error that no fault tells of', () => {

@@ -2,7 +2,8 @@
  * Whether a reader may have given an answer:
  *
  * - it is a state that an upstream has said, whole, and the organization's own;
- * - it is no older than what this reader has given before, and than `Fleetbook-As-Of` says that it is;
+ * - it is no older than what this reader has given before, and than `Fleetbook-As-Of` says that it is; a restart may lose
+ *   what was given in the last second before the stop;
  * - while nothing is broken, it is no older than a few seconds, and no error;
  * - its token was good, or revoked no longer ago than is promised; what was refused as revoked stays so.
  */
@@ -15,6 +16,9 @@ import type { Answer, Question } from './question.ts';
 const WELL_BOUND_MS = 8000;
 /** For so long a reader that does not hear from the cache believes a token, with time to be scheduled. */
 const TOKEN_BOUND_MS = 14_000;
+
+/** What a reader with a copy has given for so long before its stop, it gives after its start. */
+const LOST_MS = 1000;
 
 /** By so much an answer may be older than its Fleetbook-As-Of: what begins with neither reads both at once. */
 const AS_OF_BOUND_MS = 1000;
@@ -49,6 +53,34 @@ export interface Ticket {
 
 type Range = { readonly oldest: number; readonly newest: number };
 
+/** Values that only rise, each with the time (ms) at which it was reached. */
+class Rising {
+  readonly #values = new Map<string, { readonly value: number; readonly at: number }[]>();
+
+  get(key: string): number | undefined {
+    return this.#values.get(key)?.at(-1)?.value;
+  }
+
+  raise(key: string, value: number): void {
+    if (value <= (this.get(key) ?? Number.NEGATIVE_INFINITY)) return;
+    this.#values.set(key, [...(this.#values.get(key) ?? []), { value, at: performance.now() }]);
+  }
+
+  forgetSince(at: number): void {
+    for (const [key, values] of this.#values)
+      this.#values.set(
+        key,
+        values.filter((each) => each.at < at),
+      );
+  }
+
+  current(): Map<string, number> {
+    return new Map(
+      [...this.#values].flatMap(([key, values]) => values.slice(-1).map(({ value }) => [key, value])),
+    );
+  }
+}
+
 /** One reader from its start to its end, and to its next start where it has a copy on disk: what it has given binds it. */
 export class Judge {
   readonly #model: Model;
@@ -56,10 +88,10 @@ export class Judge {
   readonly #health: () => Health;
   /** When the reader started, in milliseconds of `performance.now()`. */
   #since: number;
-  readonly #floors = new Map<string, number>();
+  readonly #floors = new Rising();
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
-  readonly #gone = new Map<string, number>();
+  readonly #gone = new Rising();
 
   constructor(
     model: Model,
@@ -73,9 +105,11 @@ export class Judge {
     this.#health = health;
   }
 
-  /** The reader has started again, with all that it knew. */
-  startedAgain(at = performance.now()): void {
-    this.#since = at;
+  /** The reader has started again. It knows what it knew a second before it stopped, and every revocation. */
+  startedAgain(stoppedAt: number): void {
+    this.#since = performance.now();
+    this.#floors.forgetSince(stoppedAt - LOST_MS);
+    this.#gone.forgetSince(stoppedAt - LOST_MS);
   }
 
   begin(question: Question, token: Token): Ticket {
@@ -86,7 +120,7 @@ export class Judge {
       floor: this.#floors.get(documentOf(question)) ?? 0,
       wasAccepted: this.#accepted.has(token.id),
       wasRefused: this.#refused.has(token.id),
-      gone: new Map(this.#gone),
+      gone: this.#gone.current(),
     };
   }
 
@@ -176,13 +210,13 @@ export class Judge {
       // Nothing of a deleted organization is shown, as long as its tokens are believed.
       if (shown.size > 0 || organization.deleteBegun === undefined)
         return this.#never(this.#model.clusters, floor, fits, body);
-      this.#gone.set(organization.slug, Number.POSITIVE_INFINITY);
+      this.#gone.raise(organization.slug, Number.POSITIVE_INFINITY);
       return { oldest: floor, newest: this.#model.clusters.newest };
     }
     for (const slug of slugs) {
       const key = `${organization.slug}/${slug}`;
       const last = this.#model.clusters.lastWith(key, range.oldest);
-      if (!shown.has(slug) && last >= 0) this.#gone.set(key, Math.max(last, this.#gone.get(key) ?? 0));
+      if (!shown.has(slug) && last >= 0) this.#gone.raise(key, last);
     }
     return range;
   }
@@ -204,7 +238,7 @@ export class Judge {
     const kind = question.asks === 'clusters' || question.asks === 'cluster' ? 'clusters' : 'machines';
     const feed: Feed<unknown> = this.#model[kind];
     const document = documentOf(question);
-    this.#floors.set(document, Math.max(oldest, floor, this.#floors.get(document) ?? 0));
+    this.#floors.raise(document, Math.max(oldest, floor));
     if (asOf !== undefined && feed.inForceAt(asOf - AS_OF_BOUND_MS) > newest) {
       const next = feed.at(newest + 1).since;
       return `it is older than it says: state ${newest} ended ${asOf - next} ms before Fleetbook-As-Of (tier ${tier})`;

@@ -62,6 +62,7 @@ export class Reader {
   /** What it knows outlives it. */
   readonly #hasCopy: boolean;
   #judge: Judge | undefined;
+  #stoppedAt = 0;
   #open:
     | {
         readonly url: string;
@@ -99,7 +100,7 @@ export class Reader {
     });
     await app.listen({ host: '127.0.0.1', port: 0 });
     const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-    if (this.#hasCopy && this.#judge) this.#judge.startedAgain();
+    if (this.#hasCopy && this.#judge) this.#judge.startedAgain(this.#stoppedAt);
     else this.#judge = this.#judgeOf();
     this.#open = {
       url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
@@ -114,6 +115,7 @@ export class Reader {
   }
 
   async stop(): Promise<void> {
+    this.#stoppedAt = performance.now();
     await this.#open?.close();
     this.#open = undefined;
   }

@@ -2,7 +2,7 @@ import { access, constants, readdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Configured } from '../../config/settings.ts';
 import { messageOf } from '../../domain/driver-error.ts';
-import { copyFolder } from '../../snapshot/disk/formats.ts';
+import { copyFolder } from '../../snapshot/disk/copy-folder.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 
 const CHECK = 'copy on disk';

@@ -265,12 +265,16 @@ export class Documents {
           // PostgreSQL has said it, which names its lineage then.
           if (found.isOfReplica !== undefined) await this.#lineage.confirm(true);
           const isCurrent = keys === this.#lineage.keys;
-          const newest = isCurrent ? await this.#copy?.supersede(id, found.document) : undefined;
-          // The cache has lost, or the replica lacks, what this reader, or the one before it, has given.
-          const mayLack = found.tier === 'redis' || found.isOfReplica;
-          if (newest !== undefined) this.#replica?.heard(id, newest);
-          if (mayLack && newest !== undefined && newest > (found.document?.version ?? 0))
-            found = await this.#tiers.fromPostgres(keys, name, cached, limits);
+          // The cache has lost, or the replica lacks, what this reader has given before its last start.
+          if (isCurrent && (found.tier === 'redis' || found.isOfReplica)) {
+            const version = found.document?.version ?? 0;
+            const newest = (await this.#copy?.newest(id, version)) ?? 0;
+            if (newest > version) {
+              this.#replica?.heard(id, newest);
+              found = await this.#tiers.fromPostgres(keys, name, cached, limits);
+            }
+          }
+          if (keys === this.#lineage.keys) this.#copy?.given(id, found.document);
           const { tokenStaleLimitMs, staleLimitMs } = this.#options;
           if (at - (found.unsureSince ?? at) > (name.kind === 'token' ? tokenStaleLimitMs : staleLimitMs))
             throw new Unavailable('what the replica or the cache holds was confirmed too long ago');

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { withTimeout } from '../../domain/timeout.ts';
 import type { DiskCopy } from '../disk/disk-copy.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
@@ -13,12 +14,15 @@ import type { ReplicaReads } from './replica-reads.ts';
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;
 /** How long a machine is believed to be unknown (ms) while no messages arrive. */
 const UNLINKED_UNKNOWN_MS = 1000;
+/** Milliseconds between two reads of all lists on disk, and for which a request waits for one. */
+const READ_COPY_EVERY_MS = 60_000;
+const WAIT_FOR_COPY_MS = 2000;
 
 export interface MachineRegionsOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
-  readonly copy?: Pick<DiskCopy, 'regionOfMachine'> | undefined;
+  readonly copy?: Pick<DiskCopy, 'machines'> | undefined;
   /** Bytes that may be kept: three quarters for what is known, a quarter for what is known to be unknown. */
   readonly memoryLimit: number;
 }
@@ -36,6 +40,8 @@ export class MachineRegions {
   readonly #known: LRUCache<number, Int32Array>;
   /** Machine id → when it was found to be unknown, in milliseconds. */
   readonly #unknown: LRUCache<number, number>;
+  #readingCopy: Promise<void> | undefined;
+  #copyReadAt = Number.NEGATIVE_INFINITY;
   /** Counted, so that a read that began before is not kept. */
   #clears = 0;
   #unknownClears = 0;
@@ -58,10 +64,14 @@ export class MachineRegions {
 
   /** The region, at once where memory knows it; undefined when no catalogue has given this id. */
   get(machineId: number, keys: CacheKeys): MaybePromise<number | undefined> {
-    const page = this.#known.get(Math.floor(machineId / MACHINES_PER_BUCKET));
-    const region = page?.[machineId % MACHINES_PER_BUCKET];
+    const region = this.#knownRegion(machineId);
     if (region) return region;
     return this.#isUnknown(machineId) ? undefined : this.#find(machineId, keys);
+  }
+
+  #knownRegion(machineId: number): number | undefined {
+    const page = this.#known.get(Math.floor(machineId / MACHINES_PER_BUCKET));
+    return page?.[machineId % MACHINES_PER_BUCKET] || undefined;
   }
 
   async #find(machineId: number, keys: CacheKeys): Promise<number | undefined> {
@@ -85,6 +95,7 @@ export class MachineRegions {
   clear(): void {
     this.#clears += 1;
     this.#known.clear();
+    this.#copyReadAt = Number.NEGATIVE_INFINITY;
     this.clearUnknown();
   }
 
@@ -136,9 +147,26 @@ export class MachineRegions {
         (region) => region !== undefined,
       );
     } catch (error) {
-      const region = await this.#copy?.regionOfMachine(machineId);
+      await withTimeout(WAIT_FOR_COPY_MS, this.#readCopy());
+      const region = this.#knownRegion(machineId);
       if (region === undefined) throw error;
       return region;
+    }
+  }
+
+  #readCopy(): Promise<void> {
+    if (this.#now() - this.#copyReadAt > READ_COPY_EVERY_MS) {
+      this.#copyReadAt = this.#now();
+      this.#readingCopy = this.#learnFromCopy();
+    }
+    return this.#readingCopy ?? Promise.resolve();
+  }
+
+  async #learnFromCopy(): Promise<void> {
+    const clears = this.#clears;
+    for await (const [region, machineIds] of this.#copy?.machines() ?? []) {
+      if (clears !== this.#clears) return;
+      for (const machineId of machineIds) this.#learn(Number(machineId), region);
     }
   }
 }

@@ -1,4 +1,6 @@
 /** Readers that start with nothing but the copy of the one before them, on real servers that went away. */
+import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/queries/tokens.ts';
 import { hashToken } from '../../../src/domain/token.ts';
@@ -10,7 +12,7 @@ import type { TestReader } from '../scene.ts';
 import { diskScene, MINUTE } from './disk-scene.ts';
 
 const disk = diskScene();
-const { scene, clock, open, served, machines, seen, everythingDown, openCopy } = disk;
+const { scene, clock, open, served, machines, seen, everythingDown, fileOf } = disk;
 
 describe('with everything down', () => {
   it('a new reader gives what was served before, byte for byte, as tier disk', async () => {
@@ -153,6 +155,23 @@ describe('tokens', () => {
     expect(await answered(open())).toBe('unavailable');
   });
 
+  it('a revocation is on disk before anything else happens', async () => {
+    const { copy } = await served();
+    const hash = hashToken(disk.token);
+    copy?.heard(`token:${hash}`, 2);
+    expect(existsSync(fileOf(`revoked:${hash}`))).toBe(true);
+    expect(await copy?.read({ kind: 'token', hash })).toBeUndefined();
+  });
+
+  it('a message about what is no document touches no file', async () => {
+    const { copy } = await served();
+    const files = () => readdirSync(dirname(fileOf('providers'))).sort();
+    const before = files();
+    for (const id of ['token:../providers', 'region:../../x', 'token:', 'lineage', '']) copy?.heard(id, 9);
+    await copy?.flush();
+    expect(files()).toEqual(before);
+  });
+
   it('one that expires stays expired', async () => {
     const scopes = ['machines:read'] as const;
     const expiresAt = new Date(clock.now() + 5 * MINUTE);
@@ -200,12 +219,10 @@ it('organizations are told apart: what is under another’s name is a miss', asy
   // One that lives on would write again what it has in memory.
   await reader[Symbol.asyncDispose]();
   await everythingDown();
-  const database = openCopy();
-  const swapped = database.prepare('update documents set id = ? where id = ?');
-  swapped.run('clusters:0', `clusters:${scene.sample.a}`);
-  swapped.run(`clusters:${scene.sample.a}`, `clusters:${other}`);
-  swapped.run(`clusters:${other}`, 'clusters:0');
-  database.close();
+  const [own, others] = [fileOf(`clusters:${scene.sample.a}`), fileOf(`clusters:${other}`)];
+  renameSync(own, `${own}-swapped`);
+  renameSync(others, own);
+  renameSync(`${own}-swapped`, others);
   const restarted = open();
   for (const organization of [scene.sample.a, other])
     await expect(Promise.resolve(restarted.clusters.clusters(organization))).rejects.toThrow(Unavailable);

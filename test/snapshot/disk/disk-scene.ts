@@ -1,12 +1,10 @@
 /** A reader with a copy on disk, whose way to PostgreSQL and to the cache is through proxies. */
-import { readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { createToken } from '../../../src/db/queries/tokens.ts';
-import { copyFolder } from '../../../src/snapshot/disk/formats.ts';
+import { copyFolder } from '../../../src/snapshot/disk/copy-folder.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { addMachines } from '../rows.ts';
@@ -88,12 +86,8 @@ export function diskScene() {
     return reader;
   }
 
-  /** The file of the copy, as a foreign program would open it. */
-  function openCopy(): DatabaseSync {
-    const copies = copyFolder(snapshotDir);
-    const name = readdirSync(copies).find((each) => each.endsWith('.sqlite')) ?? '';
-    return new DatabaseSync(join(copies, name));
-  }
+  /** The file of a document. */
+  const fileOf = (id: string) => join(copyFolder(snapshotDir), id.replace(':', '-'));
 
   return {
     scene,
@@ -103,7 +97,7 @@ export function diskScene() {
     machines,
     seen,
     everythingDown,
-    openCopy,
+    fileOf,
     get token() {
       return token;
     },

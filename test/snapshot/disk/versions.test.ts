@@ -1,4 +1,5 @@
 /** Which version a disk copy gives, while servers come and go and other processes write to it. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { run } from '../../support/postgres.ts';
 import { until } from '../../support/until.ts';
@@ -6,22 +7,28 @@ import { reprice } from '../rows.ts';
 import { diskScene, MINUTE } from './disk-scene.ts';
 
 const disk = diskScene();
-const { scene, clock, open, served, machines, everythingDown, openCopy } = disk;
+const { scene, clock, open, served, machines, everythingDown, fileOf } = disk;
 
 describe('versions', () => {
-  it('what was given last is given, or nothing: never what was before', async () => {
+  it('what was given last is given soon: never what was a second before', async () => {
     const reader = await served();
+    const name = { kind: 'region', regionId: scene.sample.region } as const;
+    const old = (await reader.documents.get(name)).document?.version;
     const version = await reprice(scene.sql, scene.sample.small, '0.5');
     await scene.publisher.publishDirty();
-    const name = { kind: 'region', regionId: scene.sample.region } as const;
     await until(async () => (await reader.documents.get(name)).document?.version === version);
-    // Not flushed: the content may not be there, the older one is out.
     await everythingDown();
-    const restarted = open();
-    const given = await Promise.resolve(restarted.documents.get(name)).catch(() => undefined);
-    expect([version, undefined]).toContain(given?.document?.version);
+    // The content may not be there yet; the older one goes by itself.
+    await until(async () => (await givenOnDisk()) !== old);
+    expect([version, undefined]).toContain(await givenOnDisk());
     await reader.copy?.flush();
-    expect((await open().documents.get(name)).document?.version).toBe(version);
+    expect(await givenOnDisk()).toBe(version);
+
+    async function givenOnDisk(): Promise<number | undefined> {
+      const restarted = open();
+      const given = await Promise.resolve(restarted.documents.get(name)).catch(() => undefined);
+      return given?.document?.version;
+    }
   });
 
   it('a cache that is behind what the reader before gave is passed over', async () => {
@@ -85,35 +92,15 @@ describe('versions', () => {
   });
 });
 
-it('a process that holds the file locked delays one answer a little, and what it kept out follows', async () => {
-  const reader = await served();
-  const name = { kind: 'region', regionId: scene.sample.region } as const;
-  const locked = openCopy();
-  locked.exec('begin immediate');
-  const versions: number[] = [];
-  for (const price of ['0.5', '0.6', '0.7']) {
-    const version = await reprice(scene.sql, scene.sample.small, price);
-    await scene.publisher.publishDirty();
-    await until(async () => (await reader.documents.get(name)).document?.version === version, {
-      timeoutMs: 2000,
-    });
-    versions.push(version);
-  }
-  await until(() => (reader.copy?.counts.failures.get('locked') ?? 0) > 0);
-  locked.exec('rollback');
-  locked.close();
-  await until(async () => (await reader.copy?.read(name))?.document.version === versions.at(-1));
-  await everythingDown();
-  expect(await open().documents.get(name)).toMatchObject({
-    tier: 'disk',
-    document: { version: versions.at(-1) },
-  });
-});
-
-it('what the copy has already is not written again by a reader that starts, and is known from then on', async () => {
+it('what the copy has already is the same after a reader has started, and is known from then on', async () => {
   const before = await served({ staleLimitMs: 10 * MINUTE });
   await before.copy?.[Symbol.asyncDispose]();
-  const content = () => openCopy().prepare('select id, version, hex(value) from documents order by id').all();
+  const ids = ['providers', `region:${scene.sample.region}`, `clusters:${scene.sample.a}`];
+  const content = () =>
+    ids.map((id) => {
+      const bytes = readFileSync(fileOf(id));
+      return bytes.subarray(bytes.indexOf('\n')).toString('hex');
+    });
   const expected = content();
   clock.forward(9 * MINUTE);
   await served({ staleLimitMs: 10 * MINUTE });

@@ -1,0 +1,358 @@
+/**
+ * The files of a reader's disk copy. Each document is one file, which a rename replaces. Several processes may share the
+ * folder. Every file has a checksum, and names the lineage that it belongs to.
+ */
+import { close, closeSync, fsync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+
+/** Raise it whenever another release would misread the files. Each format has its own folder. */
+const COPY_FORMAT = 2;
+const HOUR_MS = 3_600_000;
+const ABANDONED_MS = 60_000;
+/** Bytes that hold the first line of every document file. */
+const HEAD_AT_MOST = 512;
+const BLOCK = 4096;
+/** Shares of the limit: beyond `MOST` nothing is written, and the oldest lists go until `FULL`. */
+const MOST = 0.9;
+const FULL = 0.8;
+
+/** Where the copy lies. @param folder as SNAPSHOT_DIR names it */
+export const copyFolder = (folder: string): string => join(folder, `fleetbook-copy-${COPY_FORMAT}`);
+
+export interface CopyLimits {
+  /** Of all files together. */
+  readonly bytes: number;
+  readonly staleLimitMs: number;
+  readonly tokenStaleLimitMs: number;
+}
+
+/** The first line of a document file. Times are milliseconds since the epoch. */
+export interface Head {
+  readonly lineage: string;
+  readonly id: string;
+  readonly version: number;
+  /** One process' epoch: while it is confirmed, so are all documents that were read in it. */
+  readonly stretch: string;
+  readonly readAt: number;
+}
+
+export interface StoredDocument {
+  readonly version: number;
+  /** The document in the form of the cache. */
+  readonly value: Buffer;
+  /** When it was last known to be true. */
+  readonly knownAt: number;
+}
+
+interface Owner {
+  readonly lineage: string;
+  /** When PostgreSQL named the lineage; 0 if only the cache did. */
+  readonly namedAt: number;
+}
+
+/** A file is not what was written. */
+export class DamagedFile extends Error {}
+
+/** True for the id of a document. Other text must not become a file name. */
+export const isDocumentId = (id: string): boolean =>
+  /^(?:providers|(?:region|columns|clusters):\d+|token:[0-9a-f]+)$/.test(id);
+
+export class CopyFolder {
+  readonly #parent: string;
+  readonly #folder: string;
+  readonly #limits: CopyLimits;
+  #isFirst = true;
+  /** When PostgreSQL named the lineage, by the file. */
+  #namedAt = 0;
+  /** Bytes of all files at the last look, and those that this process has written since. */
+  #seen = 0;
+  #added = 0;
+
+  /** @param folder as SNAPSHOT_DIR names it. Nothing is opened yet. */
+  constructor(folder: string, limits: CopyLimits) {
+    this.#parent = folder;
+    this.#folder = copyFolder(folder);
+    this.#limits = limits;
+  }
+
+  /** The lineage of the documents here; undefined for an empty copy. */
+  async owner(): Promise<Owner | undefined> {
+    return unsealed<Owner>((await this.#bytesOf('lineage'))?.toString());
+  }
+
+  /**
+   * Takes the folder for a lineage. The lineage that PostgreSQL named last owns it: another one's files are removed.
+   * @returns `begun` when the folder was empty until now, `refused` when a later lineage owns it
+   */
+  async claim(lineage: string, namedAt: number): Promise<'kept' | 'begun' | 'refused'> {
+    if (this.#isFirst) await this.#removeOtherFormats();
+    this.#isFirst = false;
+    const text = (await this.#bytesOf('lineage'))?.toString();
+    const owner = unsealed<Owner>(text);
+    this.#namedAt = owner?.namedAt ?? 0;
+    if (owner?.lineage === lineage) return 'kept';
+    if (owner && namedAt <= owner.namedAt) return 'refused';
+    if (text !== undefined) await rm(this.#folder, { recursive: true, force: true });
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await chmod(this.#folder, 0o700);
+    this.#namedAt = namedAt;
+    await this.#replace('lineage', sealed({ lineage, namedAt }));
+    return 'begun';
+  }
+
+  /** Notes that PostgreSQL has named the owner again. */
+  async renew(lineage: string, namedAt: number): Promise<void> {
+    if (namedAt > this.#namedAt) await this.#replace('lineage', sealed({ lineage, namedAt }));
+  }
+
+  /**
+   * Undefined for a document that is not here, or not of this lineage, or older than a revocation.
+   * @throws DamagedFile after removing it
+   */
+  async read(lineage: string, id: string): Promise<StoredDocument | undefined> {
+    const file = await this.#bytesOf(fileOf(id));
+    if (!file) return undefined;
+    const end = file.subarray(0, HEAD_AT_MOST).indexOf('\n') + 1;
+    const head = unsealed<Head>(file.toString('utf8', 0, end));
+    if (head?.id !== id) {
+      await this.remove(id);
+      throw new DamagedFile('a file of the disk copy is damaged, and was removed');
+    }
+    if (head.lineage !== lineage || (await this.#floorOf(lineage, id)) > head.version) return undefined;
+    return { version: head.version, value: file.subarray(end), knownAt: await this.#knownAt(head) };
+  }
+
+  /** The newest version in the copy or in a tombstone: 0 for none. */
+  async versionOf(lineage: string, id: string): Promise<number> {
+    const head = await this.#headOf(fileOf(id));
+    return Math.max(head?.lineage === lineage ? head.version : 0, await this.#floorOf(lineage, id));
+  }
+
+  /** Writes a document, unless a newer version, or the same one read later, is here. */
+  async write(head: Head, value: Buffer): Promise<void> {
+    const name = fileOf(head.id);
+    const before = await this.#headOf(name);
+    if (before?.lineage === head.lineage) {
+      if (before.version > head.version) return;
+      if (before.version === head.version && before.readAt >= head.readAt) return;
+    }
+    this.#added += roomOf(value.length);
+    await this.#replace(name, Buffer.concat([Buffer.from(sealed(head)), value]));
+  }
+
+  /** Removes a version that is older than this one. */
+  async removeOlder(lineage: string, id: string, version: number): Promise<void> {
+    const head = await this.#headOf(fileOf(id));
+    if (head?.lineage === lineage && head.version < version) await this.remove(id);
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(this.#path(fileOf(id)), { force: true });
+  }
+
+  /**
+   * Writes a tombstone before it returns: no older version of this token is ever read again, also if another process
+   * writes one. It blocks for some microseconds. A disk that takes no tombstone loses the token's file instead.
+   * @throws if both fail
+   */
+  revoke(lineage: string, id: string, version: number): void {
+    try {
+      const file = openSync(this.#path(tombstoneOf(id)), 'a', 0o600);
+      try {
+        writeSync(file, sealed({ lineage, version }));
+      } catch (error) {
+        closeSync(file);
+        throw error;
+      }
+      // A loss of power must not undo it either. The flush ends in the background.
+      fsync(file, () => close(file, () => {}));
+    } catch {
+      this.removeNow(id);
+    }
+  }
+
+  /** As `remove`, before it returns. */
+  removeNow(id: string): void {
+    try {
+      unlinkSync(this.#path(fileOf(id)));
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  /** All documents of this stretch were true at this time, unless a newer version removed them. */
+  async confirm(lineage: string, stretch: string, at: number): Promise<void> {
+    await this.#replace(`confirmed-${stretch}`, sealed({ lineage, stretch, at }));
+  }
+
+  /** When sources were last read, see `loadFreshness`. */
+  async stamps(lineage: string): Promise<[id: string, stamp: string][]> {
+    const stored = unsealed<{ lineage: string; stamps: [string, string][] }>(
+      (await this.#bytesOf('stamps'))?.toString(),
+    );
+    return stored?.lineage === lineage ? stored.stamps : [];
+  }
+
+  async writeStamps(lineage: string, stamps: ReadonlyMap<string, string>): Promise<void> {
+    const all = [...new Map([...(await this.stamps(lineage)), ...stamps])];
+    await this.#replace('stamps', sealed({ lineage, stamps: all }));
+  }
+
+  /** The ids of the regions whose lists are here. */
+  async regions(): Promise<number[]> {
+    const names = await readdir(this.#folder);
+    return names.flatMap((name) => /^region-(\d+)$/.exec(name)?.[1] ?? []).map(Number);
+  }
+
+  hasRoom(bytes: number): boolean {
+    return this.#seen + this.#added + roomOf(bytes) <= this.#limits.bytes * MOST;
+  }
+
+  /** Bytes that this process has written since the last `tidy`. */
+  get added(): number {
+    return this.#added;
+  }
+
+  /**
+   * Removes what is far too old to be given. If the rest is near the limit, the lists go that were written longest ago:
+   * without the list of providers or a token nothing is answered.
+   */
+  async tidy(now: number): Promise<{ readonly bytes: number; readonly documents: number }> {
+    const lists: { name: string; bytes: number; at: number }[] = [];
+    const added = this.#added;
+    let documents = 0;
+    let bytes = 0;
+    for (const name of await readdir(this.#folder)) {
+      const found = await stat(this.#path(name)).catch(() => undefined);
+      if (!found) continue;
+      if (await this.#isTooOld(name, found.mtimeMs, now)) {
+        await rm(this.#path(name), { force: true });
+        continue;
+      }
+      bytes += roomOf(found.size);
+      if (isDocument(name)) documents += 1;
+      if (isList(name)) lists.push({ name, bytes: roomOf(found.size), at: found.mtimeMs });
+    }
+    if (bytes > this.#limits.bytes * FULL) {
+      for (const list of lists.sort((a, b) => a.at - b.at)) {
+        if (bytes <= this.#limits.bytes * FULL) break;
+        await rm(this.#path(list.name), { force: true });
+        bytes -= list.bytes;
+        documents -= 1;
+      }
+    }
+    this.#seen = bytes;
+    this.#added -= added;
+    return { bytes, documents };
+  }
+
+  /** A document stays for an hour more than it may be given: a clock may be wrong, and a machine may sleep. */
+  async #isTooOld(name: string, writtenAt: number, now: number): Promise<boolean> {
+    const { staleLimitMs, tokenStaleLimitMs } = this.#limits;
+    if (name.startsWith('tmp-')) return Date.now() - writtenAt > ABANDONED_MS;
+    const isOfToken = /^(token|revoked)-/.test(name);
+    const limitMs = HOUR_MS + (isOfToken ? tokenStaleLimitMs : Math.max(staleLimitMs, tokenStaleLimitMs));
+    if (now - writtenAt <= limitMs) return false;
+    if (!isDocument(name)) return /^(confirmed|revoked)-/.test(name);
+    const head = await this.#headOf(name);
+    return !head || now - (await this.#knownAt(head)) > limitMs;
+  }
+
+  async #knownAt({ lineage, stretch, readAt }: Head): Promise<number> {
+    const confirmed = unsealed<{ lineage: string; stretch: string; at: number }>(
+      (await this.#bytesOf(`confirmed-${stretch}`))?.toString(),
+    );
+    const isOfIt = confirmed?.lineage === lineage && confirmed.stretch === stretch;
+    return isOfIt ? Math.max(readAt, confirmed.at) : readAt;
+  }
+
+  /** No older version of a token may be given. A tombstone that is damaged refuses every version. */
+  async #floorOf(lineage: string, id: string): Promise<number> {
+    const text = isToken(id) ? (await this.#bytesOf(tombstoneOf(id)))?.toString() : undefined;
+    if (text === undefined) return 0;
+    const lines = text.split('\n');
+    if (lines.length === 1 || lines.pop() !== '') return Number.POSITIVE_INFINITY;
+    let floor = 0;
+    for (const line of lines) {
+      const revoked = unsealed<{ lineage: string; version: number }>(`${line}\n`);
+      if (!revoked) return Number.POSITIVE_INFINITY;
+      if (revoked.lineage === lineage) floor = Math.max(floor, revoked.version);
+    }
+    return floor;
+  }
+
+  /** Undefined for a file that is not there, or damaged. */
+  async #headOf(name: string): Promise<Head | undefined> {
+    try {
+      const file = await open(this.#path(name));
+      try {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_AT_MOST), 0, HEAD_AT_MOST, 0);
+        return unsealed<Head>(buffer.toString('utf8', 0, buffer.subarray(0, bytesRead).indexOf('\n') + 1));
+      } finally {
+        await file.close();
+      }
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #bytesOf(name: string): Promise<Buffer | undefined> {
+    try {
+      return await readFile(this.#path(name));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #replace(name: string, content: string | Buffer): Promise<void> {
+    const temporary = this.#path(`tmp-${crypto.randomUUID()}`);
+    try {
+      await writeFile(temporary, content, { flag: 'wx', mode: 0o600 });
+      await rename(temporary, this.#path(name));
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** A release that still writes another format begins its copy again. */
+  async #removeOtherFormats(): Promise<void> {
+    await mkdir(this.#parent, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(this.#parent)) {
+      const path = join(this.#parent, name);
+      if (/^fleetbook-copy-\d+$/.test(name) && path !== this.#folder)
+        await rm(path, { recursive: true, force: true });
+    }
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, name);
+  }
+}
+
+const isToken = (id: string): boolean => id.startsWith('token:');
+const fileOf = (id: string): string => id.replace(':', '-');
+const tombstoneOf = (id: string): string => id.replace('token:', 'revoked-');
+const isList = (name: string): boolean => /^(region|columns|clusters)-/.test(name);
+const isDocument = (name: string): boolean =>
+  isList(name) || name.startsWith('token-') || name === 'providers';
+const roomOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+/** One line with its checksum. */
+function sealed(value: unknown): string {
+  const text = JSON.stringify(value);
+  return `${checksum(text)} ${text}\n`;
+}
+
+/** Undefined for anything that `sealed` has not made. */
+function unsealed<T>(line: string | undefined): T | undefined {
+  const [, sum, text = ''] = /^([0-9a-f]{8}) (.*)\n$/.exec(line ?? '') ?? [];
+  return sum !== undefined && sum === checksum(text) ? (JSON.parse(text) as T) : undefined;
+}
+
+const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0');
