@@ -45,10 +45,12 @@ function readSubject(text: string): { kind: string; id: string | undefined } {
 export function auditTable(rows: readonly AuditRecord[]): string {
   return alignedTable(
     ['AT', 'BY', 'FROM', 'ACTION', 'SUBJECT', 'REASON', 'DETAILS'],
-    rows.map(({ at, by, how, address, action, subject, reason, details }) => [
+    rows.map(({ at, by, how, tokenId, address, action, subject, reason, details }) => [
       at.replace('T', ' ').replace('Z', ''),
       by,
-      address === null || address === by ? how : `${how} ${address}`,
+      [how, tokenId && `#${tokenId}`, address === by ? null : address]
+        .filter((each) => each !== null)
+        .join(' '),
       action,
       `${subject.kind} ${subject.id}`,
       reason ?? '-',

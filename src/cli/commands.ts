@@ -29,7 +29,7 @@ export function addCommands(program: Command, given: Environment): void {
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
-  addOperators(program.command('operator').description('accounts of the operators’ pages'), env);
+  addOperators(program.command('operator').description('operators of the console, and their tokens'), env);
   addAudit(program.command('audit'), env);
   program
     .command('completion')

@@ -25,7 +25,11 @@ const isShell = (name: string): name is keyof typeof SHELLS => Object.hasOwn(SHE
 
 /** Of the program and all commands below it. */
 export function completionsOf(command: Command, words: readonly string[] = []): Completions[] {
-  const { commands, options } = command;
+  const { options } = command;
+  const commands = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => command.commands.includes(each));
   return [
     {
       words: words.join(' '),

@@ -7,7 +7,7 @@ import type { Config, Environment } from '../config/config.ts';
 import { inPackage } from '../config/package.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
-import { openSqlStore } from '../db/open.ts';
+import { openStore } from '../db/connect.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
 import type { ConsoleSource } from '../ops/console/overview.ts';
@@ -27,7 +27,7 @@ export function openConsole(
   env: Environment,
 ): ConsoleDependencies {
   const reads = closing.use(
-    openSqlStore({
+    openStore({
       url: databaseUrl(config),
       role: 'worker',
       connections: 4,
@@ -38,6 +38,7 @@ export function openConsole(
   const worker = writer(config, closing, logger);
   return {
     sql: reads.sql,
+    db: reads.db,
     sources: config.sources.map((source) => {
       const { schedule, maxAge } = source;
       return consoleSource({ ...pricedSource(source, config.settings), schedule, maxAge });

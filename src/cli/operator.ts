@@ -1,42 +1,127 @@
+/** `fleetbook operator …`: operators of the console, their roles and their tokens. */
 import type { Environment } from '../config/config.ts';
 import { readSettings } from '../config/settings.ts';
 import {
+  type IssuedToken,
+  listOperatorTokens,
+  type OperatorTokenSummary,
+  revokeOperatorToken,
+  rotateOperatorToken,
+  type TokenTerms,
+} from '../db/operator-tokens.ts';
+import {
   createOperator,
+  issueToken,
+  listOperators,
   type OperatorChange,
+  type OperatorSummary,
   setOperatorByOidc,
   setOperatorDisabled,
-  setOperatorPassword,
   setOperatorRole,
-} from '../db/queries/operators.ts';
-import { OPERATOR_NAME, ROLES, type Role } from '../domain/operator.ts';
-import { hashPassword, passwordProblem } from '../domain/password.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
+} from '../db/operators.ts';
+import { type Decider, OPERATOR_NAME, ROLES, type Role } from '../domain/operator.ts';
+import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openStoreOnly } from './open-store.ts';
-import { print, printJson } from './print.ts';
-import { askSecret, type Terminal } from './terminal.ts';
+import { print, printAside, printJson, printText } from './print.ts';
+import { ago, alignedTable } from './table.ts';
+import { expiry, readExpiry, readGrace, readTokenName } from './token.ts';
 
 interface Options extends DeciderOptions {
   readonly json?: boolean;
 }
 
+export interface TokenOptions extends Options {
+  readonly expires?: string;
+}
+
 export async function createOperatorCommand(
   env: Environment,
   name: string,
-  options: Options & { readonly role: string },
+  options: TokenOptions & { readonly role: string },
 ): Promise<void> {
   const role = readRole(options.role);
-  checkName(name);
-  const by = decider({ settings: readSettings(env) }, options);
-  const passwordHash = await hashPassword(await newPassword(name, process.stdin, process.stderr));
-  await using store = openStoreOnly(env);
-  if (!(await createOperator(store.db, by, { name, role, passwordHash }))) {
-    throw new CommandFailure(
-      `the name "${name}" is taken; see fleetbook operator list, or choose another: it stays with whoever had it first`,
+  if (!OPERATOR_NAME.test(name))
+    throw new UsageFailure(
+      `"${name}" is no operator’s name; use 1 to 64 lower-case letters, digits, dots, dashes, underscores or @, e.g. ada or ada@example.com`,
     );
-  }
-  if (options.json) return printJson({ name, role });
-  print(`operator ${name} can sign in to the operators’ pages, as ${role}`);
+  const token = readTerms(options);
+  const by = deciderOf(env, options);
+  await using store = openStoreOnly(env);
+  const issued = await createOperator(store.db, by, { name, role, token });
+  if (!issued)
+    throw new CommandFailure(
+      `the name "${name}" is taken; for another token: fleetbook operator token ${name}`,
+    );
+  if (options.json) return printJson({ ...shownToken(issued), role });
+  printToken(issued, `operator ${name} is ${role}`);
+}
+
+/** Issues another token to an operator. */
+export async function issueTokenCommand(
+  env: Environment,
+  operator: string,
+  options: TokenOptions & { readonly name?: string },
+): Promise<void> {
+  const terms = readTerms(options);
+  const by = deciderOf(env, options);
+  await using store = openStoreOnly(env);
+  const issued = await issueToken(store.db, by, operator, terms);
+  if (!issued) throw unknownOperator(operator);
+  if (options.json) return printJson(shownToken(issued));
+  printToken(issued, `operator ${operator} signs in with tokens`);
+}
+
+export async function listTokensOfOperators(
+  env: Environment,
+  operator: string | undefined,
+  options: Options,
+): Promise<void> {
+  await using store = openStoreOnly(env);
+  const tokens = await listOperatorTokens(store.db, operator);
+  if (options.json) return printJson(tokens);
+  if (tokens.length > 0) return printText(tokenTable(tokens, new Date()));
+  print(
+    `${operator === undefined ? 'there is no operator token' : `${operator} has no token`}; issue one: fleetbook operator token ${operator ?? '<name>'}`,
+  );
+}
+
+export async function revokeTokenOfOperator(env: Environment, text: string, options: Options): Promise<void> {
+  const id = readTokenId(text);
+  const by = deciderOf(env, options);
+  await using store = openStoreOnly(env);
+  const outcome = await revokeOperatorToken(store.db, by, id);
+  if (outcome === undefined) throw unknownToken(id);
+  if (options.json) return printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked' });
+  print(
+    outcome === 'was revoked'
+      ? `operator token ${id} was revoked already`
+      : `operator token ${id} is revoked; its sessions end within a second`,
+  );
+}
+
+export async function rotateTokenOfOperator(
+  env: Environment,
+  text: string,
+  options: Options & { readonly grace?: string },
+): Promise<void> {
+  const id = readTokenId(text);
+  const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
+  const by = deciderOf(env, options);
+  await using store = openStoreOnly(env);
+  const rotated = await rotateOperatorToken(store.db, by, id, graceMs);
+  if (rotated === 'unknown') throw unknownToken(id);
+  if (typeof rotated === 'string')
+    throw new CommandFailure(
+      `operator token ${id} is ${rotated}, so nothing replaces it; issue one: fleetbook operator token <name>`,
+    );
+  const { oldExpiresAt } = rotated;
+  if (options.json)
+    return printJson({
+      ...shownToken(rotated),
+      old: { id, revoked: oldExpiresAt === null, expiresAt: oldExpiresAt },
+    });
+  printToken(rotated, `token ${id} is ${oldExpiresAt === null ? 'revoked' : `good until ${oldExpiresAt}`}`);
 }
 
 export async function setRoleCommand(
@@ -46,20 +131,11 @@ export async function setRoleCommand(
   options: Options,
 ): Promise<void> {
   const role = readRole(text);
-  const by = decider({ settings: readSettings(env) }, options);
+  const by = deciderOf(env, options);
   await using store = openStoreOnly(env);
   const outcome = known(name, await setOperatorRole(store.db, by, name, role));
   if (options.json) return printJson({ name, role, changed: outcome === 'changed' });
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${role}`);
-}
-
-export async function setPasswordCommand(env: Environment, name: string, options: Options): Promise<void> {
-  const by = decider({ settings: readSettings(env) }, options);
-  const passwordHash = await hashPassword(await newPassword(name, process.stdin, process.stderr));
-  await using store = openStoreOnly(env);
-  known(name, await setOperatorPassword(store.db, by, name, passwordHash));
-  if (options.json) return printJson({ name, changed: true });
-  print(`operator ${name} has a new password; whoever was signed in by the old one has to sign in again`);
 }
 
 export async function useOidcCommand(env: Environment, name: string, options: Options): Promise<void> {
@@ -67,40 +143,110 @@ export async function useOidcCommand(env: Environment, name: string, options: Op
     throw new UsageFailure(
       `"${name}" is no address, so no person of the issuer can prove it; use an account whose name is the person’s verified address`,
     );
-  const by = decider({ settings: readSettings(env) }, options);
+  const by = deciderOf(env, options);
   await using store = openStoreOnly(env);
   known(name, await setOperatorByOidc(store.db, by, name));
   if (options.json) return printJson({ name, signsInBy: 'oidc' });
   print(
-    `operator ${name} signs in by OpenID Connect: the person with this verified address gets the account at the next sign-in; its password is removed, its sessions have ended`,
+    `operator ${name} signs in by OpenID Connect: the person with this verified address gets the account at the next sign-in. Its tokens are revoked, and its sessions have ended`,
   );
 }
 
-/** @param disabled whether the account is to be closed or opened */
+/** @param disabled whether the operator is to be disabled or enabled */
 export async function setDisabledCommand(
   env: Environment,
   name: string,
   disabled: boolean,
   options: Options,
 ): Promise<void> {
-  const by = decider({ settings: readSettings(env) }, options);
+  const by = deciderOf(env, options);
   await using store = openStoreOnly(env);
   const outcome = known(name, await setOperatorDisabled(store.db, by, name, disabled));
   if (options.json) return printJson({ name, disabled, changed: outcome === 'changed' });
-  const state = disabled ? 'disabled; its sessions are over' : 'enabled, with the way to sign in that it had';
+  const state = disabled ? 'disabled; its sessions are over' : 'enabled, with its tokens';
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${state}`);
 }
 
-function known(name: string, outcome: OperatorChange): OperatorChange {
-  if (outcome !== 'unknown') return outcome;
-  throw new CommandFailure(`there is no operator "${name}"; see fleetbook operator list`);
+/** @throws UsageFailure always: the command is gone */
+export function setPasswordCommand(): never {
+  throw new UsageFailure(
+    'operators have no passwords any more, they sign in with tokens; issue one: fleetbook operator token <name>',
+  );
 }
 
-function checkName(name: string): void {
-  if (OPERATOR_NAME.test(name)) return;
-  throw new UsageFailure(
-    `"${name}" is no operator’s name; use 1 to 64 lower-case letters, digits, dots, dashes, underscores or @, e.g. ada or ada@example.com`,
+export async function listOperatorsCommand(env: Environment, options: Options): Promise<void> {
+  await using store = openStoreOnly(env);
+  const operators = await listOperators(store.db);
+  if (options.json) return printJson(operators);
+  if (operators.length > 0) printText(operatorTable(operators, new Date()));
+  else print('there is no operator; create one: fleetbook operator create <name> --role admin');
+}
+
+function operatorTable(operators: readonly OperatorSummary[], now: Date): string {
+  return alignedTable(
+    ['OPERATOR', 'ROLE', 'SIGNS IN BY', 'STATE', 'MADE', 'LAST SEEN'],
+    operators.map(({ name, role, signsInBy, tokens, createdAt, disabledAt, lastSeenAt }) => [
+      name,
+      role,
+      signsInBy === 'oidc' ? 'OpenID Connect' : tokens === 1 ? '1 token' : `${tokens} tokens`,
+      disabledAt === null ? 'enabled' : 'disabled',
+      ago(createdAt, now),
+      lastSeenAt === null ? 'never' : ago(lastSeenAt, now),
+    ]),
   );
+}
+
+function tokenTable(tokens: readonly OperatorTokenSummary[], now: Date): string {
+  return alignedTable(
+    ['ID', 'OPERATOR', 'NAME', 'STATE', 'MADE', 'EXPIRES', 'LAST USED'],
+    tokens.map(({ id, operator, name, state, createdAt, expiresAt, lastUsedAt }) => [
+      String(id),
+      operator,
+      name ?? '-',
+      state,
+      ago(createdAt, now),
+      expiresAt?.replace('T', ' ').replace(/:\d\dZ$/, '') ?? 'never',
+      lastUsedAt === null ? 'never' : ago(lastUsedAt, now),
+    ]),
+  );
+}
+
+/** The token alone goes to standard output. */
+function printToken({ id, token, expiresAt }: IssuedToken, what: string): void {
+  print(token);
+  printAside(
+    `${what}; token ${id}, ${expiry(expiresAt)}. It is shown once; revoke it with: fleetbook operator revoke ${id}`,
+  );
+}
+
+const shownToken = ({ id, operator, token, name, expiresAt }: IssuedToken) => ({
+  id,
+  operator,
+  token,
+  name,
+  expiresAt,
+});
+
+const deciderOf = (env: Environment, options: DeciderOptions): Decider =>
+  decider({ settings: readSettings(env) }, options);
+
+function readTerms({ name, expires }: { readonly name?: string; readonly expires?: string }): TokenTerms {
+  return {
+    name: name === undefined ? null : readTokenName(name),
+    expiresAt: expires === undefined ? null : readExpiry(expires, new Date()).toISOString(),
+  };
+}
+
+const readTokenId = (text: string) =>
+  readId(text, 'token id', '`operator tokens` shows and `operator token` printed, not the token');
+const unknownToken = (id: number) =>
+  new CommandFailure(`there is no operator token ${id}; see fleetbook operator tokens`);
+const unknownOperator = (name: string) =>
+  new CommandFailure(`there is no operator "${name}"; see fleetbook operator list`);
+
+function known(name: string, outcome: OperatorChange): OperatorChange {
+  if (outcome === 'unknown') throw unknownOperator(name);
+  return outcome;
 }
 
 function readRole(text: string): Role {
@@ -109,36 +255,4 @@ function readRole(text: string): Role {
   throw new UsageFailure(
     `"${text}" is no role; use ${ROLES.join(', ')}: each may do what those before it may`,
   );
-}
-
-/**
- * A new password: asked for twice on a terminal, which does not show it, else standard input up to its end, without the
- * line feed after it. Never an argument, which others could see.
- * @throws UsageFailure for one that does not do
- */
-export async function newPassword(
-  name: string,
-  input: Terminal,
-  output: NodeJS.WritableStream,
-): Promise<string> {
-  const password = input.isTTY
-    ? await askSecret(`Password of ${name}: `, input, output)
-    : await wholeInput(input);
-  const problem = passwordProblem(password, name);
-  if (problem !== undefined) throw new UsageFailure(problem);
-  if (input.isTTY && (await askSecret('The same again: ', input, output)) !== password)
-    throw new UsageFailure('the second password is another one; nothing was changed');
-  return password;
-}
-
-/** More than any password has: whatever else is piped in is not gathered. */
-const MOST_INPUT = 4096;
-
-async function wholeInput(input: Terminal): Promise<string> {
-  let text = '';
-  for await (const part of input.setEncoding('utf8')) {
-    text += part;
-    if (text.length > MOST_INPUT) break;
-  }
-  return text.replace(/\r?\n$/, '');
 }

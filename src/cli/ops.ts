@@ -22,7 +22,7 @@ export interface OfferedMetrics {
 
 /** What is there for people, beside metrics and queues. */
 export interface OfPeople {
-  /** In the worker's role: lets operators sign in by name. */
+  /** In the worker's role: lets operators sign in. */
   readonly store: Store;
   readonly console?: () => ConsoleDependencies;
   readonly oidc?: OidcSettings | undefined;
@@ -54,7 +54,7 @@ export async function offerOps(
   const token = config.settings.OPS_TOKEN;
   const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, people);
   // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
-  const isOpen = token !== undefined || (people && config.settings.OPS_SESSION_KEY !== undefined);
+  const isOpen = token !== undefined || people !== undefined;
   if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
   else logger.info({ url }, 'operators’ pages');
 }
@@ -68,9 +68,8 @@ export async function listenOps(
   logger: Logger,
   people?: OfPeople,
 ): Promise<string> {
-  const accounts = people && {
+  const operators = people && {
     store: people.store,
-    sessionKey: settings.OPS_SESSION_KEY,
     oidc: people.oidc,
     idle: settings.OPS_SESSION_IDLE,
     lifetime: settings.OPS_SESSION_LIFETIME,
@@ -80,7 +79,7 @@ export async function listenOps(
     token,
     metrics,
     queues,
-    accounts,
+    operators,
     console,
     logger,
     trustProxy: settings.TRUST_PROXY,

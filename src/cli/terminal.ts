@@ -1,5 +1,4 @@
 import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
 import { whenParentIsGone } from '../processes/ipc.ts';
 import { CommandFailure } from './failure.ts';
 
@@ -12,32 +11,6 @@ export async function ask(question: string, input: Terminal, output: NodeJS.Writ
     return (await asking.question(question)).trim();
   } finally {
     asking.close();
-  }
-}
-
-/**
- * What a person types unseen, e.g. a password, as it is.
- * @param input a terminal: whoever reads from a file or a pipe need not ask
- * @throws CommandFailure when the person gives up by Ctrl-C or Ctrl-D
- */
-export async function askSecret(
-  question: string,
-  input: Terminal,
-  output: NodeJS.WritableStream,
-): Promise<string> {
-  // Readline turns the terminal's own echo off, and writes what is typed to nowhere.
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const asking = createInterface({ input, output: nowhere, terminal: true, historySize: 0 });
-  // Not before the echo is off: a person may begin to type at once.
-  output.write(question);
-  try {
-    return await new Promise((resolve, reject) => {
-      const givenUp = () => reject(new CommandFailure('nothing was changed'));
-      asking.once('line', resolve).once('SIGINT', givenUp).once('close', givenUp);
-    });
-  } finally {
-    asking.close();
-    output.write('\n');
   }
 }
 

@@ -50,7 +50,7 @@ export async function createTokenCommand(
   );
 }
 
-const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);
+export const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);
 
 export async function revokeTokenCommand(
   env: Environment,
@@ -112,7 +112,7 @@ const unlessPublished = (published: boolean) =>
 const LONGEST_NAME = 200;
 
 /** @throws UsageFailure for a name that one line cannot show */
-function readTokenName(text: string): string {
+export function readTokenName(text: string): string {
   const name = readName(text);
   if (name !== undefined && name.length <= LONGEST_NAME) return name;
   throw new UsageFailure(`--name must be one line of at most ${LONGEST_NAME} characters`);

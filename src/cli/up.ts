@@ -14,8 +14,10 @@ import {
   variablesRead,
 } from '../config/config.ts';
 import { ownScript, programScript } from '../config/package.ts';
-import { openStore, type Store } from '../db/connect.ts';
+import { type Database, openStore, type Store } from '../db/connect.ts';
 import { migrate } from '../db/migrate.ts';
+import { findTokens } from '../db/operator-tokens.ts';
+import { createOperator, issueToken } from '../db/operators.ts';
 import { type Administration, administration } from '../db/queries/administration.ts';
 import { type Content, claimContent } from '../db/queries/content.ts';
 import { firstOrganization } from '../db/queries/organizations.ts';
@@ -28,7 +30,8 @@ import { type Home, openHome } from '../dev/home.ts';
 import { announceRunning, runningNotice } from '../dev/running.ts';
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
-import { SCOPES } from '../domain/token.ts';
+import type { Decider } from '../domain/operator.ts';
+import { hashToken, SCOPES } from '../domain/token.ts';
 import { mergeMetrics } from '../ops/collect.ts';
 import { startChild } from '../processes/child-process.ts';
 import { freePort } from '../processes/port.ts';
@@ -50,6 +53,8 @@ const FIRST_SYNC_WITHIN_MS = 120_000;
 const PUBLISHED_WITHIN_MS = 10_000;
 /** Why `up` makes an organization and its token, for the audit log. */
 const FIRST_START = 'made by `fleetbook up`';
+/** The operator whose token `up` prints. */
+const OPERATOR = 'up';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
 /**
@@ -103,8 +108,8 @@ async function start(
     content,
   );
 
+  const operatorToken = await operatorTokenOf(store.db, decider(config, { reason: FIRST_START }), home);
   const processes = closing.use(new Supervisor({ log: logger }));
-  const opsToken = config.settings.OPS_TOKEN ?? home.opsToken();
   const childEnv: NodeJS.ProcessEnv = {
     ...env,
     LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'warn',
@@ -116,8 +121,7 @@ async function start(
     ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
   const running = readConfig(childEnv);
-  const settings = { ...variablesRead(childEnv), OPS_TOKEN: opsToken };
-  const announced = announceRunning(home.folder, settings);
+  const announced = announceRunning(home.folder, variablesRead(childEnv));
   closing.defer(() => announced[Symbol.dispose]());
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
@@ -133,14 +137,14 @@ async function start(
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
   const queues = openQueues(queueRedis, logger);
-  const opsUrl = await listenOps(config, opsToken, metrics, queues.all, closing, logger, {
+  const opsUrl = await listenOps(config, config.settings.OPS_TOKEN, metrics, queues.all, closing, logger, {
     store,
     oidc: config.oidc,
     console: () => openConsole(running, queues.sync, closing, logger, childEnv),
   });
 
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
-  announceRunning(home.folder, settings, { api: url, operators: opsUrl });
+  announceRunning(home.folder, variablesRead(childEnv), { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
   const region = await exampleRegion(store.sql);
@@ -150,7 +154,9 @@ async function start(
     print(
       'This is the sample catalogue; name a source such as LINODE_URL, or start with --live, for real data.',
     );
-  print(`operators' pages  ${opsUrl}  password ${opsToken}`);
+  print(
+    `operators' pages  ${opsUrl}  ${operatorToken ? `token ${operatorToken}` : `(the operator ${OPERATOR} is disabled)`}`,
+  );
   print(`organization      ${organization.slug}`);
   print('');
   print(`fleetbook ready ${url} token ${token}`);
@@ -196,11 +202,25 @@ async function organizationAndToken(
     (await firstOrganization(store.db)) ?? (await changes.createOrganization(wanted.slug, wanted.name));
   if (!organization)
     throw new CommandFailure(`the organization ${wanted.slug} could not be made; see fleetbook org create`);
-  const kept = home.readToken();
+  const kept = home.readToken('api');
   if (kept && (await tokenWorks(store.db, kept, organization.id))) return { organization, token: kept };
   const { token } = await changes.createToken(organization, { name: 'fleetbook up', scopes: SCOPES });
-  home.writeToken(token);
+  home.writeToken('api', token);
   return { organization, token };
+}
+
+/** The token of the operator `up`: the one that an earlier start kept, as long as it works. Undefined once it is disabled. */
+async function operatorTokenOf(db: Database, by: Decider, home: Home): Promise<string | undefined> {
+  const stateOf = async (token: string) => (await findTokens(db, [hashToken(token)]))[0]?.state;
+  const kept = home.readToken('operator');
+  if (kept !== undefined && (await stateOf(kept)) === 'good') return kept;
+  const terms = { name: 'fleetbook up', expiresAt: null };
+  const issued =
+    (await createOperator(db, by, { name: OPERATOR, role: 'admin', token: terms })) ??
+    (await issueToken(db, by, OPERATOR, terms));
+  if (issued === undefined || (await stateOf(issued.token)) !== 'good') return undefined;
+  home.writeToken('operator', issued.token);
+  return issued.token;
 }
 
 /** Waits until every source has had its first run, and tells how it went. A source that fails keeps nobody waiting. */

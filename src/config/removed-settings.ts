@@ -5,6 +5,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   COMPARE_EVERY: 'workers and readers compare every 30 seconds',
   COMPARE_DOCUMENTS: 'each comparison takes 20 documents',
   EXPORT_DOWNLOADS: 'each process serves 16 downloads at once',
+  OPS_SESSION_KEY: 'sessions need no key; remove it',
   LOG_SUCCESSES: 'one answer of 1,000 below status 400 is logged, and every answer with LOG_LEVEL=debug',
   STREAMS_LIMIT: 'a process holds half as many streams as MAX_CONNECTIONS allows connections',
   UNKNOWN_TOKENS: 'each process looks up 100 unknown tokens a second',

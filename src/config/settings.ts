@@ -87,7 +87,7 @@ export const SETTINGS = {
   OPS_PORT: setting('port of the operators’ pages: console, queues and /metrics', port, '3001'),
   OPS_TOKEN: secret(
     setting(
-      'bearer token, or password of HTTP Basic, for the operators’ pages: for machines, and for the first start; at least 32 characters; its role is admin. If OPS_SESSION_KEY is unset as well, the pages stay closed. `up` makes one and keeps it',
+      'bearer token, or password of HTTP Basic, of programs that read the operators’ pages, also while PostgreSQL is away; at least 32 characters; its role is admin. Without it the pages of `serve` stay closed',
       longSecret,
     ),
   ),
@@ -101,12 +101,6 @@ export const SETTINGS = {
     'standard: JSON, as standardwebhooks.com says; slack: a text, also for Mattermost',
     oneOf('standard', 'slack'),
     'standard',
-  ),
-  OPS_SESSION_KEY: secret(
-    setting(
-      'signs the sessions of operators, the same for all processes; unset: OPS_TOKEN does. Another one ends all sessions',
-      longSecret,
-    ),
   ),
   OPS_SESSION_IDLE: setting(
     'seconds without a request after which an operator has to sign in again',
@@ -123,7 +117,7 @@ export const SETTINGS = {
     origin,
   ),
   OPS_OIDC_ISSUER: setting(
-    'issuer of OpenID Connect by which operators sign in, see docs/console.md; unset: by password alone',
+    'issuer of OpenID Connect by which operators sign in, see docs/console.md; unset: with tokens alone',
     issuer,
   ),
   OPS_OIDC_CLIENT_ID: setting('client id at that issuer', text),

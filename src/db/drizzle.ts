@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 
 export type { Column, SQL, SQLWrapper } from 'drizzle-orm';
-export type { PgColumn, PgDatabase, PgTable } from 'drizzle-orm/pg-core';
+export type { PgColumn, PgDatabase, PgTable, PgUpdateSetSource } from 'drizzle-orm/pg-core';
 export type { PostgresJsQueryResultHKT } from 'drizzle-orm/postgres-js';
 
 const require = createRequire(import.meta.url);

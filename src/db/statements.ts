@@ -75,6 +75,11 @@ function entriesOf<Table extends PgTable>(
   });
 }
 
+/** An instant as RFC 3339, to the second; null for null. */
+export function rfc3339(instant: SQLWrapper): SQL<string | null> {
+  return sql<string | null>`to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+}
+
 /** The next number, e.g. of a version that rises. */
 export function increment(column: Column): SQL {
   return sql`${column} + 1`;

@@ -1,15 +1,15 @@
-import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { isWellFormedToken } from '../domain/token.ts';
+import { isWellFormedToken, type TokenKind } from '../domain/token.ts';
 import { takeLockOr } from './lock.ts';
 import { runningNotice } from './running.ts';
 
 /** Sample and live data never mix: each mode has a folder, and with it a database, of its own. */
 export type Mode = 'sample' | 'live';
 
-/** Characters, as the setting OPS_TOKEN asks. */
-const OPS_TOKEN_LENGTH = 32;
+/** A token of the API, and a token to sign in to the operators' pages with. */
+type KeptToken = Extract<TokenKind, 'api' | 'operator'>;
+const FILES: Readonly<Record<KeptToken, string>> = { api: 'token', operator: 'operator-token' };
 
 /** The folder in which `fleetbook up` keeps a mode's data. Disposing lets the next `up` have it. */
 export interface Home extends Disposable {
@@ -17,13 +17,11 @@ export interface Home extends Disposable {
   readonly folder: string;
   /**
    * The token that the last start printed, or undefined.
-   * @throws Error when the file holds something else.
+   * @throws Error if the file holds something else.
    */
-  readToken(): string | undefined;
+  readToken(kind: KeptToken): string | undefined;
   /** Keeps a token in plain text, readable by its owner alone: it is for the user of this very machine. */
-  writeToken(token: string): void;
-  /** The password of the operators' pages, which the first start makes, kept in the same way. */
-  opsToken(): string;
+  writeToken(kind: KeptToken, token: string): void;
 }
 
 /**
@@ -40,26 +38,18 @@ export function openHome(root: string, mode: Mode): Home {
       runningNotice(root) ??
       `another \`fleetbook up\` (process ${holder}) uses ${folder}: stop it, or set FLEETBOOK_HOME to another folder`,
   );
-  const tokenFile = join(folder, 'token');
-  const opsTokenFile = join(folder, 'ops-token');
+  const fileOf = (kind: KeptToken) => join(folder, FILES[kind]);
   return {
     folder,
-    readToken() {
-      if (!existsSync(tokenFile)) return undefined;
-      const token = readFileSync(tokenFile, 'utf8').trim();
-      if (!isWellFormedToken(token))
-        throw new Error(`${tokenFile} holds no token: remove it, and a new one is made`);
+    readToken(kind) {
+      const file = fileOf(kind);
+      if (!existsSync(file)) return undefined;
+      const token = readFileSync(file, 'utf8').trim();
+      if (!isWellFormedToken(token, kind))
+        throw new Error(`${file} holds no token: remove it, and a new one is made`);
       return token;
     },
-    writeToken: (token) => writeSecret(tokenFile, token),
-    opsToken() {
-      const kept = existsSync(opsTokenFile) ? readFileSync(opsTokenFile, 'utf8').trim() : '';
-      // An earlier release made shorter ones.
-      if (kept.length >= OPS_TOKEN_LENGTH) return kept;
-      const token = randomBytes(24).toString('base64url');
-      writeSecret(opsTokenFile, token);
-      return token;
-    },
+    writeToken: (kind, token) => writeSecret(fileOf(kind), token),
     [Symbol.dispose]: () => lock[Symbol.dispose](),
   };
 }

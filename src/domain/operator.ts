@@ -10,8 +10,8 @@ export function includesRole(has: Role, needed: Role): boolean {
 }
 
 /**
- * By which way an action came: a command, the session of an operator who signed in by password, OPS_TOKEN, or the session
- * of one who signed in by OpenID Connect.
+ * The way by which an action came: a command, the session of an operator who signed in with a token, a token in the
+ * Authorization header (OPS_TOKEN or an operator's), or the session of an operator who signed in by OpenID Connect.
  */
 export const WAYS = ['cli', 'console', 'token', 'oidc'] as const;
 export type Way = (typeof WAYS)[number];
@@ -23,6 +23,8 @@ export interface Actor {
   readonly how: Way;
   /** The remote address, or `user@host` of the process of a command. */
   readonly address: string | undefined;
+  /** The operator token of the request, or of its session. */
+  readonly tokenId?: number | undefined;
 }
 
 /** Who acts, and why. */
@@ -34,5 +36,5 @@ export interface Decider extends Actor {
 /** Characters of a reason. */
 export const LONGEST_REASON = 500;
 
-/** Names of operators: what is typed at sign-in, and stands in the audit log. */
+/** Names of operators, as the audit log shows them. */
 export const OPERATOR_NAME = /^[a-z0-9](?:[a-z0-9._@-]{0,62}[a-z0-9])?$/;

@@ -5,19 +5,19 @@ import type { Database } from '../db/connect.ts';
 import { audit } from '../db/queries/audit.ts';
 import type { ShownQueues } from './board.ts';
 import { addConsole, type ConsoleDependencies } from './console/routes.ts';
-import { addGuard, type OperatorAccounts } from './guard.ts';
-import { escaped, metricsPage, NO_ICON, PAGE_STYLE } from './login-page.ts';
-import { deciderOf, type SignedIn, wantsPage } from './roles.ts';
+import { addGuard, type Operators } from './sign-in/guard.ts';
+import { escaped, metricsPage, NO_ICON, PAGE_STYLE } from './sign-in/pages.ts';
+import { deciderOf, type SignedIn, wantsPage } from './sign-in/roles.ts';
 
 export interface OpsDependencies {
-  /** Bearer token, or password of HTTP Basic with any user; its role is admin. */
+  /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */
   readonly token: string | undefined;
   /** Prometheus' text format, version 0.0.4. */
   metrics(): Promise<string>;
   /** The queues to show; a function is asked again at every look. None where there is no queue: nothing links to them. */
   readonly queues: ShownQueues;
   /** Lets operators sign in. Without it, and without a token, all but the health check stays closed. */
-  readonly accounts?: OperatorAccounts | undefined;
+  readonly operators?: Operators | undefined;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
   readonly trustProxy?: readonly string[] | undefined;
   /** Warns of refused sign-ins. */
@@ -81,7 +81,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
   );
 
-  await addGuard(app, { token: deps.token, accounts: deps.accounts, logger: deps.logger });
+  await addGuard(app, { token: deps.token, operators: deps.operators, logger: deps.logger });
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
@@ -99,8 +99,8 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   if (hasQueues) {
     // The board lies outside the bundle, and a reader has no queues.
     const { addBoard } = await import('./board.ts');
-    const { accounts } = deps;
-    const record = accounts && ((request: FastifyRequest) => recordQueueChange(accounts.store.db, request));
+    const { operators } = deps;
+    const record = operators && ((request: FastifyRequest) => recordQueueChange(operators.store.db, request));
     await addBoard(app, BOARD, deps.queues, record);
   }
   return app;

@@ -85,6 +85,7 @@ it('a table passes nothing on that would steer a terminal', () => {
     at: '2026-01-01T00:00:00Z',
     by: 'eve\u001b[2J',
     how: 'console',
+    tokenId: 7,
     address: '192.0.2.7',
     action: 'hold.reject',
     subject: { kind: 'batch', id: '1' },
@@ -94,5 +95,5 @@ it('a table passes nothing on that would steer a terminal', () => {
   const text = auditTable([record]);
   expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
   expect(text.split('\n')).toHaveLength(3);
-  expect(text).toContain('console 192.0.2.7  hold.reject  batch 1');
+  expect(text).toContain('console #7 192.0.2.7  hold.reject  batch 1');
 });

@@ -71,11 +71,11 @@ describe('fleetbook up', () => {
     const paths: string[] = [];
     const before = new Map<string, string>();
     let token: string;
-    let opsPassword: string;
+    let operatorToken: string;
     {
       await using up = await startUp(home.path);
       token = up.token;
-      opsPassword = up.opsPassword;
+      operatorToken = up.operatorToken;
       const providers = (await up.json('/v1/providers')) as Provider[];
       expect(providers.map(({ name }) => name)).toEqual(['Hetzner', 'Linode']);
       await answersAsTheReadmeSays(up);
@@ -117,7 +117,7 @@ describe('fleetbook up', () => {
       for (const [path, expected] of before) expect(await answer(path), path).toBe(expected);
 
       const metrics = await fetch(`${up.opsUrl}/metrics`, {
-        headers: { authorization: `Bearer ${up.opsPassword}` },
+        headers: { authorization: `Bearer ${up.operatorToken}` },
       });
       const text = await metrics.text();
       expect(text).toContain('fleetbook_sync_runs_total{source="hetzner",outcome="changed"');
@@ -138,7 +138,7 @@ describe('fleetbook up', () => {
     }
     await using again = await startUp(home.path);
     expect(again.token).toBe(token);
-    expect(again.opsPassword).toBe(opsPassword);
+    expect(again.operatorToken).toBe(operatorToken);
     for (const [path, expected] of before) {
       const response = await again.get(path, { 'x-request-id': 'same' });
       expect(`${response.status} ${response.headers.get('etag')} ${await response.text()}`, path).toBe(

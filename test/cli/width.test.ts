@@ -5,7 +5,7 @@ import { auditCommand } from '../../src/cli/audit.ts';
 import { changesCommand } from '../../src/cli/changes.ts';
 import { clustersCommand, machinesCommand } from '../../src/cli/find.ts';
 import { holdList } from '../../src/cli/hold.ts';
-import { listOperatorsCommand } from '../../src/cli/operator-list.ts';
+import { listOperatorsCommand } from '../../src/cli/operator.ts';
 import { listOrgs } from '../../src/cli/org-list.ts';
 import { pricesCommand } from '../../src/cli/prices.ts';
 import { excludedCommand, rejectedCommand } from '../../src/cli/rejected.ts';

@@ -43,6 +43,7 @@ describe('organizations, their users and their tokens', () => {
         at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
         by: 'ada',
         how: 'console',
+        tokenId: null,
         address: '192.0.2.7',
         action: 'organization.create',
         subject: { kind: 'organization', id: 'acme' },

@@ -41,41 +41,31 @@ it('keeps a token for the next start, readable by its owner alone, and another o
   const token = newToken();
   {
     using home = openHome(folder.path, 'sample');
-    expect(home.readToken()).toBeUndefined();
-    home.writeToken(newToken());
-    home.writeToken(token);
+    expect(home.readToken('api')).toBeUndefined();
+    home.writeToken('api', newToken());
+    home.writeToken('api', token);
     expect(await mode(join(home.folder, 'token'))).toBe(0o600);
   }
   using again = openHome(folder.path, 'sample');
   using live = openHome(folder.path, 'live');
-  expect(again.readToken()).toBe(token);
-  expect(live.readToken()).toBeUndefined();
+  expect(again.readToken('api')).toBe(token);
+  expect(live.readToken('api')).toBeUndefined();
 });
 
-it('makes a password for the operators’ pages once, readable by its owner alone', async () => {
+it('keeps the token of the operators’ pages in a file of its own', async () => {
   await using folder = await root();
-  let token: string;
-  {
-    using home = openHome(folder.path, 'sample');
-    token = home.opsToken();
-    expect(token).toMatch(/^[\w-]{32}$/);
-    expect(home.opsToken()).toBe(token);
-    expect(await mode(join(home.folder, 'ops-token'))).toBe(0o600);
-  }
-  using again = openHome(folder.path, 'sample');
-  using live = openHome(folder.path, 'live');
-  expect(again.opsToken()).toBe(token);
-  expect(live.opsToken()).not.toBe(token);
-  // An earlier release made this one.
-  await writeFile(join(live.folder, 'ops-token'), 'a-token-of-24-characters\n');
-  expect(live.opsToken()).toMatch(/^[\w-]{32}$/);
+  using home = openHome(folder.path, 'sample');
+  const token = newToken('operator');
+  home.writeToken('operator', token);
+  expect([home.readToken('operator'), home.readToken('api')]).toEqual([token, undefined]);
+  expect(await mode(join(home.folder, 'operator-token'))).toBe(0o600);
 });
 
 it('does not hand out a damaged token', async () => {
   await using folder = await root();
   using home = openHome(folder.path, 'sample');
   await writeFile(join(home.folder, 'token'), newToken().slice(0, -1));
-  expect(() => home.readToken()).toThrow(
+  expect(() => home.readToken('api')).toThrow(
     `${join(home.folder, 'token')} holds no token: remove it, and a new one is made`,
   );
 });

@@ -29,6 +29,17 @@ function tokenOf(random: string): string {
 const token = fc.string({ unit: base62, minLength: 30, maxLength: 30 }).map(tokenOf);
 
 describe('a new token', () => {
+  it.each([
+    ['operator', 'fbo_'],
+    ['session', 'fbs_'],
+  ] as const)('of kind %s begins with %s, and is of no other kind', (kind, prefix) => {
+    const made = newToken(kind);
+    expect(made).toMatch(new RegExp(`^${prefix}[0-9A-Za-z]{36}$`));
+    const kinds = (['api', 'operator', 'session'] as const).filter((each) => isWellFormedToken(made, each));
+    expect(kinds).toEqual([kind]);
+    expect(isWellFormedToken(`${made.slice(0, -1)}${made.endsWith('0') ? '1' : '0'}`, kind)).toBe(false);
+  });
+
   it('is fb_, 30 base62 characters and their CRC-32 in 6 more', () => {
     for (let i = 0; i < 200; i++) {
       const made = newToken();

@@ -1,12 +1,12 @@
-/** The operators' pages with accounts: real database, a clock of its own, browsers that keep their cookies. */
+/** The operators' pages with operators: real database, a clock of its own, browsers that keep their cookies. */
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { createOperator } from '../../src/db/queries/operators.ts';
+import type { IssuedToken } from '../../src/db/operator-tokens.ts';
+import { createOperator } from '../../src/db/operators.ts';
+import type { OidcSettings } from '../../src/domain/oidc.ts';
 import type { Role } from '../../src/domain/operator.ts';
-import { hashPassword } from '../../src/domain/password.ts';
 import { buildOps, type OpsDependencies } from '../../src/ops/server.ts';
 import { OPERATOR, type Scene } from '../sync/scene.ts';
 
-export const PASSWORD = 'correct horse battery';
 export const TOKEN = 'the-token-of-the-operators';
 const LIMITS = { idle: 3600, lifetime: 43_200 };
 
@@ -15,31 +15,38 @@ export interface Clock {
   now: number;
 }
 
-/** @param clock what the sessions and the counts of tries go by */
+/** @param clock what the sessions and the counts of failures go by */
 export async function openPages(
   { store }: Pick<Scene, 'store'>,
   clock: Clock,
-  options: Partial<OpsDependencies> & { sessionKey?: string } = {},
+  { oidc, ...others }: Partial<OpsDependencies> & { oidc?: OidcSettings } = {},
 ): Promise<FastifyInstance> {
-  const { sessionKey, accounts, ...others } = options;
   return buildOps({
     token: TOKEN,
     metrics: async () => '# the metrics\n',
     queues: [],
-    accounts: { store, ...LIMITS, sessionKey, now: () => clock.now, ...accounts },
+    operators: { store, ...LIMITS, oidc, now: () => clock.now },
     ...others,
   });
 }
 
-let hash: Promise<string> | undefined;
-/** Accounts of these names and roles, all with the same password. */
+const issued = new Map<string, IssuedToken>();
+/** The token of an operator that `addOperators` added last under this name. */
+export const issuedTo = (name: string): IssuedToken => issued.get(name) ?? unknown(name);
+export const tokenOf = (name: string): string => issuedTo(name).token;
+const unknown = (name: string): never => {
+  throw new Error(`addOperators added no ${name}`);
+};
+
+/** Operators of these names and roles, each with one token. */
 export async function addOperators(
   { store }: Pick<Scene, 'store'>,
   roles: Readonly<Record<string, Role>>,
 ): Promise<void> {
-  hash ??= hashPassword(PASSWORD);
-  for (const [name, role] of Object.entries(roles))
-    await createOperator(store.db, OPERATOR, { name, role, passwordHash: await hash });
+  for (const [name, role] of Object.entries(roles)) {
+    const token = { name: null, expiresAt: null };
+    issued.set(name, (await createOperator(store.db, OPERATOR, { name, role, token })) ?? unknown(name));
+  }
 }
 
 /** What a browser of today sends with a request of the page's own. */
@@ -77,11 +84,25 @@ export class Browser {
     return response;
   }
 
-  signIn(name: string, password = PASSWORD): Promise<LightMyRequestResponse> {
-    return this.ask('POST', '/api/session', { payload: { name, password } });
+  /** Sends a form, as a page does. */
+  form(url: string, fields: Readonly<Record<string, string>>): Promise<LightMyRequestResponse> {
+    return this.ask('POST', url, {
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' },
+      payload: new URLSearchParams(fields).toString(),
+    });
   }
 
-  /** The status of a request that only who is signed in may make. */
+  /** Gives the login page the token of an operator; a sign-in answers 303. */
+  signIn(name: string, token = tokenOf(name)): Promise<LightMyRequestResponse> {
+    return this.form('/login', { token });
+  }
+
+  /** @param everywhere whether all sessions of the operator end */
+  signOut(everywhere = false): Promise<LightMyRequestResponse> {
+    return this.form('/logout', everywhere ? { everywhere: 'true' } : {});
+  }
+
+  /** The status of a request that only a signed-in operator may make. */
   async status(): Promise<number> {
     return (await this.ask('GET', '/api/session')).statusCode;
   }

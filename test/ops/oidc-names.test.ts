@@ -1,15 +1,9 @@
 /** Who has which account by OpenID Connect: issuer and subject identify a person, and a verified address names the account. */
 import { describe, expect, it } from 'vitest';
-import {
-  setOperatorByOidc,
-  setOperatorDisabled,
-  setOperatorPassword,
-} from '../../src/db/queries/operators.ts';
-import { listOperators } from '../../src/db/reads/operators.ts';
+import { issueToken, listOperators, setOperatorByOidc, setOperatorDisabled } from '../../src/db/operators.ts';
 import { neutralName } from '../../src/domain/oidc.ts';
-import { hashPassword } from '../../src/domain/password.ts';
 import { OPERATOR } from '../sync/scene.ts';
-import { addOperators, Browser, PASSWORD } from './accounts-scene.ts';
+import { addOperators, Browser } from './accounts-scene.ts';
 import {
   ADA,
   app,
@@ -27,7 +21,7 @@ import {
 useOidc();
 
 describe('an account of OpenID Connect', () => {
-  it('never takes the account of somebody with a password, until that is handed over', async () => {
+  it('never takes the account of somebody with tokens, until that is handed over', async () => {
     await addOperators(scene, { 'ada@example.com': 'admin' });
     const refused = await signIn();
     expect([refused.status, problemIn(refused.body)]).toEqual([
@@ -41,12 +35,15 @@ describe('an account of OpenID Connect', () => {
     // Somebody else whom the issuer calls so does not get it.
     provider.person = { ...ADA, sub: 'person-8' };
     expect((await signIn()).status).toBe(403);
-    // With a password again it is closed to the issuer's people.
+    // With a token again it is closed to the issuer's people.
     provider.person = ADA;
-    await setOperatorPassword(scene.store.db, OPERATOR, 'ada@example.com', await hashPassword(PASSWORD));
+    const issued = await issueToken(scene.store.db, OPERATOR, 'ada@example.com', {
+      name: null,
+      expiresAt: null,
+    });
     expect(await browser.status()).toBe(401);
     expect((await signIn()).status).toBe(403);
-    expect((await new Browser(app).signIn('ada@example.com')).statusCode).toBe(200);
+    expect((await new Browser(app).signIn('', issued?.token)).statusCode).toBe(303);
   });
 
   it('knows a person by the subject, whose name stays what it was', async () => {
@@ -71,7 +68,7 @@ describe('an account of OpenID Connect', () => {
       200,
       expect.objectContaining({ name: neutral('person-9'), role: 'operator' }),
     ]);
-    expect(await listOperators(scene.sql)).toMatchObject([
+    expect(await listOperators(scene.store.db)).toMatchObject([
       { name: neutral('person-9'), verifiedAddress: null },
     ]);
   });
@@ -107,7 +104,7 @@ describe('an account of OpenID Connect', () => {
       by: neutral('eve'),
       details: { from: 'ada@example.com', reason: 'the issuer has not verified the name' },
     });
-    expect(await listOperators(scene.sql)).toMatchObject([
+    expect(await listOperators(scene.store.db)).toMatchObject([
       { name: 'ada@example.com', disabledAt: expect.any(String) },
       { name: neutral('eve'), disabledAt: null },
     ]);
@@ -130,7 +127,7 @@ describe('an account of OpenID Connect', () => {
     await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
       values ('ada@example.com', 'admin', ${provider.issuer}, ${ADA.sub})`;
     await signIn();
-    expect(await listOperators(scene.sql)).toMatchObject([
+    expect(await listOperators(scene.store.db)).toMatchObject([
       { name: 'ada@example.com', verifiedAddress: 'Ada@example.com' },
     ]);
   });

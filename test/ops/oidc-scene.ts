@@ -54,9 +54,7 @@ export async function pages(more: Partial<OidcSettings> = {}): Promise<FastifyIn
     ],
     ...more,
   };
-  const made = await openPages(scene, clock, {
-    accounts: { store: scene.store, idle: 3600, lifetime: 43_200, oidc },
-  });
+  const made = await openPages(scene, clock, { oidc });
   return closing.use(made);
 }
 

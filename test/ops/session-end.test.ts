@@ -1,9 +1,10 @@
 /** The end of a session reaches all that it opened, in every process: copies of its cookie, streams, downloads. */
 import type { FastifyInstance } from 'fastify';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { endOperatorSessions, setOperatorDisabled } from '../../src/db/queries/operators.ts';
+import { revokeOperatorToken } from '../../src/db/operator-tokens.ts';
+import { endOperatorSessions, setOperatorDisabled } from '../../src/db/operators.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
-import { addOperators, Browser, type Clock, openPages, PASSWORD, TOKEN } from './accounts-scene.ts';
+import { addOperators, Browser, type Clock, issuedTo, openPages, TOKEN, tokenOf } from './accounts-scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -19,14 +20,7 @@ beforeEach(async () => {
 
 /** One process: its pages with a stream that never ends by itself. */
 async function startPages(): Promise<FastifyInstance & { readonly url: string }> {
-  const app = await openPages(scene, clock, {
-    accounts: {
-      store: scene.store,
-      idle: 3600,
-      lifetime: 43_200,
-      matches: async (given) => given === PASSWORD,
-    },
-  });
+  const app = await openPages(scene, clock);
   app.get('/api/stream', (_, reply) => {
     reply.hijack();
     reply.raw.writeHead(200);
@@ -55,9 +49,11 @@ const cookieOf = (browser: Browser) => ({
 
 describe('the end of a session', () => {
   it.each<readonly [string, (browser: Browser) => Promise<unknown>]>([
-    ['its sign-out', (browser) => browser.ask('DELETE', '/api/session')],
-    ['a sign-out everywhere', (browser) => browser.ask('DELETE', '/api/session?everywhere=true')],
-    ['a disabled account', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
+    ['its sign-out', (browser) => browser.signOut()],
+    ['a sign-out everywhere', (browser) => browser.signOut(true)],
+    ['a revoked token', () => revokeOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id)],
+    ['an expired token', () => scene.sql`update operator_tokens set expires_at = now()`],
+    ['a disabled operator', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
     ['ended sessions', () => endOperatorSessions(scene.store.db, OPERATOR, 'ada')],
     [
       'its idle time',
@@ -69,7 +65,7 @@ describe('the end of a session', () => {
     await using one = await startPages();
     await using other = await startPages();
     const ada = new Browser(one);
-    expect((await ada.signIn('ada')).statusCode).toBe(200);
+    expect((await ada.signIn('ada')).statusCode).toBe(303);
     const headers = cookieOf(ada);
     const streams = [await openStream(one.url, headers), await openStream(other.url, headers)];
     await end(ada);
@@ -78,7 +74,7 @@ describe('the end of a session', () => {
       expect((await fetch(`${url}/api/session`, { headers })).status).toBe(401);
   });
 
-  it('leaves other sessions, and requests with OPS_TOKEN, alone', async () => {
+  it('leaves other sessions, and requests with tokens, alone', async () => {
     await using app = await startPages();
     const [ada, again, bob] = [new Browser(app), new Browser(app), new Browser(app)];
     for (const [browser, name] of [
@@ -92,8 +88,9 @@ describe('the end of a session', () => {
       await openStream(app.url, cookieOf(again)),
       await openStream(app.url, cookieOf(bob)),
       await openStream(app.url, { authorization: `Bearer ${TOKEN}` }),
+      await openStream(app.url, { authorization: `Bearer ${tokenOf('ada')}` }),
     ];
-    await ada.ask('DELETE', '/api/session');
+    await ada.signOut();
     expect(await Promise.race([ended.cut, ...others.map(({ cut }) => cut.then(() => 'another'))])).toBe(
       'cut',
     );
@@ -101,16 +98,20 @@ describe('the end of a session', () => {
     for (const { close } of others) await close();
   });
 
-  it('of OPS_TOKEN comes with its sign-out, everywhere if asked', async () => {
-    await using app = await startPages();
-    const browsers = [new Browser(app), new Browser(app), new Browser(app)] as const;
-    for (const browser of browsers) await browser.signIn('', TOKEN);
-    const first = cookieOf(browsers[0]);
-    await browsers[0].ask('DELETE', '/api/session');
-    expect((await app.inject({ url: '/api/session', headers: first })).statusCode).toBe(401);
-    expect(await browsers[1].status()).toBe(200);
-    await browsers[1].ask('DELETE', '/api/session?everywhere=true');
-    expect(await browsers[2].status()).toBe(401);
+  it.each([
+    ['is revoked', () => revokeOperatorToken(scene.store.db, OPERATOR, issuedTo('ada').id)],
+    ['has a disabled operator', () => setOperatorDisabled(scene.store.db, OPERATOR, 'ada', true)],
+  ])('is the end of the streams of a bearer token that %s, in every process', async (_, end) => {
+    await using one = await startPages();
+    await using other = await startPages();
+    const headers = { authorization: `Bearer ${tokenOf('ada')}` };
+    const bob = await openStream(one.url, { authorization: `Bearer ${tokenOf('bob')}` });
+    const streams = [await openStream(one.url, headers), await openStream(other.url, headers)];
+    await end();
+    expect(await Promise.all(streams.map(({ cut }) => cut))).toEqual(['cut', 'cut']);
+    expect((await fetch(`${one.url}/api/session`, { headers })).status).toBe(401);
+    expect(await Promise.race([bob.cut, 'open'])).toBe('open');
+    await bob.close();
   });
 
   it('comes with the next sign-in of the same browser', async () => {

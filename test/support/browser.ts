@@ -24,11 +24,11 @@ export interface WatchedPage {
   readonly complaints: readonly string[];
 }
 
-/** A page in a context of its own that notes what goes wrong in it; an operator has signed in. */
+/** A page in a context of its own that notes what goes wrong in it; the operator of the token has signed in. */
 export async function openPage(
   browser: Browser,
   origin: string,
-  operator: { readonly name: string; readonly password: string },
+  token: string,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({
@@ -39,8 +39,7 @@ export async function openPage(
   context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   await page.goto('/login');
-  await page.getByLabel('Name').fill(operator.name);
-  await page.getByLabel('Password').fill(operator.password);
+  await page.getByLabel('Token').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL('**/');
   const complaints: string[] = [];

@@ -11,7 +11,7 @@ const CLI = new URL('../../src/cli.ts', import.meta.url).pathname;
 export interface Up {
   readonly url: string;
   readonly opsUrl: string;
-  readonly opsPassword: string;
+  readonly operatorToken: string;
   readonly token: string;
   /** Port of the Redis of its own. */
   readonly redisPort: number;
@@ -60,12 +60,12 @@ export async function startUp(
   const [, url = '', token = ''] = ready;
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } });
-  const [, opsUrl = '', opsPassword = ''] = /operators' pages +(\S+) +password (\S+)/.exec(output) ?? [];
+  const [, opsUrl = '', operatorToken = ''] = /operators' pages +(\S+) +token (fbo_\S+)/.exec(output) ?? [];
   return {
     url,
     token,
     opsUrl,
-    opsPassword,
+    operatorToken,
     redisPort: Number(/Redis \(.*\) on port (\d+)/.exec(output)?.[1]),
     output: () => output,
     get,

@@ -116,12 +116,12 @@ function Rows({ rows, place, isOld }: { rows: readonly AuditEntry[]; place: Plac
 const WAYS: Readonly<Record<AuditEntry['how'], string>> = {
   cli: 'command line',
   console: 'console',
-  token: 'OPS_TOKEN',
+  token: 'program',
   oidc: 'OpenID Connect',
 };
 
 function Row({ place, ...entry }: AuditEntry & { place: Place }) {
-  const { at, by, how, address, action, reason, details } = entry;
+  const { at, by, how, tokenId, address, action, reason, details } = entry;
   const told = detailsText(details);
   return (
     <tr>
@@ -148,6 +148,7 @@ function Row({ place, ...entry }: AuditEntry & { place: Place }) {
       <td data-label="From">
         <span>
           {WAYS[how]}
+          {tokenId !== null && `, token ${tokenId}`}
           {address !== null && address !== by && <div class="muted small">{address}</div>}
         </span>
       </td>

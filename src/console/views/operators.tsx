@@ -1,4 +1,4 @@
-/** Operators' accounts: role, way of signing in, last use. Commands change them. */
+/** Operators: role, way of signing in, last use. Commands change them. */
 import type { OperatorSummary, OperatorsAnswer } from '../../ops/console/api.ts';
 import { useData } from '../lib/data.ts';
 import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';
@@ -9,10 +9,11 @@ export function OperatorsView() {
     <>
       <Title text="Operators" />
       <Trouble text={error} />
-      {data?.rows.length === 0 && <p class="calm">There is no account: OPS_TOKEN alone opens the console.</p>}
+      {data?.rows.length === 0 && <p class="calm">There is no operator yet.</p>}
       {data !== undefined && data.rows.length > 0 && <Accounts rows={data.rows} />}
       <p class="muted">
-        <code>fleetbook operator</code> creates, disables and changes accounts. OPS_TOKEN has no account.
+        <code>fleetbook operator</code> creates, changes and disables operators, and issues, rotates and
+        revokes their tokens.
       </p>
     </>
   );
@@ -41,7 +42,7 @@ function Accounts({ rows }: OperatorsAnswer) {
   );
 }
 
-function Account({ name, verifiedAddress, role, signsInBy, createdAt, ...rest }: OperatorSummary) {
+function Account({ name, verifiedAddress, role, signsInBy, tokens, createdAt, ...rest }: OperatorSummary) {
   return (
     <tr>
       <th scope="row" data-label="Operator">
@@ -49,7 +50,9 @@ function Account({ name, verifiedAddress, role, signsInBy, createdAt, ...rest }:
       </th>
       <td data-label="Verified address">{verifiedAddress ?? '–'}</td>
       <td data-label="Role">{role}</td>
-      <td data-label="Signs in with">{signsInBy === 'oidc' ? 'OpenID Connect' : 'a password'}</td>
+      <td data-label="Signs in with">
+        {signsInBy === 'oidc' ? 'OpenID Connect' : tokens === 1 ? '1 token' : `${tokens} tokens`}
+      </td>
       <td data-label="Last use">{rest.lastSeenAt === null ? 'never' : <Ago at={rest.lastSeenAt} />}</td>
       <td data-label="Created">
         <Ago at={createdAt} />

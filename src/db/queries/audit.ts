@@ -22,6 +22,7 @@ export function auditRow(decider: Decider, { action, subject, details = {} }: Au
   return insertInto(auditLog, {
     by: decider.by,
     how: decider.how,
+    tokenId: decider.tokenId ?? null,
     address: decider.address ?? null,
     action,
     subjectKind: subject.kind,

@@ -8,6 +8,8 @@ export interface AuditRecord {
   readonly at: string;
   readonly by: string;
   readonly how: Way;
+  /** The operator token of the request, or of its session; null without one. */
+  readonly tokenId: number | null;
   /** The remote address, or `user@host` of a command's process. */
   readonly address: string | null;
   /** e.g. `hold.approve` */
@@ -48,7 +50,8 @@ export async function auditRecords(
 export async function auditPage(sql: Sql, query: AuditQuery): Promise<AuditRecord[]> {
   const { before, limit } = query;
   return sql<AuditRecord[]>`
-    select id::float8 as id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, by, how, address, action,
+    select id::float8 as id, to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as at, by, how,
+      token_id as "tokenId", address, action,
       jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, reason, details
     from audit_log where ${matching(sql, query)} ${before === undefined ? sql`` : sql`and audit_log.id < ${before}`}
     order by audit_log.id desc limit ${limit ?? null}`;

@@ -1,7 +1,18 @@
 /** Who runs Fleetbook, and what they did. */
 
 import { ROLES, WAYS } from '../../domain/operator.ts';
-import { bigint, check, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../drizzle.ts';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  sql,
+  text,
+  uniqueIndex,
+} from '../drizzle.ts';
 import { bytes, instant } from './columns.ts';
 
 const oneOf = (values: readonly string[]) =>
@@ -10,40 +21,56 @@ const oneOf = (values: readonly string[]) =>
     sql`, `,
   );
 
-/** Accounts of the operators' pages. They are disabled and never deleted, so that a name in the audit log stays theirs. */
+/** Operators of the console. They are disabled and never deleted, so that a name in the audit log stays theirs. */
 export const operators = pgTable(
   'operators',
   {
     id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
     name: text('name').notNull().unique(),
     role: text('role', { enum: ROLES }).notNull(),
-    /** scrypt with its parameters, see domain/password.ts; null for who signs in by OpenID Connect. */
-    passwordHash: text('password_hash'),
-    /** Who it is at which issuer; null for who signs in by a password, or has not signed in yet. */
+    /** The person at which issuer; null for an operator who signs in with tokens, or has not signed in yet. */
     oidcIssuer: text('oidc_issuer'),
     oidcSubject: text('oidc_subject'),
     /** The address that the issuer had verified at the last sign-in. */
     verifiedAddress: text('verified_address'),
+    /** The person whose verified address is the name gets the account at the next sign-in by OpenID Connect. */
+    awaitsOidc: boolean('awaits_oidc').notNull().default(false),
     createdAt: instant('created_at').notNull().defaultNow(),
     disabledAt: instant('disabled_at'),
-    /** Part of every session; a session of an earlier epoch is over. */
-    sessionEpoch: integer('session_epoch').notNull().default(1),
   },
   (t) => [
     uniqueIndex('one_operator_per_oidc_subject').on(t.oidcIssuer, t.oidcSubject),
     check('operators_have_a_role', sql`${t.role} in (${oneOf(ROLES)})`),
-    check('operators_sign_in_by_one_way', sql`${t.passwordHash} is null or ${t.oidcSubject} is null`),
   ],
 );
 
-/** Sessions of signed-in operators. A sign-out deletes the row; its times, the account and the epoch end it as well. */
+/** Tokens of operators, as API tokens: only the SHA-256 is stored, and a revoked token keeps its row. */
+export const operatorTokens = pgTable(
+  'operator_tokens',
+  {
+    id: integer('id').primaryKey().generatedByDefaultAsIdentity(),
+    operatorId: integer('operator_id')
+      .notNull()
+      .references(() => operators.id),
+    /** Says what uses it; null for a token without a name. */
+    name: text('name'),
+    hash: bytes('hash').notNull().unique(),
+    createdAt: instant('created_at').notNull().defaultNow(),
+    expiresAt: instant('expires_at'),
+    revokedAt: instant('revoked_at'),
+    /** To the minute. */
+    lastUsedAt: instant('last_used_at'),
+  },
+  (t) => [index('operator_tokens_by_operator').on(t.operatorId)],
+);
+
+/** Sessions of signed-in operators. A sign-out deletes the row. Its times, its token and its operator end it as well. */
 export const operatorSessions = pgTable('operator_sessions', {
-  /** SHA-256 of the random id in the cookie. */
+  /** SHA-256 of the cookie. */
   digest: bytes('digest').primaryKey(),
-  /** Null for a session that OPS_TOKEN opened. */
   operatorId: integer('operator_id').references(() => operators.id),
-  /** The account's epoch at sign-in, or a mark of OPS_TOKEN. */
-  epoch: text('epoch').notNull(),
+  /** The token that opened it; null for OpenID Connect. */
+  tokenId: integer('token_id').references(() => operatorTokens.id),
   beganAt: instant('began_at').notNull(),
   /** To the minute. */
   seenAt: instant('seen_at').notNull(),
@@ -58,6 +85,8 @@ export const auditLog = pgTable(
     /** An operator's name, or what a command was given; no reference, since commands need no account. */
     by: text('by').notNull(),
     how: text('how', { enum: WAYS }).notNull(),
+    /** The operator token of the request, or of its session; null without one. */
+    tokenId: integer('token_id'),
     /** The remote address, or `user@host` of a command's process. */
     address: text('address'),
     /** What was done, e.g. `hold.approve`. */

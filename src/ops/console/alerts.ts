@@ -5,7 +5,7 @@ import type { Acknowledged } from '../../db/queries/acknowledge.ts';
 import { alertRecords, type DeliveryRecord, findDeliveries, resolvedAlerts } from '../../db/reads/alerts.ts';
 import { SNOOZE_FORMS, snoozeSpan } from '../../domain/acknowledgement.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { deciderOf } from '../roles.ts';
+import { deciderOf } from '../sign-in/roles.ts';
 import type { AlertsAnswer, DeliveriesAnswer, ShownDelivery } from './api.ts';
 import {
   BadRequest,

@@ -1,12 +1,14 @@
 /** What the routes of organizations, tokens, clusters and the audit log answer: types alone. See api.ts. */
+
+import type { OperatorSummary } from '../../db/operators.ts';
 import type { ReplacedUser, UserName } from '../../db/queries/administration.ts';
 import type { AuditRecord } from '../../db/reads/audit.ts';
 import type { ClusterHistoryEntry } from '../../db/reads/cluster-changes.ts';
 import type { ClusterDetails } from '../../db/reads/clusters.ts';
-import type { OperatorSummary } from '../../db/reads/operators.ts';
 import type { TokenPage } from '../../db/reads/tokens.ts';
 import type { User } from '../../db/reads/users.ts';
 
+export type { OperatorSummary } from '../../db/operators.ts';
 export type { AuditTerms } from '../../db/reads/audit.ts';
 export type { ClusterHistoryEntry } from '../../db/reads/cluster-changes.ts';
 export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../../db/reads/clusters.ts';
@@ -15,7 +17,6 @@ export type {
   FoundOrganizations,
   OrganizationSort,
 } from '../../db/reads/found-organizations.ts';
-export type { OperatorSummary } from '../../db/reads/operators.ts';
 export type { Organization } from '../../db/reads/organizations.ts';
 export type { TokenSummary } from '../../db/reads/tokens.ts';
 export type { User } from '../../db/reads/users.ts';

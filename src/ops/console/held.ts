@@ -5,7 +5,7 @@ import type { PreviewRow } from '../../db/queries/catalogue-diff.ts';
 import type { RunCounts } from '../../db/queries/runs.ts';
 import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../db/reads/held.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { deciderOf } from '../roles.ts';
+import { deciderOf } from '../sign-in/roles.ts';
 import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
 import {
   Conflict,

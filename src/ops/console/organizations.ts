@@ -13,7 +13,7 @@ import { findOrganization, type Organization } from '../../db/reads/organization
 import { listUsers } from '../../db/reads/users.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { ORGANIZATION_SLUG } from '../../domain/organization.ts';
-import { deciderOf } from '../roles.ts';
+import { deciderOf } from '../sign-in/roles.ts';
 import type { ChangedUser, Published, UsersAnswer } from './api.ts';
 import { anyReasonOf, fieldOf, nameOf } from './fields.ts';
 import {

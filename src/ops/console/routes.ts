@@ -1,6 +1,7 @@
 /** The console: its page, what the page asks for, and what it may do. */
 import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
+import type { Database } from '../../db/connect.ts';
 import { activityMark } from '../../db/reads/activity.ts';
 import { acknowledgedAlerts } from '../../db/reads/alerts.ts';
 import { areRatesNeeded } from '../../db/reads/currency.ts';
@@ -32,6 +33,7 @@ import { addTokens } from './tokens.ts';
 export interface ConsoleDependencies {
   /** Acts as the worker, which sees every organization; with a statement timeout of its own. */
   readonly sql: Sql;
+  readonly db: Database;
   /** Those that are configured. */
   readonly sources: readonly ConsoleSource[];
   /** Where the built page is. */
@@ -124,7 +126,7 @@ export async function addConsole(
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);
       addAudit(api, sql, now);
-      addOperators(api, sql);
+      addOperators(api, deps.db);
       const administration = { sql, actions: deps.administration, now, changed };
       addOrganizations(api, administration);
       addTokens(api, administration);

@@ -4,7 +4,7 @@ import type { Cancelled } from '../../db/queries/cancel.ts';
 import type { Disabled } from '../../db/queries/disabled.ts';
 import type { Retirement } from '../../db/queries/retire.ts';
 import type { Decider } from '../../domain/operator.ts';
-import { deciderOf } from '../roles.ts';
+import { deciderOf } from '../sign-in/roles.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
 import { anyFieldOf } from './fields.ts';
 import { BadRequest, Conflict, NotFound, reasonOf } from './parameters.ts';

@@ -9,7 +9,7 @@ import type { Decider } from '../../domain/operator.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected.ts';
 import { scheduleInWords } from '../../domain/schedule-words.ts';
 import { nextSlots } from '../../domain/slots.ts';
-import { deciderOf } from '../roles.ts';
+import { deciderOf } from '../sign-in/roles.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
 import { anyReasonOf } from './fields.ts';
 import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';

@@ -4,7 +4,7 @@ import { foundOrganization } from '../../db/reads/found-organizations.ts';
 import { tokenPage } from '../../db/reads/tokens.ts';
 import { SCOPES, type Scope } from '../../domain/scope.ts';
 import { readAhead, readSpan } from '../../domain/span.ts';
-import { deciderOf } from '../roles.ts';
+import { deciderOf } from '../sign-in/roles.ts';
 import type { MadeToken, Published, RevokedToken, TokensAnswer } from './api.ts';
 import { anyFieldOf, anyReasonOf, fieldOf, nameOf } from './fields.ts';
 import {

@@ -17,7 +17,7 @@ import { needs } from '../../support/needs.ts';
 import { createDatabase } from '../../support/postgres.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
-import { PASSWORD } from '../accounts-scene.ts';
+import { tokenOf } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 /** A server of one page, which another site would be: `localhost` is another one than `127.0.0.1`, a port is not. */
@@ -60,8 +60,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const signedIn = async (name = 'ada') =>
-    (await openPage(browser, origin, { name, password: PASSWORD })).page;
+  const signedIn = async (name = 'ada') => (await openPage(browser, origin, tokenOf(name))).page;
   const audited = async () =>
     scene.worker.store.sql`select action from audit_log where action not like 'session.%'`;
   const status = async (page: Page) => (await page.request.get('/api/session')).status();
@@ -166,12 +165,7 @@ describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
       { colorScheme: 'dark' },
       { viewport: { width: 390, height: 844 }, isMobile: true },
     ] as const) {
-      const { page, complaints } = await openPage(
-        browser,
-        origin,
-        { name: 'ada', password: PASSWORD },
-        options,
-      );
+      const { page, complaints } = await openPage(browser, origin, tokenOf('ada'), options);
       await page.goto('/alerts');
       await page.getByRole('heading', { name: 'Rules' }).waitFor();
       await page.getByRole('button', { name: 'Send a test' }).waitFor();
@@ -217,7 +211,7 @@ describe('the console without its servers, by a browser', needs(hasChromium, CHR
     const origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
     const browser = await launchBrowser();
     try {
-      const { page } = await openPage(browser, origin, { name: 'ada', password: PASSWORD });
+      const { page } = await openPage(browser, origin, tokenOf('ada'));
       await queues.refuse();
       await page.goto('/');
       await page.getByRole('row', { name: 'hetzner' }).waitFor();

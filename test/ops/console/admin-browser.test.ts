@@ -13,7 +13,7 @@ import {
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
-import { addOperators, PASSWORD } from '../accounts-scene.ts';
+import { addOperators, tokenOf } from '../accounts-scene.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';
 import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -50,7 +50,7 @@ describe('administration in a browser', needs(hasChromium, CHROMIUM), () => {
   afterAll(() => closing.disposeAsync());
 
   const open = (name: string, options = {}): Promise<WatchedPage> =>
-    openPage(browser, origin, { name, password: PASSWORD }, options);
+    openPage(browser, origin, tokenOf(name), options);
 
   it('a token is made, seen once, used, rotated, revoked, and on record', async () => {
     const { page, complaints } = await open('zoe', { permissions: ['clipboard-read', 'clipboard-write'] });

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await addOperators(scene.worker, { zoe: 'admin' });
   for (const name of ['vera', 'ada', 'zoe']) {
     browsers.set(name, new Browser(scene.app));
-    expect((await as(name).signIn(name)).statusCode).toBe(200);
+    expect((await as(name).signIn(name)).statusCode).toBe(303);
   }
   await scene.worker.store.sql`
     insert into organizations (slug, name, created_at)

@@ -16,7 +16,7 @@ import {
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { until } from '../../support/until.ts';
-import { PASSWORD } from '../accounts-scene.ts';
+import { tokenOf } from '../accounts-scene.ts';
 import { addOrganizations } from './clusters-scene.ts';
 import { apiOf, type ConsoleScene, openConsoleScene } from './scene.ts';
 
@@ -70,7 +70,7 @@ describe('an operator who signs in', needs(hasChromium, CHROMIUM), () => {
   afterAll(() => closing.disposeAsync());
 
   const signIn = async (options: object = WINDOW): Promise<WatchedPage> => {
-    const opened = await openPage(browser, origin, { name: 'ada', password: PASSWORD }, options);
+    const opened = await openPage(browser, origin, tokenOf('ada'), options);
     await opened.page.goto('/');
     await opened.page.getByRole('heading', { name: 'Sources' }).waitFor();
     return opened;

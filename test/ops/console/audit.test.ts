@@ -34,6 +34,7 @@ describe('the audit log', () => {
       at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/),
       by: 'eve@desk',
       how: 'cli',
+      tokenId: null,
       address: 'eve@desk',
       action: 'source.disable',
       subject: { kind: 'source', id: 'linode' },

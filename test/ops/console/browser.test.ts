@@ -11,7 +11,7 @@ import {
   type WatchedPage,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { PASSWORD } from '../accounts-scene.ts';
+import { tokenOf } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
@@ -29,7 +29,7 @@ describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   afterAll(() => closing.disposeAsync());
 
   const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
-    openPage(browser, origin, { name, password: PASSWORD }, options);
+    openPage(browser, origin, tokenOf(name), options);
 
   /** Reads the batch that waits, and signs out: there is nothing that a viewer could press. */
   async function cannotApprove(viewer: string): Promise<void> {

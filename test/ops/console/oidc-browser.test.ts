@@ -37,7 +37,7 @@ it(
       await page.getByRole('heading', { name: 'Held batches' }).waitFor();
       expect(page.url()).toBe(`${origin}/held?x=1`);
       expect(await page.context().cookies()).toMatchObject([
-        { name: 'fleetbook-session', sameSite: 'Strict', httpOnly: true },
+        { name: 'fleetbook-operator', sameSite: 'Strict', httpOnly: true },
       ]);
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.waitForURL('**/login');

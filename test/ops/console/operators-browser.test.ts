@@ -1,8 +1,8 @@
 /** The page of operators' accounts, and the ways back to the console. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signInByOidc } from '../../../src/db/queries/oidc-operators.ts';
-import { setOperatorDisabled } from '../../../src/db/queries/operators.ts';
+import { signInByOidc } from '../../../src/db/oidc-operators.ts';
+import { setOperatorDisabled } from '../../../src/db/operators.ts';
 import {
   CHROMIUM,
   hasChromium,
@@ -14,8 +14,8 @@ import {
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { OPERATOR } from '../../sync/scene.ts';
-import { addOperators, Browser as Client } from '../accounts-scene.ts';
-import { type ConsoleScene, openConsoleScene, TOKEN } from './scene.ts';
+import { addOperators, Browser as Client, tokenOf } from '../accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 const closing = new AsyncDisposableStack();
 let scene: ConsoleScene;
@@ -31,11 +31,18 @@ afterAll(() => closing.disposeAsync());
 
 it('lists accounts to admins alone', async () => {
   const ada = new Client(scene.app);
-  expect((await ada.signIn('ada')).statusCode).toBe(200);
+  expect((await ada.signIn('ada')).statusCode).toBe(303);
   expect((await ada.ask('GET', '/api/operators')).statusCode).toBe(403);
   expect(await scene.get('/api/operators')).toMatchObject({
     rows: [
-      { name: 'ada', role: 'operator', signsInBy: 'password', verifiedAddress: null, disabledAt: null },
+      {
+        name: 'ada',
+        role: 'operator',
+        signsInBy: 'token',
+        tokens: 1,
+        verifiedAddress: null,
+        disabledAt: null,
+      },
       {
         name: 'olga@example.com',
         role: 'viewer',
@@ -62,7 +69,7 @@ describe('in a browser', needs(hasChromium, CHROMIUM), () => {
     ['at a desk', {}],
     ['on a phone', PHONE],
   ] as const)('an admin reads accounts %s', async (where, options) => {
-    const { page, complaints } = await openPage(browser, origin, { name: '', password: TOKEN }, options);
+    const { page, complaints } = await openPage(browser, origin, tokenOf('zoe'), options);
     await page.getByRole('link', { name: 'Operators' }).click();
     const row = page.getByRole('row', { name: 'olga@example.com' });
     await row.getByText('OpenID Connect').waitFor();
@@ -75,7 +82,7 @@ describe('in a browser', needs(hasChromium, CHROMIUM), () => {
   });
 
   it('queues and metrics lead back to the console', async () => {
-    const { page } = await openPage(browser, origin, { name: '', password: TOKEN });
+    const { page } = await openPage(browser, origin, tokenOf('zoe'));
     const folder = process.env.SCREENSHOTS;
     for (const path of ['/metrics', '/queues']) {
       await page.goto(path);

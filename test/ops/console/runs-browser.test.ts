@@ -12,7 +12,7 @@ import {
   type WatchedPage,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { PASSWORD } from '../accounts-scene.ts';
+import { tokenOf } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
@@ -34,7 +34,7 @@ describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
   afterAll(() => closing.disposeAsync());
 
   const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
-    openPage(browser, origin, { name, password: PASSWORD }, options);
+    openPage(browser, origin, tokenOf(name), options);
 
   it('leads from the timeline of a source to what a run has changed', async () => {
     const { page, complaints } = await open();

@@ -20,7 +20,7 @@ import { startTestRedis } from '../../support/redis.ts';
 import { NO_RETRIES } from '../../support/request-retries.ts';
 import { addOperators } from '../accounts-scene.ts';
 
-export const TOKEN = 'the-operators-token';
+const TOKEN = 'the-operators-token';
 export const HEADERS = { authorization: `Bearer ${TOKEN}` };
 
 export interface ConsoleScene extends AsyncDisposable {
@@ -95,7 +95,7 @@ export async function openConsoleScene(
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const app = await buildOps({
     token: TOKEN,
-    accounts: { store: worker.store, idle: 3600, lifetime: 43_200, oidc },
+    operators: { store: worker.store, idle: 3600, lifetime: 43_200, oidc },
     metrics: async () => '',
     queues: queues.all,
     console: { ...openConsole(config, queues.sync, closing, silent, env), lookEveryMs: 20 },

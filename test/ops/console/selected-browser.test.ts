@@ -12,7 +12,7 @@ import {
   seriousFindings,
 } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { PASSWORD } from '../accounts-scene.ts';
+import { tokenOf } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
@@ -32,8 +32,7 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
   });
   afterAll(() => closing.disposeAsync());
 
-  const open = (name: string, options = {}) =>
-    openPage(browser, origin, { name, password: PASSWORD }, options);
+  const open = (name: string, options = {}) => openPage(browser, origin, tokenOf(name), options);
   const audited = async () =>
     (await auditRecords(scene.worker.store.sql, {})).rows
       .filter(({ action }) => action.startsWith('source.'))

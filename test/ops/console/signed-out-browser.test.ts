@@ -1,12 +1,12 @@
 /** A tab whose session ended elsewhere leaves for the sign-in page, and comes back to where it was. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setOperatorDisabled } from '../../../src/db/queries/operators.ts';
+import { setOperatorDisabled } from '../../../src/db/operators.ts';
 import { CHROMIUM, hasChromium, launchBrowser, openPage } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
 import { OPERATOR } from '../../sync/scene.ts';
-import { PASSWORD } from '../accounts-scene.ts';
-import { type ConsoleScene, openConsoleScene, TOKEN } from './scene.ts';
+import { tokenOf } from '../accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
 
 describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
@@ -22,7 +22,7 @@ describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
   afterAll(() => closing.disposeAsync());
 
   it('that was signed out in another tab goes to the sign-in page, and back after it', async () => {
-    const { page } = await openPage(browser, origin, { name: '', password: TOKEN });
+    const { page } = await openPage(browser, origin, tokenOf('ada'));
     await page.goto('/machines?q=cx');
     await page.getByText('live', { exact: true }).waitFor();
     const other = await page.context().newPage();
@@ -30,7 +30,7 @@ describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
     await other.getByRole('button', { name: 'Sign out' }).click();
     await page.waitForURL('**/login?next=%2Fmachines%3Fq%3Dcx');
     expect(await page.getByText('live', { exact: true }).count()).toBe(0);
-    await page.getByLabel('Password').fill(TOKEN);
+    await page.getByLabel('Token').fill(tokenOf('ada'));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL('**/machines?q=cx');
     await page.getByText('live', { exact: true }).waitFor();
@@ -38,7 +38,7 @@ describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
   });
 
   it('whose operator was disabled goes to the sign-in page', async () => {
-    const { page } = await openPage(browser, origin, { name: 'vera', password: PASSWORD });
+    const { page } = await openPage(browser, origin, tokenOf('vera'));
     await page.getByText('live', { exact: true }).waitFor();
     await setOperatorDisabled(scene.worker.store.db, OPERATOR, 'vera', true);
     await page.waitForURL('**/login?next=%2F');

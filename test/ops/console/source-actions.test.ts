@@ -135,7 +135,7 @@ describe('a source in the console', () => {
   it.each(['disable', 'enable', 'cancel', 'retire'])('is not for a viewer to %s', async (action) => {
     const before = await audited();
     const vera = new Browser(scene.app);
-    expect((await vera.signIn('vera')).statusCode).toBe(200);
+    expect((await vera.signIn('vera')).statusCode).toBe(303);
     const payload = { reason: 'I may not', confirm: 'old' };
     const answer = await vera.ask('POST', `/api/sources/old/${action}`, { payload });
     expect([answer.statusCode, answer.json()]).toEqual([

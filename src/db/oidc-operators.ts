@@ -1,12 +1,12 @@
 /** Accounts of people who sign in by OpenID Connect: made at their first sign-in, with the role that their groups give. */
 
-import { nameOfPerson, neutralName, type OidcIdentity } from '../../domain/oidc.ts';
-import type { Role } from '../../domain/operator.ts';
-import type { Database } from '../connect.ts';
-import { and, eq, isNull, ne, sql } from '../drizzle.ts';
-import { operators } from '../schema.ts';
-import { audit } from './audit.ts';
-import { SESSIONS_END } from './operators.ts';
+import { nameOfPerson, neutralName, type OidcIdentity } from '../domain/oidc.ts';
+import type { Role } from '../domain/operator.ts';
+import type { Database } from './connect.ts';
+import { and, eq, isNull, sql } from './drizzle.ts';
+import { endSessionsOf } from './operator-sessions.ts';
+import { audit } from './queries/audit.ts';
+import { operators } from './schema.ts';
 
 export interface OidcPerson extends OidcIdentity {
   /** Undefined for a person whose groups give none. */
@@ -14,10 +14,10 @@ export interface OidcPerson extends OidcIdentity {
 }
 
 export type OidcSignIn =
-  | { readonly outcome: 'account'; readonly id: number; readonly name: string; readonly sessionEpoch: number }
+  | { readonly outcome: 'account'; readonly id: number; readonly name: string }
   /** `account` where there is one already. */
   | { readonly outcome: 'no-role'; readonly account: string | undefined }
-  /** The name belongs to an account with a password, or of another subject. */
+  /** The name belongs to an operator with tokens, or of another subject. */
   | { readonly outcome: 'taken'; readonly account: string }
   | { readonly outcome: 'disabled'; readonly account: string };
 
@@ -45,24 +45,19 @@ export async function signInByOidc(db: Database, person: OidcPerson, address: st
       if (known === undefined) return { outcome: 'taken', account: nameOfPerson(person) };
     }
     if (known.disabledAt) return { outcome: 'disabled', account: known.name };
-    const isKnown = eq(operators.id, known.id);
     if (role === undefined) {
-      await tx.update(operators).set(SESSIONS_END).where(isKnown);
+      await endSessionsOf(tx, known.id);
       await record(known.name, 'operator.end-sessions', { reason: 'no group gives a role any more' });
       return { outcome: 'no-role', account: known.name };
     }
     const name = (await renameUnproven(tx, person, known, record)) ?? known.name;
     await tx
       .update(operators)
-      .set({ verifiedAddress: person.address ?? null })
-      .where(and(isKnown, sql`${operators.verifiedAddress} is distinct from ${person.address ?? null}`));
-    const changed = await tx
-      .update(operators)
-      .set({ role })
-      .where(and(isKnown, ne(operators.role, role)));
-    if (changed.count > 0) await record(name, 'operator.set-role', { role });
+      .set({ role, verifiedAddress: person.address ?? null })
+      .where(eq(operators.id, known.id));
+    if (known.role !== role) await record(name, 'operator.set-role', { role });
     await record(name, 'session.begin');
-    return { outcome: 'account', id: known.id, name, sessionEpoch: known.sessionEpoch };
+    return { outcome: 'account', id: known.id, name };
   });
 }
 
@@ -85,14 +80,10 @@ async function createOrClaim(tx: Database, person: OidcPerson, role: Role, recor
     .onConflictDoNothing()
     .returning();
   if (made.length > 0) return record(name, 'operator.create', { role, issuer: person.issuer });
-  const isFree = and(
-    isNull(operators.passwordHash),
-    isNull(operators.oidcSubject),
-    isNull(operators.disabledAt),
-  );
+  const isFree = and(eq(operators.awaitsOidc, true), isNull(operators.disabledAt));
   await tx
     .update(operators)
-    .set(bound)
+    .set({ ...bound, awaitsOidc: false })
     .where(and(eq(operators.name, name), isFree));
 }
 
@@ -113,7 +104,9 @@ async function renameUnproven(
   const isTaken = (await tx.$count(operators, eq(operators.name, proven))) > 0;
   const name = isTaken ? neutral : proven;
   await tx.update(operators).set({ name }).where(eq(operators.id, known.id));
-  await tx.insert(operators).values({ name: known.name, role: 'viewer', disabledAt: sql`now()` });
+  await tx
+    .insert(operators)
+    .values({ name: known.name, role: 'viewer', awaitsOidc: true, disabledAt: sql`now()` });
   await record(name, 'operator.rename', { from: known.name, reason: 'the issuer has not verified the name' });
   return name;
 }

@@ -1,16 +1,16 @@
 /** Records failed sign-ins, in the log and the audit log: the first failure of a row, and the one that ends it. */
 import type { Logger } from 'pino';
-import type { Database } from '../db/database.ts';
-import { isLostConnection } from '../db/errors.ts';
-import { audit } from '../db/queries/audit.ts';
-import type { Decider } from '../domain/operator.ts';
+import type { Database } from '../../db/database.ts';
+import { isLostConnection } from '../../db/errors.ts';
+import { audit } from '../../db/queries/audit.ts';
+import type { Decider } from '../../domain/operator.ts';
 
-/** Records of one process: guesses of many names from many addresses must not fill the audit log, which keeps all rows. */
+/** Records of one process: tries from many addresses must not fill the audit log, which keeps all rows. */
 const AN_HOUR = 60;
 const HOUR_MS = 3_600_000;
 
 export interface Refusal extends Pick<Decider, 'how'> {
-  /** The account that was tried. Undefined for an unknown name: the text may be a password, and is not kept. */
+  /** The operator of the token that was tried; undefined for an unknown token. */
   readonly account: string | undefined;
   readonly address: string;
   /** Facts of the failure, without the credential. */
@@ -19,7 +19,7 @@ export interface Refusal extends Pick<Decider, 'how'> {
 
 export type RecordRefusal = (refusal: Refusal) => Promise<void>;
 
-/** @param db undefined in a process without operators' accounts, which only logs @param now milliseconds */
+/** @param db undefined in a process without operators, which only logs @param now milliseconds */
 export function refusalLog(
   db: Database | undefined,
   logger: Pick<Logger, 'warn'> | undefined,

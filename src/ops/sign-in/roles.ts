@@ -1,14 +1,16 @@
 /** Who asks, and what they may do: for every route of the operators' pages. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Decider, includesRole, type Role, type Way } from '../domain/operator.ts';
-import { problemPage } from './login-page.ts';
+import { type Decider, includesRole, type Role, type Way } from '../../domain/operator.ts';
+import { problemPage } from './pages.ts';
 
-/** Who is signed in, by a session or by OPS_TOKEN. */
+/** The operator of a request. */
 export interface SignedIn {
-  /** As the audit log names them; `OPS_TOKEN` for whoever has that. */
+  /** As the audit log names them; `OPS_TOKEN` for a program with that token. */
   readonly name: string;
   readonly role: Role;
   readonly how: Exclude<Way, 'cli'>;
+  /** The operator token of the request, or of its session. */
+  readonly tokenId?: number | undefined;
   /** True where a browser sends what proves it on its own accord: changing requests have to prove their origin. */
   readonly bySession: boolean;
 }
@@ -50,7 +52,8 @@ const roleOf = (signedIn: SignedIn | undefined) =>
 /** Who acts by a request, for the audit log. @param reason what the person gave, on one line @throws Error on a public route */
 export function deciderOf({ signedIn, ip }: FastifyRequest, reason?: string): Decider {
   if (signedIn === undefined) throw new Error('nobody is signed in on a public route');
-  return { by: signedIn.name, how: signedIn.how, address: ip, reason };
+  const { name: by, how, tokenId } = signedIn;
+  return { by, how, tokenId, address: ip, reason };
 }
 
 /** What somebody reads who looks by a browser. */

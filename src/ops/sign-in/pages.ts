@@ -6,7 +6,6 @@ export interface LoginPage {
   readonly next: string;
   /** What went wrong before. */
   readonly problem?: string;
-  readonly hasToken: boolean;
   /** Where sign-in by OpenID Connect begins, and the host of its issuer. */
   readonly oidc?: { readonly start: string; readonly issuer: string } | undefined;
 }
@@ -24,7 +23,7 @@ export const PAGE_STYLE = `
   [role=alert] { border-left: .25rem solid #c33; padding-left: .75rem }
 `;
 
-export function loginPage({ next, problem, hasToken, oidc }: LoginPage): string {
+export function loginPage({ next, problem, oidc }: LoginPage): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -36,11 +35,11 @@ ${NO_ICON}
 <h1>Fleetbook operations</h1>
 ${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}${oidcLink(oidc, next)}<form method="post" action="/login">
   <input type="hidden" name="next" value="${escaped(next)}">
-  <label>Name <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="64" autofocus></label>
-  <label>Password <input name="password" type="password" autocomplete="current-password" maxlength="1024" required></label>
+  <label>Token <input name="token" type="password" autocomplete="current-password" maxlength="256" required autofocus></label>
   <button>Sign in</button>
 </form>
-${hasToken ? '<p>Without an account yet: leave the name empty and give <code>OPS_TOKEN</code> as the password.</p>\n' : ''}</main>
+<p>No token yet? On the server: <code>fleetbook operator create &lt;name&gt; --role admin</code>
+</main>
 </html>
 `;
 }
@@ -84,7 +83,7 @@ ${NO_ICON}
 function oidcLink(oidc: LoginPage['oidc'], next: string): string {
   if (oidc === undefined) return '';
   const to = `${oidc.start}?next=${encodeURIComponent(next)}`;
-  return `<p><a class="button" href="${escaped(to)}">Sign in by ${escaped(oidc.issuer)}</a>\n<p>Or by name and password:\n`;
+  return `<p><a class="button" href="${escaped(to)}">Sign in by ${escaped(oidc.issuer)}</a>\n<p>Or with a token:\n`;
 }
 
 /** A page that leads on at once: a request that another site's page has led to carries no session. */

@@ -1,11 +1,12 @@
-/** Guesses of OPS_TOKEN by the Authorization header: counted per address, over all ways of signing in, and recorded. */
+/** Wrong tokens: counted per address, over all ways of signing in, and recorded. */
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { revokeOperatorToken } from '../../src/db/operator-tokens.ts';
 import { auditRecords } from '../../src/db/reads/audit.ts';
-import { AddressFailures } from '../../src/ops/address-failures.ts';
 import { buildOps } from '../../src/ops/server.ts';
-import { openScene, type Scene } from '../sync/scene.ts';
-import { addOperators, Browser, type Clock, openPages, PASSWORD, TOKEN } from './accounts-scene.ts';
+import { AddressFailures } from '../../src/ops/sign-in/address-failures.ts';
+import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
+import { addOperators, Browser, type Clock, issuedTo, openPages, TOKEN, tokenOf } from './accounts-scene.ts';
 
 let scene: Scene;
 beforeAll(async () => {
@@ -18,18 +19,12 @@ beforeEach(async () => {
   clock = { now: Date.UTC(2026, 0, 1) };
 });
 
-/** Pages behind a proxy, whose passwords cost nothing to check, and what they log. */
+/** Pages behind a proxy, and what they log. */
 async function pages() {
   const lines: string[] = [];
   const app = await openPages(scene, clock, {
     trustProxy: ['127.0.0.1'],
     logger: pino({}, { write: (line: string) => void lines.push(line) }),
-    accounts: {
-      store: scene.store,
-      idle: 3600,
-      lifetime: 43_200,
-      matches: async (given) => given === PASSWORD,
-    },
   });
   const guess = async (authorization: string, address = '198.51.100.1', url = '/metrics') =>
     app.inject({ url, headers: { authorization, 'x-forwarded-for': address } });
@@ -40,7 +35,7 @@ const refusals = async () =>
     ({ action }) => action === 'session.refused',
   );
 
-describe('guesses of OPS_TOKEN by the Authorization header', () => {
+describe('wrong tokens', () => {
   it('end after thirty from one address, and the token itself waits there for a quarter of an hour', async () => {
     await using at = await pages();
     const statuses = await Promise.all(
@@ -62,13 +57,13 @@ describe('guesses of OPS_TOKEN by the Authorization header', () => {
   it('are recorded, the first and the last, without the guess', async () => {
     await using at = await pages();
     for (let n = 0; n < 40; n++) await at.guess(`Bearer guess-${n}`);
-    const row = { by: '-', how: 'token', address: '198.51.100.1', subject: { id: 'OPS_TOKEN' } };
+    const row = { by: '-', how: 'token', address: '198.51.100.1', subject: { id: '-' } };
     expect(await refusals()).toMatchObject([
       { ...row, details: { failures: 30, locked: { what: 'address', seconds: 900 } } },
       { ...row, details: { failures: 1 } },
     ]);
     expect(at.lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 40, account: 'OPS_TOKEN', how: 'token', address: '198.51.100.1', failures: 1 },
+      { level: 40, how: 'token', address: '198.51.100.1', failures: 1 },
       { level: 40, failures: 30, locked: { what: 'address' } },
     ]);
     expect(JSON.stringify(await refusals()) + at.lines.join('')).not.toContain('guess-');
@@ -79,15 +74,16 @@ describe('guesses of OPS_TOKEN by the Authorization header', () => {
     await using at = await pages();
     const browser = new Browser(at.app, { 'x-forwarded-for': '2001:db8:1:2::1' });
     for (let n = 0; n < 10; n++) {
-      expect((await browser.signIn(`name-${n}`, 'wrong')).statusCode).toBe(401);
+      expect((await browser.signIn('', `wrong-${n}`)).statusCode).toBe(401);
       expect((await at.guess(`Bearer ${n}`, `2001:db8:1:2::${n}`)).statusCode).toBe(401);
-      const basic = `Basic ${Buffer.from(`x:${n}`).toString('base64')}`;
+      const basic = `Basic ${Buffer.from(`x:basic-${n}`).toString('base64')}`;
       expect((await at.guess(basic, '2001:db8:1:2:ffff::1', '/nothing')).statusCode).toBe(401);
     }
     const entered = await browser.signIn('ada');
-    expect([entered.statusCode, entered.json()]).toEqual([
+    expect([entered.statusCode, entered.headers['retry-after'], entered.body]).toEqual([
       429,
-      { error: 'Too many failed sign-ins from this address: try again in 15 minutes.' },
+      '900',
+      expect.stringContaining('Too many failed sign-ins from this address: try again in 15 minutes.'),
     ]);
     expect((await at.guess(`Bearer ${TOKEN}`, '2001:db8:1:2::9')).statusCode).toBe(429);
     expect((await at.guess(`Bearer ${TOKEN}`, '2001:db8:1:3::9')).statusCode).toBe(200);
@@ -99,10 +95,32 @@ describe('guesses of OPS_TOKEN by the Authorization header', () => {
     for (let n = 0; n < 100; n++) expect((await at.guess('Bearer an-old-token')).statusCode).toBe(401);
     expect(await refusals()).toHaveLength(1);
     const ada = new Browser(at.app, { 'x-forwarded-for': '198.51.100.1' });
-    expect((await ada.signIn('ada')).statusCode).toBe(200);
+    expect((await ada.signIn('ada')).statusCode).toBe(303);
     for (let n = 0; n < 30; n++) await at.guess(`Bearer ${n}`);
     expect((await at.guess(`Bearer ${TOKEN}`)).statusCode).toBe(429);
     expect(await ada.status()).toBe(200);
+  });
+
+  it('that were good name their operator and the reason, on record alone', async () => {
+    await addOperators(scene, { ada: 'operator' });
+    const { id } = issuedTo('ada');
+    await revokeOperatorToken(scene.store.db, OPERATOR, id);
+    await using at = await pages();
+    expect((await at.guess(`Bearer ${tokenOf('ada')}`)).body).not.toContain('ada');
+    expect(await refusals()).toMatchObject([
+      { by: '-', subject: { id: 'ada' }, details: { failures: 1, problem: 'revoked', token: id } },
+    ]);
+  });
+
+  it('fill no log: so many rows an hour, and the next one tells how many were left out', async () => {
+    await using at = await pages();
+    for (let n = 0; n < 70; n++) await at.guess('Bearer wrong', `198.51.100.${n}`);
+    expect(await refusals()).toHaveLength(60);
+    clock.now += 3_600_000;
+    await at.guess('Bearer wrong', '198.51.100.200');
+    const rows = await refusals();
+    expect(rows).toHaveLength(61);
+    expect(rows[0]?.details).toEqual({ failures: 1, unrecorded: 10 });
   });
 
   it('are logged by a process without operators’ accounts', async () => {

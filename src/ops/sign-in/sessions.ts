@@ -1,0 +1,93 @@
+/** Sessions of signed-in operators: a random id in a cookie, and its row in PostgreSQL. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Database } from '../../db/connect.ts';
+import {
+  beginSession,
+  endSession,
+  type LiveSession,
+  liveSessions,
+  type NewSession,
+  noteSessionUse,
+} from '../../db/operator-sessions.ts';
+import { hashToken, isWellFormedToken, newToken } from '../../domain/token.ts';
+
+export interface SessionLimits {
+  /** Seconds without a request after which a session is over. */
+  readonly idle: number;
+  /** Seconds after which it is over anyway. */
+  readonly lifetime: number;
+}
+
+export interface SessionDependencies extends SessionLimits {
+  readonly db: Database;
+  /** Milliseconds. */
+  readonly now: () => number;
+}
+
+/** Another name than the cookies of earlier releases, which run next to this one during an upgrade. */
+const COOKIE = 'fleetbook-operator';
+
+/** A use is stored if the last stored one is older than this. */
+const SEEN_EVERY_MS = 60_000;
+
+export class Sessions {
+  readonly #deps: SessionDependencies;
+
+  constructor(deps: SessionDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Begins a session under a new id, and ends the session that this browser had. */
+  async begin(request: FastifyRequest, reply: FastifyReply, of: Omit<NewSession, 'key'>): Promise<void> {
+    const { db, lifetime } = this.#deps;
+    const before = keyOf(request);
+    if (before !== undefined) await endSession(db, before);
+    const id = newToken('session');
+    await beginSession(db, { ...of, key: hashToken(id) }, this.#ago(0), this.#ago(lifetime));
+    reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
+  }
+
+  /** The request's session; undefined without a live one. Keeps it from being idle. */
+  async find(request: FastifyRequest): Promise<LiveSession | undefined> {
+    const key = keyOf(request);
+    if (key === undefined) return undefined;
+    const [live] = await this.live([key]);
+    const now = this.#ago(0);
+    if (live && now.getTime() - live.seenAt.getTime() >= SEEN_EVERY_MS)
+      await noteSessionUse(this.#deps.db, key, now);
+    return live;
+  }
+
+  /** The live ones of these sessions. */
+  live(keys: readonly string[]): Promise<LiveSession[]> {
+    const { db, idle, lifetime } = this.#deps;
+    return liveSessions(db, keys, { beganAfter: this.#ago(lifetime), seenAfter: this.#ago(idle) });
+  }
+
+  /** Ends the request's session, also for copies of its cookie. */
+  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const key = keyOf(request);
+    if (key !== undefined) await endSession(this.#deps.db, key);
+    reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'strict'));
+  }
+
+  #ago(seconds: number): Date {
+    return new Date(this.#deps.now() - seconds * 1000);
+  }
+}
+
+/** The SHA-256 of the cookie. A cookie without the shape of an id needs no query. */
+function keyOf(request: FastifyRequest): string | undefined {
+  const id = request.cookies[cookieName(request, COOKIE)];
+  return id !== undefined && isWellFormedToken(id, 'session') ? hashToken(id) : undefined;
+}
+
+const isSecure = ({ protocol }: FastifyRequest) => protocol === 'https';
+
+/** Behind TLS the prefix lets only this host set the cookie, and only over TLS. */
+export const cookieName = (request: FastifyRequest, name: string): string =>
+  isSecure(request) ? `__Host-${name}` : name;
+
+/** Scripts cannot read the cookie, and other sites cannot send it; `lax` for the way back from another site by a link. */
+export const cookieOptions = (request: FastifyRequest, sameSite: 'strict' | 'lax') =>
+  ({ httpOnly: true, sameSite, secure: isSecure(request), path: '/' }) as const;
