@@ -1,7 +1,7 @@
 /** Whether PostgreSQL is what its settings take it for, looked at when readers and workers start. */
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts';
-import { openSqlStore, type SqlStore } from '../db/open.ts';
+import { openStore, type Store } from '../db/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/postgres-misfit.ts';
 import type { ServerSetting } from '../db/server-problem.ts';
 
@@ -14,17 +14,17 @@ const AGAIN_MS = 1000;
  * @throws BadSetting where it cannot be written to, or what PostgreSQL fails with
  */
 export async function refuseWriterMisfit(
-  store: Pick<SqlStore, 'sql'>,
+  store: Pick<Store, 'sql'>,
   config: Configured,
   logger: Logger,
 ): Promise<void> {
   const { url, directUrl } = databaseUrls(config);
   await look(store.sql, { setting: 'DATABASE_URL', url });
   if (directUrl === url) return;
-  await using direct = openSqlStore({ url: directUrl, role: 'worker', connections: 1 });
+  await using direct = openStore({ url: directUrl, role: 'worker', connections: 1 });
   await look(direct.sql, { setting: 'DIRECT_DATABASE_URL', url: directUrl });
 
-  async function look(sql: SqlStore['sql'], server: ServerSetting): Promise<void> {
+  async function look(sql: Store['sql'], server: ServerSetting): Promise<void> {
     const facts = await postgresFacts(sql);
     const misfit = writerMisfit(facts, server);
     if (misfit) throw new BadSetting(`${server.setting} cannot be used: ${misfit.what}; ${misfit.remedy}`);
@@ -34,7 +34,7 @@ export async function refuseWriterMisfit(
 }
 
 export interface ReaderDatabase {
-  readonly store: SqlStore;
+  readonly store: Store;
   readonly server: ServerSetting;
   /** Another server can be asked for what this one does not have yet. */
   readonly hasPrimary: boolean;

@@ -1,7 +1,7 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings.ts';
-import { openSqlStore, type SqlStore } from '../db/open.ts';
+import { openStore, type Store } from '../db/connect.ts';
 import { TokenUse } from '../db/reads/token-use.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
 import type { ExportReader } from '../domain/export-files.ts';
@@ -91,7 +91,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const closing = new Disposer();
   const database = readerDatabase(config);
   const store = closing.use(
-    openSqlStore({
+    openStore({
       url: database.url,
       role: 'reader',
       connections: settings.POSTGRES_READS,
@@ -202,7 +202,7 @@ const EXPORT_CONNECTIONS = 2;
 
 function openExports(server: ServerSetting, logger: Logger, closing: Disposer): ExportReader {
   const { sql, renew } = closing.use(
-    openSqlStore({
+    openStore({
       url: server.url,
       role: 'reader',
       connections: EXPORT_CONNECTIONS,
@@ -224,7 +224,7 @@ function openExports(server: ServerSetting, logger: Logger, closing: Disposer): 
 /** A share of what readers may read from PostgreSQL: the primary has the writes as well. */
 const SHARE_OF_PRIMARY = 1 / 4;
 
-interface Primary extends SqlStore {
+interface Primary extends Store {
   readonly server: ServerSetting;
   /** Reads at once. */
   readonly atOnce: number;
@@ -236,14 +236,14 @@ function openPrimary(config: Configured, closing: Disposer): Primary | undefined
   if (!server) return undefined;
   const atOnce = Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY);
   const store = closing.use(
-    openSqlStore({ url: server.url, role: 'reader', connections: atOnce, statementTimeoutMs: 2500 }),
+    openStore({ url: server.url, role: 'reader', connections: atOnce, statementTimeoutMs: 2500 }),
   );
   return { ...store, server, atOnce };
 }
 
-function replicaReads(config: Configured, store: SqlStore, primary: Primary, logger: Logger): ReplicaReads {
+function replicaReads(config: Configured, store: Store, primary: Primary, logger: Logger): ReplicaReads {
   const { settings } = config;
-  const reads = ({ sql, renew }: SqlStore, server: ServerSetting, most: number) =>
+  const reads = ({ sql, renew }: Store, server: ServerSetting, most: number) =>
     new PostgresReads({
       sql,
       logger,

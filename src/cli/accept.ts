@@ -2,7 +2,7 @@ import type { Environment } from '../config/config.ts';
 import { acceptPrice } from '../db/queries/accepted-prices.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWriter } from './open-writer.ts';
+import { openWriter } from './open.ts';
 import { print, printJson } from './print.ts';
 
 /** Accepts the price of one machine that is quarantined because it changes by more than `priceRatio`. */

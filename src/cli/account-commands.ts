@@ -101,9 +101,7 @@ export function addOrganizations(org: Command, env: Env): void {
     );
   add(org, 'list', 'show every organization, with its clusters and good tokens')
     .option('--all', 'also those that were deleted')
-    .action(async (options: Json & { all?: boolean }) =>
-      (await import('./org-list.ts')).listOrgs(env(), options),
-    );
+    .action(async (options: Json & { all?: boolean }) => (await import('./org.ts')).listOrgs(env(), options));
   addChange(org, 'rename', 'give an organization another name')
     .argument('<slug>', 'the organization; its slug stays')
     .requiredOption('--name <name>', 'shown to people')
@@ -120,7 +118,7 @@ export function addUsers(user: Command, env: Env): void {
   const load = () => import('./user.ts');
   add(user, 'list', 'show who made an organization’s clusters')
     .requiredOption(...ORG)
-    .action(async (options: OfOrganization) => (await import('./user-list.ts')).listOrgUsers(env(), options));
+    .action(async (options: OfOrganization) => (await import('./user.ts')).listOrgUsers(env(), options));
   addChange(user, 'rename', 'show a person under another name; one that is there makes one person of two')
     .argument('<id>', 'the number that `user list` shows')
     .requiredOption(...ORG)
@@ -141,7 +139,7 @@ export function addTokens(token: Command, env: Env): void {
   add(token, 'list', 'show tokens: name, organization, scopes, expiry and last use')
     .option('--org <slug>', 'of this organization alone')
     .action(async (options: Partial<OfOrganization>) =>
-      (await import('./token-list.ts')).listTokensCommand(env(), options),
+      (await import('./token.ts')).listTokensCommand(env(), options),
     );
   addChange(token, 'create', 'make a token and print it, once')
     .requiredOption('--org <slug>', 'the organization that it belongs to')

@@ -1,17 +1,62 @@
 import { post } from '../alerts/deliver.ts';
 import { newMessageId } from '../alerts/evaluate.ts';
 import { testMessage } from '../alerts/message.ts';
-import type { Environment } from '../config/config.ts';
-import { readConfig } from '../config/config.ts';
+import { type Environment, readConfig } from '../config/config.ts';
 import { readSettings } from '../config/settings.ts';
 import { acknowledgeAlert } from '../db/queries/acknowledge.ts';
 import { sendAgain } from '../db/queries/alerts.ts';
 import { audit } from '../db/queries/audit.ts';
+import { alertRecords, deliveryRecords } from '../db/reads/alerts.ts';
 import { acknowledgementText, SNOOZE_FORMS, snoozeSpan } from '../domain/acknowledgement.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openStoreOnly } from './open-store.ts';
-import { print, printJson } from './print.ts';
+import { openDatabase } from './open.ts';
+import { print, printJson, printText } from './print.ts';
+import { ago, alignedTable, wrapped } from './table.ts';
+
+const WIDTH = 80;
+
+/** Open alerts; with `closed` also those that are resolved. */
+export async function alertList(
+  env: Environment,
+  options: PageOptions & { closed?: boolean },
+): Promise<void> {
+  const limit = pageLimit(options);
+  await using register = openDatabase(env);
+  const records = await alertRecords(register.sql, { isOpenOnly: !options.closed, limit });
+  if (options.json) return printJson(records);
+  if (records.length === 0) return print(options.closed ? 'there never was an alert' : 'no alert is open');
+  const now = new Date();
+  for (const { id, kind, summary, openedAt, resolvedAt, resolution, acknowledgement } of records) {
+    const state =
+      resolvedAt === null ? `open since ${ago(openedAt, now)}` : `resolved ${ago(resolvedAt, now)}`;
+    const notes = [resolution, acknowledgement && acknowledgementText(acknowledgement, now)];
+    const told = notes.filter(Boolean).map((note) => ` (${note})`);
+    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${told.join('')}`, WIDTH));
+  }
+}
+
+/** What was sent to webhooks, the newest first. */
+export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  await using register = openDatabase(env);
+  const records = await deliveryRecords(register.sql, limit);
+  if (options.json) return printJson(records);
+  if (records.length === 0) return print('nothing was ever sent');
+  const now = new Date();
+  const rows = records.map(({ id, webhook, createdAt, attempts, state, nextAttemptAt, lastError, body }) => [
+    String(id),
+    webhook,
+    (body as { type: string }).type,
+    ago(createdAt, now),
+    state,
+    String(attempts),
+    nextAttemptAt !== null && lastError !== null
+      ? `${lastError}; next at ${nextAttemptAt.slice(11, 16)} UTC`
+      : (lastError ?? ''),
+  ]);
+  printText(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'MADE', 'STATE', 'TRIES', 'LAST ERROR'], rows));
+}
 
 /** Sends a message without any alert to a webhook, at once and past those that wait. */
 export async function alertTest(
@@ -29,7 +74,7 @@ export async function alertTest(
     );
   }
   const by = decider(config, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   // No transaction reaches a receiver: none hears of anything without its row.
   await audit(store.db, by, { action: 'alert.test', subject: { kind: 'webhook', id } });
   const now = new Date();
@@ -46,7 +91,7 @@ export async function alertResend(
   options: DeciderOptions & { json?: boolean },
 ): Promise<void> {
   const by = decider({ settings: readSettings(env) }, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const webhook = await sendAgain(store.db, deliveryId, by);
   if (webhook === undefined)
     throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
@@ -65,7 +110,7 @@ export async function alertAcknowledge(
   const snoozeMs = options.for === undefined ? undefined : snoozeSpan(options.for);
   if (options.for !== undefined && snoozeMs === undefined)
     throw new UsageFailure(`--for must be ${SNOOZE_FORMS}; it is "${options.for}"`);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
   if (done.outcome === 'unknown')
     throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);

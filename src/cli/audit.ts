@@ -3,7 +3,7 @@ import { type AuditRecord, auditRecords } from '../db/reads/audit.ts';
 import { detailsText } from '../domain/audit.ts';
 import { type PageOptions, pageLimit, readSince } from './arguments.ts';
 import { UsageFailure } from './failure.ts';
-import { openReadOnly } from './open-read-only.ts';
+import { openDatabase } from './open.ts';
 import { print, printJson, printText } from './print.ts';
 import { alignedTable, moreLine } from './table.ts';
 
@@ -21,7 +21,7 @@ export async function auditCommand(env: Environment, options: AuditOptions): Pro
   const since = options.since === undefined ? undefined : readSince(options.since, new Date());
   const subject = options.subject === undefined ? undefined : readSubject(options.subject);
   const { by, action } = options;
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { total, rows } = await auditRecords(register.sql, { since, by, action, subject, limit });
   if (options.json) return printJson({ total, rows });
   if (total === 0) {

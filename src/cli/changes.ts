@@ -6,7 +6,7 @@ import { providerNames } from '../db/reads/providers.ts';
 import { type PageOptions, pageLimit, readSince } from './arguments.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { UsageFailure } from './failure.ts';
-import { openReadOnly } from './open-read-only.ts';
+import { openDatabase } from './open.ts';
 import { printJson, printText } from './print.ts';
 import { age, count, wrapped } from './table.ts';
 
@@ -18,7 +18,7 @@ export async function changesCommand(
   const limit = pageLimit(options);
   const now = new Date();
   const since = readSince(options.since, now).toISOString();
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   const provider =
     options.provider === undefined ? undefined : (await knownProvider(sql, options.provider)).name;

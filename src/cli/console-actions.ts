@@ -23,7 +23,7 @@ import { Conflict } from '../ops/console/parameters.ts';
 import type { SourceActions } from '../ops/console/source-actions.ts';
 import type { RunActions } from '../ops/console/sources.ts';
 import type { SyncResult } from '../sync/result.ts';
-import { publishNow } from './open-writer.ts';
+import { publishNow } from './open.ts';
 
 /** What the console writes with: connects when somebody first looks at a batch or changes something; `closing` closes it. */
 export function writer(config: Config, closing: Disposer, logger: Logger): () => Worker {

@@ -4,8 +4,8 @@ import { type FoundCluster, searchClusters } from '../db/reads/clusters.ts';
 import { type FoundMachine, searchMachines } from '../db/reads/machines.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { knownProvider } from './changes.ts';
-import { openReadOnly } from './open-read-only.ts';
-import { existingOrganization } from './org-list.ts';
+import { openDatabase } from './open.ts';
+import { existingOrganization } from './org.ts';
 import { print, printJson, printText } from './print.ts';
 import { ago, alignedTable, moreLine } from './table.ts';
 
@@ -25,7 +25,7 @@ export async function machinesCommand(
   options: FindMachinesOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   const { provider, region } = options;
   const { rows, total, isMore } = await searchMachines(sql, {
@@ -71,7 +71,7 @@ export async function clustersCommand(
   options: FindClustersOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   const { org, provider } = options;
   if (org !== undefined) await existingOrganization(sql, org);

@@ -22,7 +22,7 @@ import {
 import { type Decider, OPERATOR_NAME, ROLES, type Role } from '../domain/operator.ts';
 import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openStoreOnly } from './open-store.ts';
+import { openDatabase } from './open.ts';
 import { print, printAside, printJson, printText } from './print.ts';
 import { ago, alignedTable } from './table.ts';
 import { expiry, readExpiry, readGrace, readTokenName } from './token.ts';
@@ -47,7 +47,7 @@ export async function createOperatorCommand(
     );
   const token = readTerms(options);
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const issued = await createOperator(store.db, by, { name, role, token });
   if (!issued)
     throw new CommandFailure(
@@ -65,7 +65,7 @@ export async function issueTokenCommand(
 ): Promise<void> {
   const terms = readTerms(options);
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const issued = await issueToken(store.db, by, operator, terms);
   if (!issued) throw unknownOperator(operator);
   if (options.json) return printJson(shownToken(issued));
@@ -77,7 +77,7 @@ export async function listTokensOfOperators(
   operator: string | undefined,
   options: Options,
 ): Promise<void> {
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const tokens = await listOperatorTokens(store.db, operator);
   if (options.json) return printJson(tokens);
   if (tokens.length > 0) return printText(tokenTable(tokens, new Date()));
@@ -89,7 +89,7 @@ export async function listTokensOfOperators(
 export async function revokeTokenOfOperator(env: Environment, text: string, options: Options): Promise<void> {
   const id = readTokenId(text);
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const outcome = await revokeOperatorToken(store.db, by, id);
   if (outcome === undefined) throw unknownToken(id);
   if (options.json) return printJson({ id, revoked: true, wasRevoked: outcome === 'was revoked' });
@@ -108,7 +108,7 @@ export async function rotateTokenOfOperator(
   const id = readTokenId(text);
   const graceMs = options.grace === undefined ? 0 : readGrace(options.grace);
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const rotated = await rotateOperatorToken(store.db, by, id, graceMs);
   if (rotated === 'unknown') throw unknownToken(id);
   if (typeof rotated === 'string')
@@ -132,7 +132,7 @@ export async function setRoleCommand(
 ): Promise<void> {
   const role = readRole(text);
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const outcome = known(name, await setOperatorRole(store.db, by, name, role));
   if (options.json) return printJson({ name, role, changed: outcome === 'changed' });
   print(`operator ${name} ${outcome === 'changed' ? 'is' : 'was already'} ${role}`);
@@ -144,7 +144,7 @@ export async function useOidcCommand(env: Environment, name: string, options: Op
       `"${name}" is no address, so no person of the issuer can prove it; use an account whose name is the person’s verified address`,
     );
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   known(name, await setOperatorByOidc(store.db, by, name));
   if (options.json) return printJson({ name, signsInBy: 'oidc' });
   print(
@@ -160,7 +160,7 @@ export async function setDisabledCommand(
   options: Options,
 ): Promise<void> {
   const by = deciderOf(env, options);
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const outcome = known(name, await setOperatorDisabled(store.db, by, name, disabled));
   if (options.json) return printJson({ name, disabled, changed: outcome === 'changed' });
   const state = disabled ? 'disabled; its sessions are over' : 'enabled, with its tokens';
@@ -175,7 +175,7 @@ export function setPasswordCommand(): never {
 }
 
 export async function listOperatorsCommand(env: Environment, options: Options): Promise<void> {
-  await using store = openStoreOnly(env);
+  await using store = openDatabase(env);
   const operators = await listOperators(store.db);
   if (options.json) return printJson(operators);
   if (operators.length > 0) printText(operatorTable(operators, new Date()));

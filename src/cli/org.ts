@@ -1,13 +1,56 @@
 import type { Environment } from '../config/config.ts';
+import type { Sql } from '../db/connect.ts';
 import { administration } from '../db/queries/administration.ts';
+import {
+  findOrganization,
+  listOrganizations,
+  type Organization,
+  type OrganizationSummary,
+} from '../db/reads/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWriter, publishNow } from './open-writer.ts';
-import { existingOrganization, noOrganization } from './org-list.ts';
-import { print, printJson } from './print.ts';
-import { count } from './table.ts';
+import { openDatabase, openWriter, publishNow } from './open.ts';
+import { print, printJson, printText } from './print.ts';
+import { ago, alignedTable, count } from './table.ts';
 import { ask, type Terminal } from './terminal.ts';
+
+export async function listOrgs(env: Environment, options: { all?: boolean; json?: boolean }): Promise<void> {
+  await using register = openDatabase(env);
+  const found = await listOrganizations(register.sql, options.all ?? false);
+  if (options.json) return printJson(found);
+  if (found.length === 0) print('there is no organization; make one: fleetbook org create <slug>');
+  else printText(organizationTable(found, new Date()));
+}
+
+export function organizationTable(found: readonly OrganizationSummary[], now: Date): string {
+  const anyDeleted = found.some(({ deletedAt }) => deletedAt !== null);
+  return alignedTable(
+    ['ORGANIZATION', 'NAME', 'CLUSTERS', 'TOKENS', 'MADE', ...(anyDeleted ? ['DELETED'] : [])],
+    found.map(({ slug, name, clusters, tokens, createdAt, deletedAt }) => [
+      slug,
+      name,
+      String(clusters),
+      String(tokens),
+      ago(createdAt, now),
+      ...(anyDeleted ? [ago(deletedAt, now)] : []),
+    ]),
+  );
+}
+
+/** @throws CommandFailure for one that does not exist or was deleted */
+export async function existingOrganization(sql: Sql, slug: string): Promise<Organization> {
+  const organization = await findOrganization(sql, slug);
+  if (organization) return organization;
+  throw noOrganization(slug);
+}
+
+/** The failure of a command that names none. */
+export function noOrganization(slug: string): CommandFailure {
+  return new CommandFailure(
+    `there is no organization "${slug}", or it was deleted; \`fleetbook org list --all\` shows both, \`fleetbook org create <slug>\` makes one, under a slug that was never taken`,
+  );
+}
 
 export async function createOrg(
   env: Environment,

@@ -4,7 +4,7 @@ import { storedCurrency } from '../db/reads/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../db/reads/prices.ts';
 import { readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openReadOnly } from './open-read-only.ts';
+import { openDatabase } from './open.ts';
 import { printJson, printText } from './print.ts';
 import { terminalWidth, wrapped } from './table.ts';
 
@@ -17,7 +17,7 @@ export async function pricesCommand(
   const given = place
     ? undefined
     : readId(text, 'machine: give name@region, or an id', '`fleetbook machines` shows');
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql, settings } = register;
   const id = given ?? (await machineId(sql, place?.[1] ?? '', place?.[2] ?? ''));
   const history = await priceHistory(sql, id);

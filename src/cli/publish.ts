@@ -2,7 +2,7 @@ import type { Environment } from '../config/config.ts';
 import { audit } from '../db/queries/audit.ts';
 import { redisReady } from '../db/redis.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
-import { openWriter } from './open-writer.ts';
+import { openWriter } from './open.ts';
 import { print, printJson } from './print.ts';
 
 export async function publishCommand(

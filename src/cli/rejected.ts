@@ -5,7 +5,7 @@ import { sourceKind } from '../db/reads/status.ts';
 import { groupReasons, quarantineKey } from '../domain/rejected.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { UsageFailure } from './failure.ts';
-import { openReadOnly } from './open-read-only.ts';
+import { openDatabase } from './open.ts';
 import { print, printJson, printText } from './print.ts';
 import { exclusionMeaning, reasonLines } from './reasons.ts';
 import { ago, alignedTable, count, fitted, moreLine, terminalWidth } from './table.ts';
@@ -17,7 +17,7 @@ export async function rejectedCommand(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   knownSource(sourceId, await sourceKind(sql, sourceId));
   const all = await quarantinedRows(sql, sourceId);
@@ -45,7 +45,7 @@ export async function excludedCommand(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   const kind = await sourceKind(sql, sourceId);
   knownSource(sourceId, kind);

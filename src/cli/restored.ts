@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import { redisReady } from '../db/redis.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
-import { openWriter, restoredTokensMessage } from './open-writer.ts';
+import { openWriter, restoredTokensMessage } from './open.ts';
 import { print, printJson } from './print.ts';
 
 /** After a backup was restored: a new lineage, and everything published under it. */

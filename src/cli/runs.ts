@@ -8,7 +8,7 @@ import { type Caused, causeInWords } from '../domain/run-cause.ts';
 import { type PageOptions, pageLimit, readId } from './arguments.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { CommandFailure } from './failure.ts';
-import { openReadOnly } from './open-read-only.ts';
+import { openDatabase } from './open.ts';
 import { print, printJson, printText } from './print.ts';
 import { reasonLines } from './reasons.ts';
 import { knownSource } from './rejected.ts';
@@ -18,7 +18,7 @@ import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './tab
 /** The runs of a source, the newest first: how each ended and how much it changed. */
 export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   knownSource(sourceId, await sourceKind(sql, sourceId));
   const page = await sourceRuns(sql, sourceId, { limit });
@@ -65,7 +65,7 @@ function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
 export async function runCommand(env: Environment, text: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
   const id = readId(text, 'run number', '`fleetbook runs <source>` shows');
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const { sql } = register;
   const run = await runRecord(sql, id);
   if (run === undefined) {

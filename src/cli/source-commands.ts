@@ -86,7 +86,7 @@ export function addSources(program: Command, env: Env): void {
       (await import('./prices.ts')).pricesCommand(env(), machine, options),
     );
   const source = program.command('source').description('sources: what they are, and whether they are read');
-  const loadList = () => import('./source-list.ts');
+  const loadList = () => import('./source.ts');
   add(source, 'list', 'show every source: adapter, state, schedule in words, next slot').action(
     async (options: Json) => (await loadList()).sourceListCommand(env(), options),
   );
@@ -135,7 +135,7 @@ export function addSources(program: Command, env: Env): void {
 
 export function addHold(hold: Command, env: Env): void {
   const load = () => import('./hold.ts');
-  const loadDecisions = () => import('./hold-decide.ts');
+  const loadDecisions = () => import('./hold.ts');
   add(hold, 'list', 'show what is held and why')
     .option('--all', 'also what was decided: when, by whom and why')
     .action(async (options: Json & { all?: boolean }) => (await load()).holdList(env(), options));
@@ -176,7 +176,7 @@ function deciding(command: Command, batch: string, describe: string): Command {
 
 export function addAlerts(alert: Command, env: Env): void {
   const load = () => import('./alert.ts');
-  const loadList = () => import('./alert-list.ts');
+  const loadList = () => import('./alert.ts');
   alert
     .command('list')
     .description('show the alerts that are open')

@@ -15,7 +15,7 @@ import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
 import { UsageFailure } from './failure.ts';
 import { liveView } from './live-view.ts';
-import { openReadOnly } from './open-read-only.ts';
+import { openDatabase } from './open.ts';
 import { printJson, printText } from './print.ts';
 import { missingRateLines } from './reasons.ts';
 import { age, ago, alignedTable, shortened, wrapped } from './table.ts';
@@ -53,7 +53,7 @@ export async function statusCommand(
     throw new UsageFailure(
       '--watch draws on a terminal; leave it out to get the status once, as a table or with --json',
     );
-  await using register = openReadOnly(env);
+  await using register = openDatabase(env);
   const width = () => {
     const columns = process.stdout.columns || WIDTH;
     // With --watch a line that takes two rows would push the head off a small terminal.

@@ -13,8 +13,7 @@ import { type DeciderOptions, decider } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker } from './open-worker.ts';
-import { publishNow } from './open-writer.ts';
+import { openWorker, publishNow } from './open.ts';
 import { missingRateLines, setAside, unreadRegions } from './reasons.ts';
 import { fitted, shortened } from './table.ts';
 

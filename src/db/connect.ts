@@ -1,19 +1,78 @@
-import { Pool } from './client.ts';
+import { type ClientChoice, Pool, type Sql } from './client.ts';
 import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
-import { choiceOf, clientOptions, type SqlStore, type StoreOptions } from './open.ts';
 import { LiveRuns } from './queries/live-runs.ts';
 
 export type { Sql } from './client.ts';
 export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
-export type { StoreOptions, StoreRole } from './open.ts';
 
-/** What writes has Drizzle as well. Readers do without: to load it takes longer than all the rest of them. */
-export interface Store extends SqlStore {
+/** `owner` migrates; `worker` writes for every organization; `reader` serves, and row-level security holds it. */
+export type StoreRole = 'owner' | 'worker' | 'reader';
+
+const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
+  owner: undefined,
+  worker: 'fleetbook_worker',
+  reader: 'fleetbook_reader',
+};
+
+/** Connections that all act in one role. `await using` closes them. */
+export interface Store extends AsyncDisposable {
+  /** For statements of readers: postgres.js prepares and names them itself, one round trip each. */
+  readonly sql: Sql;
   readonly db: ClientDatabase;
   /** The runs of this process. */
   readonly liveRuns: LiveRuns;
   /** Opens a session; it connects when it is first used. */
   session(): Session;
+  /** Leaves connections that nothing comes back on, e.g. after a failover that closed none, for new ones. */
+  renew(): void;
+  /** Adds a listener that hears when connections were lost and are made anew: the server may be another one by then. */
+  onLost(listener: () => void): void;
+}
+
+export interface StoreOptions {
+  readonly url: string;
+  /** Where sessions are opened, if there is a pooler at `url` that has none. */
+  readonly directUrl?: string | undefined;
+  readonly role: StoreRole;
+  /** Connections of the pool; they open when first used. */
+  readonly connections?: number;
+  /** Milliseconds after which Postgres itself gives a statement up. */
+  readonly statementTimeoutMs?: number;
+  /**
+   * Milliseconds of silence amid a transaction after which Postgres itself ends the connection: one whose holder is
+   * frozen would keep its rows from everybody else.
+   */
+  readonly silentInTransactionMs?: number;
+  /** Shown in pg_stat_activity. */
+  readonly applicationName?: string;
+}
+
+/** Milliseconds for which what writes waits until one of several servers takes writes: a standby is being promoted. */
+const PATIENCE_MS = 10_000;
+
+/** A reader does not wait: it has other places to ask. */
+function choiceOf({ role }: StoreOptions): ClientChoice {
+  return { patienceMs: role === 'reader' ? 0 : PATIENCE_MS };
+}
+
+function clientOptions(options: StoreOptions) {
+  const role = DATABASE_ROLE[options.role];
+  const { statementTimeoutMs, silentInTransactionMs } = options;
+  return {
+    max: options.connections ?? 4,
+    connect_timeout: 5,
+    onnotice: () => {},
+    connection: {
+      application_name: options.applicationName ?? `fleetbook ${options.role}`,
+      TimeZone: 'UTC',
+      // A statement takes milliseconds and compiling it a second. `doctor` alone has no role: it must get through any pooler.
+      ...(role === undefined ? {} : { role, jit: 'off' }),
+      ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
+      ...(silentInTransactionMs === undefined
+        ? {}
+        : { idle_in_transaction_session_timeout: silentInTransactionMs }),
+    },
+  };
 }
 
 /** Connects lazily: nothing is opened before the first query. */

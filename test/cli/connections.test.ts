@@ -5,8 +5,8 @@ import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/app/connectio
 import { composeReader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { openStore } from '../../src/db/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openSqlStore } from '../../src/db/open.ts';
 import { redisReady } from '../../src/db/redis.ts';
 import { postgresProblem } from '../../src/db/server-problem.ts';
 import { freePort } from '../../src/processes/port.ts';
@@ -67,7 +67,7 @@ describe('a command', () => {
   ];
   it.each(cases)('knows a database %s', async (_, change, told) => {
     const server = { setting: 'DATABASE_URL', url: changed(db.url, change) };
-    await using store = openSqlStore({ url: server.url, role: 'worker' });
+    await using store = openStore({ url: server.url, role: 'worker' });
     for (const failing of [migrate(server.url), store.sql`select 1`]) {
       const why = await failing.then(
         () => 'it works',

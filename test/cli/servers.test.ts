@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { startServers } from '../../src/cli/servers.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { openSqlStore } from '../../src/db/open.ts';
+import { openStore } from '../../src/db/connect.ts';
 import { Supervisor } from '../../src/processes/supervisor.ts';
 import { until } from '../support/until.ts';
 import { temporaryHome } from '../support/up.ts';
@@ -22,7 +22,7 @@ it('keeps the servers of `up` running: at the same address and, for PostgreSQL, 
   ]);
   expect(servers.queueRedisUrl).toBe(servers.cacheRedisUrl);
   {
-    await using before = openSqlStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
+    await using before = openStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
     await before.sql`create table kept (id int)`;
   }
   for (const name of ['PostgreSQL', 'Redis']) {
@@ -30,6 +30,6 @@ it('keeps the servers of `up` running: at the same address and, for PostgreSQL, 
     await until(() => logged.some(({ msg }) => msg === `${name} runs again`));
     expect(logged.map(({ msg }) => msg)).toContain(`${name} was ended by SIGKILL; it is started again`);
   }
-  await using after = openSqlStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
+  await using after = openStore({ url: servers.databaseUrl, role: 'owner', connections: 1 });
   expect(await after.sql`select from kept`).toHaveLength(0);
 });

@@ -1,19 +1,19 @@
 /** What listing commands print on a terminal of 80 columns: every line fits, and no word is broken. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { alertDeliveries, alertList } from '../../src/cli/alert-list.ts';
+import { alertDeliveries, alertList } from '../../src/cli/alert.ts';
 import { auditCommand } from '../../src/cli/audit.ts';
 import { changesCommand } from '../../src/cli/changes.ts';
 import { clustersCommand, machinesCommand } from '../../src/cli/find.ts';
 import { holdList } from '../../src/cli/hold.ts';
 import { listOperatorsCommand } from '../../src/cli/operator.ts';
-import { listOrgs } from '../../src/cli/org-list.ts';
+import { listOrgs } from '../../src/cli/org.ts';
 import { pricesCommand } from '../../src/cli/prices.ts';
 import { excludedCommand, rejectedCommand } from '../../src/cli/rejected.ts';
 import { runsCommand } from '../../src/cli/runs.ts';
-import { sourceListCommand, sourceShowCommand } from '../../src/cli/source-list.ts';
+import { sourceListCommand, sourceShowCommand } from '../../src/cli/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
-import { listTokensCommand } from '../../src/cli/token-list.ts';
-import { listOrgUsers } from '../../src/cli/user-list.ts';
+import { listTokensCommand } from '../../src/cli/token.ts';
+import { listOrgUsers } from '../../src/cli/user.ts';
 import { openStore } from '../../src/db/connect.ts';
 import { administration } from '../../src/db/queries/administration.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/queries/runs.ts';

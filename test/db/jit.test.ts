@@ -6,7 +6,6 @@ import postgres from 'postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openSqlStore } from '../../src/db/open.ts';
 import { machineRows } from '../../src/db/reads/exports.ts';
 import { readFeedPage, readFeedStart } from '../../src/db/reads/feed.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
@@ -28,7 +27,7 @@ async function jitOf(sql: Sql): Promise<string> {
 
 describe('a connection allows no compilation', () => {
   it.each(ROLES)('of the role %s', async (role) => {
-    await using store = openSqlStore({ url: db.url, role, connections: 1 });
+    await using store = openStore({ url: db.url, role, connections: 1 });
     expect(await jitOf(store.sql)).toBe('off');
     await using full = openStore({ url: db.url, role, connections: 1 });
     await using session = full.session();
@@ -38,7 +37,7 @@ describe('a connection allows no compilation', () => {
   it.skipIf(pgbouncer === undefined).each(ROLES)('of the role %s, through a pooler', async (role) => {
     await using pooler = await startPgBouncer(db.url);
     const url = `${pooler.url}?pool_mode=transaction`;
-    await using store = openSqlStore({ url, role, connections: 1 });
+    await using store = openStore({ url, role, connections: 1 });
     expect(await jitOf(store.sql)).toBe('off');
     const inTransaction = await store.sql.begin('read only', (tx) => jitOf(tx as unknown as Sql));
     expect(inTransaction).toBe('off');
@@ -52,7 +51,7 @@ describe('a migration', () => {
       more: { '9999_jit': "create table seen as select current_setting('jit') as jit" },
     });
     await migrate(fresh.url, { folder: later.path });
-    await using store = openSqlStore({ url: fresh.url, role: 'owner', connections: 1 });
+    await using store = openStore({ url: fresh.url, role: 'owner', connections: 1 });
     expect(await store.sql`select jit from seen`).toEqual([{ jit: 'off' }]);
   });
 });

@@ -8,8 +8,8 @@ import { expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
+import { openStore } from '../../src/db/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openSqlStore } from '../../src/db/open.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { until } from '../support/until.ts';
 import type { Asked } from './support/load.ts';
@@ -25,7 +25,7 @@ const NO_REDIS = 'redis://127.0.0.1:1';
 
 /** Reads until it is told to stop, as readers do: in their role, with their limit for a statement. */
 async function read(url: string, stop: AbortSignal): Promise<Asked[]> {
-  await using store = openSqlStore({ url, role: 'reader', connections: 1, statementTimeoutMs: 2500 });
+  await using store = openStore({ url, role: 'reader', connections: 1, statementTimeoutMs: 2500 });
   const asked: Asked[] = [];
   const reads = Object.entries(OLDEST_READS);
   for (let i = 0; !stop.aborted; i++) {
@@ -48,7 +48,7 @@ it('no read fails or is wrong while all of them are applied, and this release se
   await using server = await startTestPostgres(join(folder.path, 'postgres'));
   await using first = await migrationsOf({ before: '_exchange_rates' });
   await migrate(server.url, { folder: first.path });
-  await using owner = openSqlStore({ url: server.url, role: 'owner', connections: 1 });
+  await using owner = openStore({ url: server.url, role: 'owner', connections: 1 });
   const { machines, regions } = await fillOldest(owner.sql);
 
   const stop = new AbortController();

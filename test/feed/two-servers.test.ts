@@ -1,7 +1,7 @@
 /** The end of the feed, read from two servers behind one address, of which one is behind the other. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openSqlStore } from '../../src/db/open.ts';
+import { openStore } from '../../src/db/connect.ts';
 import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
 import { FeedReads } from '../../src/feed/feed-reads.ts';
 import { FeedTail, type Follower } from '../../src/feed/feed-tail.ts';
@@ -34,8 +34,7 @@ beforeEach(async () => {
   await servers.caughtUp();
 });
 
-const storeOf = (url: string) =>
-  openSqlStore({ url, role: 'reader', connections: 4, statementTimeoutMs: 2500 });
+const storeOf = (url: string) => openStore({ url, role: 'reader', connections: 4, statementTimeoutMs: 2500 });
 
 /** Follows the feed from its end. @param ahead for each read, in order, whether the server that is ahead answers; then it does */
 async function follow(stack: AsyncDisposableStack, ahead: boolean[]) {

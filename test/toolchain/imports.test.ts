@@ -45,7 +45,6 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'an-adapter-does-not-know-its-neighbours': { in: 'src/sources/clusters', import: '../providers/thing.ts' },
   'adapters-are-found-not-named': { in: 'src/sources', import: './providers/thing.ts' },
   'db-sees-domain': { in: 'src/db', import: '../sync/thing.ts' },
-  'db-reads-load-no-drizzle': { in: 'src/db/reads', import: '../schema.ts' },
   'drizzle-has-one-door': { in: 'src/db/queries', import: 'drizzle-orm' },
   'sync-sees-domain-sources-db': { in: 'src/sync', import: '../snapshot/thing.ts' },
   'alerts-see-domain-db': { in: 'src/alerts', import: '../sync/thing.ts' },

@@ -1,6 +1,6 @@
 import { type Configured, databaseUrls, readerDatabase, readerPrimary } from '../../app/connections.ts';
 import { BadSetting } from '../../config/settings.ts';
-import { openSqlStore } from '../../db/open.ts';
+import { openStore } from '../../db/connect.ts';
 import { type PostgresFacts, postgresFacts } from '../../db/postgres-misfit.ts';
 import { postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
@@ -85,7 +85,7 @@ async function ask(
   { setting, url }: ServerSetting,
   role: 'owner' | 'reader' = 'owner',
 ): Promise<Seen | Finding> {
-  await using store = openSqlStore({ url, role, connections: 1 });
+  await using store = openStore({ url, role, connections: 1 });
   try {
     const facts = await postgresFacts(store.sql);
     const [row] = await store.sql<{ lineage: string }[]>`select id as lineage from lineage`;

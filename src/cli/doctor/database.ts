@@ -1,7 +1,7 @@
 import { type Configured, readerDatabase } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
+import { openStore } from '../../db/connect.ts';
 import { migrationState } from '../../db/migrate.ts';
-import { openSqlStore } from '../../db/open.ts';
 import { versionMisfit } from '../../db/postgres-misfit.ts';
 import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
@@ -31,7 +31,7 @@ export async function checkDatabase(config: Configured, now: () => Date): Promis
 async function checkServer(server: ServerSetting, now: () => Date): Promise<Finding[]> {
   const check = 'database';
   const where = describeDatabase(server.url);
-  await using store = openSqlStore({ url: server.url, role: 'owner', connections: 1 });
+  await using store = openStore({ url: server.url, role: 'owner', connections: 1 });
   try {
     const [facts] = await store.sql<{ version: string; isReadOnly: boolean }[]>`
       select split_part(current_setting('server_version'), ' ', 1) as version,
@@ -99,7 +99,7 @@ async function checkRoles(writes: ServerSetting, reads: ServerSetting): Promise<
 async function checkRole(server: ServerSetting, role: 'worker' | 'reader'): Promise<Finding> {
   const check = `role of ${role}s`;
   const name = `fleetbook_${role}`;
-  await using store = openSqlStore({ url: server.url, role, connections: 1 });
+  await using store = openStore({ url: server.url, role, connections: 1 });
   try {
     const [acts] = await store.sql<{ name: string; unbound: boolean }[]>`
       select rolname as name, rolsuper or rolbypassrls as unbound from pg_roles where rolname = current_user`;

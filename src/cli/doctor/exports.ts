@@ -1,6 +1,6 @@
 import type { Configured } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
-import { openSqlStore } from '../../db/open.ts';
+import { openStore } from '../../db/connect.ts';
 import { exportState, exportsMayBeBehind } from '../../db/reads/exports.ts';
 import { span } from '../../domain/span.ts';
 import { type Finding, ok, problem } from './finding.ts';
@@ -10,7 +10,7 @@ export async function checkExports(config: Configured): Promise<Finding[]> {
   const check = 'exports';
   const { EXPORT_EVERY: every } = config.settings;
   if (every === 0) return [ok(check, 'no files of the catalogue are made, since EXPORT_EVERY is 0')];
-  await using store = openSqlStore({ url: databaseUrl(config), role: 'worker', connections: 1 });
+  await using store = openStore({ url: databaseUrl(config), role: 'worker', connections: 1 });
   // A database that cannot be read is told of by the check of the database.
   const state = await exportState(store.sql).catch(() => undefined);
   if (!state) return [];

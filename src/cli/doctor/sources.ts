@@ -2,7 +2,7 @@ import type { InspectedConfig } from '../../config/config.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
-import { openSqlStore } from '../../db/open.ts';
+import { openStore } from '../../db/connect.ts';
 import { pendingBatches } from '../../db/reads/held.ts';
 import { type SourceStatus, sourceStatus } from '../../db/reads/status.ts';
 import { lastWorkerSign } from '../../db/reads/workers.ts';
@@ -24,7 +24,7 @@ export async function checkSources(
   now: () => Date,
 ): Promise<Finding[]> {
   const url = databaseUrl(config);
-  await using store = openSqlStore({ url, role: 'worker', connections: 2 });
+  await using store = openStore({ url, role: 'worker', connections: 2 });
   try {
     const [sign, stored, held] = await Promise.all([
       lastWorkerSign(store.sql),

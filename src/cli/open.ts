@@ -1,14 +1,29 @@
+/** Opens what a command needs: the database; the cache as well, to publish; the sources as well, to run them. */
 import { openLogger } from '../app/logger.ts';
+import { composeWorker, type Worker } from '../app/worker.ts';
 import { composeWriter, type Writer } from '../app/writer.ts';
-import { type Configured, readSettings } from '../config/settings.ts';
-import type { Environment } from '../config/source-config.ts';
+import { type Config, type Environment, readConfig } from '../config/config.ts';
+import { type Configured, databaseUrls, readSettings, type Settings } from '../config/settings.ts';
+import { openStore, type Store } from '../db/connect.ts';
 import { redisReady } from '../db/redis.ts';
 import type { LineageObserver } from '../snapshot/publish/publisher.ts';
 import { printAside } from './print.ts';
 
+/** PostgreSQL alone, for a command that publishes nothing. The worker's role sees the rows of all organizations. */
+export function openDatabase(env: Environment): Store & { readonly settings: Settings } {
+  const settings = readSettings(env);
+  const store = openStore({
+    ...databaseUrls({ settings }),
+    role: 'worker',
+    connections: 2,
+    statementTimeoutMs: settings.WRITE_STATEMENT_TIMEOUT * 1000,
+  });
+  return { ...store, settings };
+}
+
 /**
- * What a command needs that writes and publishes, and runs no source: the database and the cache, opened.
- * @param onNewLineage hears that the database was found to be a restored one
+ * The database and the cache.
+ * @param onNewLineage is called when the database turns out to be a restored one
  */
 export function openWriter(
   env: Environment,
@@ -18,16 +33,23 @@ export function openWriter(
   return { config, writer: composeWriter(config, loggerOf(env), { onNewLineage }) };
 }
 
-export const loggerOf = (env: Environment) =>
+/** The whole configuration, to run a source or to apply what one has brought. */
+export function openWorker(env: Environment): { config: Config; worker: Worker } {
+  const config = readConfig(env);
+  const options = { onNewLineage: tellOfNewLineage, decidesCurrency: false };
+  return { config, worker: composeWorker(config, loggerOf(env), options) };
+}
+
+const loggerOf = (env: Environment) =>
   openLogger({ LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' }, 'cli');
 
-/** Says so on standard error. */
-export const tellOfNewLineage: LineageObserver = (begun, why) => {
+/** Prints it on standard error. */
+const tellOfNewLineage: LineageObserver = (begun, why) => {
   for (const line of [`${why}; it has a new lineage now`, ...restoredTokensMessage(begun)])
     printAside(`fleetbook: ${line}`);
 };
 
-/** What an operator has to know of the tokens of a restored database, a line each. */
+/** The tokens of a restored database that need attention, one line each. */
 export function restoredTokensMessage({ revokedAgain, forgotten }: Parameters<LineageObserver>[0]): string[] {
   const lines: string[] = [];
   if (revokedAgain.length > 0) {
