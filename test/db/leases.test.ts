@@ -45,7 +45,7 @@ describe('leases', () => {
   });
 
   it('are taken by Postgres from a holder that says nothing for too long', async () => {
-    await using silent = new Leases(() => store.session(), 100);
+    await using silent = new Leases(() => store.session(), 2000);
     await using other = open();
     await silent.claim(['a']);
     expect(await other.claim(['a'])).toEqual(new Set());

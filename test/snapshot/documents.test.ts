@@ -228,7 +228,7 @@ describe('many reads of one key at once', () => {
     const organizations = rows.map(({ id }) => id);
     await using dead = await startTestRedis();
     await dead.kill();
-    const reader = scene.reader({ redisUrl: dead.url, postgresReads: 1 });
+    const reader = scene.reader({ redisUrl: dead.url, postgresReads: 1, postgresDeadlineMs: 60_000 });
     await reader.catalogue.providers();
     const results = await Promise.allSettled(organizations.map((id) => reader.clusters.clusters(id)));
     const refused = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason);

@@ -87,6 +87,7 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
   const statements: string[] = [];
   const sql: Sql = postgres(databaseUrl, {
     max: 8,
+    fetch_types: false,
     connection: { role: 'fleetbook_reader', TimeZone: 'UTC' },
     debug: (_connection, query) => statements.push(query.replaceAll(/\s+/g, ' ').trim()),
   });
