@@ -6,7 +6,7 @@ import { audit } from '../db/queries/audit.ts';
 import type { ShownQueues } from './board.ts';
 import { addConsole, type ConsoleDependencies } from './console/routes.ts';
 import { addGuard, type Operators } from './sign-in/guard.ts';
-import { escaped, metricsPage, NO_ICON, PAGE_STYLE } from './sign-in/pages.ts';
+import { escaped, metricsPage, page } from './sign-in/pages.ts';
 import { deciderOf, type SignedIn, wantsPage } from './sign-in/roles.ts';
 
 export interface OpsDependencies {
@@ -44,20 +44,15 @@ const QUEUES = `
   <li><a href="${BOARD}">Queues</a>: jobs that wait, run, are done or failed`;
 const SIGN_OUT = `
 <form method="post" action="/logout"><button>Sign out</button></form>`;
-const page = (hasQueues: boolean, signedIn: SignedIn | undefined): string => `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Fleetbook operations</title>
-${NO_ICON}
-<style>${PAGE_STYLE}</style>
-<h1>Fleetbook operations</h1>
+const firstPage = (hasQueues: boolean, signedIn: SignedIn | undefined): string =>
+  page(
+    'Pages',
+    `<h1>Fleetbook operations</h1>
 <p>Signed in: ${escaped(signedIn?.name ?? '')}, ${signedIn?.role}</p>
 <ul>${hasQueues ? QUEUES : ''}
   <li><a href="/metrics">Metrics</a>, for Prometheus
-</ul>${signedIn?.bySession ? SIGN_OUT : ''}
-</html>
-`;
+</ul>${signedIn?.bySession ? SIGN_OUT : ''}`,
+  );
 
 /** Builds the listener; nothing listens yet. */
 export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> {
@@ -88,7 +83,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   if (deps.console) await addConsole(app, deps.console, deps.queues);
   else
     app.get('/', async (request, reply) =>
-      reply.type('text/html; charset=utf-8').send(page(hasQueues, request.signedIn)),
+      reply.type('text/html; charset=utf-8').send(firstPage(hasQueues, request.signedIn)),
     );
   app.get('/metrics', async (request, reply) => {
     const metrics = await deps.metrics();

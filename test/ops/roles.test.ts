@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decide } from '../../src/db/queries/held.ts';
 import { auditRecords } from '../../src/db/reads/audit.ts';
-import { deciderOf, requireRole } from '../../src/ops/sign-in/roles.ts';
+import { deciderOf } from '../../src/ops/sign-in/roles.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../app/held-scene.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { offers, region } from '../sync/scene.ts';
@@ -33,8 +33,8 @@ beforeAll(async () => {
   app.post<{ Body: { reason: string } }>('/api/hold/reject', async (request) => ({
     done: await decide(scene.store.db, batch, 'rejected', deciderOf(request, request.body.reason)),
   }));
-  app.post('/api/organizations', { onRequest: requireRole('admin') }, async () => ({ done: true }));
-  app.get('/api/secrets', { onRequest: requireRole('admin') }, async () => ({ secret: true }));
+  app.post('/api/organizations', { config: { access: 'admin' } }, async () => ({ done: true }));
+  app.get('/api/secrets', { config: { access: 'admin' } }, async () => ({ secret: true }));
   await scene.catalogue([region('a'), ...offers('a', 10)], LINODE);
   await scene.catalogue([region('a'), ...offers('a', 2)], LINODE);
   batch = (await scene.onlyPending()).id;

@@ -7,7 +7,7 @@ import { revokeOperatorToken, rotateOperatorToken } from '../../src/db/operator-
 import { setOperatorByOidc, setOperatorDisabled, setOperatorRole } from '../../src/db/operators.ts';
 import { auditRecords } from '../../src/db/reads/audit.ts';
 import { newToken } from '../../src/domain/token.ts';
-import { ownPath } from '../../src/ops/sign-in/own-path.ts';
+import { ownPath } from '../../src/ops/sign-in/own-site.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { until } from '../support/until.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';

@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { revokeOperatorToken } from '../../src/db/operator-tokens.ts';
 import { auditRecords } from '../../src/db/reads/audit.ts';
 import { buildOps } from '../../src/ops/server.ts';
-import { AddressFailures } from '../../src/ops/sign-in/address-failures.ts';
+import { Refusals } from '../../src/ops/sign-in/refusals.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 import { addOperators, Browser, type Clock, issuedTo, openPages, TOKEN, tokenOf } from './accounts-scene.ts';
 
@@ -133,13 +133,14 @@ describe('wrong tokens', () => {
     expect(lines).toHaveLength(2);
   });
 
-  it('fill no memory', () => {
-    const failures = new AddressFailures(() => 0);
-    for (let n = 0; n < 60_000; n++) failures.failed(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, 'x');
-    for (let n = 0; n < 29; n++) failures.failed('10.0.0.0', `y${n}`);
+  it('fill no memory', async () => {
+    const refusals = new Refusals(undefined, undefined, () => 0);
+    const fail = (address: string, token: string) => refusals.add({ how: 'token', address, token });
+    for (let n = 0; n < 60_000; n++) await fail(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, 'x');
+    for (let n = 0; n < 29; n++) await fail('10.0.0.0', `y${n}`);
     // Forgotten in between: these are its first failures.
-    expect(failures.secondsToWait('10.0.0.0')).toBeUndefined();
-    failures.failed('10.0.0.0', 'z');
-    expect(failures.secondsToWait('10.0.0.0')).toBe(900);
+    expect(refusals.wait('10.0.0.0')).toBeUndefined();
+    await fail('10.0.0.0', 'z');
+    expect(refusals.wait('10.0.0.0')).toMatchObject({ seconds: 900 });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Checks each request to the operators' pages: token or cookie → operator → role. A route is closed unless its config says
- * that it is public.
+ * Checks each request to the operators' pages: token or cookie → operator → role of the route. A route is closed unless it
+ * declares itself public.
  */
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -10,14 +10,14 @@ import { isLostConnection } from '../../db/errors.ts';
 import { findTokens } from '../../db/operator-tokens.ts';
 import type { OidcSettings } from '../../domain/oidc.ts';
 import { includesRole } from '../../domain/operator.ts';
-import { AddressFailures } from './address-failures.ts';
-import { OF_OPS_TOKEN, tokenCheck, tokenOf } from './credentials.ts';
-import { OpenResponses } from './open-responses.ts';
+import { addOidcRoutes } from './oidc-routes.ts';
+import { openResponses } from './open-responses.ts';
 import { isOwnSite, isProvenOwnSite } from './own-site.ts';
-import { refusalLog } from './refusals.ts';
+import { Refusals } from './refusals.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './roles.ts';
 import { addSignInRoutes, LOGIN } from './routes.ts';
-import { type SessionLimits, Sessions } from './sessions.ts';
+import { openSessions, type SessionLimits } from './sessions.ts';
+import { tokenCheck, tokenOf } from './tokens.ts';
 
 /** What lets operators sign in. */
 export interface Operators extends SessionLimits {
@@ -29,69 +29,68 @@ export interface Operators extends SessionLimits {
   readonly now?: () => number;
 }
 
-/** Basic first: a browser asks for a password by the first challenge that it knows. */
-const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bearer realm="fleetbook ops"'];
-
-const CLOSED =
-  'The operators\u2019 pages are closed, since OPS_TOKEN is not set. Set it, e.g. to what `openssl rand -base64 32` prints, and start again.';
-const AWAY =
-  'PostgreSQL does not answer, so that no session or token can be checked. OPS_TOKEN as bearer token opens all the same.';
-
 export interface Guarded {
+  /** OPS_TOKEN. */
   readonly token: string | undefined;
   readonly operators: Operators | undefined;
   /** Warns of refused sign-ins. */
   readonly logger: Pick<Logger, 'warn'> | undefined;
 }
 
+/** Basic first: a browser asks for a password by the first challenge that it knows. */
+const CHALLENGES = ['Basic realm="fleetbook ops", charset="UTF-8"', 'Bearer realm="fleetbook ops"'];
+const CLOSED =
+  'The operators\u2019 pages are closed, since OPS_TOKEN is not set. Set it, e.g. to what `openssl rand -base64 32` prints, and start again.';
+const AWAY =
+  'PostgreSQL does not answer, so that no session or token can be checked. OPS_TOKEN as bearer token opens all the same.';
+
 /** Adds the check before every request, and the routes by which operators sign in and out. Before any other route. */
 export async function addGuard(app: FastifyInstance, { token, operators, logger }: Guarded): Promise<void> {
   const { now = Date.now, store, oidc } = operators ?? {};
   const db = store?.db;
-  const failures = new AddressFailures(now);
-  const record = refusalLog(db, logger, now);
-  const check = tokenCheck({ opsToken: token, db, failures, record });
-  const sessions = operators && new Sessions({ ...operators, db: operators.store.db, now });
-  const open = new OpenResponses(async (keys) => {
-    if (!db || !sessions) return new Set(keys);
-    const [tokens, live] = await Promise.all([findTokens(db, keys), sessions.live(keys)]);
+  const refusals = new Refusals(db, logger, now);
+  const check = tokenCheck(token, db, refusals);
+  const sessions = operators && openSessions(operators.store.db, operators, now);
+  const open = openResponses(async (keys) => {
+    const [tokens, live] = await Promise.all([db ? findTokens(db, keys) : [], sessions?.live(keys) ?? []]);
     return new Set([...tokens.filter(({ state }) => state === 'good'), ...live].map(({ key }) => key));
   });
+  app.addHook('onClose', async () => open[Symbol.dispose]());
   app.decorateRequest('signedIn', undefined);
   await app.register(cookie);
-  app.addHook('onClose', async () => open[Symbol.dispose]());
 
-  const byHeader = async (request: FastifyRequest, reply: FastifyReply, authorization: string) => {
-    const checked = await check(request, tokenOf(authorization), 'token');
-    if (checked.outcome === 'OPS_TOKEN') return { ...OF_OPS_TOKEN, bySession: false };
-    if (checked.outcome === 'later') return checked;
-    if (checked.outcome === 'refused') return undefined;
-    const { key, id: tokenId, name, role } = checked.token;
+  /** The operator of a request; undefined if it proves none. Its response ends with the token or session. */
+  const operatorBy = async (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined> => {
+    const { authorization } = request.headers;
+    if (authorization !== undefined) {
+      const found = await check(tokenOf(authorization), 'token', request.ip);
+      if (found === 'OPS_TOKEN') return { name: found, role: 'admin', how: 'token', bySession: false };
+      if (found) open.add(found.key, reply.raw);
+      return (
+        found && { name: found.name, role: found.role, how: 'token', tokenId: found.id, bySession: false }
+      );
+    }
+    const session = await sessions?.find(request);
+    if (session === undefined) return undefined;
+    const { key, name, role, tokenId } = session;
     open.add(key, reply.raw);
-    return { name, role, how: 'token', tokenId, bySession: false } as const;
-  };
-  const bySession = async (request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined> => {
-    const found = await sessions?.find(request);
-    if (found === undefined) return undefined;
-    const { key, name, role, tokenId } = found;
-    open.add(key, reply.raw);
-    if (tokenId === null) return { name, role, how: 'oidc', bySession: true };
-    return { name, role, how: 'console', tokenId, bySession: true };
+    return {
+      name,
+      role,
+      ...(tokenId === null ? { how: 'oidc' } : { how: 'console', tokenId }),
+      bySession: true,
+    };
   };
 
   app.addHook('onRequest', async (request, reply) => {
     const needed = neededRole(request);
     if (needed !== 'public') {
-      // No challenge: no password would do.
+      // No challenge: no password opens it.
       if (token === undefined && sessions === undefined) return refuse(request, reply, 403, CLOSED);
-      const { authorization } = request.headers;
+      const wait = request.headers.authorization === undefined ? undefined : refusals.wait(request.ip);
+      if (wait) return refuse(request, reply.header('retry-after', String(wait.seconds)), 429, wait.problem);
       try {
-        const found = await (authorization === undefined
-          ? bySession(request, reply)
-          : byHeader(request, reply, authorization));
-        if (found && 'problem' in found)
-          return refuse(request, reply.header('retry-after', String(found.seconds)), 429, found.problem);
-        request.signedIn = found;
+        request.signedIn = await operatorBy(request, reply);
       } catch (error) {
         if (isLostConnection(error)) return refuse(request, reply, 503, AWAY);
         throw error;
@@ -102,20 +101,13 @@ export async function addGuard(app: FastifyInstance, { token, operators, logger 
       return refuse(request, reply, 403, 'Another site may not act here.');
     const { signedIn } = request;
     if (needed === 'public' || (signedIn && includesRole(signedIn.role, needed))) return undefined;
-    return refuse(
-      request,
-      reply,
-      403,
-      `This needs the role ${needed}; ${signedIn?.name} has the role ${signedIn?.role}.`,
-    );
+    const has = `${signedIn?.name} has the role ${signedIn?.role}.`;
+    return refuse(request, reply, 403, `This needs the role ${needed}; ${has}`);
   });
 
-  if (operators && sessions && db) {
-    // Large, and of no use to most.
-    const link =
-      oidc &&
-      (await import('./oidc-routes.ts')).addOidcRoutes(app, { oidc, sessions, db, failures, record, now });
-    addSignInRoutes(app, { sessions, db, check, oidc: link });
+  if (sessions && db) {
+    const link = oidc && addOidcRoutes(app, { oidc, sessions, db, refusals, now });
+    addSignInRoutes(app, { sessions, db, check, refusals, oidc: link });
   }
 }
 
@@ -130,7 +122,7 @@ function askToSignIn(request: FastifyRequest, reply: FastifyReply, canSignIn: bo
     const leadsBack = url !== '/' && !isChanging(method);
     return reply.redirect(leadsBack ? `${LOGIN}?next=${encodeURIComponent(url)}` : LOGIN, 303);
   }
-  // A challenged browser would ask for a password in a window of its own, over the page that has a form.
+  // A challenged browser would open a window for a password, over the page that has a form.
   if (!canSignIn || headers['sec-fetch-site'] === undefined) reply.header('www-authenticate', CHALLENGES);
   const why = canSignIn
     ? `Give a token in the Authorization header, or sign in at ${LOGIN}.`

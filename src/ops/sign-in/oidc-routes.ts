@@ -5,11 +5,10 @@ import type { Database } from '../../db/connect.ts';
 import { isLostConnection } from '../../db/errors.ts';
 import { type OidcSignIn, signInByOidc } from '../../db/oidc-operators.ts';
 import { type OidcSettings, roleByClaims } from '../../domain/oidc.ts';
-import { type AddressFailures, tooManyFailures } from './address-failures.ts';
-import { IssuerAway, openOidc, type Person, SignInRefused } from './oidc-client.ts';
-import { ownPath } from './own-path.ts';
+import { IssuerAway, openOidc, SignInRefused } from './oidc-client.ts';
+import { ownPath } from './own-site.ts';
 import { type LoginPage, loginPage, onwardPage } from './pages.ts';
-import type { RecordRefusal } from './refusals.ts';
+import type { Refusals } from './refusals.ts';
 import { cookieName, cookieOptions, type Sessions } from './sessions.ts';
 
 const START = '/login/oidc';
@@ -17,166 +16,127 @@ const CALLBACK = '/login/oidc/callback';
 const COOKIE = 'fleetbook-oidc';
 /** A person may have to type a password and a code at the issuer. */
 const FLOW_S = 600;
-/** Requests to the issuer that this process makes at the same time. */
-const AT_ONCE = 8;
 
 export interface OidcRoutes {
   readonly oidc: OidcSettings;
   readonly sessions: Sessions;
   readonly db: Database;
-  readonly failures: AddressFailures;
-  readonly record: RecordRefusal;
+  readonly refusals: Refusals;
   /** Milliseconds. */
   readonly now: () => number;
 }
 
 /**
  * A sign-in under way. The browser keeps it, so that any process can end it. It needs no signature: the issuer checks the
- * verifier, and state and nonce must match what the issuer sends back.
+ * verifier, and state and nonce must match what the issuer sends back. `since` is in seconds.
  */
 const KEPT_FLOW = z.object({
   state: z.string(),
   nonce: z.string(),
   verifier: z.string(),
   next: z.string(),
-  /** Seconds. */
   since: z.number(),
 });
 type KeptFlow = z.infer<typeof KEPT_FLOW>;
 
-interface Problem {
-  readonly status: 401 | 403 | 429 | 503;
-  readonly text: string;
+/** A sign-in that ends with an answer on the login page. */
+class Refused extends Error {
+  readonly status: number;
   /** For the audit log; undefined for a problem that says nothing of a person. */
-  readonly code?: string;
-  readonly account?: string | undefined;
-}
+  readonly code: string | undefined;
+  readonly account: string | undefined;
 
-const BUSY: Problem = { status: 503, text: 'Too many sign-ins at this moment; try again.' };
-const AWAY: Problem = { status: 503, text: 'The issuer does not answer; try again in a moment.' };
-const NO_DATABASE: Problem = { status: 503, text: 'PostgreSQL does not answer; try again.' };
-const NOT_BEGUN: Problem = {
-  status: 401,
-  text: 'This sign-in was not begun in this browser, or more than ten minutes ago; begin again.',
-};
+  constructor(status: number, message: string, code?: string, account?: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.account = account;
+  }
+}
 
 /** @returns what the login page links to */
 export function addOidcRoutes(
   app: FastifyInstance,
-  { oidc, sessions, db, failures, record, now }: OidcRoutes,
+  { oidc, sessions, db, refusals, now }: OidcRoutes,
 ): NonNullable<LoginPage['oidc']> {
   const issuer = openOidc(oidc, `${oidc.origin}${CALLBACK}`, now);
   const link = { start: `${oidc.origin}${START}`, issuer: new URL(oidc.issuer).host };
   const config = { access: 'public' } as const;
   const seconds = () => Math.floor(now() / 1000);
-  let running = 0;
 
-  /** @returns the problem; undefined once the work has answered */
-  const limited = async (
+  /** Answers with the login page, and the problem on it, if the work throws one. */
+  const orProblem = async (
     { ip }: FastifyRequest,
     reply: FastifyReply,
-    work: () => Promise<Problem | undefined>,
-  ): Promise<Problem | undefined> => {
-    const wait = failures.secondsToWait(ip);
-    if (wait !== undefined) {
-      reply.header('retry-after', String(wait));
-      return { status: 429, text: tooManyFailures(wait) };
-    }
-    if (running >= AT_ONCE) return BUSY;
-    running += 1;
+    next: string,
+    work: () => Promise<FastifyReply>,
+  ): Promise<FastifyReply> => {
     try {
+      const wait = refusals.wait(ip);
+      if (wait) throw new Refused(429, wait.problem);
       return await work();
     } catch (error) {
-      if (error instanceof IssuerAway) return AWAY;
-      if (isLostConnection(error)) return NO_DATABASE;
-      throw error;
-    } finally {
-      running -= 1;
+      const { status, code, account, message } = problemOf(error);
+      if (code !== undefined)
+        await refusals.add({ how: 'oidc', address: ip, account, details: { problem: code } });
+      const wait = status === 429 ? refusals.wait(ip) : undefined;
+      if (wait) reply.header('retry-after', String(wait.seconds));
+      reply.code(status).type('text/html; charset=utf-8');
+      return reply.send(loginPage({ next, problem: message, oidc: link }));
     }
   };
-  const showProblem = (reply: FastifyReply, { status, text }: Problem, next: string) =>
-    reply
-      .code(status)
-      .type('text/html; charset=utf-8')
-      .send(loginPage({ next, problem: text, oidc: link }));
 
-  app.get<{ Querystring: { next?: unknown } }>(START, { config }, async (request, reply) => {
-    const { next: asked } = request.query;
-    const next = ownPath(typeof asked === 'string' ? asked : undefined);
-    const problem = await limited(request, reply, async () => {
+  app.get<{ Querystring: { next?: unknown } }>(START, { config }, (request, reply) => {
+    const next = ownPath(typeof request.query.next === 'string' ? request.query.next : undefined);
+    return orProblem(request, reply, next, async () => {
       const { url, flow } = await issuer.begin();
       const kept: KeptFlow = { ...flow, next, since: seconds() };
+      const text = Buffer.from(JSON.stringify(kept)).toString('base64url');
       // The issuer sends the browser back, and a strict cookie would not come along.
-      reply.setCookie(cookieName(request, COOKIE), Buffer.from(JSON.stringify(kept)).toString('base64url'), {
-        ...cookieOptions(request, 'lax'),
-        maxAge: FLOW_S,
-      });
-      reply.redirect(url.href, 303);
-      return undefined;
+      const options = { ...cookieOptions(request, 'lax'), maxAge: FLOW_S };
+      return reply.setCookie(cookieName(request, COOKIE), text, options).redirect(url.href, 303);
     });
-    return problem ? showProblem(reply, problem, next) : reply;
   });
 
-  app.get(CALLBACK, { config }, async (request, reply) => {
+  app.get(CALLBACK, { config }, (request, reply) => {
     const flow = keptFlow(request);
-    const next = ownPath(flow?.next);
     reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'lax'));
-    const problem = await limited(request, reply, () => enter(request, reply, flow));
-    if (problem?.code !== undefined) {
-      const { code, account } = problem;
-      const { locked } = failures.failed(request.ip) ?? {};
-      const details = { problem: code, ...(locked && { locked }) };
-      await record({ account, how: 'oidc', address: request.ip, details });
-    }
-    return problem ? showProblem(reply, problem, next) : reply;
+    return orProblem(request, reply, ownPath(flow?.next), async () => {
+      if (flow === undefined || seconds() - flow.since >= FLOW_S)
+        throw new Refused(
+          401,
+          'This sign-in was not begun in this browser, or more than ten minutes ago; begin again.',
+        );
+      const [, search = ''] = /^[^?]*(\?.*)?$/.exec(request.url) ?? [];
+      const { subject, address, claims } = await issuer.finish(search, flow);
+      const person = { issuer: oidc.issuer, subject, address, role: roleByClaims(claims, oidc) };
+      const found = await signInByOidc(db, person, request.ip);
+      if (found.outcome !== 'account') throw refusalOf(found, address);
+      await sessions.begin(request, reply, found.id, null);
+      return reply.type('text/html; charset=utf-8').send(onwardPage(flow.next));
+    });
   });
-
-  const enter = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    flow: KeptFlow | undefined,
-  ): Promise<Problem | undefined> => {
-    if (flow === undefined || seconds() - flow.since >= FLOW_S) return NOT_BEGUN;
-    const [, search = ''] = /^[^?]*(\?.*)?$/.exec(request.url) ?? [];
-    let person: Person;
-    try {
-      person = await issuer.finish(search, flow);
-    } catch (error) {
-      if (!(error instanceof SignInRefused)) throw error;
-      const { message: code } = error;
-      return { status: 401, text: `The sign-in was refused: ${code}. Begin again.`, code };
-    }
-    const { subject, address, claims } = person;
-    const role = roleByClaims(claims, oidc);
-    const found = await signInByOidc(db, { issuer: oidc.issuer, subject, address, role }, request.ip);
-    if (found.outcome !== 'account') return refusalOf(found, address);
-    await sessions.begin(request, reply, { operatorId: found.id, tokenId: null });
-    reply.type('text/html; charset=utf-8').send(onwardPage(flow.next));
-    return undefined;
-  };
   return link;
 }
 
-function refusalOf(found: Exclude<OidcSignIn, { outcome: 'account' }>, name = 'you'): Problem {
-  const { account } = found;
-  switch (found.outcome) {
-    case 'no-role':
-      return {
-        status: 403,
-        text: `The issuer knows ${name}, but none of your groups gives a role here. Ask whoever runs Fleetbook for one (OPS_OIDC_ROLES).`,
-        code: 'no role',
-        account,
-      };
-    case 'taken':
-      return {
-        status: 403,
-        text: `The name ${account} belongs to another account. An admin can hand it over: fleetbook operator use-oidc ${account} (and operator enable, if it is disabled)`,
-        code: 'name taken',
-        account,
-      };
-    case 'disabled':
-      return { status: 403, text: `The account ${account} is disabled.`, code: 'disabled', account };
-  }
+function problemOf(error: unknown): Refused {
+  if (error instanceof Refused) return error;
+  if (error instanceof IssuerAway)
+    return new Refused(503, 'The issuer does not answer; try again in a moment.');
+  if (error instanceof SignInRefused)
+    return new Refused(401, `The sign-in was refused: ${error.message}. Begin again.`, error.message);
+  if (isLostConnection(error)) return new Refused(503, 'PostgreSQL does not answer; try again.');
+  throw error;
+}
+
+function refusalOf({ outcome, account }: Exclude<OidcSignIn, { outcome: 'account' }>, name = 'you'): Refused {
+  const text = {
+    'no-role': `The issuer knows ${name}, but none of your groups gives a role here. Ask whoever runs Fleetbook for one (OPS_OIDC_ROLES).`,
+    taken: `The name ${account} belongs to another account. An admin can hand it over: fleetbook operator use-oidc ${account} (and operator enable, if it is disabled)`,
+    disabled: `The account ${account} is disabled.`,
+  };
+  const code = { 'no-role': 'no role', taken: 'name taken', disabled: 'disabled' };
+  return new Refused(403, text[outcome], code[outcome], account);
 }
 
 function keptFlow(request: FastifyRequest): KeptFlow | undefined {

@@ -1,6 +1,6 @@
 /** Who asks, and what they may do: for every route of the operators' pages. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Decider, includesRole, type Role, type Way } from '../../domain/operator.ts';
+import type { Decider, Role, Way } from '../../domain/operator.ts';
 import { problemPage } from './pages.ts';
 
 /** The operator of a request. */
@@ -34,26 +34,16 @@ export function neededRole({ method, routeOptions }: FastifyRequest): 'public' |
 
 export const isChanging = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(method);
 
-/**
- * A hook (`onRequest`, `preHandler`) that answers 403 unless whoever asks has at least this role:
- * `app.post('/api/organizations', { onRequest: requireRole('admin') }, …)`.
- */
-export function requireRole(role: Role) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
-    const { signedIn } = request;
-    if (signedIn !== undefined && includesRole(signedIn.role, role)) return undefined;
-    return refuse(request, reply, 403, `This needs the role ${role}; ${roleOf(signedIn)}.`);
-  };
+/** The operator of a request. @throws Error on a public route */
+export function operatorOf({ signedIn }: FastifyRequest): SignedIn {
+  if (signedIn === undefined) throw new Error('nobody is signed in on a public route');
+  return signedIn;
 }
 
-const roleOf = (signedIn: SignedIn | undefined) =>
-  signedIn === undefined ? 'nobody is signed in' : `${signedIn.name} has the role ${signedIn.role}`;
-
 /** Who acts by a request, for the audit log. @param reason what the person gave, on one line @throws Error on a public route */
-export function deciderOf({ signedIn, ip }: FastifyRequest, reason?: string): Decider {
-  if (signedIn === undefined) throw new Error('nobody is signed in on a public route');
-  const { name: by, how, tokenId } = signedIn;
-  return { by, how, tokenId, address: ip, reason };
+export function deciderOf(request: FastifyRequest, reason?: string): Decider {
+  const { name: by, how, tokenId } = operatorOf(request);
+  return { by, how, tokenId, address: request.ip, reason };
 }
 
 /** What somebody reads who looks by a browser. */

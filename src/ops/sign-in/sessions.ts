@@ -1,14 +1,7 @@
 /** Sessions of signed-in operators: a random id in a cookie, and its row in PostgreSQL. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Database } from '../../db/connect.ts';
-import {
-  beginSession,
-  endSession,
-  type LiveSession,
-  liveSessions,
-  type NewSession,
-  noteSessionUse,
-} from '../../db/operator-sessions.ts';
+import { beginSession, endSession, liveSessions, noteSessionUse } from '../../db/operator-sessions.ts';
 import { hashToken, isWellFormedToken, newToken } from '../../domain/token.ts';
 
 export interface SessionLimits {
@@ -18,63 +11,44 @@ export interface SessionLimits {
   readonly lifetime: number;
 }
 
-export interface SessionDependencies extends SessionLimits {
-  readonly db: Database;
-  /** Milliseconds. */
-  readonly now: () => number;
-}
-
 /** Another name than the cookies of earlier releases, which run next to this one during an upgrade. */
 const COOKIE = 'fleetbook-operator';
-
 /** A use is stored if the last stored one is older than this. */
 const SEEN_EVERY_MS = 60_000;
 
-export class Sessions {
-  readonly #deps: SessionDependencies;
-
-  constructor(deps: SessionDependencies) {
-    this.#deps = deps;
-  }
-
-  /** Begins a session under a new id, and ends the session that this browser had. */
-  async begin(request: FastifyRequest, reply: FastifyReply, of: Omit<NewSession, 'key'>): Promise<void> {
-    const { db, lifetime } = this.#deps;
-    const before = keyOf(request);
-    if (before !== undefined) await endSession(db, before);
-    const id = newToken('session');
-    await beginSession(db, { ...of, key: hashToken(id) }, this.#ago(0), this.#ago(lifetime));
-    reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
-  }
-
-  /** The request's session; undefined without a live one. Keeps it from being idle. */
-  async find(request: FastifyRequest): Promise<LiveSession | undefined> {
-    const key = keyOf(request);
-    if (key === undefined) return undefined;
-    const [live] = await this.live([key]);
-    const now = this.#ago(0);
-    if (live && now.getTime() - live.seenAt.getTime() >= SEEN_EVERY_MS)
-      await noteSessionUse(this.#deps.db, key, now);
-    return live;
-  }
-
-  /** The live ones of these sessions. */
-  live(keys: readonly string[]): Promise<LiveSession[]> {
-    const { db, idle, lifetime } = this.#deps;
-    return liveSessions(db, keys, { beganAfter: this.#ago(lifetime), seenAfter: this.#ago(idle) });
-  }
-
-  /** Ends the request's session, also for copies of its cookie. */
-  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const key = keyOf(request);
-    if (key !== undefined) await endSession(this.#deps.db, key);
-    reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'strict'));
-  }
-
-  #ago(seconds: number): Date {
-    return new Date(this.#deps.now() - seconds * 1000);
-  }
+/** @param now milliseconds */
+export function openSessions(db: Database, { idle, lifetime }: SessionLimits, now: () => number) {
+  const ago = (seconds: number) => new Date(now() - seconds * 1000);
+  const live = (keys: readonly string[]) =>
+    liveSessions(db, keys, { beganAfter: ago(lifetime), seenAfter: ago(idle) });
+  return {
+    /** The live ones of the sessions with these keys. */
+    live,
+    /** Begins a session under a new id, and ends the session that this browser had. */
+    async begin(request: FastifyRequest, reply: FastifyReply, operatorId: number, tokenId: number | null) {
+      const before = keyOf(request);
+      if (before !== undefined) await endSession(db, before);
+      const id = newToken('session');
+      await beginSession(db, { key: hashToken(id), operatorId, tokenId }, ago(0), ago(lifetime));
+      reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
+    },
+    /** The request's session; undefined without a live one. Keeps it from being idle. */
+    async find(request: FastifyRequest) {
+      const key = keyOf(request);
+      if (key === undefined) return undefined;
+      const [found] = await live([key]);
+      if (found && now() - found.seenAt.getTime() >= SEEN_EVERY_MS) await noteSessionUse(db, key, ago(0));
+      return found;
+    },
+    /** Ends the request's session, also for copies of its cookie. */
+    async end(request: FastifyRequest, reply: FastifyReply) {
+      const key = keyOf(request);
+      if (key !== undefined) await endSession(db, key);
+      reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'strict'));
+    },
+  };
 }
+export type Sessions = ReturnType<typeof openSessions>;
 
 /** The SHA-256 of the cookie. A cookie without the shape of an id needs no query. */
 function keyOf(request: FastifyRequest): string | undefined {
