@@ -1,15 +1,8 @@
 /** Sessions of signed-in operators. A request reads the row, its token and its operator, so each of them can end it at once. */
-import type { Role } from '../domain/operator.ts';
 import type { Database } from './connect.ts';
 import { and, eq, gt, inArray, isNull, lte, sql } from './drizzle.ts';
-import { tokenState } from './operator-tokens.ts';
+import { bytesOf, tokenState } from './operator-tokens.ts';
 import { operatorSessions, operators, operatorTokens } from './schema.ts';
-
-/** The instants after which a live session began and was last used. */
-export interface SessionTerms {
-  readonly beganAfter: Date;
-  readonly seenAfter: Date;
-}
 
 export interface NewSession {
   /** SHA-256 of the cookie, in hexadecimal. */
@@ -17,13 +10,6 @@ export interface NewSession {
   readonly operatorId: number;
   /** The token that opens it; null for OpenID Connect. */
   readonly tokenId: number | null;
-}
-
-export interface LiveSession extends NewSession {
-  /** The operator's. */
-  readonly name: string;
-  readonly role: Role;
-  readonly seenAt: Date;
 }
 
 /** Stores a session. Deletes rows that began before `expired`. */
@@ -42,8 +28,8 @@ export async function beginSession(
 export async function liveSessions(
   db: Database,
   keys: readonly string[],
-  { beganAfter, seenAfter }: SessionTerms,
-): Promise<LiveSession[]> {
+  { beganAfter, seenAfter }: { readonly beganAfter: Date; readonly seenAfter: Date },
+) {
   const { digest, operatorId, tokenId, beganAt, seenAt } = operatorSessions;
   const rows = await db
     .select({
@@ -85,5 +71,3 @@ export async function endSession(db: Database, key: string): Promise<void> {
 export async function endSessionsOf(db: Database, operatorId: number): Promise<void> {
   await db.delete(operatorSessions).where(eq(operatorSessions.operatorId, operatorId));
 }
-
-const bytesOf = (key: string): Buffer => Buffer.from(key, 'hex');

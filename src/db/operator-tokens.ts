@@ -1,5 +1,5 @@
 /** Tokens of operators: random, stored as SHA-256, shown once. A change and its row of the audit log are one transaction. */
-import type { Decider, Role } from '../domain/operator.ts';
+import type { Decider } from '../domain/operator.ts';
 import { hashToken, newToken } from '../domain/token.ts';
 import type { Database } from './connect.ts';
 import { eq, inArray, sql } from './drizzle.ts';
@@ -30,7 +30,7 @@ export async function insertToken(
   const token = newToken('operator');
   const [row] = await tx
     .insert(operatorTokens)
-    .values({ operatorId, ...terms, hash: digestOf(token) })
+    .values({ operatorId, ...terms, hash: bytesOf(hashToken(token)) })
     .returning({ id: operatorTokens.id });
   if (!row) throw new Error('unreachable: an insert returns its row');
   return { ...terms, id: row.id, operator, token };
@@ -118,21 +118,10 @@ export function recordToken(
   });
 }
 
-/** Instants as RFC 3339, to the second. */
-export interface OperatorTokenSummary extends TokenTerms {
-  readonly id: number;
-  readonly operator: string;
-  readonly state: 'good' | 'expired' | 'revoked';
-  readonly createdAt: string;
-  /** To the minute, but never before the token was made. */
-  readonly lastUsedAt: string | null;
-}
+export type OperatorTokenSummary = Awaited<ReturnType<typeof listOperatorTokens>>[number];
 
-/** The tokens of all operators, or of one, by id. */
-export async function listOperatorTokens(
-  db: Database,
-  operator: string | undefined,
-): Promise<OperatorTokenSummary[]> {
+/** The tokens of all operators, or of one, by id. Instants are RFC 3339, to the second; the last use is kept to the minute. */
+export async function listOperatorTokens(db: Database, operator: string | undefined) {
   const { id, name, expiresAt, createdAt, lastUsedAt } = operatorTokens;
   return db
     .select({
@@ -150,22 +139,10 @@ export async function listOperatorTokens(
     .orderBy(id);
 }
 
-export interface FoundToken {
-  /** SHA-256 in hexadecimal. */
-  readonly key: string;
-  readonly id: number;
-  readonly operatorId: number;
-  /** The operator's. */
-  readonly name: string;
-  readonly role: Role;
-  /** The reason why it opens nothing; `good` if it does. */
-  readonly state: 'good' | 'expired' | 'revoked' | 'disabled';
-  /** Whether its last use is older than a minute. */
-  readonly isUnnoted: boolean;
-}
+export type FoundToken = Awaited<ReturnType<typeof findTokens>>[number];
 
-/** The tokens with these SHA-256 digests, and their operators. */
-export async function findTokens(db: Database, keys: readonly string[]): Promise<FoundToken[]> {
+/** The tokens with these keys (SHA-256 in hexadecimal) and their operators. Only a `good` one opens anything. */
+export async function findTokens(db: Database, keys: readonly string[]) {
   const { id, hash, lastUsedAt } = operatorTokens;
   return db
     .select({
@@ -175,22 +152,19 @@ export async function findTokens(db: Database, keys: readonly string[]): Promise
       name: operators.name,
       role: operators.role,
       state: sql<
-        FoundToken['state']
+        'good' | 'expired' | 'revoked' | 'disabled'
       >`case when ${operators.disabledAt} is null then ${tokenState} else 'disabled' end`,
+      /** True if the stored last use is older than a minute. */
       isUnnoted: sql<boolean>`coalesce(${lastUsedAt} < now() - interval '1 minute', true)`,
     })
     .from(operatorTokens)
     .innerJoin(operators, eq(operators.id, operatorTokens.operatorId))
-    .where(
-      inArray(
-        hash,
-        keys.map((key) => Buffer.from(key, 'hex')),
-      ),
-    );
+    .where(inArray(hash, keys.map(bytesOf)));
 }
 
 export async function noteTokenUse(db: Database, id: number): Promise<void> {
   await db.update(operatorTokens).set({ lastUsedAt: sql`now()` }).where(eq(operatorTokens.id, id));
 }
 
-const digestOf = (token: string): Buffer => Buffer.from(hashToken(token), 'hex');
+/** The stored form of a SHA-256. */
+export const bytesOf = (key: string): Buffer => Buffer.from(key, 'hex');

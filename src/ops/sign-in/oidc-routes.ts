@@ -131,7 +131,7 @@ function problemOf(error: unknown): Refused {
 
 function refusalOf({ outcome, account }: Exclude<OidcSignIn, { outcome: 'account' }>, name = 'you'): Refused {
   const text = {
-    'no-role': `The issuer knows ${name}, but none of your groups gives a role here. Ask whoever runs Fleetbook for one (OPS_OIDC_ROLES).`,
+    'no-role': `The issuer knows ${name}, but none of your groups gives a role here. Ask an admin of Fleetbook for one (OPS_OIDC_ROLES).`,
     taken: `The name ${account} belongs to another account. An admin can hand it over: fleetbook operator use-oidc ${account} (and operator enable, if it is disabled)`,
     disabled: `The account ${account} is disabled.`,
   };

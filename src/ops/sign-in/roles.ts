@@ -36,7 +36,7 @@ export const isChanging = (method: string): boolean => !['GET', 'HEAD', 'OPTIONS
 
 /** The operator of a request. @throws Error on a public route */
 export function operatorOf({ signedIn }: FastifyRequest): SignedIn {
-  if (signedIn === undefined) throw new Error('nobody is signed in on a public route');
+  if (signedIn === undefined) throw new Error('a public route has no operator');
   return signedIn;
 }
 

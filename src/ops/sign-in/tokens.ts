@@ -14,7 +14,7 @@ export type CheckToken = (
 
 /**
  * @param db undefined in a process without operators: OPS_TOKEN alone opens its pages
- * @throws Error for an empty OPS_TOKEN, which would let everybody in
+ * @throws Error for an empty OPS_TOKEN, which every request would match
  */
 export function tokenCheck(
   opsToken: string | undefined,
