@@ -20,6 +20,7 @@ import {
   BYTES_PER_TOKEN,
 } from '../src/snapshot/document/memory-costs.ts';
 import type { CacheSubscription } from '../src/snapshot/read/cache-subscription.ts';
+import { Consistency } from '../src/snapshot/read/consistency.ts';
 import type { Documents } from '../src/snapshot/read/documents.ts';
 import { MachineRegions } from '../src/snapshot/read/machine-regions.ts';
 import { DocumentMemory } from '../src/snapshot/read/memory.ts';
@@ -63,12 +64,9 @@ async function perEntry(
 
 function memory(): DocumentMemory {
   return new DocumentMemory({
-    subscription,
-    now: Date.now,
+    rules: new Consistency({ subscription, now: Date.now, staleLimitMs: 0, tokenStaleLimitMs: 0 }),
     memoryLimit: 1e9,
     unknownTokensLimit: 1e9,
-    staleLimitMs: 0,
-    tokenStaleLimitMs: 0,
     onInvalidate() {},
   });
 }

@@ -38,15 +38,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a reader takes what the cache has, however old',
-    file: 'src/snapshot/read/tiered-read.ts',
-    find: 'const atLeast = Math.max(heard, cached?.version ?? 0);',
+    file: 'src/snapshot/read/documents.ts',
+    find: 'const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);',
     replace: 'const atLeast = 0;',
     having: ['remember cache', 'reprice', 'sync', 'cache goes back'],
   },
   {
     name: 'memory is believed while nothing is heard',
-    file: 'src/snapshot/read/memory.ts',
-    find: 'return now() - this.#confirmedAt(entry) <= maxAge;',
+    file: 'src/snapshot/read/consistency.ts',
+    find: 'return now() - this.confirmedAt(belief) <= maxAge;',
     replace: 'return true;',
   },
   {
@@ -64,7 +64,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what is on disk is said to be as of now',
-    file: 'src/snapshot/read/documents.ts',
+    file: 'src/snapshot/read/disk-tier.ts',
     find: "tier: 'disk', knownAt: kept.knownAt",
     replace: "tier: 'disk', knownAt: Date.now()",
     having: ['start from disk', 'change cluster', 'reprice'],

@@ -68,6 +68,13 @@ export class CurrentLineage {
     return this.#opening;
   }
 
+  /** The same, confirmed by Postgres if only the disk has named it and Postgres answers. */
+  async confirmed(): Promise<CacheKeys> {
+    const found = await this.find();
+    await this.confirm();
+    return this.#keys ?? found;
+  }
+
   async #find(): Promise<CacheKeys> {
     const { postgres, subscription, copy } = this.#options;
     try {

@@ -3,26 +3,25 @@ import type { DiskCopy } from '../disk/disk-copy.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
+import { CacheTier } from './cache-tier.ts';
+import { type Belief, Consistency } from './consistency.ts';
 import { CurrentLineage } from './current-lineage.ts';
+import { diskTier } from './disk-tier.ts';
 import type { DocumentsOptions } from './documents-options.ts';
 import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory } from './memory.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from './postgres-reads.ts';
+import { PostgresTier } from './postgres-tier.ts';
 import type { Check, ReplicaReads } from './replica-reads.ts';
-import { type LookUp, TieredRead, type TieredResult } from './tiered-read.ts';
+import type { LookUp, TieredResult, Wanted } from './tier.ts';
+import { Tiers } from './tiers.ts';
 import { TokenComparison } from './token-comparison.ts';
 
 /** Hears of publications by the ids of their documents, and when all that was heard and read is of another history. */
 export interface PublicationListener {
   onPublished(id: string, version: number): void;
   onLineage(): void;
-}
-
-interface Flight {
-  readonly promise: Promise<TieredResult>;
-  /** The newest version that was published while the read was under way. Anything older is read again. */
-  newestVersion: number;
 }
 
 /** Milliseconds for which a document that memory has is waited for from elsewhere. */
@@ -32,15 +31,15 @@ const WITHOUT_MEMORY_MS = 250;
 const READS_AT_MOST = 3;
 
 /**
- * Reads documents through the tiers: memory, cache, Postgres. One read a key is under way at any time. What Postgres
- * answered is offered to the cache. An older version never follows a newer one.
+ * Reads documents through the tiers (`Tiers`) by the rules of `Consistency`. One read a document is under way at any time.
  */
 export class Documents {
   readonly #options: DocumentsOptions;
-  readonly #now: () => number;
   readonly #memory: DocumentMemory;
-  readonly #tiers: TieredRead;
-  readonly #flights = new Map<string, Flight>();
+  readonly #tiers: Tiers;
+  readonly #rules: Consistency;
+  /** Reads that are under way, by id. */
+  readonly #flights = new Map<string, Promise<TieredResult>>();
   readonly #postgres: PostgresReads | ReplicaReads;
   readonly #replica: ReplicaReads | undefined;
   readonly #machineRegions: MachineRegions;
@@ -55,15 +54,13 @@ export class Documents {
     const { subscription, sql, logger, memory } = options;
     const now = options.now ?? Date.now;
     this.#options = options;
-    this.#now = now;
     this.#copy = options.copy;
+    const { staleLimitMs, tokenStaleLimitMs } = options;
+    this.#rules = new Consistency({ subscription, now, staleLimitMs, tokenStaleLimitMs });
     this.#memory = new DocumentMemory({
-      subscription,
-      now,
+      rules: this.#rules,
       memoryLimit: memory.documents,
       unknownTokensLimit: memory.unknownTokens,
-      staleLimitMs: options.staleLimitMs,
-      tokenStaleLimitMs: options.tokenStaleLimitMs,
       onInvalidate: (id) => {
         for (const listener of this.#listeners) listener.onInvalidate(id);
       },
@@ -80,9 +77,8 @@ export class Documents {
         onHang: options.onHang,
         problemOf: options.postgresProblem,
       });
-    this.#tiers = new TieredRead({
+    const cache = new CacheTier({
       subscription,
-      postgres: this.#postgres,
       onUnusable: (name) => {
         options.onUnusable?.(name.kind);
         logger.warn(
@@ -91,6 +87,13 @@ export class Documents {
         );
       },
     });
+    const postgres = new PostgresTier({
+      postgres: this.#postgres,
+      replica: options.replica,
+      writeBack: (...written) => subscription.writeBack(...written),
+    });
+    const disk = this.#copy ? [diskTier(this.#copy)] : [];
+    this.#tiers = new Tiers([this.#memory, cache, ...disk, postgres]);
     this.#machineRegions = new MachineRegions({
       subscription,
       postgres: this.#postgres,
@@ -113,7 +116,7 @@ export class Documents {
       subscription,
       copy: this.#copy,
       logger,
-      onChange: (keys, isLost) => this.#begin(keys, isLost),
+      onChange: (keys, isLost) => this.#follow(keys, isLost),
     });
     this.#tokens = new TokenComparison({
       postgres: this.#postgres.primaryFirst,
@@ -152,11 +155,7 @@ export class Documents {
       return { document, tier: 'memory', invalidatedBy: this.#freshness.isCurrent ? id : undefined };
     }
     const flight = this.#flights.get(id);
-    if (flight) return flight.promise;
-    const promise = this.#withoutDelay(this.#read(name, id, lookUp), name, id);
-    const begun: Flight = { promise, newestVersion: 0 };
-    this.#flights.set(id, begun);
-    return begun.promise;
+    return flight ?? this.#begin(id, 0, () => this.#withoutDelay(this.#read(name, id, lookUp), name, id));
   }
 
   /**
@@ -165,14 +164,15 @@ export class Documents {
    */
   readApart(name: DocumentName & { kind: 'columns' }, heard: number): Promise<TieredResult> {
     const id = documentId(name);
-    const flight = this.#flights.get(id);
-    if (flight) {
-      flight.newestVersion = Math.max(flight.newestVersion, heard);
-      return flight.promise;
-    }
-    const begun: Flight = { promise: this.#read(name, id, undefined), newestVersion: heard };
-    this.#flights.set(id, begun);
-    return begun.promise;
+    this.#rules.heard(id, heard);
+    return this.#flights.get(id) ?? this.#begin(id, heard, () => this.#read(name, id, undefined));
+  }
+
+  #begin(id: string, heard: number, read: () => Promise<TieredResult>): Promise<TieredResult> {
+    this.#rules.begin(id, heard);
+    const flight = read();
+    this.#flights.set(id, flight);
+    return flight;
   }
 
   /** The region of a machine, undefined when no catalogue has given this id. Rejects with `Unavailable`. */
@@ -231,102 +231,73 @@ export class Documents {
   }
 
   /**
-   * What is read, or what memory has where that takes long: a document that nobody has said to be old is given before
-   * PostgreSQL, which may hang, has said that it is not. The reading goes on.
+   * Gives what memory has if the read takes long: a document that is not known to be old does not wait until a hung
+   * PostgreSQL is known to hang. The read goes on.
    */
-  #withoutDelay(reading: Promise<TieredResult>, { kind }: DocumentName, id: string): Promise<TieredResult> {
+  #withoutDelay(reading: Promise<TieredResult>, name: DocumentName, id: string): Promise<TieredResult> {
     if (!this.#memory.getAny(id)) return reading;
     const { promise, resolve } = Promise.withResolvers<TieredResult>();
     const timer = setTimeout(() => {
-      const document = this.#memory.getUnlessOutdated(id, kind);
-      if (document) resolve(this.#unconfirmed(id, document));
+      const recalled = this.#memory.recallUnlessOutdated({ id, name });
+      if (recalled) resolve(recalled);
     }, WITHOUT_MEMORY_MS);
     return Promise.race([reading, promise]).finally(() => clearTimeout(timer));
   }
 
-  /** Reads through the tiers, and again if a newer version or another lineage came meanwhile. */
+  /** Reads through the tiers, and again if a newer version or another lineage came during the read. */
   async #read(name: DocumentName, id: string, lookUp: LookUp | undefined): Promise<TieredResult> {
+    const rules = this.#rules;
     try {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
-        const known = await this.#lineage.find();
-        await this.#lineage.confirm();
-        const keys = this.#lineage.keys ?? known;
+        const keys = await this.#lineage.confirmed();
+        const began = rules.now();
         const cached = this.#memory.getAny(id);
-        // After a change of lineage all who are known are looked up at once.
+        const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);
+        // After a change of lineage all known tokens are looked up at once.
         const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
-        // Taken before anything is read: what changes meanwhile makes the entry old at once.
-        const { epoch } = this.#options.subscription;
-        const at = this.#now();
-        let found: TieredResult;
-        try {
-          const heard = Math.max(this.#memory.heardOf(id), this.#flights.get(id)?.newestVersion ?? 0);
-          found = await this.#tiers.read(keys, name, { cached, heard }, limits);
-          // PostgreSQL has said it, which names its lineage then.
-          if (found.isOfReplica !== undefined) await this.#lineage.confirm(true);
-          const isCurrent = keys === this.#lineage.keys;
-          // The cache has lost, or the replica lacks, what this reader has given before its last start.
-          if (isCurrent && (found.tier === 'redis' || found.isOfReplica)) {
-            const version = found.document?.version ?? 0;
-            const newest = (await this.#copy?.newest(id, version)) ?? 0;
-            if (newest > version) {
-              this.#replica?.heard(id, newest);
-              found = await this.#tiers.fromPostgres(keys, name, cached, limits);
-            }
-          }
-          if (keys === this.#lineage.keys) this.#copy?.given(id, found.document);
-          const { tokenStaleLimitMs, staleLimitMs } = this.#options;
-          if (at - (found.unsureSince ?? at) > (name.kind === 'token' ? tokenStaleLimitMs : staleLimitMs))
-            throw new Unavailable('what the replica or the cache holds was confirmed too long ago');
-        } catch (error) {
-          if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
-          const stale = await this.#stale(name, id);
-          if (!stale) throw error;
-          return stale;
-        }
-        if (keys !== this.#lineage.keys) {
-          if (isLast) throw new Unavailable('the database was replaced while it was read');
-          continue;
-        }
-        const overtaken = (found.document?.version ?? 0) < (this.#flights.get(id)?.newestVersion ?? 0);
-        if (overtaken && !isLast) continue;
-        if (found.document) this.#replica?.heard(id, found.document.version);
-        const knownAt = Math.min(at, found.unsureSince ?? at);
-        // No message tells of what was published before the link, and the replica may lack it.
-        const isUnsure = found.unsureSince !== undefined && this.#options.subscription.linked;
-        const isOld = overtaken || isUnsure;
-        if (name.kind !== 'columns')
-          this.#memory.set(id, name.kind, found.document, { epoch: isOld ? undefined : epoch, at: knownAt });
-        if (found.document && !isOld) this.#copy?.keep(id, found.document, { epoch, at: knownAt });
+        const wanted = { keys, name, id, cached, atLeast, lookUp: limits };
+        const found = await this.#find(wanted, began);
+        if (found.isRecalled) return found;
+        const isReplaced = keys !== this.#lineage.keys;
+        if (isReplaced && isLast) throw new Unavailable('the database was replaced while it was read');
+        if (isReplaced || (rules.isOvertaken(id, found.document) && !isLast)) continue;
+        this.#tiers.given(wanted, rules.given(id, found, began));
         return found;
       }
     } finally {
       this.#flights.delete(id);
+      rules.end(id);
     }
   }
 
-  /** What may be given although nobody confirms it: by memory, else by the copy on disk. */
-  async #stale(name: DocumentName, id: string): Promise<TieredResult | undefined> {
-    const known = this.#memory.getStale(id, name.kind);
-    if (known) return this.#unconfirmed(id, known);
-    const before = this.#memory.getAny(id)?.version ?? 0;
-    const kept = await this.#copy?.read(name);
-    if (!kept || kept.document.version < Math.max(before, this.#flights.get(id)?.newestVersion ?? 0))
-      return undefined;
-    if (name.kind !== 'columns') this.#memory.setFromDisk(id, kept.document, kept.knownAt);
-    return { document: kept.document, tier: 'disk', knownAt: kept.knownAt };
+  /** What the tiers say now, or what they last knew. @throws Unavailable */
+  async #find(wanted: Wanted, began: Belief): Promise<TieredResult> {
+    const { keys, id, name } = wanted;
+    try {
+      let found = await this.#tiers.read(wanted);
+      if (found.isOfPostgres) await this.#lineage.confirm(true);
+      if (found.mayLack && keys === this.#lineage.keys) {
+        const version = found.document?.version ?? 0;
+        const newest = await this.#tiers.newest(id, version);
+        if (newest > version) found = await this.#tiers.read({ ...wanted, atLeast: newest });
+      }
+      this.#rules.checkAge(name.kind, found, began);
+      return found;
+    } catch (error) {
+      if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
+      const atLeast = Math.max(wanted.atLeast, this.#rules.heardOf(id));
+      const recalled = await this.#tiers.recall({ ...wanted, atLeast });
+      if (!recalled) throw error;
+      return recalled;
+    }
   }
 
-  #unconfirmed(id: string, document: Document): TieredResult {
-    return { document, tier: this.#memory.staleTier(id), knownAt: this.#memory.knownAt(id) ?? 0 };
-  }
-
-  #begin(keys: CacheKeys, isLost: boolean): void {
+  #follow(keys: CacheKeys, isLost: boolean): void {
     const { subscription } = this.#options;
-    this.#replica?.follow(keys.lineage);
+    this.#tiers.begin(keys.lineage);
     this.#options.onLineage?.();
-    this.#memory.clear();
-    for (const flight of this.#flights.values()) flight.newestVersion = 0;
+    this.#rules.clear();
     this.#freshness.clear();
     this.#machineRegions.clear();
     this.#invalidateAll();
@@ -338,7 +309,7 @@ export class Documents {
     subscription.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
-        this.#replica?.heardAll();
+        this.#tiers.heardAll();
         this.#machineRegions.clearUnknown();
         this.#invalidateAll();
       },
@@ -357,11 +328,8 @@ export class Documents {
       this.#options.onFeed?.(version);
       return;
     }
-    const flight = this.#flights.get(id);
-    if (flight) flight.newestVersion = Math.max(flight.newestVersion, version);
-    this.#memory.outdate(id, version);
-    this.#replica?.heard(id, version);
-    this.#copy?.heard(id, version);
+    this.#rules.heard(id, version);
+    this.#tiers.heard(id, version);
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
   }

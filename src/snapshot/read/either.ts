@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CacheSubscription } from './cache-subscription.ts';
 
 /** Milliseconds between two questions to a cache that has not answered. */
 const AGAIN_EVERY_MS = 50;
@@ -12,7 +11,7 @@ const ASKED_AT_LEAST_MS = 1000;
  * @param fromCache gives undefined while the cache does not answer, and null for what it has not got
  */
 export function fromEither<T>(
-  subscription: Pick<CacheSubscription, 'isConnected'>,
+  tier: { readonly isConnected?: boolean },
   fromCache: () => Promise<T | null | undefined>,
   fromPostgres: () => Promise<T>,
 ): Promise<T> {
@@ -22,7 +21,7 @@ export function fromEither<T>(
   const again = async () => {
     const since = performance.now();
     // One that is away is not waited for: its connection says so.
-    while (subscription.isConnected) {
+    while (tier.isConnected) {
       if (hasFailed && performance.now() - since > ASKED_AT_LEAST_MS) return;
       await sleep(AGAIN_EVERY_MS);
       if (asking.signal.aborted) return;

@@ -2,7 +2,7 @@ import type { DiskCopy } from '../disk/disk-copy.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import { UNLINKED_MAX_AGE_MS } from './memory.ts';
+import { UNLINKED_MAX_AGE_MS } from './consistency.ts';
 import type { PostgresReads } from './postgres-reads.ts';
 import type { ReplicaReads } from './replica-reads.ts';
 

@@ -1,51 +1,36 @@
 import { LRUCache } from 'lru-cache';
+import type { Tier } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
 import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../document/memory-costs.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
+import { type Consistency, OUTDATED, RECALLED } from './consistency.ts';
+import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 
 type Kind = DocumentName['kind'];
 
 interface Entry {
   /** Undefined: it is known that there is none. */
   readonly document: Document | undefined;
-  /** The subscription's epoch in which it was read. In a later one it has to be compared first. */
   epoch: number;
-  /** When it was last known to be what the cache or Postgres has, in milliseconds. */
   confirmedAt: number;
-  readonly isFromDisk?: boolean;
-  /** The newest version that was heard of; undefined while nothing newer than the document was. */
+  /** Another tier has recalled it, and nothing has confirmed it since. */
+  readonly recalledFrom?: Tier;
+  /** The newest version that was heard; undefined while nothing newer than the document was. */
   heard?: number;
 }
 
-/** The epoch of an entry of which a newer version was published. The subscription's epoch never has this value. */
-const OUTDATED = 0;
-/** The epoch of an entry of the disk copy, which nobody has confirmed since this process began. */
-const FROM_DISK = -1;
-
-/** While no messages arrive, memory older than this (ms) is compared with Postgres before it is used. */
-export const UNLINKED_MAX_AGE_MS = 1000;
-/** The same of a token. The check of all tokens in use, once a second, confirms most of them earlier. */
-const UNLINKED_TOKEN_MAX_AGE_MS = 2000;
-/** How long a token is believed to be unknown (ms). A publication of the token ends it at once. */
-const UNKNOWN_TOKEN_MAX_AGE_MS = 10_000;
-
 export interface DocumentMemoryOptions {
-  readonly subscription: CacheSubscription;
-  readonly now: () => number;
+  readonly rules: Consistency;
   /** Bytes of documents. */
   readonly memoryLimit: number;
   /** Bytes for tokens that are known to be unknown. They have a room of their own: guessing evicts no document. */
   readonly unknownTokensLimit: number;
-  /** Milliseconds for which memory answers when neither cache nor Postgres does. */
-  readonly staleLimitMs: number;
-  readonly tokenStaleLimitMs: number;
   /** Called when a document that was fresh may be so no longer: replaced, outdated or evicted. */
   readonly onInvalidate: (id: string) => void;
 }
 
-/** The documents in this process' memory, and how long each may be believed. */
-export class DocumentMemory {
+/** The documents in this process' memory. */
+export class DocumentMemory implements DocumentTier {
   readonly #options: DocumentMemoryOptions;
   #documents: LRUCache<string, Entry>;
   readonly #unknownTokens: LRUCache<string, Entry>;
@@ -92,7 +77,7 @@ export class DocumentMemory {
   /** A document, or the knowledge that there is none. Undefined when it has to be read, or compared. */
   getFresh(id: string, kind: Kind): { readonly document: Document | undefined } | undefined {
     const entry = this.#documents.get(id) ?? (kind === 'token' ? this.#unknownTokens.get(id) : undefined);
-    if (!entry || !this.#isFresh(entry, kind)) return undefined;
+    if (!entry || !this.#options.rules.isCurrent(entry, kind, entry.document !== undefined)) return undefined;
     if (kind === 'token' && entry.document) this.#usedTokens.add(id);
     return entry;
   }
@@ -112,7 +97,7 @@ export class DocumentMemory {
   /** Notes that Postgres had this version at this time (ms). */
   confirm(id: string, version: number, at: number): void {
     const entry = this.#documents.peek(id);
-    if (entry?.document?.version === version && entry.epoch !== OUTDATED && !entry.isFromDisk)
+    if (entry?.document?.version === version && entry.epoch !== OUTDATED && !entry.recalledFrom)
       entry.confirmedAt = Math.max(at, entry.confirmedAt);
   }
 
@@ -126,43 +111,36 @@ export class DocumentMemory {
     return this.#documents.peek(id)?.heard ?? 0;
   }
 
-  /** The document, if it is young enough to be used when neither cache nor Postgres answers. */
-  getStale(id: string, kind: Kind): Document | undefined {
+  recall({ id, name }: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
+    const { rules } = this.#options;
     const entry = this.#documents.peek(id);
-    if (!entry?.document) return undefined;
-    const { staleLimitMs, tokenStaleLimitMs, now } = this.#options;
-    // The newer version of a token is its revocation. What the disk has outlives this process: nothing older is given.
-    if ((kind === 'token' || entry.isFromDisk) && entry.epoch === OUTDATED) return undefined;
-    const limit = kind === 'token' ? tokenStaleLimitMs : staleLimitMs;
-    return now() - this.#confirmedAt(entry) <= limit ? entry.document : undefined;
+    if (!entry?.document || !rules.isYoung(entry, name.kind)) return undefined;
+    // The tier that has recalled it outlives this process: nothing older is given.
+    if (entry.recalledFrom && entry.epoch === OUTDATED) return undefined;
+    const knownAt = rules.confirmedAt(entry);
+    return { document: entry.document, tier: entry.recalledFrom ?? 'memory', knownAt };
   }
 
   /** The same of a document of which no newer version was published, as far as is known. */
-  getUnlessOutdated(id: string, kind: Kind): Document | undefined {
-    return this.#documents.peek(id)?.epoch === OUTDATED ? undefined : this.getStale(id, kind);
-  }
-
-  /** Which tier answers with `getStale`: `disk` where nobody has confirmed what came from there. */
-  staleTier(id: string): 'memory' | 'disk' {
-    return this.#documents.peek(id)?.isFromDisk ? 'disk' : 'memory';
-  }
-
-  /** When it was last known to be what the cache or Postgres has, in milliseconds; undefined where it is not here. */
-  knownAt(id: string): number | undefined {
-    const entry = this.#documents.peek(id);
-    return entry && this.#confirmedAt(entry);
+  recallUnlessOutdated(wanted: Pick<Wanted, 'id' | 'name'>): TieredResult | undefined {
+    return this.#documents.peek(wanted.id)?.epoch === OUTDATED ? undefined : this.recall(wanted);
   }
 
   /** Everything that is here and of which no newer version is known; the epoch and time are those of its reading. */
   *known(): Generator<{ id: string; document: Document; epoch: number; at: number }> {
-    for (const [id, { document, epoch, confirmedAt, isFromDisk }] of this.#documents.entries())
-      if (document && epoch !== OUTDATED && !isFromDisk) yield { id, document, epoch, at: confirmedAt };
+    for (const [id, { document, epoch, confirmedAt, recalledFrom }] of this.#documents.entries())
+      if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at: confirmedAt };
   }
 
-  /** Takes what the disk copy gave. @param knownAt when it was last known to be true, in milliseconds */
-  setFromDisk(id: string, document: Document, knownAt: number): void {
-    this.#documents.set(id, { document, epoch: FROM_DISK, confirmedAt: knownAt, isFromDisk: true });
+  recalled({ id, name }: Wanted, { document, tier, knownAt = 0 }: TieredResult): void {
+    if (name.kind === 'columns' || !document) return;
+    this.#documents.set(id, { document, epoch: RECALLED, confirmedAt: knownAt, recalledFrom: tier });
     document.onGrowth(() => this.#resize(id, document));
+  }
+
+  /** Columns are kept by their reader, in another form. */
+  given({ id, name }: Wanted, { document, ...read }: Given): void {
+    if (name.kind !== 'columns') this.set(id, name.kind, document, read);
   }
 
   /**
@@ -196,35 +174,21 @@ export class DocumentMemory {
   }
 
   /** A newer version was published: what is here answers only when nothing else does. */
-  outdate(id: string, version: number): void {
+  heard(id: string, version: number): void {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
     if (!entry || (entry.document?.version ?? 0) >= version) return;
-    entry.confirmedAt = this.#confirmedAt(entry);
+    entry.confirmedAt = this.#options.rules.confirmedAt(entry);
     entry.epoch = OUTDATED;
     entry.heard = Math.max(version, entry.heard ?? 0);
     this.#options.onInvalidate(id);
   }
 
-  /** Of another lineage nothing is known. That a token is no guess still is. */
-  clear(): void {
+  /** Of another lineage nothing is known, but that a token is no guess. */
+  begin(): void {
     for (const id of this.#documents.keys()) if (id.startsWith('token:')) this.#formerTokens.add(id);
     this.#documents.clear();
     this.#unknownTokens.clear();
-  }
-
-  #isFresh(entry: Entry, kind: Kind): boolean {
-    const { subscription, now } = this.#options;
-    if (kind === 'token' && !entry.document && now() - entry.confirmedAt > UNKNOWN_TOKEN_MAX_AGE_MS)
-      return false;
-    if (subscription.linked) return entry.epoch === subscription.epoch;
-    if (entry.epoch === OUTDATED || entry.isFromDisk) return false;
-    const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
-    return now() - this.#confirmedAt(entry) <= maxAge;
-  }
-
-  #confirmedAt(entry: Entry): number {
-    return Math.max(entry.confirmedAt, this.#options.subscription.confirmedAt(entry.epoch));
   }
 
   /** The LRU looks at a size only when something is inserted. */

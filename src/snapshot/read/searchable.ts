@@ -13,9 +13,9 @@ import {
   updateIndex,
 } from '../search/catalogue-index.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import { UNLINKED_MAX_AGE_MS } from './consistency.ts';
 import type { Documents } from './documents.ts';
 import { boundedBy, oldestOf } from './freshness.ts';
-import { UNLINKED_MAX_AGE_MS } from './memory.ts';
 
 /** No machine can be searched now; the message says why, for the caller. */
 export class SearchUnavailable extends Unavailable {}

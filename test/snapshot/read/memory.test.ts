@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Document } from '../../../src/snapshot/document/document.ts';
 import { type DocumentContent, encoding } from '../../../src/snapshot/document/format.ts';
-import type { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
+import { Consistency } from '../../../src/snapshot/read/consistency.ts';
 import { DocumentMemory } from '../../../src/snapshot/read/memory.ts';
 
 const READ = { epoch: 1, at: 0 };
@@ -9,16 +9,14 @@ const READ = { epoch: 1, at: 0 };
 function memoryOf(memoryLimit: number) {
   const invalidated: string[] = [];
   const memory = new DocumentMemory({
-    subscription: {
-      linked: true,
-      epoch: 1,
-      confirmedAt: () => 0,
-    } as Partial<CacheSubscription> as CacheSubscription,
-    now: () => 0,
+    rules: new Consistency({
+      subscription: { linked: true, epoch: 1, confirmedAt: () => 0 },
+      now: () => 0,
+      staleLimitMs: 0,
+      tokenStaleLimitMs: 0,
+    }),
     memoryLimit,
     unknownTokensLimit: 10_000,
-    staleLimitMs: 0,
-    tokenStaleLimitMs: 0,
     onInvalidate: (id) => invalidated.push(id),
   });
   return { memory, invalidated };
@@ -66,12 +64,12 @@ it('invalidates what is evicted, replaced and outdated, and nothing else', () =>
   expect(invalidated.splice(0)).toEqual(['region:1']);
   memory.set('region:2', 'region', plainDocument(40_000, 2), READ);
   expect(invalidated.splice(0)).toEqual(['region:2']);
-  memory.outdate('region:2', 2);
+  memory.heard('region:2', 2);
   expect(invalidated).toEqual([]);
-  memory.outdate('region:2', 3);
+  memory.heard('region:2', 3);
   expect(invalidated.splice(0)).toEqual(['region:2']);
   expect(memory.getFresh('region:2', 'region')).toBeUndefined();
   expect(memory.getAny('region:2')?.version).toBe(2);
-  memory.outdate('region:4', 1);
+  memory.heard('region:4', 1);
   expect(invalidated).toEqual([]);
 });

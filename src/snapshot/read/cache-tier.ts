@@ -1,0 +1,84 @@
+import { traced } from '../../db/traced.ts';
+import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
+import type { DocumentName } from '../document/keys.ts';
+import { dropValue } from '../publish/fence.ts';
+import type { CacheSubscription } from './cache-subscription.ts';
+import { MgetBatcher } from './mget-batcher.ts';
+import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
+
+export interface CacheTierOptions {
+  readonly subscription: CacheSubscription;
+  /** Called for each value that cannot be used. */
+  readonly onUnusable: (name: DocumentName) => void;
+}
+
+/** The documents in Redis. It knows what is true while publishers reach it. */
+export class CacheTier implements DocumentTier {
+  readonly #subscription: CacheSubscription;
+  readonly #batcher: MgetBatcher;
+  readonly #onUnusable: (name: DocumentName) => void;
+
+  constructor({ subscription, onUnusable }: CacheTierOptions) {
+    this.#subscription = subscription;
+    this.#onUnusable = onUnusable;
+    this.#batcher = new MgetBatcher(subscription);
+  }
+
+  get isConnected(): boolean {
+    return this.#subscription.isConnected;
+  }
+
+  async read(wanted: Wanted): Promise<TieredResult | null | undefined> {
+    const { publisher } = this.#subscription;
+    // The first pulse of an awaited publisher may come while the next tier is read.
+    if (publisher !== 'heard') return publisher === 'silent' ? null : undefined;
+    const { keys, name, cached, atLeast } = wanted;
+    if (cached) {
+      const version = await this.#versionOf(keys.document(name));
+      if (version === undefined) return undefined;
+      // The cache has lost what memory has, or has not taken what was announced.
+      if (version < atLeast) return null;
+      if (version === cached.version) return { document: cached, tier: 'memory' };
+    }
+    return this.#read(wanted);
+  }
+
+  /** The cache's document was true until the last pulse of a publisher. */
+  async readUnsure(wanted: Wanted): Promise<TieredResult | undefined> {
+    if (this.#subscription.publisher === 'heard') return undefined;
+    const knownAt = this.#subscription.publisherHeardAt;
+    const found = await this.#read(wanted);
+    return found ? { ...found, knownAt, unsureSince: knownAt } : undefined;
+  }
+
+  /** A value that cannot be used is removed: the fence would keep it. */
+  async #read({ keys, name, atLeast }: Wanted): Promise<TieredResult | null | undefined> {
+    const key = keys.document(name);
+    // One command may read several requests' documents, so each document has its own span.
+    const value = await traced('cache read', { 'fleetbook.document': name.kind }, () =>
+      this.#batcher.read(key),
+    );
+    if (!value) return value;
+    const own = ownBytes(value);
+    const document = decodeDocument(name, own);
+    if (document) return document.version < atLeast ? null : { document, tier: 'redis', mayLack: true };
+    if (isForeignFormat(own)) return null;
+    this.#onUnusable(name);
+    await this.#subscription.ask((redis) => dropValue(redis, key, own));
+    return null;
+  }
+
+  /** 0 for none that can be read, undefined while the cache does not answer. */
+  async #versionOf(key: string): Promise<number | undefined> {
+    const header = await this.#subscription.ask((redis) => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
+    return header && (parseHeader(header)?.version ?? 0);
+  }
+}
+
+/** A copy of the value: a reply may be a view of a whole packet, and would keep the packet in memory. */
+function ownBytes(value: Buffer): Buffer {
+  if (value.buffer.byteLength <= value.length * 1.25) return value;
+  const own = Buffer.allocUnsafeSlow(value.length);
+  value.copy(own);
+  return own;
+}
