@@ -131,7 +131,7 @@ export interface BenchPublisher extends AsyncDisposable {
 export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
   const worker = composeWorker(
-    { settings, sources: [], alerts: NO_ALERTS },
+    { settings, sources: [], content: 'live', alerts: NO_ALERTS },
     pino({ level: 'error' }, pino.destination(2)),
   );
   await redisReady(worker.cache, 10_000);

@@ -60,7 +60,7 @@ async function measure(task: Task): Promise<Measured> {
     REDIS_URL: task.redisUrl,
     CATALOGUE_RATES: 'EUR:1.0845',
   });
-  const config: Config = { settings, sources: [sourceOf(task.shape)], alerts: NO_ALERTS };
+  const config: Config = { settings, sources: [sourceOf(task.shape)], content: 'live', alerts: NO_ALERTS };
   await using worker = composeWorker(config, logger);
   await redisReady(worker.cache, 10_000);
   if (task.what === 'sync') return await syncAsJob(config, worker, task.redisUrl);

@@ -8,10 +8,8 @@ export interface ReaderLimits {
   readonly staleSeconds?: number;
   /** Seconds for which known tokens are accepted when they cannot be checked. */
   readonly tokenStaleSeconds?: number;
-  /** Bytes by which what the reader keeps may enlarge the process. */
+  /** Bytes by which what the reader keeps may enlarge the process; in `snapshotDir` it keeps at most twice as many. */
   readonly memoryBytes?: number;
-  /** Bytes of the copy in `snapshotDir`. */
-  readonly snapshotDirBytes?: number;
   /** Reads that may fall back to PostgreSQL at the same time; beyond: 503. */
   readonly postgresReads?: number;
   /** Seconds by which the replica that `readerDatabaseUrl` names may be behind. */
@@ -57,7 +55,6 @@ const LIMITS: Readonly<Record<keyof ReaderLimits, SettingName>> = {
   staleSeconds: 'STALE_LIMIT',
   tokenStaleSeconds: 'TOKEN_STALE_LIMIT',
   memoryBytes: 'MEMORY_LIMIT',
-  snapshotDirBytes: 'SNAPSHOT_DIR_LIMIT',
   postgresReads: 'POSTGRES_READS',
   replicaLagSeconds: 'REPLICA_LAG_LIMIT',
   requestsPerMinute: 'RATE_LIMIT',

@@ -1,6 +1,6 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, snapshotDirLimit } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { TokenUse } from '../db/reads/token-use.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
@@ -100,8 +100,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
-  const { SNAPSHOT_DIR: folder, SNAPSHOT_DIR_LIMIT: bytes } = settings;
-  const limits = { bytes, staleLimitMs, tokenStaleLimitMs };
+  const { SNAPSHOT_DIR: folder } = settings;
+  const limits = { bytes: snapshotDirLimit(settings), staleLimitMs, tokenStaleLimitMs };
   const diskCopy = folder ? closing.use(new DiskCopy({ folder, limits, logger })) : undefined;
   const cache = cacheRedis(config);
   const subscription = closing.use(

@@ -68,12 +68,7 @@ export async function listenOps(
   logger: Logger,
   people?: OfPeople,
 ): Promise<string> {
-  const operators = people && {
-    store: people.store,
-    oidc: people.oidc,
-    idle: settings.OPS_SESSION_IDLE,
-    lifetime: settings.OPS_SESSION_LIFETIME,
-  };
+  const operators = people && { store: people.store, oidc: people.oidc };
   const console = people?.console?.();
   const ops = await buildOps({
     token,

@@ -40,7 +40,7 @@ async function syncOne(config: Config, worker: Worker, sourceId: string, by: Dec
     );
   }
   const asked = { cause: 'hand', decider: by } as const;
-  await claimContent(worker.store.db, config.settings.FLEETBOOK_CONTENT);
+  await claimContent(worker.store.db, config.content);
   const expected = await lastSeen(worker.store.sql, sourceId);
   const bar = progressBar(sourceId, expected, process.stderr);
   const result = await worker

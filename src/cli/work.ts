@@ -29,7 +29,7 @@ export async function work(env: Environment): Promise<void> {
   if (tracing) closing.use(tracing);
   const store = closing.use(openStore({ ...databaseUrls(config), role: 'worker', connections: 2 }));
   await refuseWriterMisfit(store, config, logger);
-  await claimContent(store.db, config.settings.FLEETBOOK_CONTENT);
+  await claimContent(store.db, config.content);
   await registerSources(store, config, logger);
   const metrics = workerMetrics(store.sql, config.sources, config.settings.EXPORT_EVERY);
   const worker = closing.use(

@@ -18,6 +18,8 @@ export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
   readonly alerts: AlertRules;
+  /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
+  readonly content: 'sample' | 'live';
   /** How operators sign in, beside passwords. */
   readonly oidc?: OidcSettings | undefined;
 }
@@ -27,9 +29,9 @@ export interface Config {
  * @throws BadSetting that names everything that is wrong, one line each, and what would do.
  */
 export function readConfig(env: Environment): Config {
-  const { settings, sources, alerts, oidc, problems } = inspectConfig(env);
+  const { problems, named: _, ...config } = inspectConfig(env);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
-  return Object.freeze({ settings, sources, alerts, oidc });
+  return Object.freeze(config);
 }
 
 /** A configuration as far as it can be read. */
@@ -50,7 +52,8 @@ export function inspectConfig(env: Environment): InspectedConfig {
   const sources = openSources(named, settings, env, problems);
   const alerts = readAlertRules(env, settings, file?.alerts, problems);
   const oidc = readOidc(settings, problems);
-  return { settings, named, sources, alerts, oidc, problems };
+  const content = env.FLEETBOOK_CONTENT === 'sample' ? 'sample' : 'live';
+  return { settings, named, sources, alerts, content, oidc, problems };
 }
 
 /** The variables that the configuration reads, also those that the file of sources names, with their values. */

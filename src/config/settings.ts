@@ -102,16 +102,6 @@ export const SETTINGS = {
     oneOf('standard', 'slack'),
     'standard',
   ),
-  OPS_SESSION_IDLE: setting(
-    'seconds without a request after which an operator has to sign in again',
-    integer(60, 604_800, 'seconds'),
-    '3600',
-  ),
-  OPS_SESSION_LIFETIME: setting(
-    'seconds after which an operator has to sign in again, however busy',
-    integer(60, 2_592_000, 'seconds'),
-    '43200',
-  ),
   OPS_URL: setting(
     'address by which browsers reach the operators’ pages, without a path; OpenID Connect needs it',
     origin,
@@ -147,11 +137,6 @@ export const SETTINGS = {
     rates,
   ),
   FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
-  FLEETBOOK_CONTENT: setting(
-    '`sample` marks the sources as the sample catalogue; `up` sets it',
-    oneOf('sample', 'live'),
-    'live',
-  ),
   FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
   FLEETBOOK_OPERATOR: setting('who acts by commands, for the audit log; unset: user@host', text),
   STALE_LIMIT: setting(
@@ -168,13 +153,8 @@ export const SETTINGS = {
     'folder on a local disk where readers keep what they serve, and have it when nothing else answers; unset: none',
     text,
   ),
-  SNAPSHOT_DIR_LIMIT: setting(
-    'bytes that all of it may take there',
-    integer(16_000_000, 9_999_999_999, 'bytes'),
-    '512000000',
-  ),
   MEMORY_LIMIT: setting(
-    'bytes by which what one reader keeps of the data may enlarge its process',
+    'bytes by which what one reader keeps of the data may enlarge its process; in SNAPSHOT_DIR it keeps at most twice as many',
     integer(1_000_000, 9_999_999_999, 'bytes'),
     '256000000',
   ),
@@ -260,6 +240,11 @@ export function inspectSettings(
     }
   }
   return Object.freeze(result) as Settings;
+}
+
+/** Returns the most bytes of the copy on disk: as much as memory holds, and as much again while it is replaced. */
+export function snapshotDirLimit({ MEMORY_LIMIT }: Pick<Settings, 'MEMORY_LIMIT'>): number {
+  return 2 * MEMORY_LIMIT;
 }
 
 export interface Configured {

@@ -75,7 +75,7 @@ describe('doctor looks at SNAPSHOT_DIR', () => {
       check: 'copy on disk',
       verdict: 'warning',
       found: '/copy has 100 MB of at most 512 MB, and its disk has only 300 MB left',
-      mend: 'free room on that disk, or lower SNAPSHOT_DIR_LIMIT',
+      mend: 'free room on that disk, or lower MEMORY_LIMIT, of which it takes twice as much',
     });
     expect(roomFinding({ ...room, free: 412e6 }).verdict).toBe('ok');
   });

@@ -8,7 +8,6 @@ import { buildOps, type OpsDependencies } from '../../src/ops/server.ts';
 import { OPERATOR, type Scene } from '../sync/scene.ts';
 
 export const TOKEN = 'the-token-of-the-operators';
-const LIMITS = { idle: 3600, lifetime: 43_200 };
 
 export interface Clock {
   /** Milliseconds. */
@@ -25,7 +24,7 @@ export async function openPages(
     token: TOKEN,
     metrics: async () => '# the metrics\n',
     queues: [],
-    operators: { store, ...LIMITS, oidc, now: () => clock.now },
+    operators: { store, oidc, now: () => clock.now },
     ...others,
   });
 }

@@ -242,7 +242,7 @@ const FIRST_RUN_WAIT_MS = 250;
  */
 export async function waitsForOthers(source: SourceConfig, config: Config, worker: Worker): Promise<boolean> {
   const before = { rates: undefined, catalogue: 'rates', clusters: 'catalogue' }[source.kind];
-  const isSample = config.settings.FLEETBOOK_CONTENT === 'sample';
+  const isSample = config.content === 'sample';
   const ids = config.sources
     .filter(
       ({ id, kind }) =>

@@ -1,6 +1,6 @@
 import { access, constants, readdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { Configured } from '../../config/settings.ts';
+import { type Configured, snapshotDirLimit } from '../../config/settings.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { copyFolder } from '../../snapshot/disk/copy-folder.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
@@ -10,8 +10,9 @@ const REMEDY = 'make SNAPSHOT_DIR a folder on a local disk that the readers’ u
 
 /** Whether a reader on this machine could keep its copy in SNAPSHOT_DIR. Nothing is made there. */
 export async function checkDiskCopy({ settings }: Configured): Promise<Finding[]> {
-  const { SNAPSHOT_DIR: folder, SNAPSHOT_DIR_LIMIT: limit } = settings;
+  const { SNAPSHOT_DIR: folder } = settings;
   if (folder === undefined) return [];
+  const limit = snapshotDirLimit(settings);
   const nearest = await nearestThere(resolve(folder));
   try {
     if (!(await stat(nearest)).isDirectory())
@@ -38,7 +39,7 @@ interface Room {
 export function roomFinding({ folder, isThere, used, free, limit }: Room): Finding {
   const found = `${folder} has ${megabytes(used)} of at most ${megabytes(limit)}`;
   if (used + free < limit) {
-    const mend = 'free room on that disk, or lower SNAPSHOT_DIR_LIMIT';
+    const mend = 'free room on that disk, or lower MEMORY_LIMIT, of which it takes twice as much';
     return warning(CHECK, `${found}, and its disk has only ${megabytes(free)} left`, mend);
   }
   return ok(CHECK, isThere ? found : `${folder} is made by the first reader; its disk has room`);

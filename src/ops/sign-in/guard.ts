@@ -16,11 +16,11 @@ import { isOwnSite, isProvenOwnSite } from './own-site.ts';
 import { Refusals } from './refusals.ts';
 import { isApi, isChanging, neededRole, refuse, type SignedIn, wantsPage } from './roles.ts';
 import { addSignInRoutes, LOGIN } from './routes.ts';
-import { openSessions, type SessionLimits } from './sessions.ts';
+import { openSessions } from './sessions.ts';
 import { tokenCheck, tokenOf } from './tokens.ts';
 
 /** What lets operators sign in. */
-export interface Operators extends SessionLimits {
+export interface Operators {
   /** In the worker's role: the reader's role sees no operators. */
   readonly store: Pick<Store, 'db'>;
   /** Lets them sign in by OpenID Connect as well. */
@@ -50,7 +50,7 @@ export async function addGuard(app: FastifyInstance, { token, operators, logger 
   const db = store?.db;
   const refusals = new Refusals(db, logger, now);
   const check = tokenCheck(token, db, refusals);
-  const sessions = operators && openSessions(operators.store.db, operators, now);
+  const sessions = operators && openSessions(operators.store.db, now);
   const open = openResponses(async (keys) => {
     const [tokens, live] = await Promise.all([db ? findTokens(db, keys) : [], sessions?.live(keys) ?? []]);
     return new Set([...tokens.filter(({ state }) => state === 'good'), ...live].map(({ key }) => key));

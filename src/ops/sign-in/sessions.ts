@@ -4,12 +4,10 @@ import type { Database } from '../../db/connect.ts';
 import { beginSession, endSession, liveSessions, noteSessionUse } from '../../db/operator-sessions.ts';
 import { hashToken, isWellFormedToken, newToken } from '../../domain/token.ts';
 
-export interface SessionLimits {
-  /** Seconds without a request after which a session is over. */
-  readonly idle: number;
-  /** Seconds after which it is over anyway. */
-  readonly lifetime: number;
-}
+/** Seconds without a request after which a session ends. */
+const IDLE = 3600;
+/** Seconds after which a session ends in any case. */
+const LIFETIME = 43_200;
 
 /** Another name than the cookies of earlier releases, which run next to this one during an upgrade. */
 const COOKIE = 'fleetbook-operator';
@@ -17,10 +15,10 @@ const COOKIE = 'fleetbook-operator';
 const SEEN_EVERY_MS = 60_000;
 
 /** @param now milliseconds */
-export function openSessions(db: Database, { idle, lifetime }: SessionLimits, now: () => number) {
+export function openSessions(db: Database, now: () => number) {
   const ago = (seconds: number) => new Date(now() - seconds * 1000);
   const live = (keys: readonly string[]) =>
-    liveSessions(db, keys, { beganAfter: ago(lifetime), seenAfter: ago(idle) });
+    liveSessions(db, keys, { beganAfter: ago(LIFETIME), seenAfter: ago(IDLE) });
   return {
     /** The live ones of the sessions with these keys. */
     live,
@@ -29,7 +27,7 @@ export function openSessions(db: Database, { idle, lifetime }: SessionLimits, no
       const before = keyOf(request);
       if (before !== undefined) await endSession(db, before);
       const id = newToken('session');
-      await beginSession(db, { key: hashToken(id), operatorId, tokenId }, ago(0), ago(lifetime));
+      await beginSession(db, { key: hashToken(id), operatorId, tokenId }, ago(0), ago(LIFETIME));
       reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
     },
     /** The request's session; undefined without a live one. Keeps it from being idle. */

@@ -95,7 +95,7 @@ export async function openConsoleScene(
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const app = await buildOps({
     token: TOKEN,
-    operators: { store: worker.store, idle: 3600, lifetime: 43_200, oidc },
+    operators: { store: worker.store, oidc },
     metrics: async () => '',
     queues: queues.all,
     console: { ...openConsole(config, queues.sync, closing, silent, env), lookEveryMs: 20 },
