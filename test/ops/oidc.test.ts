@@ -232,6 +232,22 @@ describe('nobody gets in by OpenID Connect', () => {
     ]);
   });
 
+  it('while many others wait for the issuer, which gets so many requests at once and no more', async () => {
+    const release = Promise.withResolvers<void>();
+    provider.wait = release.promise;
+    const browsers = Array.from({ length: 20 }, () => browserOf());
+    const paths: string[] = [];
+    for (const browser of browsers) paths.push(await toIssuer(browser));
+    const statuses = browsers.map(
+      async (browser, i) => (await browser.ask('GET', paths[i] ?? '')).statusCode,
+    );
+    expect(await Promise.race(statuses)).toBe(503);
+    release.resolve();
+    const counted = await Promise.all(statuses);
+    expect(counted.filter((status) => status === 503)).toHaveLength(12);
+    expect(provider.hits.get('/token')).toBe(8);
+  });
+
   it('by the wrong secret of the client', async () => {
     const mine = browserOf(await pages({ clientSecret: 'wrong' }));
     expect(await left(await signIn(mine))).toEqual(refused('invalid_client'));

@@ -18,6 +18,8 @@ export interface OidcProvider extends AsyncDisposable {
   forges: boolean;
   /** The status of every answer while it is away. */
   away: number | undefined;
+  /** The token endpoint answers after it. */
+  wait: Promise<void> | undefined;
   /** Takes another key, and forgets the one before. */
   rotate(): void;
   /** What a browser asked it for. */
@@ -105,6 +107,7 @@ export async function oidcProvider(): Promise<OidcProvider> {
         return response.writeHead(302, { location: back.href }).end();
       }
       case '/token':
+        await it.wait;
         return json(...(await token(request)));
       default:
         return json(404, {});
@@ -119,6 +122,7 @@ export async function oidcProvider(): Promise<OidcProvider> {
     userinfo: undefined,
     forges: false,
     away: undefined,
+    wait: undefined,
     asked: [],
     hits,
     rotate() {

@@ -16,6 +16,8 @@ const CALLBACK = '/login/oidc/callback';
 const COOKIE = 'fleetbook-oidc';
 /** A person may have to type a password and a code at the issuer. */
 const FLOW_S = 600;
+/** Sign-ins that wait for the issuer at the same time. */
+const AT_ONCE = 8;
 
 export interface OidcRoutes {
   readonly oidc: OidcSettings;
@@ -63,6 +65,7 @@ export function addOidcRoutes(
   const link = { start: `${oidc.origin}${START}`, issuer: new URL(oidc.issuer).host };
   const config = { access: 'public' } as const;
   const seconds = () => Math.floor(now() / 1000);
+  let running = 0;
 
   /** Answers with the login page, and the problem on it, if the work throws one. */
   const orProblem = async (
@@ -74,7 +77,11 @@ export function addOidcRoutes(
     try {
       const wait = refusals.wait(ip);
       if (wait) throw new Refused(429, wait.problem);
-      return await work();
+      if (running >= AT_ONCE) throw new Refused(503, 'Too many sign-ins at this moment; try again.');
+      running += 1;
+      return await work().finally(() => {
+        running -= 1;
+      });
     } catch (error) {
       const { status, code, account, message } = problemOf(error);
       if (code !== undefined)
