@@ -5,8 +5,8 @@ import { deliver } from '../src/alerts/deliver.ts';
 import { evaluateAlerts } from '../src/alerts/evaluate.ts';
 import type { Config } from '../src/config/config.ts';
 import { pricedSource } from '../src/config/priced-source.ts';
+import { dueWebhooks } from '../src/db/alert-deliveries.ts';
 import type { ClientDatabase } from '../src/db/database.ts';
-import { dueWebhooks } from '../src/db/queries/alerts.ts';
 import { type AlertJob, AttemptFailed } from './queues.ts';
 
 export const ALERTS_SCHEDULE = { name: 'alerts', cron: '* * * * *' };

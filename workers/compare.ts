@@ -1,17 +1,17 @@
 /** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
 
 import type { Logger } from 'pino';
+import { noteDifference } from '../src/db/alert-deliveries.ts';
 import type { ClientDatabase } from '../src/db/connect.ts';
-import { noteDifference } from '../src/db/queries/alerts.ts';
+import { readLineage } from '../src/db/lineage.ts';
+import type { RedisClient } from '../src/db/redis.ts';
 import {
+  dirtyDocuments,
   documentVersions,
   raiseVersion,
   type SampledDocument,
   sampleVersions,
-} from '../src/db/queries/version-sample.ts';
-import { dirtyDocuments } from '../src/db/queries/versions.ts';
-import { readLineage } from '../src/db/reads/lineage.ts';
-import type { RedisClient } from '../src/db/redis.ts';
+} from '../src/db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../src/domain/document-name.ts';
 import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
 import { lanesOf } from '../src/snapshot/document/lanes.ts';

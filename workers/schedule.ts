@@ -1,7 +1,7 @@
 import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
 import type { ClientDatabase } from '../src/db/connect.ts';
-import { claimSlot, databaseNow, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/queries/slots.ts';
+import { claimSlot, databaseNow, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/sync/slots.ts';
 import { latestSlot } from '../src/domain/slots.ts';
 
 export interface Schedule {

@@ -1,7 +1,7 @@
 /** Watches the sources that can be watched, each in one worker at a time. See docs/decisions/0012. */
 import type { Logger } from 'pino';
 import type { ClustersConfig } from '../src/app/run-source.ts';
-import type { Leases } from '../src/db/queries/leases.ts';
+import type { Leases } from '../src/db/sync/leases.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 
 /** How soon another worker takes over, and how often a lease is confirmed. */

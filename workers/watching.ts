@@ -2,10 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inLogContext } from '../src/app/log-context.ts';
 import type { ClustersConfig } from '../src/app/run-source.ts';
-import { disabledSources } from '../src/db/queries/disabled.ts';
-import { Leases } from '../src/db/queries/leases.ts';
-import { registerSource } from '../src/db/queries/runs.ts';
-import { foldUnchanged, recordFailedWatch } from '../src/db/queries/watch-runs.ts';
+import { disabledSources } from '../src/db/sync/disabled.ts';
+import { Leases } from '../src/db/sync/leases.ts';
+import { foldUnchanged, recordFailedWatch, registerSource } from '../src/db/sync/run.ts';
 import { SourceDisabled } from '../src/domain/disabled.ts';
 import { type ClusterItem, SourceError } from '../src/sources/source.ts';
 import type { SyncResult } from '../src/sync/result.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Sql } from '../../src/db/connect.ts';
-import { readLineage } from '../../src/db/reads/lineage.ts';
+import { readLineage } from '../../src/db/lineage.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 
 export interface Effects {

@@ -1,13 +1,13 @@
 /** What is wrong now, by what the database knows. */
 
+import { type FoundDifferences, movedPrices, recentDifferences } from '../db/alerts.ts';
 import type { Sql } from '../db/client.ts';
-import { type FoundDifferences, movedPrices, recentDifferences } from '../db/reads/alerts.ts';
-import { areRatesNeeded } from '../db/reads/currency.ts';
-import { type SoldOutRegion, soldOutRegions } from '../db/reads/excluded.ts';
-import { type ExportState, exportState, exportsMayBeBehind } from '../db/reads/exports.ts';
-import { pendingBatches } from '../db/reads/held.ts';
-import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
-import { type SourceStatus, sourceStatus } from '../db/reads/status.ts';
+import { areRatesNeeded } from '../db/currency.ts';
+import { type ExportState, exportState, exportsMayBeBehind } from '../db/exports.ts';
+import { pendingBatches } from '../db/held.ts';
+import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
+import { type SoldOutRegion, soldOutRegions } from '../db/quarantine.ts';
+import { type SourceStatus, sourceStatus } from '../db/sources.ts';
 import { type Disabling, SET_ASIDE_BY } from '../domain/disabled.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';

@@ -1,7 +1,7 @@
 /** Sends the messages of a webhook, one after the other. */
 import type { Logger } from 'pino';
+import { type DeliveryRow, type SendResult, sendNext } from '../db/alert-deliveries.ts';
 import type { Database } from '../db/connect.ts';
-import { type DeliveryRow, type SendResult, sendNext } from '../db/queries/alerts.ts';
 import { type AlertMessage, bodyText, signedHeaders } from './message.ts';
 import type { Webhook } from './rules.ts';
 

@@ -1,7 +1,7 @@
 /** Finds what is wrong, and writes down who is to be told of it. */
 import { randomUUID } from 'node:crypto';
+import { type AlertChanges, reconcileAlerts } from '../db/alert-deliveries.ts';
 import type { ClientDatabase } from '../db/database.ts';
-import { type AlertChanges, reconcileAlerts } from '../db/queries/alerts.ts';
 import { type Condition, findConditions, findMoves, type WatchedSource } from './conditions.ts';
 import { messagesFor } from './message.ts';
 import type { AlertRules } from './rules.ts';

@@ -1,8 +1,8 @@
 /** What readers are told of a machine of a held batch: now, and if the batch were approved. */
 import type { SourceConfig } from '../config/config.ts';
 import type { Store } from '../db/connect.ts';
-import type { PreviewRow } from '../db/queries/catalogue-diff.ts';
-import { machinePlace } from '../db/reads/machine-place.ts';
+import { machinePlace } from '../db/machines.ts';
+import type { PreviewRow } from '../db/sync/catalogue-diff.ts';
 import { machineElements } from '../snapshot/document/build.ts';
 import { loadContent } from '../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../sync/catalogue/catalogue.ts';

@@ -2,8 +2,8 @@
 import type { Logger } from 'pino';
 import { type Settings, snapshotDirLimit } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
-import { TokenUse } from '../db/reads/token-use.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
+import { TokenUse } from '../db/tokens.ts';
 import type { ExportReader } from '../domain/export-files.ts';
 import { exportReader } from '../exports/stored-exports.ts';
 import { FeedTail } from '../feed/feed-tail.ts';

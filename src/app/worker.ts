@@ -2,9 +2,8 @@
 
 import type { Logger } from 'pino';
 import type { Config, SourceConfig } from '../config/config.ts';
-import type { CurrencyChange } from '../db/queries/currency.ts';
-import { seedProviders } from '../db/queries/providers.ts';
-import { storedCurrency } from '../db/reads/currency.ts';
+import { type CurrencyChange, storedCurrency } from '../db/currency.ts';
+import { seedProviders } from '../db/providers.ts';
 import { REQUEST_RETRIES, RequestRetries, type Retry, type RetryPolicy } from '../sources/http/retries.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { adoptCurrency } from '../sync/currency.ts';

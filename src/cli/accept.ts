@@ -1,5 +1,5 @@
 import type { Environment } from '../config/config.ts';
-import { acceptPrice } from '../db/queries/accepted-prices.ts';
+import { acceptPrice } from '../db/prices.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openWriter } from './open.ts';

@@ -1,5 +1,5 @@
 import type { Environment } from '../config/source-config.ts';
-import { type AuditRecord, auditRecords } from '../db/reads/audit.ts';
+import { type AuditRecord, auditRecords } from '../db/audit.ts';
 import { detailsText } from '../domain/audit.ts';
 import { type PageOptions, pageLimit, readSince } from './arguments.ts';
 import { UsageFailure } from './failure.ts';

@@ -1,8 +1,8 @@
 import type { Environment } from '../config/config.ts';
+import { changesKeptSince, type MachineChanges } from '../db/changes.ts';
 import type { Sql } from '../db/client.ts';
-import { changesKeptSince, type MachineChanges } from '../db/reads/changes.ts';
-import type { ClusterChanges } from '../db/reads/cluster-changes.ts';
-import { providerNames } from '../db/reads/providers.ts';
+import type { ClusterChanges } from '../db/cluster-changes.ts';
+import { providerNames } from '../db/providers.ts';
 import { type PageOptions, pageLimit, readSince } from './arguments.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { UsageFailure } from './failure.ts';

@@ -6,10 +6,10 @@ import { rulesInWords, type Webhook } from '../alerts/rules.ts';
 import type { Disposer } from '../app/disposer.ts';
 import type { Config } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
+import { sendAgain } from '../db/alert-deliveries.ts';
+import { acknowledgeAlert } from '../db/alerts.ts';
+import { audit } from '../db/audit.ts';
 import { openStore, type Store } from '../db/connect.ts';
-import { acknowledgeAlert } from '../db/queries/acknowledge.ts';
-import { sendAgain } from '../db/queries/alerts.ts';
-import { audit } from '../db/queries/audit.ts';
 import type { ConsoleAlerts } from '../ops/console/alerts.ts';
 
 /** Connects when somebody first does something; `closing` closes it. */

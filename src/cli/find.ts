@@ -1,7 +1,7 @@
 /** `fleetbook machines` and `fleetbook clusters`: what is stored, with the ids that other commands take. */
 import type { Environment } from '../config/source-config.ts';
-import { type FoundCluster, searchClusters } from '../db/reads/clusters.ts';
-import { type FoundMachine, searchMachines } from '../db/reads/machines.ts';
+import { type FoundCluster, searchClusters } from '../db/clusters.ts';
+import { type FoundMachine, searchMachines } from '../db/machines.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { knownProvider } from './changes.ts';
 import { openDatabase } from './open.ts';

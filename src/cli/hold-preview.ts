@@ -1,9 +1,9 @@
 /** What a held batch would change, as text. */
 
 import type { Preview } from '../app/run-source.ts';
-import type { PreviewRow } from '../db/queries/catalogue-diff.ts';
-import type { ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
-import type { BatchRecord } from '../db/reads/held.ts';
+import type { BatchRecord } from '../db/held.ts';
+import type { PreviewRow } from '../db/sync/catalogue-diff.ts';
+import type { ClusterPreviewRow } from '../db/sync/cluster-preview.ts';
 import { hourly } from '../domain/hourly.ts';
 import { reasonLines } from './reasons.ts';
 import { alignedLines, alignedTable, moreLine } from './table.ts';

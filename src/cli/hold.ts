@@ -3,15 +3,9 @@ import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
 import type { Sql } from '../db/client.ts';
-import { decide, undoRejection } from '../db/queries/held.ts';
-import {
-  type BatchRecord,
-  type BatchTrail,
-  batchRecords,
-  batchTrail,
-  pendingBatches,
-} from '../db/reads/held.ts';
-import { runRecord } from '../db/reads/runs.ts';
+import { type BatchRecord, type BatchTrail, batchRecords, batchTrail, pendingBatches } from '../db/held.ts';
+import { runRecord } from '../db/runs.ts';
+import { decide, undoRejection } from '../db/sync/held.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';

@@ -1,12 +1,12 @@
 import type { Environment } from '../config/config.ts';
+import { administration } from '../db/administration/administration.ts';
 import type { Sql } from '../db/connect.ts';
-import { administration } from '../db/queries/administration.ts';
 import {
   findOrganization,
   listOrganizations,
   type Organization,
   type OrganizationSummary,
-} from '../db/reads/organizations.ts';
+} from '../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';

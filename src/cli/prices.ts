@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import type { Sql } from '../db/client.ts';
-import { storedCurrency } from '../db/reads/currency.ts';
-import { machinesNamed, type PriceHistory, priceHistory } from '../db/reads/prices.ts';
+import { storedCurrency } from '../db/currency.ts';
+import { machinesNamed, type PriceHistory, priceHistory } from '../db/prices.ts';
 import { readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openDatabase } from './open.ts';

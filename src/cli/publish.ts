@@ -1,5 +1,5 @@
 import type { Environment } from '../config/config.ts';
-import { audit } from '../db/queries/audit.ts';
+import { audit } from '../db/audit.ts';
 import { redisReady } from '../db/redis.ts';
 import { type DeciderOptions, decider } from './arguments.ts';
 import { openWriter } from './open.ts';

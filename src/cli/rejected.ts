@@ -1,7 +1,6 @@
 import type { Environment } from '../config/config.ts';
-import { excludedMachines } from '../db/reads/excluded.ts';
-import { quarantinedRows } from '../db/reads/quarantine.ts';
-import { sourceKind } from '../db/reads/status.ts';
+import { excludedMachines, quarantinedRows } from '../db/quarantine.ts';
+import { sourceKind } from '../db/sources.ts';
 import { groupReasons, quarantineKey } from '../domain/rejected.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { UsageFailure } from './failure.ts';

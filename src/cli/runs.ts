@@ -1,8 +1,8 @@
 import type { Environment } from '../config/config.ts';
 import type { Sql } from '../db/client.ts';
-import { isKept, type RunDiff, unshown } from '../db/reads/run-diff.ts';
-import { type RunRecord, runRecord, runRequests, sourceRuns } from '../db/reads/runs.ts';
-import { sourceKind } from '../db/reads/status.ts';
+import { type RunRecord, runRecord, runRequests, sourceRuns } from '../db/runs.ts';
+import { sourceKind } from '../db/sources.ts';
+import { isKept, type RunDiff, unshown } from '../db/timeline.ts';
 import type { Naming } from '../domain/changes.ts';
 import { type Caused, causeInWords } from '../domain/run-cause.ts';
 import { type PageOptions, pageLimit, readId } from './arguments.ts';

@@ -1,9 +1,8 @@
 import { openTracing } from '../app/tracing/open.ts';
 import type { Worker } from '../app/worker.ts';
 import type { Config, Environment } from '../config/config.ts';
-import { claimContent } from '../db/queries/content.ts';
-import { missingRates } from '../db/reads/excluded.ts';
-import { lastSeen } from '../db/reads/status.ts';
+import { missingRates } from '../db/quarantine.ts';
+import { claimContent, lastSeen } from '../db/sources.ts';
 import type { Decider } from '../domain/operator.ts';
 import { groupReasons } from '../domain/rejected.ts';
 import { SourceError } from '../sources/source.ts';

@@ -1,6 +1,6 @@
 import type { Environment } from '../config/config.ts';
-import { administration } from '../db/queries/administration.ts';
-import { listTokens, type TokenSummary } from '../db/reads/tokens.ts';
+import { administration } from '../db/administration/administration.ts';
+import { listTokens, type TokenSummary } from '../db/tokens.ts';
 import { readName } from '../domain/organization.ts';
 import { readAhead, readSpan } from '../domain/span.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';

@@ -14,18 +14,16 @@ import {
   variablesRead,
 } from '../config/config.ts';
 import { ownScript, programScript } from '../config/package.ts';
+import { type Administration, administration } from '../db/administration/administration.ts';
 import { type Database, openStore, type Store } from '../db/connect.ts';
 import { migrate } from '../db/migrate.ts';
 import { findTokens } from '../db/operator-tokens.ts';
 import { createOperator, issueToken } from '../db/operators.ts';
-import { type Administration, administration } from '../db/queries/administration.ts';
-import { type Content, claimContent } from '../db/queries/content.ts';
-import { firstOrganization } from '../db/queries/organizations.ts';
-import { tokenWorks } from '../db/queries/tokens.ts';
-import { dirtyDocuments } from '../db/queries/versions.ts';
-import { missingRates } from '../db/reads/excluded.ts';
-import type { Organization } from '../db/reads/organizations.ts';
-import { exampleRegion, sourceStatus } from '../db/reads/status.ts';
+import { firstOrganization, type Organization } from '../db/organizations.ts';
+import { missingRates } from '../db/quarantine.ts';
+import { type Content, claimContent, exampleRegion, sourceStatus } from '../db/sources.ts';
+import { tokenWorks } from '../db/tokens.ts';
+import { dirtyDocuments } from '../db/versions.ts';
 import { type Home, openHome } from '../dev/home.ts';
 import { announceRunning, runningNotice } from '../dev/running.ts';
 import { SAMPLE_RATES } from '../dev/sample/rates.ts';

@@ -1,6 +1,6 @@
 import type { Environment } from '../config/config.ts';
-import { administration, type UserName } from '../db/queries/administration.ts';
-import { listUsers, type User } from '../db/reads/users.ts';
+import { administration, type UserName } from '../db/administration/administration.ts';
+import { listUsers, type User } from '../db/users.ts';
 import { type DeciderOptions, decider, readId } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
 import { openDatabase, openWriter, publishNow } from './open.ts';

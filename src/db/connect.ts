@@ -1,6 +1,6 @@
 import { type ClientChoice, Pool, type Sql } from './client.ts';
 import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
-import { LiveRuns } from './queries/live-runs.ts';
+import { LiveRuns } from './sync/live-runs.ts';
 
 export type { Sql } from './client.ts';
 export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
@@ -16,7 +16,7 @@ const DATABASE_ROLE: Record<StoreRole, string | undefined> = {
 
 /** Connections that all act in one role. `await using` closes them. */
 export interface Store extends AsyncDisposable {
-  /** For statements of readers: postgres.js prepares and names them itself, one round trip each. */
+  /** For what readers serve with: postgres.js names and prepares its statements, so each takes one round trip. Drizzle's take two. */
   readonly sql: Sql;
   readonly db: ClientDatabase;
   /** The runs of this process. */

@@ -5,9 +5,9 @@ import type postgres from 'postgres';
 import { inPackage } from '../config/package.ts';
 import type { Decider } from '../domain/operator.ts';
 import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from './apply-migration.ts';
+import { audit } from './audit.ts';
 import { openClient } from './client.ts';
 import { drizzle } from './drizzle.ts';
-import { audit } from './queries/audit.ts';
 import * as schema from './schema.ts';
 
 // Any number that no other program uses as an advisory lock; per database.

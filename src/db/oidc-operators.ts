@@ -2,10 +2,10 @@
 
 import { nameOfPerson, neutralName, type OidcIdentity } from '../domain/oidc.ts';
 import type { Role } from '../domain/operator.ts';
+import { audit } from './audit.ts';
 import type { Database } from './connect.ts';
 import { and, eq, isNull, sql } from './drizzle.ts';
 import { endSessionsOf } from './operator-sessions.ts';
-import { audit } from './queries/audit.ts';
 import { operators } from './schema.ts';
 
 export interface OidcPerson extends OidcIdentity {

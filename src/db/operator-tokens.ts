@@ -1,9 +1,9 @@
 /** Tokens of operators: random, stored as SHA-256, shown once. A change and its row of the audit log are one transaction. */
 import type { Decider } from '../domain/operator.ts';
 import { hashToken, newToken } from '../domain/token.ts';
+import { audit } from './audit.ts';
 import type { Database } from './connect.ts';
 import { eq, inArray, sql } from './drizzle.ts';
-import { audit } from './queries/audit.ts';
 import { operators, operatorTokens } from './schema.ts';
 import { rfc3339 } from './statements.ts';
 

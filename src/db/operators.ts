@@ -1,5 +1,6 @@
 /** Operators of the console. Each change and its row of the audit log are one transaction. */
 import type { Decider, Role } from '../domain/operator.ts';
+import { audit } from './audit.ts';
 import type { Database } from './connect.ts';
 import { eq, type PgUpdateSetSource, sql } from './drizzle.ts';
 import { endSessionsOf } from './operator-sessions.ts';
@@ -10,7 +11,6 @@ import {
   type TokenTerms,
   tokenState,
 } from './operator-tokens.ts';
-import { audit } from './queries/audit.ts';
 import { auditLog, operatorSessions, operators, operatorTokens } from './schema.ts';
 import { rfc3339 } from './statements.ts';
 

@@ -1,5 +1,5 @@
 /**
- * A run that is under way is marked by an advisory lock, see queries/live-runs.ts. Text, since readers' statements and
+ * A run that is under way is marked by an advisory lock, see sync/live-runs.ts. Text, since readers' statements and
  * Drizzle's take it alike.
  */
 

@@ -21,7 +21,7 @@ export type ExclusionReason = (typeof EXCLUSION_REASONS)[number];
 
 /**
  * Reasons that say that a machine cannot be ordered, and nothing against the machine itself: every other reason goes
- * before them. A machine that readers saw and that becomes `unavailable` is `sold_out` (db/queries/catalogue-compare.ts).
+ * before them. A machine that readers saw and that becomes `unavailable` is `sold_out` (db/sync/catalogue-compare.ts).
  */
 export function isStock(reason: ExclusionReason | undefined): boolean {
   return reason === 'sold_out' || reason === 'unavailable';

@@ -7,8 +7,14 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Session, Store } from '../db/connect.ts';
 import { sql } from '../db/drizzle.ts';
-import { claimExports, pruneExports, storeExport } from '../db/queries/exports.ts';
-import { exportState, machineRows, priceRows } from '../db/reads/exports.ts';
+import {
+  claimExports,
+  exportState,
+  machineRows,
+  priceRows,
+  pruneExports,
+  storeExport,
+} from '../db/exports.ts';
 import {
   EXPORT_FORMATS,
   EXPORT_SCOPES,

@@ -1,5 +1,5 @@
 /** Gives readers the stored files, a chunk at a time: no file is ever in memory as a whole. */
-import { exportChunk, newestExports } from '../db/reads/exports.ts';
+import { exportChunk, newestExports } from '../db/exports.ts';
 import type { ExportReader, StoredExport } from '../domain/export-files.ts';
 import type { PostgresReads } from '../snapshot/read/postgres-reads.ts';
 

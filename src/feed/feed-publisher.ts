@@ -1,6 +1,6 @@
 import type { ClientDatabase } from '../db/connect.ts';
-import { tellChanges } from '../db/queries/feed.ts';
-import { readLineage } from '../db/reads/lineage.ts';
+import { tellChanges } from '../db/feed-events.ts';
+import { readLineage } from '../db/lineage.ts';
 import type { RedisClient } from '../db/redis.ts';
 import { CacheKeys, FEED_ID } from '../snapshot/document/keys.ts';
 import { lanesOf } from '../snapshot/document/lanes.ts';

@@ -8,7 +8,7 @@ import {
   type FeedRow,
   readFeedPage,
   readFeedStart,
-} from '../db/reads/feed.ts';
+} from '../db/feed.ts';
 import { Unavailable } from '../snapshot/document/answer.ts';
 import { type Cursor, Feed } from './cursor.ts';
 
@@ -254,7 +254,7 @@ function seen(row: FeedRow): Seen | undefined {
   return { type, machine, before: Number(before), after: Number(after) };
 }
 
-/** A change of a machine for a scope that sees sold-out ones. `db/queries/feed.ts` says what `before` and `after` mean. */
+/** A change of a machine for a scope that sees sold-out ones. `db/feed-events.ts` says what `before` and `after` mean. */
 function seenWithSoldOut({ kind, shown, before, after, ...row }: FeedRow): Seen | undefined {
   const type = kind.replace(/^sold_out\./, 'machine.');
   const { machineId, providerId, regionId } = row;

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Sql } from '../db/connect.ts';
-import { type ExportState, exportState } from '../db/reads/exports.ts';
+import { type ExportState, exportState } from '../db/exports.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 
 /** An alert hears of the first failure only where the count was there before. */

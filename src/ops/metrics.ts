@@ -1,9 +1,9 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Sql } from '../db/connect.ts';
-import { reasonCounts } from '../db/reads/excluded.ts';
-import { dirtyDocumentCounts, sourceTroubles } from '../db/reads/operating.ts';
-import { sourceStatus } from '../db/reads/status.ts';
+import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
+import { reasonCounts } from '../db/quarantine.ts';
+import { sourceStatus } from '../db/sources.ts';
 import { addDiskCopySeries, type DiskCopyCounts } from './disk-copy-series.ts';
 import { addExportSeries } from './export-series.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';

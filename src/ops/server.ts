@@ -1,8 +1,8 @@
 /** The operators' listener: queues and metrics, for whoever is signed in or has the token. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connect.ts';
-import { audit } from '../db/queries/audit.ts';
 import type { ShownQueues } from './board.ts';
 import { addConsole, type ConsoleDependencies } from './console/routes.ts';
 import { addGuard, type Operators } from './sign-in/guard.ts';

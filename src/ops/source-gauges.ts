@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
-import type { SourceReasons } from '../db/reads/excluded.ts';
-import type { SourceTrouble } from '../db/reads/operating.ts';
-import type { RegionStatus, SourceStatus } from '../db/reads/status.ts';
+import type { SourceTrouble } from '../db/operating.ts';
+import type { SourceReasons } from '../db/quarantine.ts';
+import type { RegionStatus, SourceStatus } from '../db/sources.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 
 export interface SourceFacts

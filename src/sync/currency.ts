@@ -1,9 +1,13 @@
 /** The currency in which prices are stored and published, and the rates into it. */
 
 import type { SessionDatabase, Store } from '../db/connect.ts';
-import { type CurrencyChange, changeCurrency, isPublishedCurrency } from '../db/queries/currency.ts';
-import { storedRates } from '../db/queries/rates.ts';
-import { storedCurrency } from '../db/reads/currency.ts';
+import {
+  type CurrencyChange,
+  changeCurrency,
+  isPublishedCurrency,
+  storedCurrency,
+  storedRates,
+} from '../db/currency.ts';
 import { minutePricer } from '../domain/minute-price.ts';
 import type { ExchangeRates } from '../domain/price.ts';
 import { exchangeRates } from '../domain/rates.ts';

@@ -1,6 +1,6 @@
 /** Puts the preview of a batch that is held into the words of whoever is told of it. */
-import type { CataloguePreview, PreviewRow } from '../db/queries/catalogue-diff.ts';
-import type { ClusterPreview, ClusterPreviewRow } from '../db/queries/cluster-preview.ts';
+import type { CataloguePreview, PreviewRow } from '../db/sync/catalogue-diff.ts';
+import type { ClusterPreview, ClusterPreviewRow } from '../db/sync/cluster-preview.ts';
 import { type HeldSample, type HeldSampleRow, sampleOf } from '../domain/held-sample.ts';
 import { hourly } from '../domain/hourly.ts';
 

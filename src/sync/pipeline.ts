@@ -9,10 +9,10 @@
 
 import type { SessionDatabase, Store } from '../db/connect.ts';
 import { sql } from '../db/drizzle.ts';
-import { cancelledRuns } from '../db/queries/cancel.ts';
-import { stampEveryRegion } from '../db/queries/freshness.ts';
-import { type BatchDecision, decide, heldReadAt, isOpen, supersedeHeld } from '../db/queries/held.ts';
-import { writeQuarantine } from '../db/queries/quarantine.ts';
+import { writeQuarantine } from '../db/quarantine.ts';
+import { stampEveryRegion } from '../db/sync/freshness.ts';
+import { type BatchDecision, decide, heldReadAt, isOpen, supersedeHeld } from '../db/sync/held.ts';
+import { cancelledRuns } from '../db/sync/live-runs.ts';
 import {
   finishRun,
   holdsFence,
@@ -21,8 +21,8 @@ import {
   type RunCounts,
   recordEffect,
   recordReasons,
-} from '../db/queries/runs.ts';
-import { recordUndo, restoreBefore } from '../db/queries/undo.ts';
+} from '../db/sync/run.ts';
+import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
 import { traced } from '../db/traced.ts';
 import type { Naming, RateChange } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
@@ -38,7 +38,7 @@ export type Progress = (seen: number) => void;
 export interface SyncOptions {
   readonly store: Store;
   readonly run: Run;
-  /** The payloads' validators are saved under it, see db/queries/validators.ts; none are saved without it. */
+  /** The payloads' validators are saved under it, see db/sync/validators.ts; none are saved without it. */
   readonly parseFingerprint?: string;
   /** An operator has approved the batch: it is compared again and stored whatever the guards say. */
   readonly approved?: boolean;

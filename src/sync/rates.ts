@@ -1,5 +1,5 @@
 /** Reference rates of a day: what is particular to them in a sync. */
-import { storedRates, writeRates } from '../db/queries/rates.ts';
+import { storedRates, writeRates } from '../db/currency.ts';
 import type { RatesReading } from '../sources/source.ts';
 import { type BatchKind, type Compared, type Staged, type SyncOptions, syncBatch } from './pipeline.ts';
 import type { SyncResult } from './result.ts';

@@ -1,4 +1,4 @@
-import { NO_COUNTS, type RunCounts } from '../db/queries/runs.ts';
+import { NO_COUNTS, type RunCounts } from '../db/sync/run.ts';
 import type { ReasonGroup, RejectedKey } from '../domain/rejected.ts';
 import type { BrokenGuard } from './guard.ts';
 

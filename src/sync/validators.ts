@@ -1,7 +1,7 @@
 /** What a run keeps of the validators of the payloads that it read. */
 
 import type { SessionDatabase } from '../db/connect.ts';
-import { regionsWithMissed, writeValidators } from '../db/queries/validators.ts';
+import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
 import type { RejectedKey } from '../domain/rejected.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 

@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { evaluateAlerts } from '../../src/alerts/evaluate.ts';
 import { NO_ALERTS } from '../../src/alerts/rules.ts';
-import { acknowledgeAlert } from '../../src/db/queries/acknowledge.ts';
-import { alertRecords, resolvedAlerts } from '../../src/db/reads/alerts.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
+import { acknowledgeAlert, alertRecords, resolvedAlerts } from '../../src/db/alerts.ts';
+import { auditRecords } from '../../src/db/audit.ts';
 import { snoozeSpan } from '../../src/domain/acknowledgement.ts';
 import { offers, openScene, region, type Scene } from '../sync/scene.ts';
 

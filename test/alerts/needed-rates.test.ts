@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { evaluateAlerts } from '../../src/alerts/evaluate.ts';
 import { NO_ALERTS } from '../../src/alerts/rules.ts';
 import { statusCommand } from '../../src/cli/status.ts';
-import { areRatesNeeded } from '../../src/db/reads/currency.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { areRatesNeeded } from '../../src/db/currency.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
 import { isRateNeeded, type PricedSource } from '../../src/domain/needed-rates.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 

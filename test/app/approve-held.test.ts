@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { decide, supersedeHeld } from '../../src/db/queries/held.ts';
-import { pendingBatches } from '../../src/db/reads/held.ts';
+import { pendingBatches } from '../../src/db/held.ts';
+import { decide, supersedeHeld } from '../../src/db/sync/held.ts';
 import { untilWaiting } from '../support/waiting.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { OPERATOR, offers, region } from '../sync/scene.ts';

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { composeWorker, type Worker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
-import { providerNamed } from '../../src/db/queries/providers.ts';
+import { providerNamed } from '../../src/db/providers.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { startTestRedis } from '../support/redis.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { approveHeld } from '../../src/app/run-source.ts';
 import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
-import { type HeldBatch, pendingBatches } from '../../src/db/reads/held.ts';
+import { type HeldBatch, pendingBatches } from '../../src/db/held.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 

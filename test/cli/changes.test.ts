@@ -1,7 +1,7 @@
 /** Commands that say what runs have changed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { retireSource } from '../../src/db/queries/retire.ts';
-import { registerSource } from '../../src/db/queries/runs.ts';
+import { retireSource } from '../../src/db/sync/retire.ts';
+import { registerSource } from '../../src/db/sync/run.ts';
 import { syncRates } from '../../src/sync/rates.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { cluster } from '../sync/cluster-rows.ts';

@@ -3,9 +3,9 @@ import { type ListedSource, listedSources } from '../../src/app/listed-sources.t
 import { sourceTable } from '../../src/cli/source.ts';
 import { readNamedSources } from '../../src/config/named-sources.ts';
 import { openStore, type Store } from '../../src/db/connect.ts';
-import { disableSource } from '../../src/db/queries/disabled.ts';
-import { registerSource } from '../../src/db/queries/runs.ts';
-import { sourceRegions, storedSources } from '../../src/db/reads/sources.ts';
+import { sourceRegions, storedSources } from '../../src/db/sources.ts';
+import { disableSource } from '../../src/db/sync/disabled.ts';
+import { registerSource } from '../../src/db/sync/run.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';
 

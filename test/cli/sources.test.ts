@@ -1,7 +1,7 @@
 /** Commands about the runs of sources, and about several sources at once. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { registerSource } from '../../src/db/queries/runs.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
+import { auditRecords } from '../../src/db/audit.ts';
+import { registerSource } from '../../src/db/sync/run.ts';
 import { type CommandScene, openCommandScene } from '../support/command-scene.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';

@@ -14,9 +14,9 @@ import { sourceListCommand, sourceShowCommand } from '../../src/cli/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
 import { listTokensCommand } from '../../src/cli/token.ts';
 import { listOrgUsers } from '../../src/cli/user.ts';
+import { administration } from '../../src/db/administration/administration.ts';
 import { openStore } from '../../src/db/connect.ts';
-import { administration } from '../../src/db/queries/administration.ts';
-import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/queries/runs.ts';
+import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import {
   addCluster,

@@ -1,7 +1,7 @@
 /** The client's extensions against a real reader, PostgreSQL and Redis: what the other tests' fake says is what the API says. */
 import { expect, it } from 'vitest';
 import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
-import { createToken } from '../../src/db/queries/tokens.ts';
+import { createToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES } from '../../src/domain/token.ts';
 import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
 import { buildApp } from '../../src/http/app.ts';

@@ -1,15 +1,14 @@
 /** Every change that a person makes has its row of the audit log, from the same transaction, and rows stay. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { approveHeld, undoApproval } from '../../src/app/run-source.ts';
+import { type Administration, administration } from '../../src/db/administration/administration.ts';
+import { audit, auditRecords } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connect.ts';
-import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
-import { type Administration, administration } from '../../src/db/queries/administration.ts';
-import { audit } from '../../src/db/queries/audit.ts';
-import { disableSource, enableSource } from '../../src/db/queries/disabled.ts';
-import { decide, undoRejection } from '../../src/db/queries/held.ts';
-import { retireSource } from '../../src/db/queries/retire.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
-import { findOrganization } from '../../src/db/reads/organizations.ts';
+import { findOrganization } from '../../src/db/organizations.ts';
+import { acceptPrice } from '../../src/db/prices.ts';
+import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
+import { decide, undoRejection } from '../../src/db/sync/held.ts';
+import { retireSource } from '../../src/db/sync/retire.ts';
 import type { Decider, Way } from '../../src/domain/operator.ts';
 import { SCOPES } from '../../src/domain/token.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../app/held-scene.ts';

@@ -1,12 +1,12 @@
 /** Runs that an operator cancels. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { cancelRun } from '../../src/db/queries/cancel.ts';
-import { finishRun, NO_COUNTS, registerSource } from '../../src/db/queries/runs.ts';
-import { claimSlot } from '../../src/db/queries/slots.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
-import { sourceTroubles } from '../../src/db/reads/operating.ts';
-import { runRecord } from '../../src/db/reads/runs.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { auditRecords } from '../../src/db/audit.ts';
+import { sourceTroubles } from '../../src/db/operating.ts';
+import { runRecord } from '../../src/db/runs.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
+import { cancelRun } from '../../src/db/sync/live-runs.ts';
+import { finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
+import { claimSlot } from '../../src/db/sync/slots.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { until } from '../support/until.ts';
 import { untilWaiting } from '../support/waiting.ts';

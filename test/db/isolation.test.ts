@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
-import { tellChanges } from '../../src/db/queries/feed.ts';
-import { createToken } from '../../src/db/queries/tokens.ts';
+import { tellChanges } from '../../src/db/feed-events.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { loadContent, loadVersion } from '../../src/snapshot/document/load.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';

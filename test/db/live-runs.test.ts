@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ClientDatabase, openStore, type Sql } from '../../src/db/connect.ts';
-import { finishRun, registerSource } from '../../src/db/queries/runs.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
+import { finishRun, registerSource } from '../../src/db/sync/run.ts';
 import { startProgram } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { openScene, type Scene } from '../sync/scene.ts';

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../src/db/audit.ts';
 import { beginSession, liveSessions } from '../../src/db/operator-sessions.ts';
 import {
   findTokens,
@@ -16,7 +17,6 @@ import {
   setOperatorDisabled,
   setOperatorRole,
 } from '../../src/db/operators.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
 import type { Way } from '../../src/domain/operator.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';

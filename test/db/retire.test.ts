@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { writeRates } from '../../src/db/queries/rates.ts';
-import { previewRetirement, retireSource } from '../../src/db/queries/retire.ts';
-import { finishRun, registerSource } from '../../src/db/queries/runs.ts';
-import { pendingBatches } from '../../src/db/reads/held.ts';
+import { writeRates } from '../../src/db/currency.ts';
+import { pendingBatches } from '../../src/db/held.ts';
+import { previewRetirement, retireSource } from '../../src/db/sync/retire.ts';
+import { finishRun, registerSource } from '../../src/db/sync/run.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { OPERATOR, offer, offers, openScene, region, type Scene } from '../sync/scene.ts';

@@ -1,9 +1,9 @@
 /** Why a run began, and who asked for it. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import { disableSource } from '../../src/db/queries/disabled.ts';
-import { type Asked, beginRun, registerSource } from '../../src/db/queries/runs.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
-import { sourceRuns } from '../../src/db/reads/runs.ts';
+import { auditRecords } from '../../src/db/audit.ts';
+import { sourceRuns } from '../../src/db/runs.ts';
+import { disableSource } from '../../src/db/sync/disabled.ts';
+import { type Asked, beginRun, registerSource } from '../../src/db/sync/run.ts';
 import { causeInWords } from '../../src/domain/run-cause.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';
 

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
-import { claimContent } from '../../src/db/queries/content.ts';
-import { providerNamed, seedProviders } from '../../src/db/queries/providers.ts';
-import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/db/queries/runs.ts';
+import { providerNamed, seedProviders } from '../../src/db/providers.ts';
+import { claimContent, exampleRegion, lastSeen, sourceStatus } from '../../src/db/sources.ts';
+import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/db/sync/run.ts';
 import {
   claimSlot,
   isLatestSlotOpen,
@@ -12,8 +12,7 @@ import {
   slotEnqueued,
   slotsToEnqueue,
   slotsWaitUntil,
-} from '../../src/db/queries/slots.ts';
-import { exampleRegion, lastSeen, sourceStatus } from '../../src/db/reads/status.ts';
+} from '../../src/db/sync/slots.ts';
 import { cluster } from '../sync/cluster-rows.ts';
 import { offer, offers, openScene, region, rejected, type Scene } from '../sync/scene.ts';
 

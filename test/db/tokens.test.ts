@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createOrganization, firstOrganization } from '../../src/db/queries/organizations.ts';
-import { createToken, revokeToken, tokenWorks } from '../../src/db/queries/tokens.ts';
-import { findOrganization } from '../../src/db/reads/organizations.ts';
+import { createOrganization } from '../../src/db/administration/organizations.ts';
+import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { findOrganization, firstOrganization } from '../../src/db/organizations.ts';
+import { tokenWorks } from '../../src/db/tokens.ts';
 import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/token.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 

@@ -1,13 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
-import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
-import {
-  allVersions,
-  dirtyDocuments,
-  markPublished,
-  type VersionedDocument,
-} from '../../src/db/queries/versions.ts';
-import { readLineage } from '../../src/db/reads/lineage.ts';
+import { readLineage } from '../../src/db/lineage.ts';
+import { allVersions, dirtyDocuments, markPublished, type VersionedDocument } from '../../src/db/versions.ts';
 import type { RowName } from '../../src/domain/document-name.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting.ts';

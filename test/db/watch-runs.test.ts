@@ -1,8 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
-import { beginRun, finishRun, registerSource } from '../../src/db/queries/runs.ts';
-import { foldUnchanged, pruneRuns, recordFailedWatch } from '../../src/db/queries/watch-runs.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
+import {
+  beginRun,
+  finishRun,
+  foldUnchanged,
+  pruneRuns,
+  recordFailedWatch,
+  registerSource,
+} from '../../src/db/sync/run.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkConnections } from '../../src/cli/doctor/connections.ts';
 import { databaseUrls, readSettings } from '../../src/config/settings.ts';
+import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type StoreRole } from '../../src/db/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { poolerMisfit, postgresFacts, readerMisfit } from '../../src/db/postgres-misfit.ts';
-import { createToken } from '../../src/db/queries/tokens.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { postgresProblem } from '../../src/db/server-problem.ts';
 import { hashToken } from '../../src/domain/token.ts';

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/db/connect.ts';
-import { newestExports } from '../../src/db/reads/exports.ts';
+import { newestExports } from '../../src/db/exports.ts';
 import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../src/domain/export-files.ts';
 import { exportReader } from '../../src/exports/stored-exports.ts';
 import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';

@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newestExports } from '../../src/db/reads/exports.ts';
+import { newestExports } from '../../src/db/exports.ts';
 import { EXPORT_FILES, EXPORT_TABLES, type StoredExport } from '../../src/domain/export-files.ts';
 import { columnsOf as columnsOfExport } from '../../src/exports/columns.ts';
 import { csvLine } from '../../src/exports/formats/csv.ts';

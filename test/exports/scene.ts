@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Sql } from '../../src/db/client.ts';
 import { openStore, type Store } from '../../src/db/connect.ts';
-import { exportChunk, newestExports } from '../../src/db/reads/exports.ts';
+import { exportChunk, newestExports } from '../../src/db/exports.ts';
 import type { StoredExport } from '../../src/domain/export-files.ts';
 import { type Made, makeExports } from '../../src/exports/make.ts';
 import { addMachine, addProvider, addRegion, addSource, verify } from '../snapshot/rows.ts';

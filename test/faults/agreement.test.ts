@@ -1,6 +1,6 @@
 /** What the other files rely on: differences between PostgreSQL, the cache and the API are found, and so is what was left. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readLineage } from '../../src/db/reads/lineage.ts';
+import { readLineage } from '../../src/db/lineage.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { until } from '../support/until.ts';
 import { openWorkerStack, SOURCE, untilSound, type WorkerStack } from './support/worker-stack.ts';

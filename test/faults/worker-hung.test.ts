@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { dirtyDocuments } from '../../src/db/queries/versions.ts';
+import { dirtyDocuments } from '../../src/db/versions.ts';
 import type { Program } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { few } from './support/steps.ts';

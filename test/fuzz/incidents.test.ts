@@ -1,7 +1,7 @@
 /** What upstreams have done to others, through hours of slots: nothing changes for readers, and the next good slot heals it. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Slot } from '../../src/db/queries/slots.ts';
+import type { Slot } from '../../src/db/sync/slots.ts';
 import { nextSlot } from '../../src/domain/slots.ts';
 import { applyDefaults } from '../../src/sources/cluster-defaults.ts';
 import { ClusterRules } from '../../src/sources/cluster-rules.ts';

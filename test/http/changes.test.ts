@@ -1,7 +1,7 @@
 /** `/v1/changes` over real sockets: pages, and requests that wait. */
 import { describe, expect, it } from 'vitest';
-import { pruneFeed } from '../../src/db/queries/feed.ts';
-import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
+import { pruneFeed } from '../../src/db/feed-events.ts';
 import { SCOPES, type Scope } from '../../src/domain/token.ts';
 import type { Page } from '../feed/copy.ts';
 import { reprice, setStatus } from '../snapshot/rows.ts';

@@ -1,6 +1,6 @@
 /** `/v1/changes` as server-sent events, over real sockets. */
 import { describe, expect, it, vi } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/token.ts';
 import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
 import type { ApiDeps } from '../../src/http/app.ts';

@@ -1,7 +1,7 @@
 /** Pages of operators with an issuer of OpenID Connect, and browsers that sign in there. */
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { auditRecords } from '../../src/db/reads/audit.ts';
+import { auditRecords } from '../../src/db/audit.ts';
 import type { OidcSettings } from '../../src/domain/oidc.ts';
 import { CLIENT, type OidcProvider, oidcProvider } from '../support/oidc-provider.ts';
 import { openScene, type Scene } from '../sync/scene.ts';

@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../src/db/audit.ts';
 import { openStore } from '../../src/db/connect.ts';
 import { revokeOperatorToken, rotateOperatorToken } from '../../src/db/operator-tokens.ts';
 import { setOperatorByOidc, setOperatorDisabled, setOperatorRole } from '../../src/db/operators.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
 import { newToken } from '../../src/domain/token.ts';
 import { ownPath } from '../../src/ops/sign-in/own-site.ts';
 import { faultProxy } from '../support/fault-proxy.ts';

@@ -1,8 +1,8 @@
 /** Wrong tokens: counted per address, over all ways of signing in, and recorded. */
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../src/db/audit.ts';
 import { revokeOperatorToken } from '../../src/db/operator-tokens.ts';
-import { auditRecords } from '../../src/db/reads/audit.ts';
 import { buildOps } from '../../src/ops/server.ts';
 import { Refusals } from '../../src/ops/sign-in/refusals.ts';
 import { OPERATOR, openScene, type Scene } from '../sync/scene.ts';

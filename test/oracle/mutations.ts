@@ -20,7 +20,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'tokens of a deleted organization stay',
-    file: 'src/db/queries/organizations.ts',
+    file: 'src/db/administration/organizations.ts',
     find: '.where(and(eq(tokens.organizationId, organization.id), isNull(tokens.revokedAt)))',
     replace: '.where(sql`false`)',
   },
@@ -57,7 +57,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'nobody is told of machines that went',
-    file: 'src/db/queries/feed.ts',
+    file: 'src/db/feed-events.ts',
     find: 'from shown full join told on told.key = shown.key',
     replace: 'from shown left join told on told.key = shown.key',
     having: ['withdraw'],

@@ -1,6 +1,6 @@
 /** Readers on a streaming replica: never older than what they gave or heard of, and right while it is behind. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createToken, revokeToken } from '../../src/db/queries/tokens.ts';
+import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';

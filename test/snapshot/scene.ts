@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
-import { readLineage } from '../../src/db/reads/lineage.ts';
+import { readLineage } from '../../src/db/lineage.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
 import { FeedTail } from '../../src/feed/feed-tail.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';

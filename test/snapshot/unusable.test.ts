@@ -1,6 +1,6 @@
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/queries/tokens.ts';
+import { createToken } from '../../src/db/administration/tokens.ts';
 import { type RowName, rowName } from '../../src/domain/document-name.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { hashOf } from '../../src/snapshot/document/body.ts';

@@ -1,7 +1,7 @@
 /** Whatever clusters and catalogues come, one after the other. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { seedProviders } from '../../src/db/queries/providers.ts';
+import { seedProviders } from '../../src/db/providers.ts';
 import type { ClusterDocument, ReportedCluster } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import type { ClusterItem } from '../../src/sources/source.ts';

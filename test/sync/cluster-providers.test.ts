@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { seedProviders } from '../../src/db/queries/providers.ts';
+import { seedProviders } from '../../src/db/providers.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { applyClusterDefaults } from '../../src/sources/cluster-defaults.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DrizzleQueryError } from '../../src/db/drizzle.ts';
-import type { Run } from '../../src/db/queries/runs.ts';
+import type { Run } from '../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { adapter as linode } from '../../src/sources/providers/linode.ts';

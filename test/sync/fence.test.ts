@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { beginRun } from '../../src/db/queries/runs.ts';
+import { beginRun } from '../../src/db/sync/run.ts';
 import { untilWaiting } from '../support/waiting.ts';
 import { cluster } from './cluster-rows.ts';
 import { offers, openScene, region, type Scene } from './scene.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { acceptPrice } from '../../src/db/queries/accepted-prices.ts';
-import { heldItems, pendingBatches } from '../../src/db/reads/held.ts';
+import { heldItems, pendingBatches } from '../../src/db/held.ts';
+import { acceptPrice } from '../../src/db/prices.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { OPERATOR, offer, offers, openScene, region, rejected, type Scene } from './scene.ts';
 

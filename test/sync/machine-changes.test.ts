@@ -1,17 +1,17 @@
 /** What each run changed about machines is kept: exactly that, and nothing where nothing changed. */
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { pruneChanges } from '../../src/db/queries/prune-changes.ts';
-import { retireSource } from '../../src/db/queries/retire.ts';
-import { pruneRuns } from '../../src/db/queries/watch-runs.ts';
 import {
   type ChangeScope,
   changesKeptSince,
   type MachineChange,
   type MachineState,
   machineChanges,
-} from '../../src/db/reads/changes.ts';
-import { runRecord, sourceRuns } from '../../src/db/reads/runs.ts';
+  pruneChanges,
+} from '../../src/db/changes.ts';
+import { runRecord, sourceRuns } from '../../src/db/runs.ts';
+import { retireSource } from '../../src/db/sync/retire.ts';
+import { pruneRuns } from '../../src/db/sync/run.ts';
 import type { CatalogueItem } from '../../src/sources/source.ts';
 import { cluster } from './cluster-rows.ts';
 import {

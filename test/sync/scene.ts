@@ -1,7 +1,7 @@
 import postgres from 'postgres';
+import { createOrganization } from '../../src/db/administration/organizations.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
-import { createOrganization } from '../../src/db/queries/organizations.ts';
-import { finishRun, type Run, registerSource } from '../../src/db/queries/runs.ts';
+import { finishRun, type Run, registerSource } from '../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';
 import type { Offer } from '../../src/domain/machine.ts';

@@ -1,9 +1,9 @@
 /** Runs that an operator cancels, with real workers. */
 import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
-import { cancelRun } from '../../src/db/queries/cancel.ts';
-import { sourceTroubles } from '../../src/db/reads/operating.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { sourceTroubles } from '../../src/db/operating.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
+import { cancelRun } from '../../src/db/sync/live-runs.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { syncProcessor } from '../../workers/processors/sync.ts';
 import type { SyncJob } from '../../workers/queues.ts';

@@ -2,10 +2,10 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/queries/tokens.ts';
-import { sampleVersions } from '../../src/db/queries/version-sample.ts';
-import { recentDifferences } from '../../src/db/reads/alerts.ts';
-import { readLineage } from '../../src/db/reads/lineage.ts';
+import { createToken } from '../../src/db/administration/tokens.ts';
+import { recentDifferences } from '../../src/db/alerts.ts';
+import { readLineage } from '../../src/db/lineage.ts';
+import { sampleVersions } from '../../src/db/versions.ts';
 import { cacheComparison } from '../../src/ops/metrics.ts';
 import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';

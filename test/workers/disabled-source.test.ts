@@ -1,10 +1,10 @@
 /** Sources that an operator disables, with real workers. */
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { disableSource, enableSource } from '../../src/db/queries/disabled.ts';
-import { registerSource } from '../../src/db/queries/runs.ts';
-import { claimSlot, slotsToEnqueue } from '../../src/db/queries/slots.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
+import { disableSource, enableSource } from '../../src/db/sync/disabled.ts';
+import { registerSource } from '../../src/db/sync/run.ts';
+import { claimSlot, slotsToEnqueue } from '../../src/db/sync/slots.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { startWorker } from '../../workers/main.ts';
 import { clusters, planeSource, startPlane } from '../support/plane.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimSlot, slotEnqueued } from '../../src/db/queries/slots.ts';
+import { claimSlot, slotEnqueued } from '../../src/db/sync/slots.ts';
 import { SAMPLE_HETZNER_TOKEN } from '../../src/dev/sample/upstream.ts';
 import { until } from '../support/until.ts';
 import {

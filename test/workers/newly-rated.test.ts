@@ -1,7 +1,7 @@
 /** Sources whose machines lack an exchange rate, with real workers. The sources run once a year. */
 import { expect, it } from 'vitest';
-import { missingRates } from '../../src/db/reads/excluded.ts';
-import { sourceStatus } from '../../src/db/reads/status.ts';
+import { missingRates } from '../../src/db/quarantine.ts';
+import { sourceStatus } from '../../src/db/sources.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { until } from '../support/until.ts';
 import { opened, runs, start, store, useServers } from '../support/worker-scene.ts';

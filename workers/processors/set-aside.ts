@@ -1,8 +1,7 @@
 /** Sets a source aside whose runs end the process of their worker. */
 import type { Logger } from 'pino';
 import type { Database } from '../../src/db/database.ts';
-import { disableSource } from '../../src/db/queries/disabled.ts';
-import { interruptedRuns } from '../../src/db/queries/set-aside.ts';
+import { disableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { SET_ASIDE_BY } from '../../src/domain/disabled.ts';
 import { orAborted } from '../../src/sources/http/or-aborted.ts';
 

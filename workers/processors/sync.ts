@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import { inLogContext } from '../../src/app/log-context.ts';
 import type { Worker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
-import { wasCancelledSince } from '../../src/db/queries/cancel.ts';
-import { type Asked, anyNeverRan } from '../../src/db/queries/runs.ts';
+import { wasCancelledSince } from '../../src/db/sync/live-runs.ts';
+import { type Asked, anyNeverRan } from '../../src/db/sync/run.ts';
 import {
   isLatestSlotOpen,
   isSlotCovered,
@@ -12,7 +12,7 @@ import {
   releaseSlot,
   type Slot,
   setSlotDue,
-} from '../../src/db/queries/slots.ts';
+} from '../../src/db/sync/slots.ts';
 import { SourceDisabled } from '../../src/domain/disabled.ts';
 import { messageOf } from '../../src/domain/driver-error.ts';
 import { groupReasons } from '../../src/domain/rejected.ts';

@@ -1,7 +1,7 @@
 import type { Configured } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import { openStore } from '../../db/connect.ts';
-import { exportState, exportsMayBeBehind } from '../../db/reads/exports.ts';
+import { exportState, exportsMayBeBehind } from '../../db/exports.ts';
 import { span } from '../../domain/span.ts';
 import { type Finding, ok, problem } from './finding.ts';
 

@@ -83,7 +83,7 @@ export const machines = pgTable(
     unique('machines_natural_key').on(t.regionId, t.name),
     index('machines_by_source').on(t.sourceId, t.addedBy),
     // The cheapest of each shape: what an operator sorts by price, by cpu or by memory. Region and name are there so that
-    // the index alone says what a search has to know. Each machine is in at most one of the two. See reads/machines.ts.
+    // the index alone says what a search has to know. Each machine is in at most one of the two. See machines.ts in src/db.
     index('machines_by_shape')
       .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
       .where(sql`${t.retiredAt} is null and ${t.excludedReason} is null`),

@@ -20,7 +20,7 @@ export const lineage = pgTable(
     content: text('content', { enum: ['sample', 'live'] }),
     /** Since when all changes are kept, see schema/changes.ts. */
     changesSince: instant('changes_since').notNull().defaultNow(),
-    /** Of every stored price per minute; null while it is not known, see queries/currency.ts. */
+    /** Of every stored price per minute; null while it is not known, see currency.ts in src/db. */
     currency: text('currency'),
     providersVersion: bigint('providers_version', { mode: 'number' }).notNull().default(1),
     providersPublishedVersion: bigint('providers_published_version', { mode: 'number' }).notNull().default(0),

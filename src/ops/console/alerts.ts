@@ -1,8 +1,13 @@
 /** Alerts: the rules, what is firing, what was sent to whom; and a message sent again, or one that tests a webhook. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  type Acknowledged,
+  alertRecords,
+  type DeliveryRecord,
+  findDeliveries,
+  resolvedAlerts,
+} from '../../db/alerts.ts';
 import type { Sql } from '../../db/client.ts';
-import type { Acknowledged } from '../../db/queries/acknowledge.ts';
-import { alertRecords, type DeliveryRecord, findDeliveries, resolvedAlerts } from '../../db/reads/alerts.ts';
 import { SNOOZE_FORMS, snoozeSpan } from '../../domain/acknowledgement.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../sign-in/roles.ts';

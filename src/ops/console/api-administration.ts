@@ -1,25 +1,25 @@
 /** What the routes of organizations, tokens, clusters and the audit log answer: types alone. See api.ts. */
 
+import type { ReplacedUser, UserName } from '../../db/administration/administration.ts';
+import type { AuditRecord } from '../../db/audit.ts';
+import type { ClusterHistoryEntry } from '../../db/cluster-changes.ts';
+import type { ClusterDetails } from '../../db/clusters.ts';
 import type { OperatorSummary } from '../../db/operators.ts';
-import type { ReplacedUser, UserName } from '../../db/queries/administration.ts';
-import type { AuditRecord } from '../../db/reads/audit.ts';
-import type { ClusterHistoryEntry } from '../../db/reads/cluster-changes.ts';
-import type { ClusterDetails } from '../../db/reads/clusters.ts';
-import type { TokenPage } from '../../db/reads/tokens.ts';
-import type { User } from '../../db/reads/users.ts';
+import type { TokenPage } from '../../db/tokens.ts';
+import type { User } from '../../db/users.ts';
 
+export type { AuditTerms } from '../../db/audit.ts';
+export type { ClusterHistoryEntry } from '../../db/cluster-changes.ts';
+export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../../db/clusters.ts';
 export type { OperatorSummary } from '../../db/operators.ts';
-export type { AuditTerms } from '../../db/reads/audit.ts';
-export type { ClusterHistoryEntry } from '../../db/reads/cluster-changes.ts';
-export type { ClusterSort, ClusterTerms, FoundCluster, FoundClusters } from '../../db/reads/clusters.ts';
 export type {
   FoundOrganization,
   FoundOrganizations,
+  Organization,
   OrganizationSort,
-} from '../../db/reads/found-organizations.ts';
-export type { Organization } from '../../db/reads/organizations.ts';
-export type { TokenSummary } from '../../db/reads/tokens.ts';
-export type { User } from '../../db/reads/users.ts';
+} from '../../db/organizations.ts';
+export type { TokenSummary } from '../../db/tokens.ts';
+export type { User } from '../../db/users.ts';
 
 /** What was changed, and whether readers have been told: false when the cache is away, and they hear of it later. */
 export type Published<T> = T & { readonly published: boolean };

@@ -1,33 +1,28 @@
 /** What the console's routes answer: types alone, which the browser's code shares. Instants are RFC 3339, UTC. */
-import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../db/queries/catalogue-diff.ts';
-import type { ClusterDiff } from '../../db/queries/cluster-diff.ts';
-import type { ClusterPreview, ClusterPreviewRow } from '../../db/queries/cluster-preview.ts';
-import type { Retirement } from '../../db/queries/retire.ts';
-import type { RunCounts } from '../../db/queries/runs.ts';
-import type { AlertRecord, DeliveryRecord } from '../../db/reads/alerts.ts';
-import type { ExcludedMachines } from '../../db/reads/excluded.ts';
-import type { BatchRecord, BatchTrail } from '../../db/reads/held.ts';
-import type { MachineDetail } from '../../db/reads/machine-detail.ts';
-import type { MachinePoints } from '../../db/reads/machine-points.ts';
-import type { CataloguePlace, FoundMachines } from '../../db/reads/machines.ts';
-import type { QuarantinedRow } from '../../db/reads/quarantine.ts';
-import type { RunDiff } from '../../db/reads/run-diff.ts';
-import type { StripRun } from '../../db/reads/run-strip.ts';
-import type { RunNeighbours, RunRecord } from '../../db/reads/runs.ts';
-import type { RegionStatus, SourceStatus } from '../../db/reads/status.ts';
-import type { TimelineEntry } from '../../db/reads/timeline.ts';
+
+import type { AlertRecord, DeliveryRecord } from '../../db/alerts.ts';
+import type { BatchRecord, BatchTrail } from '../../db/held.ts';
+import type { CataloguePlace, FoundMachines, MachineDetail, MachinePoints } from '../../db/machines.ts';
+import type { ExcludedMachines, QuarantinedRow } from '../../db/quarantine.ts';
+import type { RunNeighbours, RunRecord, StripRun } from '../../db/runs.ts';
+import type { RegionStatus, SourceStatus } from '../../db/sources.ts';
+import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../db/sync/catalogue-diff.ts';
+import type { ClusterDiff } from '../../db/sync/cluster-diff.ts';
+import type { ClusterPreview, ClusterPreviewRow } from '../../db/sync/cluster-preview.ts';
+import type { Retirement } from '../../db/sync/retire.ts';
+import type { RunCounts } from '../../db/sync/run.ts';
+import type { RunDiff, TimelineEntry } from '../../db/timeline.ts';
 import type { Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Disabling } from '../../domain/disabled.ts';
 import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { RunRequests } from '../../domain/run-requests.ts';
 
-export type { MachineChange, MachineState } from '../../db/reads/changes.ts';
-export type { ClusterChange } from '../../db/reads/cluster-changes.ts';
-export type { BatchRecord } from '../../db/reads/held.ts';
-export type { MachinePoint } from '../../db/reads/machine-points.ts';
-export type { FoundMachine, MachineSort } from '../../db/reads/machines.ts';
-export type { QuarantinedRow } from '../../db/reads/quarantine.ts';
-export type { StripRun } from '../../db/reads/run-strip.ts';
+export type { MachineChange, MachineState } from '../../db/changes.ts';
+export type { ClusterChange } from '../../db/cluster-changes.ts';
+export type { BatchRecord } from '../../db/held.ts';
+export type { FoundMachine, MachinePoint, MachineSort } from '../../db/machines.ts';
+export type { QuarantinedRow } from '../../db/quarantine.ts';
+export type { StripRun } from '../../db/runs.ts';
 export type * from './api-administration.ts';
 
 /** The kinds of problems that need a person, the most urgent first. */
@@ -96,7 +91,7 @@ export interface Overview {
   readonly queues: readonly QueueDepth[] | null;
 }
 
-export type { TimelineAction, TimelineEntry, TimelineRun } from '../../db/reads/timeline.ts';
+export type { TimelineAction, TimelineEntry, TimelineRun } from '../../db/timeline.ts';
 
 export interface ShownRegion extends RegionStatus, Freshness {}
 
@@ -285,7 +280,7 @@ export interface JobLines {
   readonly failed: Readonly<Record<string, readonly number[]>>;
 }
 
-export type { AlertRecord } from '../../db/reads/alerts.ts';
+export type { AlertRecord } from '../../db/alerts.ts';
 
 export interface ShownAlertRule {
   readonly kind: string;

@@ -1,14 +1,8 @@
 /** The audit log: who did what, when, from where, how and why. For operators and admins; viewers do not read it. */
 import type { FastifyInstance } from 'fastify';
+import { type AuditQuery, type AuditRecord, type AuditTerms, auditPage, auditTerms } from '../../db/audit.ts';
 import type { Sql } from '../../db/client.ts';
-import {
-  type AuditQuery,
-  type AuditRecord,
-  type AuditTerms,
-  auditPage,
-  auditTerms,
-} from '../../db/reads/audit.ts';
-import { organizationsOfTokens } from '../../db/reads/tokens.ts';
+import { organizationsOfTokens } from '../../db/tokens.ts';
 import { readPast } from '../../domain/span.ts';
 import type { AuditAnswer, AuditEntry } from './api.ts';
 import { BadRequest, integerOf, type Parameters, textOf, windowOf } from './parameters.ts';

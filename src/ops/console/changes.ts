@@ -1,16 +1,11 @@
 /** What has changed: by one run, or since a time. */
 import type { FastifyInstance } from 'fastify';
+import { type ChangePage, type ChangeScope, changesKeptSince, machineChanges } from '../../db/changes.ts';
 import type { Sql } from '../../db/client.ts';
-import {
-  type ChangePage,
-  type ChangeScope,
-  changesKeptSince,
-  machineChanges,
-} from '../../db/reads/changes.ts';
-import { clusterChanges } from '../../db/reads/cluster-changes.ts';
-import { providerNames } from '../../db/reads/providers.ts';
-import { isKept, type RunDiff, unshown } from '../../db/reads/run-diff.ts';
-import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../db/reads/runs.ts';
+import { clusterChanges } from '../../db/cluster-changes.ts';
+import { providerNames } from '../../db/providers.ts';
+import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../db/runs.ts';
+import { isKept, type RunDiff, unshown } from '../../db/timeline.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/changes.ts';
 import { SINCE_FORMS, sinceOf } from '../../domain/since.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';

@@ -1,8 +1,8 @@
 /** The charts of the overview: what PostgreSQL holds of runs, and BullMQ of jobs. */
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
-import { backlog } from '../../db/reads/operating.ts';
-import { type RunStep, runSteps, type Steps } from '../../db/reads/run-counts.ts';
+import { backlog } from '../../db/operating.ts';
+import { type RunStep, runSteps, type Steps } from '../../db/runs.ts';
 import type { ShownQueues } from '../board.ts';
 import type { ChartsAnswer } from './api.ts';
 import { jobCounts } from './job-counts.ts';

@@ -1,7 +1,7 @@
 /** Clusters of every organization, searched and sorted, and what has happened to one. */
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
-import { clusterHistory } from '../../db/reads/cluster-changes.ts';
+import { clusterHistory } from '../../db/cluster-changes.ts';
 import {
   CLUSTER_SORTS,
   type ClusterTerms,
@@ -9,7 +9,7 @@ import {
   clusterTerms,
   type FoundClusters,
   searchClusters,
-} from '../../db/reads/clusters.ts';
+} from '../../db/clusters.ts';
 import type { ClusterAnswer } from './api.ts';
 import { choiceOf, idOf, integerOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
 

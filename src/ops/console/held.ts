@@ -1,9 +1,9 @@
 /** Held batches: what waits, what each would change, and decisions about them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sql } from '../../db/client.ts';
-import type { PreviewRow } from '../../db/queries/catalogue-diff.ts';
-import type { RunCounts } from '../../db/queries/runs.ts';
-import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../db/reads/held.ts';
+import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../db/held.ts';
+import type { PreviewRow } from '../../db/sync/catalogue-diff.ts';
+import type { RunCounts } from '../../db/sync/run.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../sign-in/roles.ts';
 import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';

@@ -1,16 +1,16 @@
 /** The catalogue: machines searched and sorted, and what one has cost. */
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
-import { storedCurrency } from '../../db/reads/currency.ts';
-import { machineDetail } from '../../db/reads/machine-detail.ts';
-import { machinePoints } from '../../db/reads/machine-points.ts';
+import { storedCurrency } from '../../db/currency.ts';
 import {
   cataloguePlaces,
   MACHINE_SORTS,
   MACHINES_COUNTED,
   type MachineSearch,
+  machineDetail,
+  machinePoints,
   searchMachines,
-} from '../../db/reads/machines.ts';
+} from '../../db/machines.ts';
 import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import {
   choiceOf,

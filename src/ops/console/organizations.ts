@@ -1,16 +1,17 @@
 /** Organizations and their people: listed for whoever is signed in, changed by admins. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Administration, UserName } from '../../db/administration/administration.ts';
 import type { Sql } from '../../db/client.ts';
-import type { Administration, UserName } from '../../db/queries/administration.ts';
 import {
   type FoundOrganization,
   type FoundOrganizations,
+  findOrganization,
   foundOrganization,
   ORGANIZATION_SORTS,
+  type Organization,
   searchOrganizations,
-} from '../../db/reads/found-organizations.ts';
-import { findOrganization, type Organization } from '../../db/reads/organizations.ts';
-import { listUsers } from '../../db/reads/users.ts';
+} from '../../db/organizations.ts';
+import { listUsers } from '../../db/users.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { ORGANIZATION_SLUG } from '../../domain/organization.ts';
 import { deciderOf } from '../sign-in/roles.ts';

@@ -1,9 +1,9 @@
 /** What the overview says: every source with its state, and first what needs a person. */
-import type { AlertRecord } from '../../db/reads/alerts.ts';
-import type { HiddenReason } from '../../db/reads/excluded.ts';
-import type { BatchRecord } from '../../db/reads/held.ts';
-import type { SourceStrip } from '../../db/reads/run-strip.ts';
-import type { SourceStatus } from '../../db/reads/status.ts';
+import type { AlertRecord } from '../../db/alerts.ts';
+import type { BatchRecord } from '../../db/held.ts';
+import type { HiddenReason } from '../../db/quarantine.ts';
+import type { SourceStrip } from '../../db/runs.ts';
+import type { SourceStatus } from '../../db/sources.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
 import type { PricedSource } from '../../domain/needed-rates.ts';
 import { span } from '../../domain/span.ts';

@@ -1,14 +1,14 @@
 /** The console: its page, what the page asks for, and what it may do. */
 import type { FastifyError, FastifyInstance } from 'fastify';
+import { acknowledgedAlerts } from '../../db/alerts.ts';
 import type { Sql } from '../../db/client.ts';
 import type { Database } from '../../db/connect.ts';
-import { activityMark } from '../../db/reads/activity.ts';
-import { acknowledgedAlerts } from '../../db/reads/alerts.ts';
-import { areRatesNeeded } from '../../db/reads/currency.ts';
-import { hiddenReasons } from '../../db/reads/excluded.ts';
-import { pendingBatches } from '../../db/reads/held.ts';
-import { sourceStrips } from '../../db/reads/run-strip.ts';
-import { sourceStatus } from '../../db/reads/status.ts';
+import { areRatesNeeded } from '../../db/currency.ts';
+import { pendingBatches } from '../../db/held.ts';
+import { activityMark } from '../../db/operating.ts';
+import { hiddenReasons } from '../../db/quarantine.ts';
+import { sourceStrips } from '../../db/runs.ts';
+import { sourceStatus } from '../../db/sources.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { ShownQueues } from '../board.ts';
 import { addAlerts, type ConsoleAlerts } from './alerts.ts';

@@ -1,8 +1,8 @@
 /** What an operator does with a source as a whole: disables it, enables it, cancels its run, takes it out of publication. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Cancelled } from '../../db/queries/cancel.ts';
-import type { Disabled } from '../../db/queries/disabled.ts';
-import type { Retirement } from '../../db/queries/retire.ts';
+import type { Disabled } from '../../db/sync/disabled.ts';
+import type { Cancelled } from '../../db/sync/live-runs.ts';
+import type { Retirement } from '../../db/sync/retire.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { deciderOf } from '../sign-in/roles.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';

@@ -1,9 +1,8 @@
 /** One source: what happened to it, its regions, what of it cannot be used and what is not published; and a run now. */
 import type { FastifyInstance } from 'fastify';
 import type { Sql } from '../../db/client.ts';
-import { excludedMachines } from '../../db/reads/excluded.ts';
-import { quarantinedRows } from '../../db/reads/quarantine.ts';
-import { sourceTimeline } from '../../db/reads/timeline.ts';
+import { excludedMachines, quarantinedRows } from '../../db/quarantine.ts';
+import { sourceTimeline } from '../../db/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../domain/exclusion.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { groupReasons, quarantineKey } from '../../domain/rejected.ts';

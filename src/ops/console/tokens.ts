@@ -1,7 +1,7 @@
 /** Tokens: made, rotated and revoked by admins. A token itself is in the one answer that made it, and nowhere else. */
 import type { FastifyInstance } from 'fastify';
-import { foundOrganization } from '../../db/reads/found-organizations.ts';
-import { tokenPage } from '../../db/reads/tokens.ts';
+import { foundOrganization } from '../../db/organizations.ts';
+import { tokenPage } from '../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../domain/scope.ts';
 import { readAhead, readSpan } from '../../domain/span.ts';
 import { deciderOf } from '../sign-in/roles.ts';

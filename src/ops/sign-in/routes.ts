@@ -1,9 +1,9 @@
 /** Signing in by a page with a form, signing out, and `/api/session`, which says who is signed in. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connect.ts';
 import { isLostConnection } from '../../db/errors.ts';
 import { endOperatorSessions } from '../../db/operators.ts';
-import { audit } from '../../db/queries/audit.ts';
 import { ownPath } from './own-site.ts';
 import { type LoginPage, loginPage } from './pages.ts';
 import type { Refusals } from './refusals.ts';

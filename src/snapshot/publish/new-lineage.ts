@@ -1,7 +1,7 @@
 /** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
 
 import type { ClientDatabase } from '../../db/connect.ts';
-import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/queries/lineage.ts';
+import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
 import { mastersOf, type RedisClient } from '../../db/redis.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { TokenRecord } from '../document/build.ts';

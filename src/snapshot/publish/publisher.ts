@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
 import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
-import { ownHistory } from '../../db/queries/lineage.ts';
-import { documentVersions } from '../../db/queries/version-sample.ts';
+import { ownHistory, readLineage } from '../../db/lineage.ts';
+import type { RedisClient } from '../../db/redis.ts';
+import { traced } from '../../db/traced.ts';
 import {
   allVersions,
   dirtyDocuments,
+  documentVersions,
   markPublished,
   type VersionedDocument,
-} from '../../db/queries/versions.ts';
-import { readLineage } from '../../db/reads/lineage.ts';
-import type { RedisClient } from '../../db/redis.ts';
-import { traced } from '../../db/traced.ts';
+} from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';

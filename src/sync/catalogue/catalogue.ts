@@ -1,4 +1,6 @@
 /** Machines of one provider: what is particular to them in a sync. */
+
+import { approvedRows } from '../../db/quarantine.ts';
 import {
   type CatalogueDiff,
   type CataloguePreview,
@@ -6,14 +8,13 @@ import {
   countChanges,
   diffStaged,
   withdrawnMachines,
-} from '../../db/queries/catalogue-diff.ts';
-import type { Repeated } from '../../db/queries/catalogue-reject.ts';
-import { lockProvider, writeMachines, writeRegions } from '../../db/queries/catalogue-write.ts';
-import { holdStaged } from '../../db/queries/held.ts';
-import { setJumpsAside } from '../../db/queries/price-jumps.ts';
-import { approvedRows } from '../../db/queries/quarantine.ts';
-import { saveCatalogue } from '../../db/queries/undo.ts';
-import { countStored, stageStored, storedRegions } from '../../db/queries/validators.ts';
+} from '../../db/sync/catalogue-diff.ts';
+import type { Repeated } from '../../db/sync/catalogue-reject.ts';
+import { lockProvider, writeMachines, writeRegions } from '../../db/sync/catalogue-write.ts';
+import { holdStaged } from '../../db/sync/held.ts';
+import { setJumpsAside } from '../../db/sync/price-jumps.ts';
+import { saveCatalogue } from '../../db/sync/undo.ts';
+import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected, type RejectedKey } from '../../domain/rejected.ts';
 import type { CatalogueItem } from '../../sources/source.ts';

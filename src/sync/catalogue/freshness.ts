@@ -1,8 +1,8 @@
 /** Freshness of the regions that a run has read. */
 
 import type { SessionDatabase } from '../../db/connect.ts';
-import type { CatalogueSource } from '../../db/queries/catalogue-write.ts';
-import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/queries/freshness.ts';
+import type { CatalogueSource } from '../../db/sync/catalogue-write.ts';
+import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
 import { type RejectedKey, unreadRegion } from '../../domain/rejected.ts';
 import { earlier } from '../pipeline.ts';
 import type { StagedCatalogue } from './stage.ts';

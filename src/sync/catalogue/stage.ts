@@ -5,7 +5,7 @@
 
 import type { SessionDatabase } from '../../db/connect.ts';
 import { COPY_NULL, copyField } from '../../db/copy.ts';
-import { copyStagedOffers, createStagedOffers } from '../../db/queries/staged-offers.ts';
+import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
 import { isStock, limitBroken } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';
 import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
@@ -158,7 +158,7 @@ function factFields(facts: Partial<MachineFacts>): string {
 }
 
 /**
- * A missing exchange rate is not decided here: the stored price may be kept, see db/queries/catalogue-diff.ts. An amount so
+ * A missing exchange rate is not decided here: the stored price may be kept, see db/sync/catalogue-diff.ts. An amount so
  * small that nothing of it is left at the scale of prices is a zero price too.
  */
 function exclusion(offer: Offer, price: string | undefined): string | undefined {

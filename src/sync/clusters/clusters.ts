@@ -1,16 +1,17 @@
 /** Clusters of a control plane: what is particular to them in a sync. */
+
+import { approvedRows } from '../../db/quarantine.ts';
 import {
   type ClusterDiff,
   computeClusterDiff,
   rejectStagedClusters,
   setRemovalAside,
-} from '../../db/queries/cluster-diff.ts';
-import { type ClusterPreview, clusterPreview } from '../../db/queries/cluster-preview.ts';
-import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../../db/queries/cluster-write.ts';
-import { holdStagedClusters } from '../../db/queries/held.ts';
-import { approvedRows } from '../../db/queries/quarantine.ts';
-import { saveClusters } from '../../db/queries/undo.ts';
-import { countStored } from '../../db/queries/validators.ts';
+} from '../../db/sync/cluster-diff.ts';
+import { type ClusterPreview, clusterPreview } from '../../db/sync/cluster-preview.ts';
+import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../../db/sync/cluster-write.ts';
+import { holdStagedClusters } from '../../db/sync/held.ts';
+import { saveClusters } from '../../db/sync/undo.ts';
+import { countStored } from '../../db/sync/validators.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
 import { boundedRejected } from '../../domain/rejected.ts';

@@ -1,4 +1,4 @@
-import type { SlugRow } from '../../db/queries/cluster-write.ts';
+import type { SlugRow } from '../../db/sync/cluster-write.ts';
 import { freeSlug, slugOf } from '../../domain/slug.ts';
 
 /**

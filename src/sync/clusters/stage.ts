@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { SessionDatabase } from '../../db/connect.ts';
 import { copyField } from '../../db/copy.ts';
-import { copyStagedClusters, createStagedClusters } from '../../db/queries/staged-clusters.ts';
+import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { pricePerMinute } from '../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';

@@ -1,7 +1,7 @@
 /** What a worker that dies, or is stopped and goes on late, may leave behind in PostgreSQL and must not. */
 import type { Store } from '../../../src/db/connect.ts';
-import { dirtyDocuments } from '../../../src/db/queries/versions.ts';
 import { IS_UNDER_WAY } from '../../../src/db/run-mark.ts';
+import { dirtyDocuments } from '../../../src/db/versions.ts';
 
 /** @returns a line for each kind of thing that nobody will ever end; empty where all is in order and nothing runs */
 export async function leftovers({ sql, db }: Store): Promise<string[]> {

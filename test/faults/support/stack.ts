@@ -2,9 +2,9 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createToken } from '../../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../../src/db/connect.ts';
 import { migrate } from '../../../src/db/migrate.ts';
-import { createToken } from '../../../src/db/queries/tokens.ts';
 import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/dev/postgres.ts';
 import { freePort } from '../../../src/processes/port.ts';

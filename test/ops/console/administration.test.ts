@@ -1,7 +1,7 @@
 /** Organizations, people and tokens in the console: what is answered, who may, and what is on record. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tokenWorks } from '../../../src/db/queries/tokens.ts';
-import { type AuditRecord, auditRecords } from '../../../src/db/reads/audit.ts';
+import { type AuditRecord, auditRecords } from '../../../src/db/audit.ts';
+import { tokenWorks } from '../../../src/db/tokens.ts';
 import { isWellFormedToken } from '../../../src/domain/token.ts';
 import type {
   FoundOrganization,

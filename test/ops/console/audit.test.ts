@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { audit } from '../../../src/db/queries/audit.ts';
-import { activityMark } from '../../../src/db/reads/activity.ts';
-import type { AuditTerms } from '../../../src/db/reads/audit.ts';
+import { type AuditTerms, audit } from '../../../src/db/audit.ts';
+import { activityMark } from '../../../src/db/operating.ts';
 import type { Decider } from '../../../src/domain/operator.ts';
 import type { AuditAnswer } from '../../../src/ops/console/api.ts';
 import { addOrganizations } from './clusters-scene.ts';

@@ -1,6 +1,6 @@
 /** Clusters in a console's database, as a control plane states them run by run. */
-import { administration } from '../../../src/db/queries/administration.ts';
-import { registerSource } from '../../../src/db/queries/runs.ts';
+import { administration } from '../../../src/db/administration/administration.ts';
+import { registerSource } from '../../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../../src/domain/cluster.ts';
 import { syncClusters } from '../../../src/sync/clusters/clusters.ts';
 import { disk, reported } from '../../sync/cluster-rows.ts';

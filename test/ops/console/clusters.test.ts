@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FoundCluster, FoundClusters } from '../../../src/db/reads/clusters.ts';
+import type { FoundCluster, FoundClusters } from '../../../src/db/clusters.ts';
 import type { ClusterAnswer } from '../../../src/ops/console/api.ts';
 import { disk } from '../../sync/cluster-rows.ts';
 import { addOrganizations, atHetzner, statesClusters } from './clusters-scene.ts';

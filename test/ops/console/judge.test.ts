@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { consoleSource } from '../../../src/cli/console.ts';
-import type { HiddenReason } from '../../../src/db/reads/excluded.ts';
-import type { BatchRecord } from '../../../src/db/reads/held.ts';
-import type { RunStatus, SourceStatus } from '../../../src/db/reads/status.ts';
+import type { BatchRecord } from '../../../src/db/held.ts';
+import type { HiddenReason } from '../../../src/db/quarantine.ts';
+import type { RunStatus, SourceStatus } from '../../../src/db/sources.ts';
 import { judgeSources } from '../../../src/ops/console/overview.ts';
 
 const NOW = new Date('2026-05-04T12:00:00Z');

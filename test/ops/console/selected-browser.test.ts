@@ -1,7 +1,7 @@
 /** What an operator does with several sources at once, in a browser. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/reads/audit.ts';
+import { auditRecords } from '../../../src/db/audit.ts';
 import {
   CHROMIUM,
   hasChromium,

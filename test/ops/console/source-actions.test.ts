@@ -1,6 +1,6 @@
 /** What an operator does with a source in the console. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRecords } from '../../../src/db/reads/audit.ts';
+import { auditRecords } from '../../../src/db/audit.ts';
 import type { ShownSetting, SourceAnswer, TimelineAnswer } from '../../../src/ops/console/api.ts';
 import { Browser } from '../accounts-scene.ts';
 import { type ConsoleScene, openConsoleScene } from './scene.ts';

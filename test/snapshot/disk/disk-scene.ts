@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach } from 'vitest';
-import { createToken } from '../../../src/db/queries/tokens.ts';
+import { createToken } from '../../../src/db/administration/tokens.ts';
 import { copyFolder } from '../../../src/snapshot/disk/copy-folder.ts';
 import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';

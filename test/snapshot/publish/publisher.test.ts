@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../../src/db/administration/tokens.ts';
 import type { Sql } from '../../../src/db/connect.ts';
-import { createToken, revokeToken } from '../../../src/db/queries/tokens.ts';
-import { allVersions, dirtyDocuments } from '../../../src/db/queries/versions.ts';
-import { readLineage } from '../../../src/db/reads/lineage.ts';
+import { readLineage } from '../../../src/db/lineage.ts';
+import { allVersions, dirtyDocuments } from '../../../src/db/versions.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';
 import { decodeDocument } from '../../../src/snapshot/document/format.ts';
 import { type DocumentName, documentId, LINEAGE_KEY } from '../../../src/snapshot/document/keys.ts';

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
-import { readLineage } from '../../../src/db/reads/lineage.ts';
+import { readLineage } from '../../../src/db/lineage.ts';
 import { encodeDocument } from '../../../src/snapshot/document/format.ts';
 import type { DocumentName } from '../../../src/snapshot/document/keys.ts';
 import { loadContent } from '../../../src/snapshot/document/load.ts';

@@ -1,0 +1,297 @@
+/** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
+import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/changes.ts';
+import type { MachineFacts } from '../domain/machine-facts.ts';
+import type { Sql } from './client.ts';
+import type { Database } from './connect.ts';
+import { sql } from './drizzle.ts';
+import {
+  lineage,
+  clusterChanges as storedClusterChanges,
+  machineChanges as storedMachineChanges,
+  syncRuns,
+} from './schema.ts';
+import { nameOf } from './statements.ts';
+
+/** A machine as one run left it. */
+export interface MachineState {
+  readonly cpu: number;
+  /** Count of GiB (`Binary`) or GB (`Decimal`). */
+  readonly ram: number;
+  readonly ramUnit: 'Binary' | 'Decimal';
+  /** As the source states it, exact; null where it states none. */
+  readonly amount: string | null;
+  readonly per: 'minute' | 'hour' | 'month' | null;
+  readonly currency: string | null;
+  /** Why readers do not see it, see domain/exclusion.ts; null where they do. */
+  readonly excluded: string | null;
+  /** Null where nothing was known. */
+  readonly facts: Partial<MachineFacts> | null;
+}
+
+export interface MachineChange {
+  readonly change: MachineChangeKind;
+  /** Null where an operator retired the source. */
+  readonly runId: number | null;
+  /** RFC 3339. */
+  readonly changedAt: string;
+  readonly source: string;
+  readonly provider: string;
+  readonly regionCode: string;
+  readonly machineId: number;
+  readonly name: string;
+  /** Of a returned one, as it was when it was retired; null for one that was added. */
+  readonly before: MachineState | null;
+  /** Null for one that was retired. */
+  readonly after: MachineState | null;
+  /** The price after for the one before, per minute; null where there are no two, or their currencies differ. */
+  readonly factor: number | null;
+}
+
+/** All changes of one run, or all since a time. */
+export type ChangeScope = {
+  /** Only where name, region, provider or, of clusters, organization hold this text, in upper or lower case. */
+  readonly text?: string | undefined;
+} & (
+  | { readonly runId: number }
+  | {
+      /** RFC 3339. */
+      readonly since: string;
+      /** A provider's name, in upper or lower case, or its id; every one unless given. */
+      readonly provider?: string | undefined;
+    }
+);
+
+export interface ChangePage {
+  /** Rows; undefined for all. */
+  readonly limit: number | undefined;
+  /** Rows to skip; none unless given. */
+  readonly offset?: number;
+  /** `biggest` has the largest moves of prices first, whichever kind of change they are part of; by kind unless given. */
+  readonly order?: 'kind' | 'biggest' | undefined;
+}
+
+export interface MachineChanges {
+  /** How many there are of each kind, those of kinds that were not asked for included. */
+  readonly totals: Readonly<Record<MachineChangeKind, number>>;
+  /** By kind, in the order of `MACHINE_CHANGES`, unless asked for otherwise; of a kind the newest first, then by place. */
+  readonly rows: readonly MachineChange[];
+}
+
+/**
+ * Complete for every run whose `changedAt` is known, and since `changesKeptSince`.
+ * @param kinds every one unless given
+ */
+export async function machineChanges(
+  sql: Sql,
+  scope: ChangeScope,
+  { limit, offset = 0, order }: ChangePage,
+  kinds: readonly MachineChangeKind[] = MACHINE_CHANGES,
+): Promise<MachineChanges> {
+  const recorded = await sql<{ change: MachineChangeKind; count: number }[]>`
+    select c.change, count(*)::int as count from ${recordedIn(sql, scope)} group by 1`;
+  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from ${addedIn(sql, scope)}`;
+  const added = row?.count ?? 0;
+  const totals = Object.fromEntries(MACHINE_CHANGES.map((kind) => [kind, 0])) as Record<
+    MachineChangeKind,
+    number
+  >;
+  for (const { change, count } of recorded) totals[change] = count;
+  const asked = kinds.reduce((sum, kind) => sum + totals[kind], 0);
+  totals.added += added;
+
+  const rows = await sql<MachineChange[]>`
+    select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
+      c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
+      case when c.change <> 'added' then ${sql.unsafe(STATES.old)} end as before,
+      case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
+      ${sql.unsafe(FACTOR)}::float as factor
+    from ${recordedIn(sql, scope)} where c.change = any(${[...kinds]})
+    order by ${order === 'biggest' ? sql`abs(ln(${sql.unsafe(FACTOR)})) desc nulls last,` : sql``} array_position(${[...MACHINE_CHANGES]}, c.change), c.changed_at desc, p.name collate "C",
+      r.code collate "C", m.name collate "C", c.id
+    limit ${limit ?? null} offset ${offset}`;
+  const room = limit === undefined ? undefined : limit - rows.length;
+  if (!kinds.includes('added') || added === 0 || room === 0) return { totals, rows };
+  return {
+    totals,
+    rows: [...rows, ...(await addedMachines(sql, scope, room, Math.max(0, offset - asked)))],
+  };
+}
+
+/** Returns the changes of one machine, the newest first. The run that added the machine is not among them. */
+export async function machineHistory(sql: Sql, machineId: number, limit: number): Promise<MachineChange[]> {
+  return sql<MachineChange[]>`
+    select c.change, c.run_id::float as "runId", ${instant(sql, sql`c.changed_at`)} as "changedAt",
+      c.source_id as source, p.name as provider, r.code as "regionCode", m.id as "machineId", m.name,
+      ${sql.unsafe(STATES.old)} as before,
+      case when c.change <> 'retired' then ${sql.unsafe(STATES.new)} end as after,
+      ${sql.unsafe(FACTOR)}::float as factor
+    from machine_changes c join machines m on m.id = c.machine_id
+    join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    where c.machine_id = ${machineId} order by c.id desc limit ${limit}`;
+}
+
+/** Machines that were new, as they were then: as their first later change says, else as they are. */
+async function addedMachines(
+  sql: Sql,
+  scope: ChangeScope,
+  limit: number | undefined,
+  offset: number,
+): Promise<MachineChange[]> {
+  return sql<MachineChange[]>`
+    select 'added' as change, a.run_id as "runId", a."changedAt", a.source, a.provider, a."regionCode",
+      a.id as "machineId", a.name, null as before, case when c.id is null then ${sql.unsafe(STATES.stored)} else ${sql.unsafe(STATES.old)} end as after,
+      null::float as factor
+    from (
+      select m.*, n.id::float as run_id, ${instant(sql, sql`n.changed_at`)} as "changedAt", n.changed_at,
+        n.source_id as source, p.name as provider, r.code as "regionCode"
+      from ${addedIn(sql, scope)}
+      order by n.changed_at desc, p.name collate "C", r.code collate "C", m.name collate "C"
+      limit ${limit ?? null} offset ${offset}
+    ) a
+    left join lateral (
+      select * from machine_changes c where c.machine_id = a.id order by c.id limit 1
+    ) c on true
+    order by a.changed_at desc, a.provider collate "C", a."regionCode" collate "C", a.name collate "C"`;
+}
+
+/** Since when all changes are kept, RFC 3339: what an earlier run changed is not known. */
+export async function changesKeptSince(sql: Sql): Promise<string> {
+  const [row] = await sql<{ since: string }[]>`
+    select ${instant(sql, sql`changes_since`)} as since from lineage`;
+  if (!row) throw new Error('unreachable: lineage has one row');
+  return row.since;
+}
+
+type Fragment = ReturnType<Sql>;
+
+/** Rows `c` of machines `m` that were stored before. */
+function recordedIn(sql: Sql, scope: ChangeScope) {
+  return sql`(
+    select * from machine_changes c where ${isInScope(sql, scope)}
+  ) c join machines m on m.id = c.machine_id ${placed(sql, scope)}`;
+}
+
+/** New machines `m` of runs `n`. Whose they are now does not matter: another source may have taken them over. */
+function addedIn(sql: Sql, scope: ChangeScope) {
+  return sql`(
+    select id, source_id, changed_at from sync_runs n where ${isRunInScope(sql, scope)}
+  ) n cross join sources s join machines m on m.source_id = s.id and m.added_by = n.id ${placed(sql, scope)}`;
+}
+
+/** The region `r` and the provider `p` of machines `m`. */
+function placed(sql: Sql, scope: ChangeScope) {
+  return sql`join regions r on r.id = m.region_id
+    join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}
+      and ${holdsText(sql, scope, 'm.name', 'r.code', 'p.name')}`;
+}
+
+/** Whether a provider `p` is asked for. */
+export function isOfProvider(sql: Sql, scope: ChangeScope) {
+  if ('runId' in scope || scope.provider === undefined) return sql`true`;
+  const { provider } = scope;
+  return sql`(lower(p.name) = lower(${provider}) or p.id::text = ${provider})`;
+}
+
+/** Whether one of these columns holds the text that is searched, or several of them do, one after the other. */
+export function holdsText(sql: Sql, { text }: ChangeScope, ...columns: string[]) {
+  if (text === undefined) return sql`true`;
+  return sql`strpos(lower(concat_ws(' ', ${sql.unsafe(columns.join(', '))})), lower(${text})) > 0`;
+}
+
+/** Whether a row `c` of a table of changes is asked for. */
+export function isInScope(sql: Sql, scope: ChangeScope) {
+  if (!('runId' in scope)) return sql`c.changed_at >= ${scope.since}`;
+  // The time finds the rows of a run: there is an index on it.
+  const { runId } = scope;
+  return sql`c.run_id = ${runId} and c.changed_at = (select changed_at from sync_runs where id = ${runId})`;
+}
+
+/** Whether what a run `n` has added is asked for. */
+export function isRunInScope(sql: Sql, scope: ChangeScope) {
+  return 'runId' in scope
+    ? sql`n.id = ${scope.runId} and n.changed_at is not null`
+    : sql`n.changed_at >= ${scope.since} and n.added > 0`;
+}
+
+/** RFC 3339. */
+export function instant(sql: Sql, at: Fragment) {
+  return sql`to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
+}
+
+/** As in domain/price.ts. Multiplied crosswise, since a quotient would be rounded. */
+const minutes = (per: string) => `case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+/** `MachineChange.factor` of a row `c`, as SQL. */
+const FACTOR = `case when c.old_currency = c.source_currency
+    and c.old_amount > 0 and c.source_amount > 0
+  then (c.source_amount * ${minutes('c.old_per')}) / (c.old_amount * ${minutes('c.source_per')}) end`;
+
+/** A `MachineState` of each of its columns, as SQL. */
+const STATES = {
+  old: stateOf(
+    'c.old_cpu',
+    'c.old_ram',
+    'c.old_ram_unit',
+    'c.old_amount',
+    'c.old_per',
+    'c.old_currency',
+    'c.old_excluded_reason',
+    'c.old_facts',
+  ),
+  new: stateOf(
+    'c.cpu',
+    'c.ram',
+    'c.ram_unit',
+    'c.source_amount',
+    'c.source_per',
+    'c.source_currency',
+    'c.excluded_reason',
+    'c.facts',
+  ),
+  stored: stateOf(
+    'a.cpu',
+    'a.ram',
+    'a.ram_unit',
+    'a.source_amount',
+    'a.source_per',
+    'a.source_currency',
+    'a.excluded_reason',
+    `nullif(jsonb_strip_nulls(jsonb_build_object('architecture', a.architecture, 'generation', a.generation,
+      'cpuKind', a.cpu_kind, 'localDisk', a.local_disk, 'network', a.network)), '{}')`,
+  ),
+};
+
+function stateOf(
+  cpu: string,
+  ram: string,
+  ramUnit: string,
+  amount: string,
+  per: string,
+  currency: string,
+  excluded: string,
+  facts: string,
+) {
+  return `json_build_object('cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit}, 'amount', ${amount}::text,
+    'per', ${per}, 'currency', ${currency}, 'excluded', ${excluded}, 'facts', ${facts})`;
+}
+
+/**
+ * Forgets what runs changed longer ago. The runs themselves go with the others of their age, see watch-runs.ts.
+ * @param days how long changes are kept
+ */
+export async function pruneChanges(db: Database, days: number): Promise<void> {
+  const { changedAt, namings, rates } = syncRuns;
+  const { changesSince } = lineage;
+  await db.execute(sql`
+    with old as (
+      select now() - ${days} * interval '1 day' as until
+    ), of_machines as (
+      delete from ${storedMachineChanges} using old where ${storedMachineChanges.changedAt} < old.until returning 1
+    ), of_clusters as (
+      delete from ${storedClusterChanges} using old where ${storedClusterChanges.changedAt} < old.until returning 1
+    ), of_runs as (
+      update ${syncRuns} set ${nameOf(changedAt)} = null, ${nameOf(namings)} = null, ${nameOf(rates)} = null from old
+      where ${changedAt} < old.until returning 1
+    )
+    update ${lineage} set ${nameOf(changesSince)} = greatest(${changesSince}, old.until) from old
+    where exists (select from of_machines) or exists (select from of_clusters) or exists (select from of_runs)`);
+}

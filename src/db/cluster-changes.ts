@@ -1,0 +1,141 @@
+/** What runs have changed about clusters, for operators. */
+import { CLUSTER_CHANGES, type ClusterChangeKind, type ClusterField } from '../domain/changes.ts';
+import {
+  type ChangePage,
+  type ChangeScope,
+  holdsText,
+  instant,
+  isInScope,
+  isOfProvider,
+  isRunInScope,
+} from './changes.ts';
+import type { Sql } from './client.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from './cluster-state.ts';
+
+export type ClusterState = Readonly<Partial<Record<ClusterField, string | null>>>;
+
+export interface ClusterChange {
+  readonly change: ClusterChangeKind;
+  /** Null where an operator retired the source or deleted the organization. */
+  readonly runId: number | null;
+  /** RFC 3339. */
+  readonly changedAt: string;
+  readonly source: string;
+  /** The organization's slug. */
+  readonly organization: string;
+  readonly clusterId: number;
+  /** Slug and name as they are now, and what identifies the cluster at its source. */
+  readonly slug: string;
+  readonly name: string;
+  readonly key: string;
+  /** Of a changed one the fields that differ, of others all; null for one that was added. */
+  readonly before: ClusterState | null;
+  /** Null for one that was retired. */
+  readonly after: ClusterState | null;
+}
+
+export interface ClusterChanges {
+  /** How many there are of each kind. */
+  readonly totals: Readonly<Record<ClusterChangeKind, number>>;
+  /** By kind, in the order of `CLUSTER_CHANGES`; of a kind the newest first, then by organization and slug. */
+  readonly rows: readonly ClusterChange[];
+}
+
+/** As complete as `machineChanges`. @param kinds every one unless given */
+export async function clusterChanges(
+  sql: Sql,
+  scope: ChangeScope,
+  { limit, offset = 0 }: ChangePage,
+  kinds: readonly ClusterChangeKind[] = CLUSTER_CHANGES,
+): Promise<ClusterChanges> {
+  const all = changesIn(sql, scope);
+  const counts = await sql<{ change: ClusterChangeKind; count: number }[]>`
+    select x.change, count(*)::int as count from ${all} group by 1`;
+  const rows = await sql<ClusterChange[]>`
+    with page as (
+      select x.*, o.slug as organization from ${all} where x.change = any(${[...kinds]})
+      order by array_position(${[...CLUSTER_CHANGES]}, x.change), x.changed_at desc, o.slug collate "C",
+        c.slug collate "C", c.id
+      limit ${limit ?? null} offset ${offset}
+    )
+    select x.change, x.run_id::float as "runId", ${instant(sql, sql`x.changed_at`)} as "changedAt",
+      x.source_id as source, x.organization, c.id as "clusterId", c.slug, c.name, c.source_key as key,
+      case when x.change <> 'added' then x.before end as before,
+      case when x.change <> 'added' then case when x.change <> 'retired' then x.after end
+        else ${sql.unsafe(CLUSTER_STATE)} || coalesce((
+          select jsonb_object_agg(f.key, f.value order by y.id desc)
+          from cluster_changes y, jsonb_each(y.before) f
+          where y.organization_id = c.organization_id and y.cluster_id = c.id), '{}') end as after
+    from page x join clusters c on c.id = x.cluster_id ${sql.unsafe(JOIN_OF_STATE)}
+    order by array_position(${[...CLUSTER_CHANGES]}, x.change), x.changed_at desc, x.organization collate "C",
+      c.slug collate "C", c.id`;
+  const names = await userNames(sql, rows);
+  const totals = Object.fromEntries(CLUSTER_CHANGES.map((kind) => [kind, 0])) as Record<
+    ClusterChangeKind,
+    number
+  >;
+  for (const { change, count } of counts) totals[change] = count;
+  return {
+    totals,
+    rows: rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) })),
+  };
+}
+
+/** One entry of what has happened to a cluster. */
+export type ClusterHistoryEntry = Pick<
+  ClusterChange,
+  'change' | 'runId' | 'changedAt' | 'source' | 'before' | 'after'
+>;
+
+/** What has happened to one cluster, the newest first; `before` and `after` of one that was added are null. */
+export async function clusterHistory(
+  sql: Sql,
+  clusterId: number,
+  { limit, offset = 0 }: ChangePage,
+): Promise<ClusterHistoryEntry[]> {
+  const rows = await sql<ClusterHistoryEntry[]>`
+    select x.change, x.run_id::float as "runId", ${instant(sql, sql`x.changed_at`)} as "changedAt", x.source_id as source,
+      x.before, case when x.change <> 'retired' then x.after end as after
+    from clusters k cross join lateral (
+      select c.id, c.change, c.run_id, c.changed_at, c.source_id, c.before, c.after
+      from cluster_changes c where c.organization_id = k.organization_id and c.cluster_id = k.id
+      union all
+      select 0, 'added', n.id, n.changed_at, n.source_id, null, null
+      from sync_runs n where n.id = k.added_by and n.changed_at is not null
+    ) x
+    where k.id = ${clusterId} order by x.id desc limit ${limit ?? null} offset ${offset}`;
+  const names = await userNames(sql, rows);
+  return rows.map((row) => ({ ...row, before: named(row.before, names), after: named(row.after, names) }));
+}
+
+/** Changes `x` of clusters `c` of organizations `o`. A new cluster is told by its own row: `before` and `after` are null. */
+function changesIn(sql: Sql, scope: ChangeScope) {
+  return sql`(
+    select c.change, c.run_id, c.changed_at, c.source_id, c.cluster_id, c.before, c.after
+    from cluster_changes c where ${isInScope(sql, scope)}
+    union all
+    select 'added', n.id, n.changed_at, n.source_id, a.id, null, null
+    from sync_runs n join clusters a on a.added_by = n.id
+    where ${isRunInScope(sql, scope)}
+  ) x join clusters c on c.id = x.cluster_id join organizations o on o.id = c.organization_id
+  join regions r on r.id = c.region_id join providers p on p.id = r.provider_id and ${isOfProvider(sql, scope)}
+    and ${holdsText(sql, scope, 'c.name', 'c.slug', 'c.source_key', 'o.slug', 'r.code', 'p.name')}`;
+}
+
+/** The names of the creators by id, as they are shown now. */
+async function userNames(
+  sql: Sql,
+  rows: readonly Pick<ClusterChange, 'before' | 'after'>[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = rows.flatMap(({ before, after }) => [before?.user, after?.user]).filter((id) => id != null);
+  const users = await sql<{ id: string; name: string }[]>`
+    select u.id::text, trim(shown.first_name || ' ' || shown.last_name) as name
+    from users u join users shown on shown.id = coalesce(u.replaced_by, u.id)
+    where u.id = any(${[...new Set(ids)].map(Number)})`;
+  return new Map(users.map(({ id, name }) => [id, name]));
+}
+
+function named(state: ClusterState | null, names: ReadonlyMap<string, string>): ClusterState | null {
+  if (state?.user == null) return state;
+  return { ...state, user: names.get(state.user) ?? null };
+}

@@ -1,0 +1,202 @@
+/** Clusters for operators: those of every organization, searched, sorted and paged; and one of them whole. */
+import type { DiskSizeUnit } from '../domain/cluster.ts';
+import type { MemoryUnit } from '../domain/memory.ts';
+import { instant } from './changes.ts';
+import type { Sql } from './client.ts';
+
+export const CLUSTER_SORTS = ['name', 'organization', 'provider', 'status', 'created'] as const;
+export type ClusterSort = (typeof CLUSTER_SORTS)[number];
+
+export interface ClusterSearch {
+  /** Part of the cluster's name or slug, or of its organization's; letters of either case. */
+  readonly text?: string | undefined;
+  /** The organization's slug, whole. */
+  readonly organization?: string | undefined;
+  readonly providerId?: number | undefined;
+  /** As its control plane states it, whole. */
+  readonly status?: string | undefined;
+  readonly retired: 'no' | 'yes' | 'all';
+  readonly sort: ClusterSort;
+  readonly descending: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Instants as RFC 3339. */
+export interface FoundCluster {
+  readonly id: number;
+  readonly name: string;
+  readonly slug: string;
+  readonly organization: { readonly slug: string; readonly name: string };
+  readonly provider: { readonly id: number; readonly name: string };
+  /** The region's code. */
+  readonly region: string;
+  readonly machine: {
+    readonly id: number;
+    readonly name: string;
+    readonly cpu: number;
+    readonly ram: number;
+    readonly ramUnit: MemoryUnit;
+  };
+  /** As its control plane states it. */
+  readonly status: string;
+  readonly shards: number;
+  readonly replicas: number;
+  /** As its control plane states it. */
+  readonly createdAt: string;
+  /** When it was last changed or added, as far as changes are kept; null before. */
+  readonly changedAt: string | null;
+  readonly retiredAt: string | null;
+}
+
+export interface FoundClusters {
+  readonly rows: readonly FoundCluster[];
+  /** How many there are on all pages. */
+  readonly total: number;
+}
+
+export async function searchClusters(sql: Sql, search: ClusterSearch): Promise<FoundClusters> {
+  const { limit, offset } = search;
+  const [rows, [counted]] = await Promise.all([
+    // The page is found by as few columns as its order needs; all else is looked up for its rows alone.
+    sql<FoundCluster[]>`
+      with f as (
+        select c.id from clusters c ${joinOfOrder(sql, search)} where ${conditions(sql, search)}
+        order by ${order(sql, search)} limit ${limit} offset ${offset}
+      )
+      select ${fields(sql)} from f join clusters c on c.id = f.id ${places(sql)} ${machineAndChange(sql)}
+      order by ${order(sql, search)}`,
+    sql<{ total: number }[]>`select count(*)::int as total from clusters c where ${conditions(sql, search)}`,
+  ]);
+  return { rows, total: counted?.total ?? 0 };
+}
+
+export interface ClusterDisk {
+  readonly name: string;
+  readonly size: number;
+  readonly unit: DiskSizeUnit;
+  readonly autoscaling: boolean;
+  /** As the source states it, exact. */
+  readonly sourceAmount: string;
+  readonly sourcePer: 'minute' | 'hour' | 'month';
+  readonly sourceCurrency: string;
+}
+
+export interface ClusterDetails extends FoundCluster {
+  readonly source: string;
+  /** What identifies it at its source. */
+  readonly key: string;
+  readonly regionName: string;
+  /** Who made it, as shown to readers; empty for nobody known. */
+  readonly user: string;
+  readonly disks: readonly ClusterDisk[];
+  /** Good runs in a row that did not list it. */
+  readonly missedRuns: number;
+  /** When its source was last read well; null where it never was. */
+  readonly verifiedAt: string | null;
+}
+
+/** One cluster, also one that is retired. */
+export async function clusterDetails(sql: Sql, id: number): Promise<ClusterDetails | undefined> {
+  const [row] = await sql<ClusterDetails[]>`
+    select ${fields(sql)}, c.source_id as source, c.source_key as key, r.name as "regionName",
+      trim(u.first_name || ' ' || u.last_name) as user, c.missed_runs as "missedRuns",
+      (select coalesce(json_agg(json_build_object('name', t.name, 'size', k.size, 'unit', k.unit,
+          'autoscaling', k.autoscaling, 'sourceAmount', trim_scale(t.source_amount)::text, 'sourcePer', t.source_per,
+          'sourceCurrency', t.source_currency) order by k.position), '[]')
+        from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
+        where k.organization_id = c.organization_id and k.cluster_id = c.id) as disks,
+      ${instant(sql, sql`s.verified_at`)} as "verifiedAt"
+    from clusters c ${places(sql)} ${machineAndChange(sql)} join sources s on s.id = c.source_id
+    join users u on u.organization_id = c.organization_id and u.id = c.user_id
+    where c.id = ${id}`;
+  return row;
+}
+
+/** What clusters can be searched by; of those that are not retired. */
+export interface ClusterTerms {
+  readonly providers: readonly { readonly id: number; readonly name: string }[];
+  readonly statuses: readonly string[];
+}
+
+/** More would be no list to choose from. */
+const STATUSES = 200;
+
+export async function clusterTerms(sql: Sql): Promise<ClusterTerms> {
+  const [providers, statuses] = await Promise.all([
+    sql<{ id: number; name: string }[]>`
+      select p.id, p.name from providers p
+      where exists (select from regions r join clusters c on c.region_id = r.id
+        where r.provider_id = p.id and c.retired_at is null)
+      order by p.name collate "C"`,
+    sql<{ status: string }[]>`
+      select status from clusters where retired_at is null group by 1 order by status collate "C" limit ${STATUSES}`,
+  ]);
+  return { providers, statuses: statuses.map(({ status }) => status) };
+}
+
+/** The organization `o`, the region `r` and the provider `p` of clusters `c`. */
+const places = (sql: Sql) => sql`
+  join organizations o on o.id = c.organization_id join regions r on r.id = c.region_id
+  join providers p on p.id = r.provider_id`;
+
+function machineAndChange(sql: Sql) {
+  return sql`
+    join machines m on m.id = c.machine_id
+    left join lateral (
+      select greatest(
+        (select x.changed_at from cluster_changes x
+          where x.organization_id = c.organization_id and x.cluster_id = c.id order by x.id desc limit 1),
+        (select n.changed_at from sync_runs n where n.id = c.added_by)) as changed_at
+    ) h on true`;
+}
+
+function fields(sql: Sql) {
+  return sql`
+    c.id, c.name, c.slug, json_build_object('slug', o.slug, 'name', o.name) as organization,
+    json_build_object('id', p.id, 'name', p.name) as provider, r.code as region,
+    json_build_object('id', m.id, 'name', m.name, 'cpu', m.cpu, 'ram', m.ram::float, 'ramUnit', m.ram_unit) as machine,
+    c.status, c.shards, c.replicas, to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "createdAt",
+    ${instant(sql, sql`h.changed_at`)} as "changedAt", ${instant(sql, sql`c.retired_at`)} as "retiredAt"`;
+}
+
+/** What clusters `c` are sorted by, where it is not their own. */
+function joinOfOrder(sql: Sql, { sort }: ClusterSearch) {
+  if (sort === 'organization') return sql`join organizations o on o.id = c.organization_id`;
+  if (sort !== 'provider') return sql``;
+  return sql`join regions r on r.id = c.region_id join providers p on p.id = r.provider_id`;
+}
+
+function order(sql: Sql, { sort, descending }: ClusterSearch) {
+  const direction = descending ? sql`desc` : sql`asc`;
+  const last = sql`lower(c.name) collate "C" ${direction}, c.id ${direction}`;
+  switch (sort) {
+    case 'name':
+      return last;
+    case 'organization':
+      return sql`o.slug collate "C" ${direction}, ${last}`;
+    case 'provider':
+      return sql`p.name collate "C" ${direction}, r.code collate "C" ${direction}, ${last}`;
+    case 'status':
+      return sql`c.status collate "C" ${direction}, ${last}`;
+    case 'created':
+      return sql`c.created_at ${direction}, ${last}`;
+  }
+}
+
+/** Of a cluster `c`. Organizations and regions are found first: they are fewer. */
+function conditions(sql: Sql, { text, organization, providerId, status, retired }: ClusterSearch) {
+  const isRetired = { no: sql`c.retired_at is null`, yes: sql`c.retired_at is not null`, all: sql`true` };
+  const search = text?.toLowerCase() ?? '';
+  const holds = (column: string) => sql`strpos(lower(${sql(column)}), ${search}) > 0`;
+  return sql`${isRetired[retired]}
+    ${organization === undefined ? sql`` : sql`and c.organization_id = (select o.id from organizations o where o.slug = ${organization})`}
+    ${providerId === undefined ? sql`` : sql`and c.region_id in (select r.id from regions r where r.provider_id = ${providerId})`}
+    ${status === undefined ? sql`` : sql`and c.status = ${status}`}
+    ${
+      search === ''
+        ? sql``
+        : sql`and (strpos(c.slug, ${search}) > 0 or ${holds('c.name')} or c.organization_id in (
+            select o.id from organizations o where strpos(o.slug, ${search}) > 0 or ${holds('o.name')}))`
+    }`;
+}

@@ -1,0 +1,220 @@
+/**
+ * The currency of every published price in this database, `lineage.currency`. Null says that it is not known: before the
+ * first run, and in a database of an earlier release until its prices have been computed anew.
+ */
+import type { RateChange } from '../domain/changes.ts';
+import { isRateNeeded, type PricedSource } from '../domain/needed-rates.ts';
+import type { ReferenceRates } from '../domain/rates.ts';
+import type { Sql } from './client.ts';
+import type { Database, SessionDatabase } from './connect.ts';
+import { COPY_NULL, copyField, copyLines } from './copy.ts';
+import {
+  alias,
+  and,
+  type Column,
+  eq,
+  isNotNull,
+  isNull,
+  numeric,
+  pgTable,
+  type SQL,
+  sql,
+  text,
+} from './drizzle.ts';
+import { minutePrice } from './schema/columns.ts';
+import {
+  diskTypes,
+  exchangeRates,
+  lineage,
+  machinePrices,
+  machines,
+  organizations,
+  regions,
+} from './schema.ts';
+import type { SourceStatus } from './sources.ts';
+import { array, createTemporary, increment, insertInto, nameOf, type RowOf } from './statements.ts';
+import { lockOrganizations } from './sync/lock-organizations.ts';
+
+/** The currency of every published price; undefined while it is not known, see queries/currency.ts. */
+export async function storedCurrency(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
+  return row?.currency ?? undefined;
+}
+
+/** Whether a source of exchange rates did not end its last run well. */
+const isRatesInTrouble = ({ kind, verifiedAt, lastEnded }: SourceStatus): boolean =>
+  kind === 'rates' && (verifiedAt === null || ['failed', 'interrupted'].includes(lastEnded?.outcome ?? ''));
+
+/**
+ * Returns false if no price needs the exchange rates of a source that fails: an operator then has nothing to do.
+ * @param statuses of every stored source
+ */
+export async function areRatesNeeded(
+  sql: Sql,
+  configured: readonly PricedSource[],
+  statuses: readonly SourceStatus[],
+): Promise<boolean> {
+  if (!statuses.some(isRatesInTrouble)) return true;
+  const [published, stated] = await Promise.all([storedCurrency(sql), statedCurrencies(sql)]);
+  const wellRead = new Set(statuses.filter(({ verifiedAt }) => verifiedAt !== null).map(({ id }) => id));
+  return isRateNeeded(configured, { published, stated, wellRead });
+}
+
+/** Returns the currencies of all stated prices. Reads every machine. */
+async function statedCurrencies(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ currency: string }[]>`
+    select distinct source_currency as currency from machines where retired_at is null and source_currency is not null
+    union select source_currency from disk_types`;
+  return rows.map(({ currency }) => currency);
+}
+
+/** A price as its source states it, in text that is exact. */
+export interface StatedPrice {
+  readonly amount: string;
+  readonly per: 'minute' | 'hour' | 'month';
+  readonly currency: string;
+}
+
+/** Each stated price with what it is in the new currency, null where there is no rate. */
+const restatedPrices = pgTable('restated_prices', {
+  amount: numeric('amount').notNull(),
+  per: text('per').notNull(),
+  currency: text('currency').notNull(),
+  price: minutePrice('price'),
+});
+
+/**
+ * Whether prices in this currency may be written; it stays so until the caller's transaction ends. Whoever changes the
+ * currency waits for those who write prices, and they for it.
+ */
+export async function isPublishedCurrency(db: SessionDatabase, currency: string): Promise<boolean> {
+  const [row] = await db.select({ currency: lineage.currency }).from(lineage).for('key share');
+  return row?.currency == null || row.currency === currency;
+}
+
+export type CurrencyChange =
+  | { readonly outcome: 'unchanged' }
+  | { readonly outcome: 'changed'; readonly from: string | undefined; readonly prices: number }
+  /** Nothing was changed: these currencies, in which sources state prices that readers see, have no exchange rate. */
+  | { readonly outcome: 'no rate'; readonly currencies: readonly string[] };
+
+/**
+ * Computes every stored price anew in another currency, out of what its source stated, and gives every document a new
+ * version, in one transaction: readers find all prices in the one currency or all in the other.
+ * @param priceOf the price per minute in the new currency; undefined where there is no rate
+ */
+export async function changeCurrency(
+  db: SessionDatabase,
+  currency: string,
+  priceOf: (stated: StatedPrice) => string | undefined,
+): Promise<CurrencyChange> {
+  const restated = restatedPrices;
+  await db.execute(createTemporary(restated, 'session'));
+  await db.execute(sql`begin`);
+  const [before] = await db.select({ currency: lineage.currency }).from(lineage).for('update');
+  if (before?.currency === currency) return { outcome: 'unchanged' };
+  const stated = await statedPrices(db);
+  await copyLines(db, 'restated_prices', lines(stated, priceOf));
+  const unrated = await db
+    .selectDistinct({ currency: restated.currency })
+    .from(restated)
+    .where(sql`${restated.price} is null and (
+      exists (select from ${machines} where ${machines.excludedReason} is null and ${isRestated(machines)})
+      or exists (select from ${diskTypes} where ${isRestated(diskTypes)}))`)
+    .orderBy(restated.currency);
+  if (unrated.length > 0) return { outcome: 'no rate', currencies: unrated.map((row) => row.currency) };
+  for (const table of [machines, machinePrices]) {
+    await db
+      .update(table)
+      .set({ price: restated.price })
+      .from(restated)
+      .where(and(isNotNull(table.price), isRestated(table)));
+  }
+  await lockOrganizations(db, sql`select ${organizations.id} from ${organizations}`);
+  await db.update(diskTypes).set({ price: restated.price }).from(restated).where(isRestated(diskTypes));
+  await db
+    .update(regions)
+    .set({ version: increment(regions.version) })
+    .where(isNull(regions.organizationId));
+  await db.update(organizations).set({ clustersVersion: increment(organizations.clustersVersion) });
+  await db.update(lineage).set({ currency, providersVersion: increment(lineage.providersVersion) });
+  await db.execute(sql`commit`);
+  return { outcome: 'changed', from: before?.currency ?? undefined, prices: stated.length };
+}
+
+/** Every price that some source has stated, each once. */
+async function statedPrices(db: Database): Promise<StatedPrice[]> {
+  return await db.execute<RowOf<StatedPrice>>(sql`
+    select source_amount::text as amount, source_per as per, source_currency as currency from (
+      ${sql.join(
+        [machines, machinePrices, diskTypes].map(
+          (t) => sql`
+          select ${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency} from ${t} where ${t.price} is not null`,
+        ),
+        sql` union `,
+      )}) stated
+    where source_amount is not null`);
+}
+
+async function* lines(
+  stated: readonly StatedPrice[],
+  priceOf: (stated: StatedPrice) => string | undefined,
+): AsyncGenerator<string> {
+  for (const each of stated) {
+    const price = priceOf(each) ?? COPY_NULL;
+    yield `${each.amount}\t${each.per}\t${copyField(each.currency)}\t${price}\n`;
+  }
+}
+
+/** Joins what was computed to a row that states such a price. */
+function isRestated(t: Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>): SQL {
+  const { amount, per, currency } = restatedPrices;
+  return sql`(${t.sourceAmount}, ${t.sourcePer}, ${t.sourceCurrency}) = (${amount}, ${per}, ${currency})`;
+}
+
+const { currency, perEuro, asOf } = exchangeRates;
+const given = alias(exchangeRates, 'excluded');
+
+/** The newest reference rates that were stored; undefined before the first. */
+export async function storedRates(db: Database): Promise<ReferenceRates | undefined> {
+  const rows = await db
+    .select()
+    .from(exchangeRates)
+    .where(eq(asOf, sql`(select max(${asOf}) from ${exchangeRates})`));
+  const [first] = rows;
+  if (!first) return undefined;
+  return { asOf: first.asOf, perEuro: Object.fromEntries(rows.map((row) => [row.currency, row.perEuro])) };
+}
+
+export interface RatesWritten {
+  readonly added: number;
+  readonly changed: number;
+  /** Those that are others now; one that only another day says again is not among them. */
+  readonly rates: readonly RateChange[];
+}
+
+/** Stores the rates of a day, unless those of a later day are there already: a stale mirror takes nothing back. */
+export async function writeRates(db: Database, rates: ReferenceRates): Promise<RatesWritten> {
+  const currencies = Object.keys(rates.perEuro);
+  const units = Object.values(rates.perEuro);
+  const before = await ratesByCurrency(db);
+  const rows = await db.execute<{ isNew: boolean; currency: string; perEuro: string }>(sql`
+    ${insertInto(exchangeRates, { currency: sql`w.currency`, perEuro: sql`w.per_euro`, asOf: rates.asOf })}
+    from unnest(${array(currencies, 'text')}, ${array(units, 'numeric')}) w (currency, per_euro)
+    where not exists (select from ${exchangeRates} where ${asOf} > ${rates.asOf})
+    on conflict (${nameOf(currency)}) do update
+    set ${nameOf(perEuro)} = ${given.perEuro}, ${nameOf(asOf)} = ${given.asOf}
+    where (${perEuro}, ${asOf}) is distinct from (${given.perEuro}, ${given.asOf})
+    returning xmax = 0 as "isNew", ${currency}, ${perEuro}::text as "perEuro"`);
+  const added = rows.filter((row) => row.isNew).length;
+  const changes = rows
+    .map((row) => ({ currency: row.currency, before: before.get(row.currency) ?? null, after: row.perEuro }))
+    .filter((change) => change.before === null || Number(change.before) !== Number(change.after))
+    .toSorted((one, other) => (one.currency < other.currency ? -1 : 1));
+  return { added, changed: rows.length - added, rates: changes };
+}
+
+async function ratesByCurrency(db: Database): Promise<Map<string, string>> {
+  const rows = await db.select({ currency, perEuro }).from(exchangeRates);
+  return new Map(rows.map((row) => [row.currency, row.perEuro]));
+}

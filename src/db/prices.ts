@@ -1,0 +1,108 @@
+/** Prices beyond the guard's factor that an operator accepts, one machine at a time. */
+import type { ExclusionReason } from '../domain/exclusion.ts';
+import type { Decider } from '../domain/operator.ts';
+import type { SourcePrice } from '../domain/price.ts';
+import { auditRow } from './audit.ts';
+import type { Sql } from './client.ts';
+import type { Database } from './connect.ts';
+import { sql } from './drizzle.ts';
+import { acceptedPrices, quarantinedRows } from './schema.ts';
+import { insertInto } from './statements.ts';
+
+export interface PriceHistory {
+  readonly id: number;
+  readonly name: string;
+  readonly region: string;
+  readonly provider: string;
+  readonly excludedReason: string | null;
+  /** Newest first. */
+  readonly prices: readonly {
+    /** Per minute, in the published currency; null for one that could not be converted. */
+    readonly price: number | null;
+    /** Why the price kept the machine from readers in that time; null where it did not. */
+    readonly withdrawn: Extract<ExclusionReason, 'zero_price' | 'no_exchange_rate'> | null;
+    readonly sourceAmount: string;
+    readonly sourcePer: string;
+    readonly sourceCurrency: string;
+    /** RFC 3339. */
+    readonly from: string;
+    readonly to: string | null;
+  }[];
+}
+
+/** The machines of a name in a region, by its code, one of each provider at most. */
+export async function machinesNamed(
+  sql: Sql,
+  name: string,
+  region: string,
+): Promise<{ readonly id: number; readonly provider: string }[]> {
+  return sql<{ id: number; provider: string }[]>`
+    select m.id, p.name as provider from regions r join machines m on m.region_id = r.id
+    join providers p on p.id = r.provider_id
+    where r.code = ${region} and m.name = ${name} and r.organization_id is null order by m.id`;
+}
+
+/** What a machine has cost; undefined for an id that no machine has. Published or not: it is an operator's view. */
+export async function priceHistory(sql: Sql, machineId: number): Promise<PriceHistory | undefined> {
+  const [row] = await sql<PriceHistory[]>`
+    select m.id, m.name, r.code as region, p.name as provider, m.excluded_reason as "excludedReason",
+      (select coalesce(json_agg(json_build_object(
+          'price', h.price,
+          'withdrawn', case when h.price is null then 'no_exchange_rate' when h.price <= 0 then 'zero_price' end,
+          'sourceAmount', h.source_amount::text, 'sourcePer', h.source_per,
+          'sourceCurrency', h.source_currency,
+          'from', to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+          'to', to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) order by h.valid_from desc), '[]')
+        from machine_prices h where h.machine_id = m.id) as prices
+    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    where m.id = ${machineId}`;
+  return row;
+}
+
+export type Acceptance =
+  /** The next run that reads this price stores it. */
+  | { readonly outcome: 'accepted'; readonly price: SourcePrice }
+  /** Another price is quarantined by now. */
+  | { readonly outcome: 'other'; readonly price: SourcePrice }
+  /** No price of that row is quarantined. */
+  | { readonly outcome: 'none' };
+
+/** Accepts a quarantined price, if it is the one that the operator names. @param amount a decimal */
+export async function acceptPrice(
+  db: Database,
+  sourceId: string,
+  rowKey: string,
+  amount: string,
+  decider: Decider,
+): Promise<Acceptance> {
+  const q = quarantinedRows;
+  const [row] = await db.execute<{ price: SourcePrice; same: boolean }>(sql`
+    with quarantined as (
+      select ${q.regionCode}, ${q.name}, ${q.price}, (${q.price} ->> 'amount')::numeric = ${amount}::numeric as same
+      from ${q} where ${q.sourceId} = ${sourceId} and ${q.rowKey} = ${rowKey} and ${q.price} is not null
+    ), accepted as (
+      ${insertInto(acceptedPrices, {
+        sourceId,
+        regionCode: sql`region_code`,
+        name: sql`name`,
+        amount: sql`(price ->> 'amount')::numeric`,
+        per: sql`price ->> 'per'`,
+        currency: sql`price ->> 'currency'`,
+        acceptedBy: decider.by,
+        reason: decider.reason ?? null,
+      })}
+      from quarantined where same
+      on conflict do nothing
+      returning 1
+    ), audited as (
+      ${auditRow(decider, {
+        action: 'price.accept',
+        subject: { kind: 'source', id: sourceId },
+        details: sql`jsonb_build_object('machine', ${rowKey}::text, 'price', price)`,
+      })}
+      from quarantined where exists (select from accepted)
+    )
+    select price, same from quarantined`);
+  if (row === undefined) return { outcome: 'none' };
+  return { outcome: row.same ? 'accepted' : 'other', price: row.price };
+}

@@ -1,0 +1,227 @@
+/** Rows of a source that could not be used: the current state, not a log. */
+import { quarantineKey, type RejectedKey, type RejectionCode, rejectionCode } from '../domain/rejected.ts';
+import type { Sql } from './client.ts';
+import type { SessionDatabase } from './connect.ts';
+import { alias, and, eq, isNotNull, sql } from './drizzle.ts';
+import { quarantinedRows as kept } from './schema.ts';
+import { array, insertInto, nameOf } from './statements.ts';
+
+export interface QuarantinedRow extends RejectedKey {
+  /** RFC 3339: since when it cannot be used. */
+  readonly since: string;
+}
+
+/** All that is quarantined of a source, a bounded number, in the order of their keys. */
+export async function quarantinedRows(sql: Sql, sourceId: string): Promise<QuarantinedRow[]> {
+  const rows = await sql<(QuarantinedRow & Record<string, unknown>)[]>`
+    select case when organization is null then row_key else substr(row_key, length(organization) + 2) end as key,
+      code, reason, region_code as "regionCode", name, organization, price,
+      to_char(first_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
+    from quarantined_rows where source_id = ${sourceId} order by row_key collate "C"`;
+  return rows.map(
+    (row) =>
+      Object.fromEntries(
+        Object.entries(row).filter(([, value]) => value !== null),
+      ) as unknown as QuarantinedRow,
+  );
+}
+
+const excluded = alias(kept, 'excluded');
+const isSame = sql`((${kept.reason}, ${kept.code}, ${kept.price})
+  is not distinct from (${excluded.reason}, ${excluded.code}, ${excluded.price}))`;
+
+/**
+ * Codes of rows that an approval does not cover. Such a row waits for a setting or for the acceptance of its price;
+ * `unlisted` replaces rows that are not kept.
+ */
+const NEVER_APPROVED: readonly RejectionCode[] = [
+  'incomplete',
+  'unknown_organization',
+  'deleted_organization',
+  'unknown_machine',
+  'price_jump',
+  'unlisted',
+];
+
+/** The rows that an operator has approved under the same key and for the same reason. */
+export async function approvedRows(
+  db: SessionDatabase,
+  sourceId: string,
+  rejected: readonly RejectedKey[],
+): Promise<ReadonlySet<RejectedKey>> {
+  if (rejected.length === 0) return new Set();
+  const approved = await db
+    .select({ rowKey: kept.rowKey, code: kept.code, reason: kept.reason })
+    .from(kept)
+    .where(and(eq(kept.sourceId, sourceId), isNotNull(kept.approvedAt)));
+  const known = new Map(approved.map((row) => [row.rowKey, row]));
+  const isApproved = (row: RejectedKey) => {
+    const found = known.get(quarantineKey(row));
+    return found?.reason === row.reason && found.code === rejectionCode(row);
+  };
+  return new Set(rejected.filter(isApproved));
+}
+
+/**
+ * Makes the quarantine of a source what the last good run said.
+ * @param approvedAt when an operator approved these rows, RFC 3339; undefined where no operator did
+ */
+export async function writeQuarantine(
+  db: SessionDatabase,
+  sourceId: string,
+  rejected: readonly RejectedKey[],
+  approvedAt?: string,
+): Promise<void> {
+  // Of a row and an unread region under one key the region stays: it says more.
+  const isRegion = ({ code }: RejectedKey) => code === 'unread_region';
+  const inOrder = [...rejected.filter((row) => !isRegion(row)), ...rejected.filter(isRegion)];
+  const rows = new Map(inOrder.map((row) => [quarantineKey(row), row]));
+  const items = [...rows].map(([rowKey, row]) => {
+    const code = rejectionCode(row);
+    return { ...row, rowKey, code, approvedAt: NEVER_APPROVED.includes(code) ? undefined : approvedAt };
+  });
+  await db
+    .delete(kept)
+    .where(and(eq(kept.sourceId, sourceId), sql`${kept.rowKey} <> all(${array([...rows.keys()], 'text')})`));
+  if (items.length === 0) return;
+  await db.execute(sql`
+    ${insertInto(kept, {
+      sourceId,
+      rowKey: sql`w."rowKey"`,
+      reason: sql`w.reason`,
+      code: sql`w.code`,
+      regionCode: sql`w."regionCode"`,
+      name: sql`w.name`,
+      organization: sql`w.organization`,
+      price: sql`w.price`,
+      approvedAt: sql`w."approvedAt"`,
+    })}
+    from jsonb_to_recordset(${JSON.stringify(items)}::text::jsonb)
+      w ("rowKey" text, reason text, code text, "regionCode" text, name text, organization text, price jsonb,
+        "approvedAt" timestamptz)
+    on conflict (${nameOf(kept.sourceId)}, ${nameOf(kept.rowKey)}) do update
+    set ${nameOf(kept.reason)} = ${excluded.reason}, ${nameOf(kept.code)} = ${excluded.code},
+        ${nameOf(kept.regionCode)} = ${excluded.regionCode}, ${nameOf(kept.name)} = ${excluded.name},
+        ${nameOf(kept.organization)} = ${excluded.organization}, ${nameOf(kept.price)} = ${excluded.price},
+        ${nameOf(kept.approvedAt)} = coalesce(${excluded.approvedAt}, case when ${isSame} then ${kept.approvedAt} end)
+    where not ${isSame} or ${kept.approvedAt} is null and ${excluded.approvedAt} is not null`);
+}
+
+export interface ExcludedMachine {
+  readonly id: number;
+  readonly regionCode: string;
+  readonly name: string;
+  /** See domain/exclusion.ts. */
+  readonly reason: string;
+  readonly cpu: number;
+  readonly ram: number;
+  readonly ramUnit: string;
+  /** As the source states it; null where it states none. */
+  readonly amount: string | null;
+  readonly per: string | null;
+  readonly currency: string | null;
+}
+
+export interface ExcludedMachines {
+  readonly total: number;
+  /** The most frequent first. */
+  readonly reasons: readonly { readonly reason: string; readonly count: number }[];
+  readonly rows: readonly ExcludedMachine[];
+}
+
+/** What is excluded of a source, by reason. @param limit of the rows; undefined for all of them */
+export async function excludedMachines(
+  sql: Sql,
+  sourceId: string,
+  limit: number | undefined,
+): Promise<ExcludedMachines> {
+  const reasons = await sql<{ reason: string; count: number }[]>`
+    select excluded_reason as reason, count(*)::int as count from machines
+    where source_id = ${sourceId} and retired_at is null and excluded_reason is not null
+    group by 1 order by 2 desc, 1`;
+  const rows = await sql<ExcludedMachine[]>`
+    select m.id, r.code as "regionCode", m.name, m.excluded_reason as reason, m.cpu, m.ram::float as ram,
+      m.ram_unit as "ramUnit", m.source_amount::text as amount, m.source_per as per, m.source_currency as currency
+    from machines m join regions r on r.id = m.region_id
+    where m.source_id = ${sourceId} and m.retired_at is null and m.excluded_reason is not null
+    order by m.excluded_reason, r.code collate "C", m.name collate "C" limit ${limit ?? null}`;
+  return { total: reasons.reduce((sum, { count }) => sum + count, 0), reasons, rows };
+}
+
+export interface SourceReasons {
+  readonly id: string;
+  /** Rows by `RejectionCode`, and machines by `ExclusionReason`. */
+  readonly quarantined: Readonly<Record<string, number>>;
+  readonly excluded: Readonly<Record<string, number>>;
+}
+
+/** Why none of a source's machines are published, or none of its rows stored: the most frequent reasons first. */
+export interface HiddenReason {
+  readonly id: string;
+  readonly of: 'excluded' | 'quarantined';
+  /** An exclusion reason, or what is wrong with the rows. */
+  readonly reason: string;
+  readonly count: number;
+}
+
+export async function hiddenReasons(sql: Sql, sourceIds: readonly string[]): Promise<HiddenReason[]> {
+  return sql<HiddenReason[]>`
+    select source_id as id, 'excluded' as of, excluded_reason as reason, count(*)::int as count from machines
+    where source_id = any(${[...sourceIds]}) and retired_at is null and excluded_reason is not null
+    group by source_id, excluded_reason
+    union all
+    select source_id, 'quarantined', reason, count(*)::int from quarantined_rows
+    where source_id = any(${[...sourceIds]}) group by source_id, reason
+    order by count desc, reason`;
+}
+
+/** By source, the currencies of the machines that are excluded because no exchange rate is known. */
+export async function missingRates(sql: Sql): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await sql<{ id: string; currencies: string[] }[]>`
+    select source_id as id, array_agg(distinct source_currency order by source_currency) as currencies
+    from machines where excluded_reason = 'no_exchange_rate' and retired_at is null and source_id is not null
+    group by source_id`;
+  return new Map(rows.map(({ id, currencies }) => [id, currencies]));
+}
+
+/** Of every source how many rows are quarantined and machines excluded, by kind of reason. */
+export async function reasonCounts(sql: Sql): Promise<SourceReasons[]> {
+  return sql<SourceReasons[]>`
+    select s.id,
+      (select coalesce(json_object_agg(code, rows), '{}') from (
+        select code, count(*)::int as rows from quarantined_rows where source_id = s.id group by 1) q) as quarantined,
+      (select coalesce(json_object_agg(excluded_reason, machines), '{}') from (
+        select excluded_reason, count(*)::int as machines from machines
+        where source_id = s.id and retired_at is null and excluded_reason is not null group by 1) e) as excluded
+    from sources s order by s.id collate "C"`;
+}
+
+/** A region with many sold-out machines. */
+export interface SoldOutRegion {
+  readonly sourceId: string;
+  readonly regionCode: string;
+  readonly soldOut: number;
+  /** Published and sold out together. */
+  readonly machines: number;
+  /** The first few names. */
+  readonly examples: readonly string[];
+}
+
+/** Regions where at least this share of the machines, and this number of them, is sold out. */
+export async function soldOutRegions(sql: Sql, share: number, atLeast: number): Promise<SoldOutRegion[]> {
+  return sql<SoldOutRegion[]>`
+    with sold_out as materialized (
+      select source_id, region_id, count(*)::int as count,
+        (array_agg(name order by price, name collate "C"))[1:3] as examples
+      from machines where excluded_reason = 'sold_out' and retired_at is null
+      group by 1, 2 having count(*) >= ${atLeast}::int
+    )
+    select s.source_id as "sourceId", r.code as "regionCode", s.count as "soldOut", s.count + p.count as machines, s.examples
+    from sold_out s join regions r on r.id = s.region_id
+    cross join lateral (
+      select count(*)::int as count from machines m
+      where m.region_id = s.region_id and m.source_id = s.source_id and m.excluded_reason is null and m.retired_at is null
+    ) p
+    where s.count >= ${share}::float8 * (s.count + p.count)
+    order by s.source_id collate "C", r.code collate "C"`;
+}

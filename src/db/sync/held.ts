@@ -1,0 +1,319 @@
+/** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
+import type { HeldSample } from '../../domain/held-sample.ts';
+import type { Decider } from '../../domain/operator.ts';
+import type { RejectedKey } from '../../domain/rejected.ts';
+import { auditRow } from '../audit.ts';
+import type { Database, SessionDatabase } from '../connect.ts';
+import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../drizzle.ts';
+import { heldBatches, heldItems } from '../schema.ts';
+import { array, insertInto, nameOf } from '../statements.ts';
+import { factsJson } from './machine-facts.ts';
+import type { Run } from './run.ts';
+import { stagedClusters, stagedOffers } from './staged.ts';
+
+/** What a transaction does with a batch: stores it, or takes its approval back. */
+export interface BatchDecision {
+  readonly kind: 'approve' | 'undo';
+  readonly batchId: number;
+  readonly decider: Decider;
+}
+
+/** What a held batch has besides its staged rows. */
+export interface HeldBeside {
+  /** When it was read, RFC 3339. */
+  readonly readAt: string;
+  readonly rejected: readonly RejectedKey[];
+  /** The rows that say most about it. */
+  readonly worst: HeldSample;
+}
+
+/**
+ * Keeps what is staged for an operator's decision. It replaces a batch of the same source that waits, unless that one
+ * has the same content: see `keepBatch`.
+ * @param asOf see `StagedCatalogue` in sync/catalogue/stage.ts; what it says of the whole source is part of `readAt`
+ */
+export async function holdStaged(
+  db: SessionDatabase,
+  run: Run,
+  broken: readonly { guard: string }[],
+  {
+    readAt,
+    rejected,
+    worst,
+    regions,
+    asOf,
+  }: HeldBeside & {
+    readonly regions: ReadonlyMap<string, string>;
+    readonly asOf: ReadonlyMap<string | undefined, string>;
+  },
+): Promise<void> {
+  const others = [
+    ...[...regions].map(([code, name]) => ({ kind: 'region', code, name })),
+    ...rejectedItems(rejected),
+  ];
+  const times = [...asOf].flatMap(([regionCode, time]) =>
+    regionCode === undefined ? [] : [{ kind: 'as-of', regionCode, time }],
+  );
+  const o = stagedOffers;
+  const order = sql`${o.regionCode} collate "C", ${o.name} collate "C"`;
+  const staged = sql`select ${offerItem(o, o.regionCode, o.excludedReason)}, row_number() over (order by ${order}) from ${o}`;
+  await keepBatch(db, run, broken, { readAt, worst, others, staged, times });
+}
+
+type StatedColumns = Record<'sourceAmount' | 'sourcePer' | 'sourceCurrency', Column>;
+
+/** A machine as the item that an adapter yields. @param excluded null where the source itself does not exclude it */
+export function offerItem(
+  machine: Record<'name' | 'cpu' | 'ram' | 'ramUnit', Column> &
+    StatedColumns &
+    Parameters<typeof factsJson>[0],
+  regionCode: Column,
+  excluded: SQLWrapper,
+): SQL {
+  const { name, cpu, ram, ramUnit } = machine;
+  return sql`jsonb_build_object('kind', 'offer', 'offer', jsonb_strip_nulls(jsonb_build_object(
+    'regionCode', ${regionCode}, 'name', ${name}, 'cpu', ${cpu}, 'ram', ${ram}, 'ramUnit', ${ramUnit},
+    'price', ${statedPrice(machine)}, 'facts', ${factsJson(machine)}, 'excluded', ${excluded})))`;
+}
+
+/** A price as the source stated it, exactly. */
+export function statedPrice({ sourceAmount, sourcePer, sourceCurrency }: StatedColumns): SQL {
+  return sql`jsonb_build_object(
+    'amount', ${sourceAmount}::text, 'per', ${sourcePer}, 'currency', ${sourceCurrency})`;
+}
+
+/** The same for staged clusters. */
+export async function holdStagedClusters(
+  db: SessionDatabase,
+  run: Run,
+  broken: readonly { guard: string }[],
+  { readAt, rejected, worst }: HeldBeside,
+): Promise<void> {
+  const c = stagedClusters;
+  const item = sql`jsonb_build_object('kind', 'cluster', 'cluster', ${c.item})`;
+  const order = sql`${c.organization} collate "C", ${c.sourceKey} collate "C"`;
+  const staged = sql`select ${item}, row_number() over (order by ${order}) from ${c}`;
+  await keepBatch(db, run, broken, { readAt, worst, others: rejectedItems(rejected), staged, times: [] });
+}
+
+interface BatchContent extends Pick<HeldBeside, 'readAt' | 'worst'> {
+  /** Items besides the staged rows. */
+  readonly others: readonly object[];
+  /** Selects the staged rows' items and their order. */
+  readonly staged: SQL;
+  /** Items that differ at every read of the same content. */
+  readonly times: readonly object[];
+}
+
+/**
+ * Keeps a batch. The one that waits keeps its number if the content is the same: an operator who reads it decides about
+ * what was read last. Otherwise the new batch replaces it.
+ */
+async function keepBatch(
+  db: SessionDatabase,
+  run: Run,
+  broken: readonly { guard: string }[],
+  { readAt, worst, others, staged, times }: BatchContent,
+): Promise<void> {
+  const content = sql`(
+    select value as item, ordinality as position from ${elements(others)}
+    union all select item, ${others.length} + position from (${staged}) staged (item, position))`;
+  const same = await sameBatch(db, run.sourceId, content);
+  if (same === undefined) {
+    const batchId = await newBatch(db, run, broken, { readAt, worst });
+    await db.execute(sql`
+      ${insertInto(heldItems, { batchId, position: sql`position`, item: sql`item` })} from ${content} content`);
+    await appendItems(db, batchId, times);
+    return;
+  }
+  await db.update(heldBatches).set({ broken, worst, readAt }).where(eq(heldBatches.id, same));
+  await db
+    .delete(heldItems)
+    .where(and(eq(heldItems.batchId, same), sql`${heldItems.item} ->> 'kind' = 'as-of'`));
+  await appendItems(db, same, times);
+}
+
+/** The source's batch that waits, if it has exactly these items, apart from those of kind `as-of`. */
+async function sameBatch(db: SessionDatabase, sourceId: string, content: SQL): Promise<number | undefined> {
+  const [batch] = await db
+    .select({ id: heldBatches.id })
+    .from(heldBatches)
+    .where(and(eq(heldBatches.sourceId, sourceId), eq(heldBatches.status, 'pending')))
+    .for('update');
+  if (!batch) return undefined;
+  const [compared] = await db.execute<{ same: boolean }>(sql`
+    with read as materialized (select item from ${content} content),
+    kept as materialized (
+      select item from ${heldItems} where ${heldItems.batchId} = ${batch.id} and item ->> 'kind' <> 'as-of'
+    )
+    select not exists (table read except all table kept) and not exists (table kept except all table read) as same`);
+  return compared?.same ? batch.id : undefined;
+}
+
+/** Adds items behind those that the batch has. */
+async function appendItems(db: SessionDatabase, batchId: number, items: readonly object[]): Promise<void> {
+  if (items.length === 0) return;
+  const last = sql`(select coalesce(max(${heldItems.position}), 0) from ${heldItems} where ${heldItems.batchId} = ${batchId})`;
+  await db.execute(sql`
+    ${insertInto(heldItems, { batchId, position: sql`${last} + ordinality`, item: sql`value` })} from ${elements(items)}`);
+}
+
+const elements = (items: readonly object[]) =>
+  sql`jsonb_array_elements(${JSON.stringify(items)}::text::jsonb) with ordinality`;
+
+const rejectedItems = (rejected: readonly RejectedKey[]) =>
+  rejected.map((row) =>
+    row.code === 'unread_region'
+      ? { kind: 'unread', regionCode: row.regionCode, reason: row.reason }
+      : { ...row, kind: 'rejected' },
+  );
+
+/** It is held since its source's last batch was, where that one still waits or was undone, and broke the same guards. */
+async function newBatch(
+  db: SessionDatabase,
+  run: Run,
+  broken: readonly { guard: string }[],
+  { readAt, worst }: Pick<HeldBeside, 'readAt' | 'worst'>,
+): Promise<number> {
+  const guards = [...new Set(broken.map(({ guard }) => guard))];
+  const latest = db
+    .select({ id: max(heldBatches.id) })
+    .from(heldBatches)
+    .where(eq(heldBatches.sourceId, run.sourceId));
+  const [like] = await db
+    .select({ heldSince: heldBatches.heldSince })
+    .from(heldBatches)
+    .where(
+      and(
+        inArray(heldBatches.id, latest),
+        inArray(heldBatches.status, ['pending', 'undone']),
+        sql`(select array_agg(distinct g ->> 'guard' order by g ->> 'guard')
+            from jsonb_array_elements(${heldBatches.broken}) g)
+          = (select array_agg(g order by g) from unnest(${array(guards, 'text')}) g)`,
+      ),
+    );
+  await supersedeHeld(db, run.sourceId);
+  const [batch] = await db
+    .insert(heldBatches)
+    .values({ sourceId: run.sourceId, runId: run.id, broken, worst, readAt, heldSince: like?.heldSince })
+    .returning({ id: heldBatches.id });
+  if (!batch) throw new Error('unreachable: an insert returns its row');
+  return batch.id;
+}
+
+/**
+ * Ends the source's batch that waits: a younger one is stored or held. A decision about an older batch cannot be undone
+ * from then on, since that would undo the younger one as well.
+ */
+export async function supersedeHeld(db: SessionDatabase, sourceId: string): Promise<void> {
+  const { id, status, decidedAt, reversible } = heldBatches;
+  await db.execute(sql`
+    with ended as (
+      update ${heldBatches} set
+        ${nameOf(status)} = case ${status} when 'pending' then 'superseded' else ${status} end,
+        ${nameOf(decidedAt)} = case ${status} when 'pending' then now() else ${decidedAt} end,
+        ${nameOf(reversible)} = false
+      where ${heldBatches.sourceId} = ${sourceId} and (${status} = 'pending' or ${reversible}) returning ${id}
+    )
+    delete from ${heldItems} where ${heldItems.batchId} in (select id from ended)`);
+}
+
+/**
+ * Whether the decision can still be taken; true where there is none. The batch is locked for the rest of the
+ * transaction: nobody else can decide, and the items that the caller has read before are all that it has.
+ */
+export async function isOpen(db: SessionDatabase, decision: BatchDecision | undefined): Promise<boolean> {
+  if (decision === undefined) return true;
+  const open: Record<BatchDecision['kind'], SQL> = {
+    approve: sql`${heldBatches.status} = 'pending'`,
+    undo: sql`${heldBatches.status} = 'approved' and ${heldBatches.reversible}`,
+  };
+  const batches = await db
+    .select({ id: heldBatches.id })
+    .from(heldBatches)
+    .where(and(eq(heldBatches.id, decision.batchId), open[decision.kind]))
+    .for('update');
+  return batches.length > 0;
+}
+
+/** When a batch was read, RFC 3339: an approval makes its data no younger. */
+export async function heldReadAt(db: SessionDatabase, batchId: number): Promise<string> {
+  const [batch] = await db
+    .select({
+      readAt: sql<string>`to_char(${heldBatches.readAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
+    })
+    .from(heldBatches)
+    .where(eq(heldBatches.id, batchId));
+  if (!batch) throw new Error(`there is no batch ${batchId}`);
+  return batch.readAt;
+}
+
+/** Records an operator's decision, here and in the audit log. False when the batch does not wait for one (any more). */
+export async function decide(
+  db: Database,
+  batchId: number,
+  status: 'approved' | 'rejected',
+  decider: Decider,
+): Promise<boolean> {
+  const decided = db
+    .update(heldBatches)
+    .set({
+      status,
+      decidedAt: sql`now()`,
+      decidedBy: decider.by,
+      reason: decider.reason ?? null,
+      // A rejected batch stays as it is, so that the rejection can be taken back.
+      reversible: status === 'rejected' ? true : heldBatches.reversible,
+      undoneAt: null,
+      undoneBy: null,
+      undoneReason: null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'pending')))
+    .returning(DECIDED);
+  const dropped = db
+    .delete(heldItems)
+    .where(inArray(heldItems.batchId, sql`(select id from decided where not reversible)`))
+    .returning({ batchId: heldItems.batchId });
+  const action = status === 'approved' ? 'hold.approve' : 'hold.reject';
+  const found = await db.execute(sql`
+    with decided as ${decided}, dropped as ${dropped}, audited as (${decisionRow(action, batchId, decider)} from decided)
+    select id from decided`);
+  return found.length > 0;
+}
+
+const DECIDED = {
+  id: heldBatches.id,
+  sourceId: heldBatches.sourceId,
+  reversible: heldBatches.reversible,
+  broken: heldBatches.broken,
+};
+
+/** A decision's row of the audit log, of what `DECIDED` names. */
+function decisionRow(action: string, batchId: number, decider: Decider): SQL {
+  const guards = sql`(select coalesce(jsonb_agg(distinct g ->> 'guard'), '[]') from jsonb_array_elements(broken) g)`;
+  return auditRow(decider, {
+    action,
+    subject: { kind: 'batch', id: batchId },
+    details: sql`jsonb_build_object('source', source_id, 'guards', ${guards})`,
+  });
+}
+
+/** Makes a rejected batch wait again. False when the rejection cannot be taken back (any more). */
+export async function undoRejection(db: Database, batchId: number, decider: Decider): Promise<boolean> {
+  const undone = db
+    .update(heldBatches)
+    .set({
+      status: 'pending',
+      reversible: false,
+      undoneAt: sql`now()`,
+      undoneBy: decider.by,
+      undoneReason: decider.reason ?? null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'rejected'), heldBatches.reversible))
+    .returning(DECIDED);
+  const row = decisionRow('hold.undo-rejection', batchId, decider);
+  return (
+    (await db.execute(sql`with undone as ${undone}, audited as (${row} from undone) select id from undone`))
+      .length > 0
+  );
+}

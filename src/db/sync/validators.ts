@@ -1,0 +1,152 @@
+/** The validators of the payloads that a source's stored rows come from. */
+import type { Database, SessionDatabase } from '../connect.ts';
+import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../drizzle.ts';
+import { clusters, machines, regions, sourceValidators } from '../schema.ts';
+import { array, insertInto, nameOf, notRetired } from '../statements.ts';
+import { factsOf } from './machine-facts.ts';
+import { stagedOffers } from './staged.ts';
+
+/** See `Validator` in sources/source.ts. */
+interface StoredValidator {
+  readonly url: string;
+  readonly etag?: string;
+  readonly lastModified?: string;
+}
+
+/**
+ * The validators to ask by, by their address; none where rows would have to be made anew from the same payloads:
+ * clusters whose machine or region no catalogue knew, and those whose machine has another size by now.
+ *
+ * @param parseFingerprint see `parseFingerprintOf` in run-source.ts; validators that were stored under another one are
+ *   not given
+ */
+export async function storedValidators(
+  db: Database,
+  sourceId: string,
+  parseFingerprint: string,
+): Promise<ReadonlyMap<string, StoredValidator>> {
+  const v = sourceValidators;
+  const outdated = db
+    .select({ id: clusters.id })
+    .from(clusters)
+    .innerJoin(machines, eq(machines.id, clusters.machineId))
+    .innerJoin(regions, eq(regions.id, clusters.regionId))
+    .where(sql`${notRetired(clusters, sourceId)} and (${machines.excludedReason} = 'unlisted'
+      or ${regions.organizationId} is not null or ${clusters.sourceHash} = '')`);
+  const rows = await db
+    .select({ url: v.url, etag: v.etag, lastModified: v.lastModified })
+    .from(v)
+    .where(and(eq(v.sourceId, sourceId), eq(v.parseFingerprint, parseFingerprint), notExists(outdated)));
+  return new Map(
+    rows.map(({ url, etag, lastModified }) => [
+      url,
+      { url, ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) },
+    ]),
+  );
+}
+
+/**
+ * Makes these all the validators that are kept of the source. One that is not in use any more must go: the payload may
+ * come back, and the stored rows are another one's by then.
+ */
+export async function writeValidators(
+  db: SessionDatabase,
+  sourceId: string,
+  parseFingerprint: string,
+  validators: readonly StoredValidator[],
+): Promise<void> {
+  const v = sourceValidators;
+  const byUrl = new Map(validators.map((validator) => [validator.url, validator]));
+  const urls = array([...byUrl.keys()], 'text');
+  await db.delete(v).where(sql`${v.sourceId} = ${sourceId} and not ${v.url} = any(${urls})`);
+  if (byUrl.size === 0) return;
+  const etags = [...byUrl.values()].map(({ etag }) => etag ?? null);
+  const modified = [...byUrl.values()].map(({ lastModified }) => lastModified ?? null);
+  const given = alias(v, 'excluded');
+  await db.execute(sql`
+    ${insertInto(v, {
+      sourceId,
+      url: sql`w.url`,
+      etag: sql`w.etag`,
+      lastModified: sql`w.last_modified`,
+      parseFingerprint,
+    })}
+    from unnest(${urls}, ${array(etags, 'text')}, ${array(modified, 'text')}) w (url, etag, last_modified)
+    on conflict (${nameOf(v.sourceId)}, ${nameOf(v.url)}) do update
+    set ${nameOf(v.etag)} = ${given.etag}, ${nameOf(v.lastModified)} = ${given.lastModified},
+      ${nameOf(v.parseFingerprint)} = ${given.parseFingerprint}
+    where (${v.etag}, ${v.lastModified}, ${v.parseFingerprint})
+      is distinct from (${given.etag}, ${given.lastModified}, ${given.parseFingerprint})`);
+}
+
+/** Codes of regions in which something was missed and is not retired yet: it has to be missed again. */
+export async function regionsWithMissed(db: SessionDatabase, sourceId: string): Promise<string[]> {
+  const missedIn = (t: typeof machines | typeof clusters) =>
+    db
+      .select({ id: t.regionId })
+      .from(t)
+      .where(and(notRetired(t, sourceId), gt(t.missedRuns, 0)));
+  const rows = await db
+    .selectDistinct({ code: regions.code })
+    .from(regions)
+    .where(or(inArray(regions.id, missedIn(machines)), inArray(regions.id, missedIn(clusters))));
+  return rows.map(({ code }) => code);
+}
+
+/** How many rows of a source readers or operators can see. */
+export async function countStored(db: SessionDatabase, sourceId: string): Promise<number> {
+  const ofMachines = await db.$count(machines, notRetired(machines, sourceId));
+  return ofMachines + (await db.$count(clusters, notRetired(clusters, sourceId)));
+}
+
+/** Names of these regions of a provider as they are stored. */
+export async function storedRegions(
+  db: SessionDatabase,
+  providerId: number,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (codes.length === 0) return new Map();
+  const rows = await db
+    .select({ code: regions.code, name: regions.name })
+    .from(regions)
+    .where(
+      and(
+        eq(regions.providerId, providerId),
+        isNull(regions.organizationId),
+        inArray(regions.code, [...codes]),
+      ),
+    );
+  return new Map(rows.map(({ code, name }) => [code, name]));
+}
+
+/**
+ * Puts a source's stored machines of these regions beside the staged offers, as they are, so that all that follows
+ * takes them for reported.
+ * @returns how many there are
+ */
+export async function stageStored(
+  db: SessionDatabase,
+  sourceId: string,
+  regionCodes: readonly string[],
+): Promise<number> {
+  if (regionCodes.length === 0) return 0;
+  const { name, cpu, ram, ramUnit, sourceAmount, sourcePer, sourceCurrency, price } = machines;
+  const staged = await db.execute(sql`
+    ${insertInto(stagedOffers, {
+      regionCode: regions.code,
+      name,
+      cpu,
+      ram,
+      ramUnit,
+      sourceAmount,
+      sourcePer,
+      sourceCurrency,
+      price,
+      excludedReason: sql`nullif(${machines.excludedReason}, 'no_exchange_rate')`,
+      ...factsOf(machines),
+    })}
+    from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}
+    where ${notRetired(machines, sourceId)} and ${sourceAmount} is not null
+      and ${regions.code} = any(${array(regionCodes, 'text')})`);
+  return staged.count;
+}
