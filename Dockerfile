@@ -16,7 +16,7 @@ COPY tsconfig.json tsconfig.build.json rolldown.config.ts ./
 COPY src src
 COPY workers workers
 COPY packages packages
-RUN ./node_modules/.bin/rolldown -c && node src/console/build.mjs --strict && node src/http/reference/build.mjs --strict
+RUN ./node_modules/.bin/rolldown -c && node packages/console/build.mjs --strict && node src/http/reference/build.mjs --strict
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app

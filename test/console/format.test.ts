@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { axisTimes } from '../../src/console/lib/format.ts';
+import { axisTimes } from '../../packages/console/src/lib/format.ts';
 
 const seconds = (...instants: string[]) => instants.map((each) => Date.parse(each) / 1000);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { groupRuns } from '../../src/console/lib/group-runs.ts';
+import { groupRuns } from '../../packages/console/src/lib/group-runs.ts';
 import type { TimelineEntry, TimelineRun } from '../../src/ops/console/api.ts';
 
 const run = (id: number, outcome: string, more: Partial<TimelineRun> = {}): TimelineEntry => ({

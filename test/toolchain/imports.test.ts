@@ -65,8 +65,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'client-needs-web-standards-alone': { in: 'packages/client/src', import: 'in-production' },
   'mcp-sees-the-client': { in: 'packages/mcp/src', import: '../../../src/db/thing.ts' },
   'the-server-needs-no-package': { in: 'src/http', import: '../../packages/client/src/thing.ts' },
-  'console-sees-what-its-routes-answer': { in: 'src/console', import: '../db/thing.ts' },
-  'console-is-built-not-imported': { in: 'src/ops', import: '../console/thing.ts' },
+  'console-sees-what-its-routes-answer': { in: 'packages/console/src', import: '../../../src/db/thing.ts' },
   'nobody-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
   'no-loose-files': { in: 'src/cli', import: '../loose.ts' },
 };
@@ -82,8 +81,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/http/routes/a.ts': '../../snapshot/thing.ts',
   'src/ops/a.ts': '../db/thing.ts',
   'packages/client/src/a.ts': './thing.ts',
-  'src/console/a.ts': 'dev-only',
-  'src/console/b.ts': '../domain/thing.ts',
+  'packages/console/src/a.ts': 'dev-only',
+  'packages/console/src/b.ts': '../../../src/domain/thing.ts',
   'src/domain/a.ts': 'node:crypto',
   'src/db/b.ts': 'in-production',
   'src/db/c.ts': '../config/package.ts',
@@ -103,7 +102,6 @@ const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1
 const THINGS = [
   ...[
     'app',
-    'console',
     'db',
     'dev',
     'domain',
@@ -120,6 +118,7 @@ const THINGS = [
     'src/cli.ts',
     'src/loose.ts',
     'packages/client/src/thing.ts',
+    'packages/console/src/thing.ts',
     'workers/thing.ts',
     'test/thing.ts',
   ],

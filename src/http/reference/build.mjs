@@ -1,6 +1,6 @@
 /**
  * Takes the reference page's program out of the package that has it into `dist/reference`, compressed, unless it is there
- * already. What is published brings it along, and not that package. Plain JavaScript, as src/console/build.mjs: it may
+ * already. What is published brings it along, and not that package. Plain JavaScript, as packages/console/build.mjs: it may
  * run under the system's Node.
  *
  * A page that cannot be made keeps nobody from starting: the page says so. With `--strict` it is an error.

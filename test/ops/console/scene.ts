@@ -72,7 +72,7 @@ export async function openConsoleScene(
   oidc?: OidcSettings,
 ): Promise<ConsoleScene> {
   // Nothing happens where it is built, which it is under `npm test`.
-  execFileSync(process.execPath, [join(import.meta.dirname, '../../../src/console/build.mjs')]);
+  execFileSync(process.execPath, [join(import.meta.dirname, '../../../packages/console/build.mjs')]);
   await using opening = new AsyncDisposableStack();
   const database = opening.use(await createDatabase());
   const redis = opening.use(await startTestRedis());

@@ -1,0 +1,42 @@
+/** How amounts and times are written for people. */
+import { hourly } from '../../../../src/domain/hourly.ts';
+import { noun } from '../../../../src/domain/plural.ts';
+import { span } from '../../../../src/domain/span.ts';
+
+export { hourly, span };
+
+export const count = (n: number): string => n.toLocaleString('en');
+
+/** `1 machine`, `2 batches`. */
+export const counted = (n: number, what: string): string => `${count(n)} ${noun(n, what)}`;
+
+export function ago(instant: string, now: Date): string {
+  return `${span(Math.max(0, (now.getTime() - Date.parse(instant)) / 1000))} ago`;
+}
+
+/** The time until an instant: `in 12 min`, or `now`. */
+export function ahead(instant: string, now: Date): string {
+  const seconds = (Date.parse(instant) - now.getTime()) / 1000;
+  return seconds <= 0 ? 'now' : `in ${span(seconds)}`;
+}
+
+/** `2026-01-31 12:05 UTC` */
+export const utc = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
+
+/**
+ * The labels of an axis of time, UTC on a 24-hour clock: `12:05`, below it the date where a day begins; dates alone where
+ * the labels are a day or more apart.
+ * @param seconds since 1970
+ */
+export function axisTimes(seconds: readonly number[]): string[] {
+  const isDaily = (seconds[1] ?? 0) - (seconds[0] ?? 0) >= 86_400;
+  let shown = '';
+  return seconds.map((each) => {
+    const text = new Date(each * 1000).toISOString();
+    const day = text.slice(0, 10);
+    if (isDaily) return day;
+    const label = day === shown ? text.slice(11, 16) : `${text.slice(11, 16)}\n${day}`;
+    shown = day;
+    return label;
+  });
+}

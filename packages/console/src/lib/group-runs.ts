@@ -1,0 +1,35 @@
+/** Puts equal runs of a timeline that follow each other into one group. Pure. */
+import type { TimelineEntry, TimelineRun } from '../../../../src/ops/console/api.ts';
+
+/** One line of a timeline: an entry, or runs that ended in the same way; the newest first. */
+export type TimelineLine =
+  | { readonly kind: 'runs'; readonly at: string; readonly runs: readonly [TimelineRun, ...TimelineRun[]] }
+  | Exclude<TimelineEntry, { kind: 'run' }>;
+
+/** Equal runs in a row are one line if they end in one of these outcomes. */
+const GROUPED = ['failed', 'interrupted', 'held'];
+
+export function groupRuns(entries: readonly TimelineEntry[]): TimelineLine[] {
+  const lines: TimelineLine[] = [];
+  for (const entry of entries) {
+    if (entry.kind !== 'run') {
+      lines.push(entry);
+      continue;
+    }
+    const { at, run } = entry;
+    const last = lines.at(-1);
+    if (last?.kind === 'runs' && areEqual(last.runs[0], run))
+      lines[lines.length - 1] = { ...last, runs: [...last.runs, run] };
+    else lines.push({ kind: 'runs', at, runs: [run] });
+  }
+  return lines;
+}
+
+function areEqual(one: TimelineRun, other: TimelineRun): boolean {
+  return (
+    GROUPED.includes(one.outcome) &&
+    one.outcome === other.outcome &&
+    one.error === other.error &&
+    one.heldBatch === other.heldBatch
+  );
+}

@@ -1,0 +1,23 @@
+import type { Freshness } from '../../../../src/ops/console/api.ts';
+import { span } from '../lib/format.ts';
+
+/** Where a good source turns from good to nearly late, as a share of what is allowed. */
+const NEARLY = 0.8;
+
+/** The age of data against its objective, as words and a bar. */
+export function FreshnessBar({ ageSeconds, objectiveSeconds }: Freshness) {
+  if (ageSeconds === null) return <span class="muted">never read</span>;
+  if (objectiveSeconds === null) return <span>{span(ageSeconds)} old</span>;
+  const share = ageSeconds / objectiveSeconds;
+  const tone = share > 1 ? 'bad' : share > NEARLY ? 'warn' : 'good';
+  return (
+    <span class="freshness">
+      <span>
+        {span(ageSeconds)} <span class="muted">of {span(objectiveSeconds)}</span>
+      </span>
+      <span class="meter" aria-hidden="true">
+        <span class={tone} style={{ width: `${Math.min(100, share * 100)}%` }} />
+      </span>
+    </span>
+  );
+}

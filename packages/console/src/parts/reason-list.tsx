@@ -1,0 +1,19 @@
+import type { ReasonGroup } from '../../../../src/domain/rejected.ts';
+import { count } from '../lib/format.ts';
+
+/** Why rows cannot be used, each reason with its first examples. */
+export function ReasonList({ reasons }: { reasons: readonly ReasonGroup[] }) {
+  return (
+    <ul class="plain card">
+      {reasons.map(({ code, reason, count: n, examples }) => (
+        <li key={`${code} ${reason}`}>
+          {count(n)} {code}: {reason}{' '}
+          <span class="muted">
+            ({examples.join(', ')}
+            {n > examples.length ? ', …' : ''})
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,47 @@
+/** The last runs of a source as a row of bars: their height says how each ended, and so does their colour. */
+import type { StripRun } from '../../../../src/ops/console/api.ts';
+import { utc } from '../lib/format.ts';
+
+const BAR = 6;
+const HEIGHT = 22;
+const SLOTS = 24;
+
+/** Pixels and class of a bar, by the outcome of its run. */
+const BARS: Readonly<Record<string, readonly [height: number, tone: string]>> = {
+  changed: [16, 'good'],
+  unchanged: [8, 'good'],
+  held: [22, 'warn'],
+  failed: [22, 'bad'],
+  interrupted: [22, 'bad'],
+  superseded: [4, 'note'],
+  cancelled: [4, 'note'],
+  running: [12, 'note'],
+};
+
+export function RunStrip({ runs }: { runs: readonly StripRun[] }) {
+  const counts = new Map<string, number>();
+  for (const { outcome } of runs) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  const told = [...counts].map(([outcome, n]) => `${n} ${outcome}`).join(', ');
+  const label = runs.length === 0 ? 'no run yet' : `last ${runs.length} runs: ${told}`;
+  const from = SLOTS - runs.length;
+  return (
+    <svg class="strip" role="img" aria-label={label} width={SLOTS * BAR} height={HEIGHT}>
+      {runs.map(({ id, startedAt, outcome }, index) => {
+        const [height, tone] = BARS[outcome] ?? [4, 'note'];
+        return (
+          <rect
+            key={id}
+            class={tone}
+            x={(from + index) * BAR}
+            y={HEIGHT - height}
+            width={BAR - 2}
+            height={height}
+            rx={1}
+          >
+            <title>{`${outcome}, ${utc(startedAt)}`}</title>
+          </rect>
+        );
+      })}
+    </svg>
+  );
+}
