@@ -9,7 +9,8 @@ import { exportReader } from '../exports/stored-exports.ts';
 import { FeedTail } from '../feed/feed-tail.ts';
 import type { ApiDeps } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
-import { DiskCopy, type DiskCopyCounts } from '../snapshot/disk/disk-copy.ts';
+import type { DiskCopyCounts } from '../snapshot/disk/copy-health.ts';
+import { DiskCopy } from '../snapshot/disk/disk-copy.ts';
 import {
   type CatalogueReader,
   type ClusterReader,

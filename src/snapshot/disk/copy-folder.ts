@@ -3,16 +3,14 @@
  * folder. Every file has a checksum, and names the lineage that it belongs to.
  */
 import { close, closeSync, fsync, openSync, unlinkSync, writeSync } from 'node:fs';
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { DamagedFile, firstLine, isMissing, SealedFiles, sealed, unsealed } from './sealed-files.ts';
 
 /** Raise it whenever another release would misread the files. Each format has its own folder. */
 const COPY_FORMAT = 2;
 const HOUR_MS = 3_600_000;
 const ABANDONED_MS = 60_000;
-/** Bytes that hold the first line of every document file. */
-const HEAD_AT_MOST = 512;
 const BLOCK = 4096;
 /** Shares of the limit: beyond `MOST` nothing is written, and the oldest lists go until `FULL`. */
 const MOST = 0.9;
@@ -52,9 +50,6 @@ interface Owner {
   readonly namedAt: number;
 }
 
-/** A file is not what was written. */
-export class DamagedFile extends Error {}
-
 /** True for the id of a document. Other text must not become a file name. */
 export const isDocumentId = (id: string): boolean =>
   /^(?:providers|(?:region|columns|clusters):\d+|token:[0-9a-f]+)$/.test(id);
@@ -62,6 +57,7 @@ export const isDocumentId = (id: string): boolean =>
 export class CopyFolder {
   readonly #parent: string;
   readonly #folder: string;
+  readonly #files: SealedFiles;
   readonly #limits: CopyLimits;
   #isFirst = true;
   /** When PostgreSQL named the lineage, by the file. */
@@ -74,12 +70,13 @@ export class CopyFolder {
   constructor(folder: string, limits: CopyLimits) {
     this.#parent = folder;
     this.#folder = copyFolder(folder);
+    this.#files = new SealedFiles(this.#folder);
     this.#limits = limits;
   }
 
   /** The lineage of the documents here; undefined for an empty copy. */
   async owner(): Promise<Owner | undefined> {
-    return unsealed<Owner>((await this.#bytesOf('lineage'))?.toString());
+    return this.#files.valueOf<Owner>('lineage');
   }
 
   /**
@@ -89,7 +86,7 @@ export class CopyFolder {
   async claim(lineage: string, namedAt: number): Promise<'kept' | 'begun' | 'refused'> {
     if (this.#isFirst) await this.#removeOtherFormats();
     this.#isFirst = false;
-    const text = (await this.#bytesOf('lineage'))?.toString();
+    const text = (await this.#files.bytesOf('lineage'))?.toString();
     const owner = unsealed<Owner>(text);
     this.#namedAt = owner?.namedAt ?? 0;
     if (owner?.lineage === lineage) return 'kept';
@@ -98,13 +95,13 @@ export class CopyFolder {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await chmod(this.#folder, 0o700);
     this.#namedAt = namedAt;
-    await this.#replace('lineage', sealed({ lineage, namedAt }));
+    await this.#files.replace('lineage', { lineage, namedAt });
     return 'begun';
   }
 
   /** Notes that PostgreSQL has named the owner again. */
   async renew(lineage: string, namedAt: number): Promise<void> {
-    if (namedAt > this.#namedAt) await this.#replace('lineage', sealed({ lineage, namedAt }));
+    if (namedAt > this.#namedAt) await this.#files.replace('lineage', { lineage, namedAt });
   }
 
   /**
@@ -112,44 +109,48 @@ export class CopyFolder {
    * @throws DamagedFile after removing it
    */
   async read(lineage: string, id: string): Promise<StoredDocument | undefined> {
-    const file = await this.#bytesOf(fileOf(id));
+    const file = await this.#files.bytesOf(fileOf(id));
     if (!file) return undefined;
-    const end = file.subarray(0, HEAD_AT_MOST).indexOf('\n') + 1;
-    const head = unsealed<Head>(file.toString('utf8', 0, end));
+    const line = firstLine(file);
+    const head = unsealed<Head>(line);
     if (head?.id !== id) {
       await this.remove(id);
       throw new DamagedFile('a file of the disk copy is damaged, and was removed');
     }
     if (head.lineage !== lineage || (await this.#floorOf(lineage, id)) > head.version) return undefined;
-    return { version: head.version, value: file.subarray(end), knownAt: await this.#knownAt(head) };
+    return {
+      version: head.version,
+      value: file.subarray(Buffer.byteLength(line)),
+      knownAt: await this.#knownAt(head),
+    };
   }
 
   /** The newest version in the copy or in a tombstone: 0 for none. */
   async versionOf(lineage: string, id: string): Promise<number> {
-    const head = await this.#headOf(fileOf(id));
+    const head = await this.#files.headOf<Head>(fileOf(id));
     return Math.max(head?.lineage === lineage ? head.version : 0, await this.#floorOf(lineage, id));
   }
 
   /** Writes a document, unless a newer version, or the same one read later, is here. */
   async write(head: Head, value: Buffer): Promise<void> {
     const name = fileOf(head.id);
-    const before = await this.#headOf(name);
+    const before = await this.#files.headOf<Head>(name);
     if (before?.lineage === head.lineage) {
       if (before.version > head.version) return;
       if (before.version === head.version && before.readAt >= head.readAt) return;
     }
     this.#added += roomOf(value.length);
-    await this.#replace(name, Buffer.concat([Buffer.from(sealed(head)), value]));
+    await this.#files.replace(name, head, value);
   }
 
   /** Removes a version that is older than this one. */
   async removeOlder(lineage: string, id: string, version: number): Promise<void> {
-    const head = await this.#headOf(fileOf(id));
+    const head = await this.#files.headOf<Head>(fileOf(id));
     if (head?.lineage === lineage && head.version < version) await this.remove(id);
   }
 
   async remove(id: string): Promise<void> {
-    await rm(this.#path(fileOf(id)), { force: true });
+    await this.#files.remove(fileOf(id));
   }
 
   /**
@@ -159,7 +160,7 @@ export class CopyFolder {
    */
   revoke(lineage: string, id: string, version: number): void {
     try {
-      const file = openSync(this.#path(tombstoneOf(id)), 'a', 0o600);
+      const file = openSync(this.#files.path(tombstoneOf(id)), 'a', 0o600);
       try {
         writeSync(file, sealed({ lineage, version }));
       } catch (error) {
@@ -176,7 +177,7 @@ export class CopyFolder {
   /** As `remove`, before it returns. */
   removeNow(id: string): void {
     try {
-      unlinkSync(this.#path(fileOf(id)));
+      unlinkSync(this.#files.path(fileOf(id)));
     } catch (error) {
       if (!isMissing(error)) throw error;
     }
@@ -184,20 +185,18 @@ export class CopyFolder {
 
   /** All documents of this stretch were true at this time, unless a newer version removed them. */
   async confirm(lineage: string, stretch: string, at: number): Promise<void> {
-    await this.#replace(`confirmed-${stretch}`, sealed({ lineage, stretch, at }));
+    await this.#files.replace(`confirmed-${stretch}`, { lineage, stretch, at });
   }
 
   /** When sources were last read, see `loadFreshness`. */
   async stamps(lineage: string): Promise<[id: string, stamp: string][]> {
-    const stored = unsealed<{ lineage: string; stamps: [string, string][] }>(
-      (await this.#bytesOf('stamps'))?.toString(),
-    );
+    const stored = await this.#files.valueOf<{ lineage: string; stamps: [string, string][] }>('stamps');
     return stored?.lineage === lineage ? stored.stamps : [];
   }
 
   async writeStamps(lineage: string, stamps: ReadonlyMap<string, string>): Promise<void> {
     const all = [...new Map([...(await this.stamps(lineage)), ...stamps])];
-    await this.#replace('stamps', sealed({ lineage, stamps: all }));
+    await this.#files.replace('stamps', { lineage, stamps: all });
   }
 
   /** The ids of the regions whose lists are here. */
@@ -225,10 +224,10 @@ export class CopyFolder {
     let documents = 0;
     let bytes = 0;
     for (const name of await readdir(this.#folder)) {
-      const found = await stat(this.#path(name)).catch(() => undefined);
+      const found = await stat(this.#files.path(name)).catch(() => undefined);
       if (!found) continue;
       if (await this.#isTooOld(name, found.mtimeMs, now)) {
-        await rm(this.#path(name), { force: true });
+        await this.#files.remove(name);
         continue;
       }
       bytes += roomOf(found.size);
@@ -238,7 +237,7 @@ export class CopyFolder {
     if (bytes > this.#limits.bytes * FULL) {
       for (const list of lists.sort((a, b) => a.at - b.at)) {
         if (bytes <= this.#limits.bytes * FULL) break;
-        await rm(this.#path(list.name), { force: true });
+        await this.#files.remove(list.name);
         bytes -= list.bytes;
         documents -= 1;
       }
@@ -256,13 +255,13 @@ export class CopyFolder {
     const limitMs = HOUR_MS + (isOfToken ? tokenStaleLimitMs : Math.max(staleLimitMs, tokenStaleLimitMs));
     if (now - writtenAt <= limitMs) return false;
     if (!isDocument(name)) return /^(confirmed|revoked)-/.test(name);
-    const head = await this.#headOf(name);
+    const head = await this.#files.headOf<Head>(name);
     return !head || now - (await this.#knownAt(head)) > limitMs;
   }
 
   async #knownAt({ lineage, stretch, readAt }: Head): Promise<number> {
-    const confirmed = unsealed<{ lineage: string; stretch: string; at: number }>(
-      (await this.#bytesOf(`confirmed-${stretch}`))?.toString(),
+    const confirmed = await this.#files.valueOf<{ lineage: string; stretch: string; at: number }>(
+      `confirmed-${stretch}`,
     );
     const isOfIt = confirmed?.lineage === lineage && confirmed.stretch === stretch;
     return isOfIt ? Math.max(readAt, confirmed.at) : readAt;
@@ -270,7 +269,7 @@ export class CopyFolder {
 
   /** No older version of a token may be given. A tombstone that is damaged refuses every version. */
   async #floorOf(lineage: string, id: string): Promise<number> {
-    const text = isToken(id) ? (await this.#bytesOf(tombstoneOf(id)))?.toString() : undefined;
+    const text = isToken(id) ? (await this.#files.bytesOf(tombstoneOf(id)))?.toString() : undefined;
     if (text === undefined) return 0;
     const lines = text.split('\n');
     if (lines.length === 1 || lines.pop() !== '') return Number.POSITIVE_INFINITY;
@@ -283,42 +282,6 @@ export class CopyFolder {
     return floor;
   }
 
-  /** Undefined for a file that is not there, or damaged. */
-  async #headOf(name: string): Promise<Head | undefined> {
-    try {
-      const file = await open(this.#path(name));
-      try {
-        const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_AT_MOST), 0, HEAD_AT_MOST, 0);
-        return unsealed<Head>(buffer.toString('utf8', 0, buffer.subarray(0, bytesRead).indexOf('\n') + 1));
-      } finally {
-        await file.close();
-      }
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
-  }
-
-  async #bytesOf(name: string): Promise<Buffer | undefined> {
-    try {
-      return await readFile(this.#path(name));
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
-    }
-  }
-
-  async #replace(name: string, content: string | Buffer): Promise<void> {
-    const temporary = this.#path(`tmp-${crypto.randomUUID()}`);
-    try {
-      await writeFile(temporary, content, { flag: 'wx', mode: 0o600 });
-      await rename(temporary, this.#path(name));
-    } catch (error) {
-      await rm(temporary, { force: true }).catch(() => {});
-      throw error;
-    }
-  }
-
   /** A release that still writes another format begins its copy again. */
   async #removeOtherFormats(): Promise<void> {
     await mkdir(this.#parent, { recursive: true, mode: 0o700 });
@@ -327,10 +290,6 @@ export class CopyFolder {
       if (/^fleetbook-copy-\d+$/.test(name) && path !== this.#folder)
         await rm(path, { recursive: true, force: true });
     }
-  }
-
-  #path(name: string): string {
-    return join(this.#folder, name);
   }
 }
 
@@ -341,18 +300,3 @@ const isList = (name: string): boolean => /^(region|columns|clusters)-/.test(nam
 const isDocument = (name: string): boolean =>
   isList(name) || name.startsWith('token-') || name === 'providers';
 const roomOf = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
-const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
-
-/** One line with its checksum. */
-function sealed(value: unknown): string {
-  const text = JSON.stringify(value);
-  return `${checksum(text)} ${text}\n`;
-}
-
-/** Undefined for anything that `sealed` has not made. */
-function unsealed<T>(line: string | undefined): T | undefined {
-  const [, sum, text = ''] = /^([0-9a-f]{8}) (.*)\n$/.exec(line ?? '') ?? [];
-  return sum !== undefined && sum === checksum(text) ? (JSON.parse(text) as T) : undefined;
-}
-
-const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0');

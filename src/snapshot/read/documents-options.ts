@@ -7,6 +7,12 @@ import type { CacheSubscription } from './cache-subscription.ts';
 import type { PostgresReadsOptions } from './postgres-reads.ts';
 import type { ReplicaReads } from './replica-reads.ts';
 
+/** Called for each publication, and when everything that was read is of another history. */
+export interface PublicationListener {
+  onPublished(id: string, version: number): void;
+  onLineage(): void;
+}
+
 export interface DocumentsOptions {
   readonly sql: Sql;
   /** In the place of `sql`: a replica, and the primary behind it. */

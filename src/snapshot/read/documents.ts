@@ -3,26 +3,18 @@ import type { DiskCopy } from '../disk/disk-copy.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
-import { CacheTier } from './cache-tier.ts';
 import { type Belief, Consistency } from './consistency.ts';
 import { CurrentLineage } from './current-lineage.ts';
-import { diskTier } from './disk-tier.ts';
-import type { DocumentsOptions } from './documents-options.ts';
+import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
 import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import { DocumentMemory } from './memory.ts';
-import { POSTGRES_DEADLINE_MS, PostgresReads } from './postgres-reads.ts';
-import { PostgresTier } from './postgres-tier.ts';
+import { openPostgresReads, openTiers } from './open-tiers.ts';
+import type { PostgresReads } from './postgres-reads.ts';
 import type { Check, ReplicaReads } from './replica-reads.ts';
 import type { LookUp, TieredResult, Wanted } from './tier.ts';
-import { Tiers } from './tiers.ts';
+import type { Tiers } from './tiers.ts';
 import { TokenComparison } from './token-comparison.ts';
-
-/** Hears of publications by the ids of their documents, and when all that was heard and read is of another history. */
-export interface PublicationListener {
-  onPublished(id: string, version: number): void;
-  onLineage(): void;
-}
 
 /** Milliseconds for which a document that memory has is waited for from elsewhere. */
 const WITHOUT_MEMORY_MS = 250;
@@ -51,7 +43,7 @@ export class Documents {
   readonly #tokens: TokenComparison;
 
   constructor(options: DocumentsOptions) {
-    const { subscription, sql, logger, memory } = options;
+    const { subscription, logger, memory } = options;
     const now = options.now ?? Date.now;
     this.#options = options;
     this.#copy = options.copy;
@@ -66,34 +58,8 @@ export class Documents {
       },
     });
     this.#replica = options.replica;
-    this.#postgres =
-      options.replica ??
-      new PostgresReads({
-        sql,
-        logger,
-        now,
-        atOnce: options.postgresReads,
-        deadlineMs: options.postgresDeadlineMs ?? POSTGRES_DEADLINE_MS,
-        onHang: options.onHang,
-        problemOf: options.postgresProblem,
-      });
-    const cache = new CacheTier({
-      subscription,
-      onUnusable: (name) => {
-        options.onUnusable?.(name.kind);
-        logger.warn(
-          { document: documentId(name) },
-          'the cache held a value that cannot be used; it is replaced',
-        );
-      },
-    });
-    const postgres = new PostgresTier({
-      postgres: this.#postgres,
-      replica: options.replica,
-      writeBack: (...written) => subscription.writeBack(...written),
-    });
-    const disk = this.#copy ? [diskTier(this.#copy)] : [];
-    this.#tiers = new Tiers([this.#memory, cache, ...disk, postgres]);
+    this.#postgres = openPostgresReads(options);
+    this.#tiers = openTiers(options, this.#memory, this.#postgres);
     this.#machineRegions = new MachineRegions({
       subscription,
       postgres: this.#postgres,

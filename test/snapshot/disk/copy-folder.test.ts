@@ -13,7 +13,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CopyFolder, copyFolder, DamagedFile } from '../../../src/snapshot/disk/copy-folder.ts';
+import { CopyFolder, copyFolder } from '../../../src/snapshot/disk/copy-folder.ts';
+import { DamagedFile } from '../../../src/snapshot/disk/sealed-files.ts';
 import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { decodeDocument, encodeDocument } from '../../../src/snapshot/document/format.ts';
 
