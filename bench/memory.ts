@@ -23,8 +23,8 @@ import type { CacheSubscription } from '../src/snapshot/read/cache-subscription.
 import { Consistency } from '../src/snapshot/read/consistency.ts';
 import type { Documents } from '../src/snapshot/read/documents.ts';
 import { MachineRegions } from '../src/snapshot/read/machine-regions.ts';
-import { DocumentMemory } from '../src/snapshot/read/memory.ts';
-import type { PostgresReads } from '../src/snapshot/read/postgres-reads.ts';
+import type { PostgresReads } from '../src/snapshot/read/postgres/postgres-reads.ts';
+import { DocumentMemory } from '../src/snapshot/read/tiers/memory.ts';
 import { tokenVerifier } from '../src/snapshot/read/tokens.ts';
 
 const COUNT = 20_000;

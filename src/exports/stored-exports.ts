@@ -1,7 +1,7 @@
 /** Gives readers the stored files, a chunk at a time: no file is ever in memory as a whole. */
 import { exportChunk, newestExports } from '../db/exports.ts';
 import type { ExportReader, StoredExport } from '../domain/export-files.ts';
-import type { PostgresReads } from '../snapshot/read/postgres-reads.ts';
+import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 
 export interface StoredExportsOptions {
   /** Connections of its own: what is read for answers does not wait behind downloads. */

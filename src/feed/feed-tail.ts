@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { Semaphore } from '../snapshot/read/semaphore.ts';
+import { Semaphore } from '../snapshot/read/postgres/semaphore.ts';
 import { Batch } from './batch.ts';
 import type { Cursor } from './cursor.ts';
 import {

@@ -8,7 +8,7 @@ import { openStore } from '../../src/db/connect.ts';
 import { newestExports } from '../../src/db/exports.ts';
 import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../src/domain/export-files.ts';
 import { exportReader } from '../../src/exports/stored-exports.ts';
-import { PostgresReads } from '../../src/snapshot/read/postgres-reads.ts';
+import { PostgresReads } from '../../src/snapshot/read/postgres/postgres-reads.ts';
 import { listen, type TestApi, testApi } from '../http/harness.ts';
 import { until } from '../support/until.ts';
 import { addCatalogue, addMany, type ExportScene, openExportScene, raise, storedBytes } from './scene.ts';

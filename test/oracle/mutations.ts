@@ -64,7 +64,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'what is on disk is said to be as of now',
-    file: 'src/snapshot/read/disk-tier.ts',
+    file: 'src/snapshot/read/tiers/disk-tier.ts',
     find: "tier: 'disk', knownAt: kept.knownAt",
     replace: "tier: 'disk', knownAt: Date.now()",
     having: ['start from disk', 'change cluster', 'reprice'],

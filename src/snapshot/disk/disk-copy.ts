@@ -3,7 +3,7 @@ import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument } from '../document/format.ts';
 import { type DocumentName, documentId } from '../document/keys.ts';
-import { Semaphore } from '../read/semaphore.ts';
+import { Semaphore } from '../read/postgres/semaphore.ts';
 import { CopyFolder, type CopyLimits, isDocumentId } from './copy-folder.ts';
 import { CopyHealth, type DiskCopyCounts } from './copy-health.ts';
 import { type CopyFeed, CopyWriter, limitOf } from './copy-writer.ts';

@@ -2,7 +2,7 @@ import { Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { Given, TieredResult } from './tier.ts';
+import type { Given, TieredResult } from './tiers/tier.ts';
 
 type Kind = DocumentName['kind'];
 

@@ -5,7 +5,7 @@ import { readHistory } from '../../db/lineage.ts';
 import type { DiskCopy } from '../disk/disk-copy.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { PostgresReads } from './postgres-reads.ts';
+import type { PostgresReads } from './postgres/postgres-reads.ts';
 
 export interface CurrentLineageOptions {
   /** Of a primary, where one can be asked. */

@@ -8,12 +8,12 @@ import { CurrentLineage } from './current-lineage.ts';
 import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
 import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
-import { DocumentMemory } from './memory.ts';
-import { openPostgresReads, openTiers } from './open-tiers.ts';
-import type { PostgresReads } from './postgres-reads.ts';
-import type { Check, ReplicaReads } from './replica-reads.ts';
-import type { LookUp, TieredResult, Wanted } from './tier.ts';
-import type { Tiers } from './tiers.ts';
+import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { Check, ReplicaReads } from './postgres/replica-reads.ts';
+import { DocumentMemory } from './tiers/memory.ts';
+import { openPostgresReads, openTiers } from './tiers/open-tiers.ts';
+import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
+import type { Tiers } from './tiers/tiers.ts';
 import { TokenComparison } from './token-comparison.ts';
 
 /** Milliseconds for which a document that memory has is waited for from elsewhere. */

@@ -6,9 +6,9 @@ import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import { fromEither } from './either.ts';
-import type { PostgresReads } from './postgres-reads.ts';
-import type { ReplicaReads } from './replica-reads.ts';
+import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { ReplicaReads } from './postgres/replica-reads.ts';
+import { fromEither } from './tiers/either.ts';
 
 /** Bytes of a page of regions. */
 const PAGE = MACHINES_PER_BUCKET * Int32Array.BYTES_PER_ELEMENT + BYTES_PER_ENTRY;

@@ -16,7 +16,7 @@ import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
 import { boundedBy } from './freshness.ts';
-import type { TieredResult } from './tier.ts';
+import type { TieredResult } from './tiers/tier.ts';
 
 const PROVIDERS = { kind: 'providers' } as const;
 const EMPTY_BYTES = Buffer.from('[]');

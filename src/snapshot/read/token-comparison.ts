@@ -1,7 +1,7 @@
 import { documentId } from '../document/keys.ts';
 import { loadTokenVersions } from '../document/load.ts';
-import type { DocumentMemory } from './memory.ts';
-import type { PostgresReads } from './postgres-reads.ts';
+import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { DocumentMemory } from './tiers/memory.ts';
 
 const PREFIX = documentId({ kind: 'token', hash: '' });
 

@@ -6,8 +6,8 @@ import type { Document } from '../document/document.ts';
 import { type DocumentName, documentId } from '../document/keys.ts';
 import { BYTES_PER_TOKEN } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
-import { POSTGRES_DEADLINE_MS, WAITING } from './postgres-reads.ts';
-import { Semaphore } from './semaphore.ts';
+import { POSTGRES_DEADLINE_MS, WAITING } from './postgres/postgres-reads.ts';
+import { Semaphore } from './postgres/semaphore.ts';
 import { type UnknownTokenLimits, UnknownTokens } from './unknown-tokens.ts';
 
 /** A token that was accepted, beside the document that vouches for it. */

@@ -1,8 +1,8 @@
-import { traced } from '../../db/traced.ts';
-import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
-import type { DocumentName } from '../document/keys.ts';
-import { dropValue } from '../publish/fence.ts';
-import type { CacheSubscription } from './cache-subscription.ts';
+import { traced } from '../../../db/traced.ts';
+import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
+import type { DocumentName } from '../../document/keys.ts';
+import { dropValue } from '../../publish/fence.ts';
+import type { CacheSubscription } from '../cache-subscription.ts';
 import { MgetBatcher } from './mget-batcher.ts';
 import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
 

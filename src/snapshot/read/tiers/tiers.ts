@@ -1,4 +1,4 @@
-import { Unavailable } from '../document/answer.ts';
+import { Unavailable } from '../../document/answer.ts';
 import { fromEither } from './either.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { Tier } from '../document/answer.ts';
-import type { Document } from '../document/document.ts';
-import type { DocumentName } from '../document/keys.ts';
-import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../document/memory-costs.ts';
-import { type Consistency, OUTDATED, RECALLED } from './consistency.ts';
+import type { Tier } from '../../document/answer.ts';
+import type { Document } from '../../document/document.ts';
+import type { DocumentName } from '../../document/keys.ts';
+import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../../document/memory-costs.ts';
+import { type Consistency, OUTDATED, RECALLED } from '../consistency.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 
 type Kind = DocumentName['kind'];

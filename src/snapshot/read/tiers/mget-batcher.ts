@@ -1,4 +1,4 @@
-import type { CacheSubscription } from './cache-subscription.ts';
+import type { CacheSubscription } from '../cache-subscription.ts';
 
 /** Documents in one command: more would let the first wait long for the last. */
 const AT_ONCE = 16;

@@ -1,4 +1,4 @@
-import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DiskCopy } from '../../disk/disk-copy.ts';
 import type { DocumentTier } from './tier.ts';
 
 /** The copy on disk: it answers when no other tier does, and knows what this reader gave before its last start. */

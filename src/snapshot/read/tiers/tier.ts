@@ -1,7 +1,7 @@
 /** The interface of the places from which a reader takes documents. */
-import type { MaybePromise, Tier } from '../document/answer.ts';
-import type { Document } from '../document/document.ts';
-import type { CacheKeys, DocumentName } from '../document/keys.ts';
+import type { MaybePromise, Tier } from '../../document/answer.ts';
+import type { Document } from '../../document/document.ts';
+import type { CacheKeys, DocumentName } from '../../document/keys.ts';
 
 /** A document, or the knowledge that there is none, and the tier that answered. */
 export interface TieredResult {

@@ -1,4 +1,4 @@
-import { Unavailable } from '../document/answer.ts';
+import { Unavailable } from '../../document/answer.ts';
 
 /** Too many callers wait already: nothing is said about what is behind the gate. */
 export class SemaphoreFull extends Unavailable {}

@@ -1,11 +1,11 @@
-import { documentId } from '../document/keys.ts';
+import { documentId } from '../../document/keys.ts';
+import type { DocumentsOptions } from '../documents-options.ts';
+import { POSTGRES_DEADLINE_MS, PostgresReads } from '../postgres/postgres-reads.ts';
+import type { ReplicaReads } from '../postgres/replica-reads.ts';
 import { CacheTier } from './cache-tier.ts';
 import { diskTier } from './disk-tier.ts';
-import type { DocumentsOptions } from './documents-options.ts';
 import type { DocumentMemory } from './memory.ts';
-import { POSTGRES_DEADLINE_MS, PostgresReads } from './postgres-reads.ts';
 import { PostgresTier } from './postgres-tier.ts';
-import type { ReplicaReads } from './replica-reads.ts';
 import { Tiers } from './tiers.ts';
 
 /** Reads from Postgres, or from a replica and the primary behind it. */

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/client.ts';
-import { codeOf, postgresError } from '../../db/errors.ts';
-import { Unavailable } from '../document/answer.ts';
-import { Breaker } from './breaker.ts';
+import type { Sql } from '../../../db/client.ts';
+import { codeOf, postgresError } from '../../../db/errors.ts';
+import { Unavailable } from '../../document/answer.ts';
+import { Breaker } from '../breaker.ts';
 import { Semaphore, SemaphoreFull } from './semaphore.ts';
 
 export interface PostgresReadsOptions {

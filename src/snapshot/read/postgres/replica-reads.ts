@@ -1,9 +1,9 @@
 /** Reads from a streaming replica, fenced, and from the primary what the replica does not have yet. */
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/client.ts';
-import { type LogPosition, readLogPosition } from '../../db/log-position.ts';
-import { Unavailable } from '../document/answer.ts';
-import { loadFreshness } from '../document/load.ts';
+import type { Sql } from '../../../db/client.ts';
+import { type LogPosition, readLogPosition } from '../../../db/log-position.ts';
+import { Unavailable } from '../../document/answer.ts';
+import { loadFreshness } from '../../document/load.ts';
 import type { PostgresReads, Told } from './postgres-reads.ts';
 import { type Believes, ReplicaFence } from './replica-fence.ts';
 import { SemaphoreFull } from './semaphore.ts';
