@@ -5,6 +5,7 @@ import type { Disposer } from '../app/disposer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import type { Store } from '../db/connect.ts';
+import { listOperators } from '../db/operators.ts';
 import type { OidcSettings } from '../domain/oidc.ts';
 import { exportMetrics } from '../ops/collect.ts';
 import type { ConsoleDependencies } from '../ops/console/routes.ts';
@@ -57,6 +58,17 @@ export async function offerOps(
   const isOpen = token !== undefined || people !== undefined;
   if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
   else logger.info({ url }, 'operators’ pages');
+  if (people && !(await canSignIn(people)))
+    logger.info(
+      'no operator can sign in yet; create one: fleetbook operator create <name> --role admin, or issue a token to one that exists: fleetbook operator token <name>',
+    );
+}
+
+/** True if an operator has a good token, or OpenID Connect is configured. */
+async function canSignIn({ store, oidc }: OfPeople): Promise<boolean> {
+  if (oidc !== undefined) return true;
+  const operators = await listOperators(store.db);
+  return operators.some(({ disabledAt, tokens }) => disabledAt === null && tokens > 0);
 }
 
 export async function listenOps(

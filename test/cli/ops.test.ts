@@ -75,6 +75,21 @@ it('lets operators sign in where it is given the database, also without OPS_TOKE
   expect((await fetch(`${url}/metrics`)).status).toBe(401);
 });
 
+it.each([
+  ['none', ''],
+  ['a disabled one', `insert into operators (name, role, disabled_at) values ('ada', 'admin', now())`],
+  ['one of an earlier release', `insert into operators (name, role) values ('ada', 'admin')`],
+])('names the way in where no operator has a token: %s', async (_, setUp) => {
+  await using scene = await openScene();
+  await scene.sql.unsafe(setUp);
+  await using closing = new Disposer();
+  const lines: string[] = [];
+  const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  const settings = readSettings({ OPS_PORT: '0' });
+  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, { store: scene.store });
+  expect(lines).toEqual(['operators’ pages', expect.stringContaining('fleetbook operator token <name>')]);
+});
+
 it('a short OPS_TOKEN stops the start, and the error does not show it', () => {
   expect(() => readSettings({ OPS_TOKEN: 'a-short-secret-of-31-characters' })).toThrow(
     /^OPS_TOKEN must have at least 32 characters, e\.g\. what `openssl rand -base64 32` prints$/,
