@@ -10,7 +10,6 @@ import { isLostConnection } from '../../db/errors.ts';
 import { findTokens } from '../../db/operator-tokens.ts';
 import type { OidcSettings } from '../../domain/oidc.ts';
 import { includesRole } from '../../domain/operator.ts';
-import { addOidcRoutes } from './oidc-routes.ts';
 import { openResponses } from './open-responses.ts';
 import { isOwnSite, isProvenOwnSite } from './own-site.ts';
 import { Refusals } from './refusals.ts';
@@ -106,7 +105,9 @@ export async function addGuard(app: FastifyInstance, { token, operators, logger 
   });
 
   if (sessions && db) {
-    const link = oidc && addOidcRoutes(app, { oidc, sessions, db, refusals, now });
+    // `serve` has no operators, and must not load the libraries of OpenID Connect before its first answer.
+    const link =
+      oidc && (await import('./oidc-routes.ts')).addOidcRoutes(app, { oidc, sessions, db, refusals, now });
     addSignInRoutes(app, { sessions, db, check, refusals, oidc: link });
   }
 }
