@@ -20,7 +20,8 @@ import {
   recordOf,
 } from './hold-batch.ts';
 import { headline, previewText, summary } from './hold-preview.ts';
-import { openDatabase, openWorker, publishNow } from './open.ts';
+import { openDatabase, publishNow } from './open.ts';
+import { openWorker } from './open-worker.ts';
 import { print, printAside, printJson, printText } from './print.ts';
 import { diffLines, diffOf, runJson } from './runs.ts';
 import { alignedLines, fitted, terminalWidth, wrapped } from './table.ts';

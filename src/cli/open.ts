@@ -1,9 +1,8 @@
-/** Opens what a command needs: the database; the cache as well, to publish; the sources as well, to run them. */
+/** Opens what a command needs: the database; the cache as well, to publish. */
 import { openLogger } from '../app/logger.ts';
-import { composeWorker, type Worker } from '../app/worker.ts';
 import { composeWriter, type Writer } from '../app/writer.ts';
-import { type Config, type Environment, readConfig } from '../config/config.ts';
 import { type Configured, databaseUrls, readSettings, type Settings } from '../config/settings.ts';
+import type { Environment } from '../config/source-config.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { redisReady } from '../db/redis.ts';
 import type { LineageObserver } from '../snapshot/publish/publisher.ts';
@@ -33,18 +32,11 @@ export function openWriter(
   return { config, writer: composeWriter(config, loggerOf(env), { onNewLineage }) };
 }
 
-/** The whole configuration, to run a source or to apply what one has brought. */
-export function openWorker(env: Environment): { config: Config; worker: Worker } {
-  const config = readConfig(env);
-  const options = { onNewLineage: tellOfNewLineage, decidesCurrency: false };
-  return { config, worker: composeWorker(config, loggerOf(env), options) };
-}
-
-const loggerOf = (env: Environment) =>
+export const loggerOf = (env: Environment) =>
   openLogger({ LOG_LEVEL: env.LOG_LEVEL === 'debug' ? 'debug' : 'error' }, 'cli');
 
 /** Prints it on standard error. */
-const tellOfNewLineage: LineageObserver = (begun, why) => {
+export const tellOfNewLineage: LineageObserver = (begun, why) => {
   for (const line of [`${why}; it has a new lineage now`, ...restoredTokensMessage(begun)])
     printAside(`fleetbook: ${line}`);
 };

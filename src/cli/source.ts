@@ -8,7 +8,8 @@ import { previewRetirement, type Retirement, retireSource } from '../db/sync/ret
 import { originInWords, type SourceSetting } from '../domain/setting-origin.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase, openWorker, publishNow } from './open.ts';
+import { openDatabase, publishNow } from './open.ts';
+import { openWorker } from './open-worker.ts';
 import { print, printJson, printText } from './print.ts';
 import { slotText } from './status.ts';
 import { age, ago, alignedLines, alignedTable, count, moreLine, shortened, wrapped } from './table.ts';

@@ -12,7 +12,8 @@ import { type DeciderOptions, decider } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
 import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWorker, publishNow } from './open.ts';
+import { publishNow } from './open.ts';
+import { openWorker } from './open-worker.ts';
 import { missingRateLines, setAside, unreadRegions } from './reasons.ts';
 import { fitted, shortened } from './table.ts';
 

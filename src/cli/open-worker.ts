@@ -1,0 +1,10 @@
+import { composeWorker, type Worker } from '../app/worker.ts';
+import { type Config, type Environment, readConfig } from '../config/config.ts';
+import { loggerOf, tellOfNewLineage } from './open.ts';
+
+/** The whole configuration, to run a source or to apply what one has brought. */
+export function openWorker(env: Environment): { config: Config; worker: Worker } {
+  const config = readConfig(env);
+  const options = { onNewLineage: tellOfNewLineage, decidesCurrency: false };
+  return { config, worker: composeWorker(config, loggerOf(env), options) };
+}
