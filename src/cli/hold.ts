@@ -3,9 +3,16 @@ import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
 import type { Sql } from '../db/client.ts';
-import { type BatchRecord, type BatchTrail, batchRecords, batchTrail, pendingBatches } from '../db/held.ts';
+import {
+  type BatchRecord,
+  type BatchTrail,
+  batchRecords,
+  batchTrail,
+  decide,
+  pendingBatches,
+  undoRejection,
+} from '../db/held.ts';
 import { runRecord } from '../db/runs.ts';
-import { decide, undoRejection } from '../db/sync/held.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';

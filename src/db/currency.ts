@@ -35,7 +35,7 @@ import type { SourceStatus } from './sources.ts';
 import { array, createTemporary, increment, insertInto, nameOf, type RowOf } from './statements.ts';
 import { lockOrganizations } from './sync/lock-organizations.ts';
 
-/** The currency of every published price; undefined while it is not known, see queries/currency.ts. */
+/** The currency of every published price; undefined while it is not known. */
 export async function storedCurrency(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<{ currency: string | null }[]>`select currency from lineage`;
   return row?.currency ?? undefined;

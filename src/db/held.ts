@@ -1,6 +1,12 @@
-/** Batches that a guard stopped, for whoever decides about them. See queries/held.ts. */
+/** Batches that a guard stopped, and the decisions of operators about them. `sync/held.ts` stores the batches. */
+
 import type { HeldSample } from '../domain/held-sample.ts';
+import type { Decider } from '../domain/operator.ts';
+import { auditRow } from './audit.ts';
 import type { Sql } from './client.ts';
+import type { Database, SessionDatabase } from './database.ts';
+import { and, eq, inArray, type SQL, sql } from './drizzle.ts';
+import { heldBatches, heldItems as storedItems } from './schema.ts';
 
 export interface HeldBatch {
   readonly id: number;
@@ -103,4 +109,99 @@ export async function* heldItems(sql: Sql, batchId: number): AsyncGenerator<unkn
     if (last === undefined || rows.length < ITEMS_AT_ONCE) return;
     after = last.position;
   }
+}
+
+/** What a transaction does with a batch: stores it, or takes its approval back. */
+export interface BatchDecision {
+  readonly kind: 'approve' | 'undo';
+  readonly batchId: number;
+  readonly decider: Decider;
+}
+
+/**
+ * Whether the decision can still be taken; true where there is none. The batch is locked for the rest of the
+ * transaction: nobody else can decide, and the items that the caller has read before are all that it has.
+ */
+export async function isOpen(db: SessionDatabase, decision: BatchDecision | undefined): Promise<boolean> {
+  if (decision === undefined) return true;
+  const open: Record<BatchDecision['kind'], SQL> = {
+    approve: sql`${heldBatches.status} = 'pending'`,
+    undo: sql`${heldBatches.status} = 'approved' and ${heldBatches.reversible}`,
+  };
+  const batches = await db
+    .select({ id: heldBatches.id })
+    .from(heldBatches)
+    .where(and(eq(heldBatches.id, decision.batchId), open[decision.kind]))
+    .for('update');
+  return batches.length > 0;
+}
+
+/** Records an operator's decision, here and in the audit log. False when the batch does not wait for one (any more). */
+export async function decide(
+  db: Database,
+  batchId: number,
+  status: 'approved' | 'rejected',
+  decider: Decider,
+): Promise<boolean> {
+  const decided = db
+    .update(heldBatches)
+    .set({
+      status,
+      decidedAt: sql`now()`,
+      decidedBy: decider.by,
+      reason: decider.reason ?? null,
+      // A rejected batch stays as it is, so that the rejection can be taken back.
+      reversible: status === 'rejected' ? true : heldBatches.reversible,
+      undoneAt: null,
+      undoneBy: null,
+      undoneReason: null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'pending')))
+    .returning(DECIDED);
+  const dropped = db
+    .delete(storedItems)
+    .where(inArray(storedItems.batchId, sql`(select id from decided where not reversible)`))
+    .returning({ batchId: storedItems.batchId });
+  const action = status === 'approved' ? 'hold.approve' : 'hold.reject';
+  const found = await db.execute(sql`
+    with decided as ${decided}, dropped as ${dropped}, audited as (${decisionRow(action, batchId, decider)} from decided)
+    select id from decided`);
+  return found.length > 0;
+}
+
+const DECIDED = {
+  id: heldBatches.id,
+  sourceId: heldBatches.sourceId,
+  reversible: heldBatches.reversible,
+  broken: heldBatches.broken,
+};
+
+/** A decision's row of the audit log, of what `DECIDED` names. */
+function decisionRow(action: string, batchId: number, decider: Decider): SQL {
+  const guards = sql`(select coalesce(jsonb_agg(distinct g ->> 'guard'), '[]') from jsonb_array_elements(broken) g)`;
+  return auditRow(decider, {
+    action,
+    subject: { kind: 'batch', id: batchId },
+    details: sql`jsonb_build_object('source', source_id, 'guards', ${guards})`,
+  });
+}
+
+/** Makes a rejected batch wait again. False when the rejection cannot be taken back (any more). */
+export async function undoRejection(db: Database, batchId: number, decider: Decider): Promise<boolean> {
+  const undone = db
+    .update(heldBatches)
+    .set({
+      status: 'pending',
+      reversible: false,
+      undoneAt: sql`now()`,
+      undoneBy: decider.by,
+      undoneReason: decider.reason ?? null,
+    })
+    .where(and(eq(heldBatches.id, batchId), eq(heldBatches.status, 'rejected'), heldBatches.reversible))
+    .returning(DECIDED);
+  const row = decisionRow('hold.undo-rejection', batchId, decider);
+  return (
+    (await db.execute(sql`with undone as ${undone}, audited as (${row} from undone) select id from undone`))
+      .length > 0
+  );
 }

@@ -9,9 +9,10 @@
 
 import type { SessionDatabase, Store } from '../db/connect.ts';
 import { sql } from '../db/drizzle.ts';
+import { type BatchDecision, decide, isOpen } from '../db/held.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
 import { stampEveryRegion } from '../db/sync/freshness.ts';
-import { type BatchDecision, decide, heldReadAt, isOpen, supersedeHeld } from '../db/sync/held.ts';
+import { heldReadAt, supersedeHeld } from '../db/sync/held.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
 import {
   finishRun,

@@ -2,6 +2,7 @@
 import { audit } from '../audit.ts';
 import type { SessionDatabase } from '../connect.ts';
 import { alias, and, eq, type SQL, sql } from '../drizzle.ts';
+import type { BatchDecision } from '../held.ts';
 import {
   clusters,
   disks,
@@ -18,7 +19,7 @@ import {
   users,
 } from '../schema.ts';
 import { insertInto, nameOf } from '../statements.ts';
-import { type BatchDecision, offerItem, statedPrice } from './held.ts';
+import { offerItem, statedPrice } from './held.ts';
 
 const c = alias(clusters, 'c');
 const k = alias(disks, 'k');

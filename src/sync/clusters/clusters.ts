@@ -8,7 +8,8 @@ import {
   setRemovalAside,
 } from '../../db/sync/cluster-diff.ts';
 import { type ClusterPreview, clusterPreview } from '../../db/sync/cluster-preview.ts';
-import { resolveReferences, setSlugs, slugBatches, writeClusters } from '../../db/sync/cluster-write.ts';
+import { resolveReferences } from '../../db/sync/cluster-references.ts';
+import { setSlugs, slugBatches, writeClusters } from '../../db/sync/cluster-write.ts';
 import { holdStagedClusters } from '../../db/sync/held.ts';
 import { saveClusters } from '../../db/sync/undo.ts';
 import { countStored } from '../../db/sync/validators.ts';
