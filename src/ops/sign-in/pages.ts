@@ -55,7 +55,7 @@ ${problem === undefined ? '' : alert(problem)}${link}<form method="post" action=
   <label>Token <input name="token" type="password" autocomplete="current-password" maxlength="256" required autofocus></label>
   <button>Sign in</button>
 </form>
-<p>No token yet? On the server: <code>fleetbook operator create &lt;name&gt; --role&nbsp;admin</code>`,
+<p>No token yet? On the server:<br><code>fleetbook operator create &lt;name&gt; --role&nbsp;admin</code>`,
   );
 }
 
