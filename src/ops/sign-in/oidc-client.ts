@@ -32,18 +32,17 @@ const DISCOVERED_FOR_MS = 3_600_000;
 
 /** @param callback the address to which the issuer sends people back @param now milliseconds */
 export function openOidc(settings: OidcSettings, callback: string, now: () => number) {
-  let known: { readonly configuration: Promise<client.Configuration>; readonly until: number } | undefined;
+  let known: { readonly found: Promise<client.Configuration>; readonly until: number } | undefined;
+  /** Forgets the metadata of the issuer after a failure: its keys may be new, and the next try reads them. */
+  const orForget = <T>(answer: Promise<T>): Promise<T> =>
+    understood(answer).catch((error: unknown) => {
+      known = undefined;
+      throw error;
+    });
   const configuration = (): Promise<client.Configuration> => {
     if (known === undefined || now() >= known.until)
-      known = forgottenOnFailure(discover(settings), now() + DISCOVERED_FOR_MS);
-    return understood(known.configuration);
-  };
-  const forgottenOnFailure = (found: Promise<client.Configuration>, until: number) => {
-    const asked = { configuration: found, until };
-    found.catch(() => {
-      if (known === asked) known = undefined;
-    });
-    return asked;
+      known = { found: discover(settings), until: now() + DISCOVERED_FOR_MS };
+    return orForget(known.found);
   };
   return {
     /** Where a person is sent, and what the browser has to bring back. @throws IssuerAway */
@@ -68,17 +67,14 @@ export function openOidc(settings: OidcSettings, callback: string, now: () => nu
      */
     async finish(search: string, { state, nonce, verifier }: Flow): Promise<Person> {
       const config = await configuration();
-      const granted = client.authorizationCodeGrant(config, new URL(search, callback), {
-        expectedState: state,
-        expectedNonce: nonce,
-        pkceCodeVerifier: verifier,
-        idTokenExpected: true,
-      });
-      // It may sign by other keys now: the next try asks for them.
-      granted.catch(() => {
-        known = undefined;
-      });
-      const tokens = await understood(granted);
+      const tokens = await orForget(
+        client.authorizationCodeGrant(config, new URL(search, callback), {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        }),
+      );
       const claims = tokens.claims();
       if (claims === undefined) throw new SignInRefused('there is no ID token');
       const { sub: subject } = claims;
