@@ -1,43 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../db/redis.ts';
-import { type CacheKeys, type DocumentName, LINEAGE_KEY } from '../document/keys.ts';
+import { type CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
-import { setIfNewer } from '../publish/fence.ts';
-import { Breaker } from './breaker.ts';
+import { CacheCommands } from './cache-commands.ts';
+import type { CacheSubscriptionEvents, CacheSubscriptionOptions } from './cache-subscription-options.ts';
 import { type PublisherState, Pulses } from './pulses.ts';
-
-/** What a subscription tells its reader. */
-export interface CacheSubscriptionEvents {
-  /** A newer version of one document was published. */
-  onPublished(id: string, version: number): void;
-  /** Messages may have been lost: everything in memory has to be compared before it is used. */
-  onGap(): void;
-  /** No messages arrive from now on. */
-  onUnlinked(): void;
-  /** The cache names another lineage than the one in use. */
-  onLineage(lineage: string): void;
-  /**
-   * The stamps of freshness that the cache has, see `loadFreshness`.
-   * @param isLinked memory is known to be as new
-   */
-  onVerified(stamps: Readonly<Record<string, string>>, isLinked: boolean): void;
-}
-
-export interface CacheSubscriptionOptions {
-  /** Opened for use `reader`, with the fence. */
-  readonly commands: RedisClient;
-  /** Opened for use `subscriber`. */
-  readonly subscriber: Redis;
-  readonly logger: Logger;
-  readonly now?: () => number;
-  /** Milliseconds between two looks at the revision. */
-  readonly pollMs?: number;
-  /** See `Pulses`. */
-  readonly silentAfterMs?: number;
-}
+import { Revisions } from './revisions.ts';
 
 /** One slow answer is no outage. */
 const MISSED_POLLS_TO_UNLINK = 2;
@@ -49,11 +19,6 @@ const BETWEEN_NODES_MS = 100;
 const SILENT_LOOKS_TO_RESUBSCRIBE = 3;
 /** Epochs whose `confirmedAt` is kept. What is older counts from when it was read. */
 const EPOCHS_REMEMBERED = 10_000;
-/** Write-backs at once. More are skipped: making the values takes longer than reading them from Postgres. */
-const WRITE_BACKS_AT_MOST = 64;
-/** Seconds that a write-back lives, unless the publisher makes it permanent. */
-const WRITE_BACK_SECONDS = 60;
-
 /**
  * A reader's connection to the cache, which knows whether memory may be trusted.
  *
@@ -68,18 +33,17 @@ const WRITE_BACK_SECONDS = 60;
  * used again.
  */
 export class CacheSubscription implements AsyncDisposable {
-  readonly #commands: RedisClient;
+  readonly #redis: RedisClient;
+  readonly #commands: CacheCommands;
   readonly #subscriber: Redis;
   readonly #logger: Logger;
   readonly #now: () => number;
-  readonly #breaker: Breaker;
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #pulses: Pulses;
   #keys: CacheKeys | undefined;
   #events: CacheSubscriptionEvents | undefined;
   #subscribedTo: string | undefined;
-  /** By lane, as last heard of; 0 until then. */
-  #revisions: number[] = [];
+  readonly #revisions = new Revisions();
   /** Consecutive looks without a pulse, or with revisions that no message announced. */
   #silentLooks = 0;
   #linked = false;
@@ -89,16 +53,15 @@ export class CacheSubscription implements AsyncDisposable {
   /** Epoch → when its memory was last known to be what the cache holds, in milliseconds. */
   readonly #confirmedAt = new Map<number, number>();
   #missedPolls = 0;
-  #writingBack = 0;
   #polling: Promise<void> | undefined;
 
   constructor(options: CacheSubscriptionOptions) {
-    this.#commands = options.commands;
+    this.#redis = options.commands;
     this.#subscriber = options.subscriber;
     this.#logger = options.logger;
     this.#now = options.now ?? Date.now;
     this.#pulses = new Pulses(options.silentAfterMs);
-    this.#breaker = new Breaker({ failuresToOpen: 3, retryAfterMs: 500, now: this.#now });
+    this.#commands = new CacheCommands(options.commands, options.logger, this.#now);
     this.#subscriber.on('message', (channel: string, message: string) => {
       // After a reconnect the client takes up every channel it ever had, those of a former lineage too.
       if (channel === this.#keys?.published) this.#onMessage(message);
@@ -108,7 +71,7 @@ export class CacheSubscription implements AsyncDisposable {
       this.#subscribedTo = undefined;
       void this.#pollAnew();
     });
-    this.#commands.on('ready', () => void this.#pollAnew());
+    this.#redis.on('ready', () => void this.#pollAnew());
     this.#subscriber.on('close', () => this.#unlink('the subscription was cut'));
     this.#timers = [
       setInterval(() => void this.poll(), options.pollMs ?? 1000).unref(),
@@ -118,7 +81,7 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** How many lanes the cache's documents are in. */
   get lanes(): number {
-    return lanesOf(this.#commands);
+    return lanesOf(this.#redis);
   }
 
   /** Starts to follow one lineage. */
@@ -146,7 +109,7 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** True while the cache can be asked, which says nothing of whether it answers in time. */
   get isConnected(): boolean {
-    return this.#commands.status === 'ready' && !this.#hasLeft;
+    return this.#commands.isReady && !this.#hasLeft;
   }
 
   /** Whether publishers reach this cache. Unless they are `heard`, only Postgres knows what is true. */
@@ -176,33 +139,12 @@ export class CacheSubscription implements AsyncDisposable {
 
   /** Runs one command under the circuit breaker. Undefined when the cache does not answer, which is a cache miss. */
   async ask<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    if (!this.isConnected || !this.#breaker.allows()) return undefined;
-    return this.#try(command);
+    return this.#hasLeft ? undefined : this.#commands.ask(command);
   }
 
-  async #try<T>(command: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-    try {
-      const result = await command(this.#commands);
-      this.#breaker.succeeded();
-      return result;
-    } catch (error) {
-      // A server that refuses a command, e.g. a write when its memory is full, is not down.
-      if (error instanceof ReplyError) this.#breaker.succeeded();
-      else this.#breaker.failed();
-      this.#logger.debug({ err: error }, 'the cache did not answer');
-      return undefined;
-    }
-  }
-
-  /** Offers what Postgres answered to the cache, fenced and for a short while. A failure is ignored. */
-  writeBack(keys: CacheKeys, name: DocumentName, version: number, value: () => Promise<Buffer>): void {
-    if (this.#writingBack >= WRITE_BACKS_AT_MOST) return;
-    this.#writingBack += 1;
-    void this.ask(async (redis) =>
-      setIfNewer(redis, keys, name, version, await value(), WRITE_BACK_SECONDS),
-    ).finally(() => {
-      this.#writingBack -= 1;
-    });
+  /** See `CacheCommands`. */
+  writeBack(...written: Parameters<CacheCommands['writeBack']>): void {
+    if (!this.#hasLeft) this.#commands.writeBack(...written);
   }
 
   /** Compares the revision now. The timer does it every second. */
@@ -223,18 +165,9 @@ export class CacheSubscription implements AsyncDisposable {
     const keys = this.#keys;
     if (!keys) return;
     await this.#subscribe(keys);
-    const before = [...this.#revisions];
+    const before = this.#revisions.known;
     const at = this.#now();
-    // Not under the circuit breaker: this finds out that the cache is back.
-    const answer = await this.#try(async (redis) => {
-      // First: what was published until these times shows in the revisions.
-      const verified = await redis.hgetall(keys.verified);
-      const [lineage, revisionTexts] = await Promise.all([
-        redis.get(LINEAGE_KEY),
-        Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
-      ]);
-      return { verified, lineage, revisionTexts };
-    });
+    const answer = await this.#commands.try((redis) => readState(redis, keys));
     if (keys !== this.#keys) return;
     if (!answer) {
       this.#missedPolls += 1;
@@ -243,7 +176,7 @@ export class CacheSubscription implements AsyncDisposable {
       return;
     }
     this.#missedPolls = 0;
-    const { verified, lineage, revisionTexts } = answer;
+    const { verified, lineage, revisions } = answer;
     if (lineage !== null && lineage !== keys.lineage) this.#events?.onLineage(lineage);
     if (!this.#isSubscribed(keys)) {
       this.#events?.onVerified(verified, false);
@@ -254,22 +187,26 @@ export class CacheSubscription implements AsyncDisposable {
       this.#events?.onVerified(verified, false);
       return;
     }
-    const revisions = revisionTexts.map((text) => Number(text ?? 0));
-    if (!this.#linked) {
-      // The subscription began before the revisions were read: no message is lost unnoticed from here on.
-      this.#revisions = revisions.map((revision, lane) => Math.max(revision, this.#revisions[lane] ?? 0));
-      this.#linked = true;
-      this.#newEpoch();
-    } else if (revisions.some((revision, lane) => revision < (before[lane] ?? 0))) {
-      // Counting began anew: the cache was flushed, or failed over to a replica that was behind.
-      this.#revisions = revisions;
-      this.#newEpoch();
-    } else if (this.#isBehind(revisions)) {
-      await this.#awaitMessages(keys, revisions);
-    }
+    await this.#compare(keys, revisions, before);
     if (keys !== this.#keys) return;
     if (this.#linked) this.#confirmedAt.set(this.#epoch, Math.min(at, this.publisherHeardAt));
     this.#events?.onVerified(verified, this.#linked);
+  }
+
+  /** @param before the revisions that were known before the cache was asked */
+  async #compare(keys: CacheKeys, revisions: readonly number[], before: readonly number[]): Promise<void> {
+    if (!this.#linked) {
+      // The subscription began before the revisions were read: no message is lost unnoticed from here on.
+      this.#revisions.raise(revisions);
+      this.#linked = true;
+      this.#newEpoch();
+    } else if (revisions.some((revision, lane) => revision < (before[lane] ?? 0))) {
+      // The cache was flushed, or failed over to a replica that was behind.
+      this.#revisions.restart(revisions);
+      this.#newEpoch();
+    } else if (this.#revisions.isBehind(revisions)) {
+      await this.#awaitMessages(keys, revisions);
+    }
   }
 
   #isSubscribed(keys: CacheKeys): boolean {
@@ -308,21 +245,17 @@ export class CacheSubscription implements AsyncDisposable {
       this.#resubscribe('the subscription hears nothing of what is published', undefined);
   }
 
-  #isBehind(revisions: readonly number[]): boolean {
-    return revisions.some((revision, lane) => revision > (this.#revisions[lane] ?? 0));
-  }
-
   /** The messages may still be on their way: they come on another connection than the revisions. */
   async #awaitMessages(keys: CacheKeys, revisions: readonly number[]): Promise<void> {
     try {
       await this.#subscriber.ping();
-      if (keys.lanes > 1 && this.#isBehind(revisions)) await sleep(BETWEEN_NODES_MS);
+      if (keys.lanes > 1 && this.#revisions.isBehind(revisions)) await sleep(BETWEEN_NODES_MS);
     } catch (error) {
       this.#resubscribe('the subscription is silent', error);
       return;
     }
-    if (keys !== this.#keys || !this.#linked || !this.#isBehind(revisions)) return;
-    this.#revisions = revisions.map((revision, lane) => Math.max(revision, this.#revisions[lane] ?? 0));
+    if (keys !== this.#keys || !this.#linked || !this.#revisions.isBehind(revisions)) return;
+    this.#revisions.raise(revisions);
     this.#newEpoch();
     this.#countSilentLook();
   }
@@ -340,13 +273,10 @@ export class CacheSubscription implements AsyncDisposable {
     const revision = Number(revisionText);
     if (id === undefined || !Number.isInteger(revision)) return;
     const lane = this.#keys?.laneOf(id) ?? 0;
-    const last = this.#revisions[lane] ?? 0;
-    // The last number again: of what the cache refused, see `announce`.
-    const gap = this.#linked && revision !== last + 1 && revision !== last;
-    this.#revisions[lane] = revision;
+    const isNext = this.#revisions.announced(lane, revision);
     this.#silentLooks = 0;
     this.#events?.onPublished(id, Number(version));
-    if (gap) this.#newEpoch();
+    if (this.#linked && !isNext) this.#newEpoch();
   }
 
   #onPulse(message: string): void {
@@ -365,7 +295,7 @@ export class CacheSubscription implements AsyncDisposable {
   /** @param why for the log; absent where the subscription is only made anew */
   #unlink(why?: string): void {
     this.#subscribedTo = this.#subscriber.status === 'ready' ? this.#subscribedTo : undefined;
-    this.#revisions = [];
+    this.#revisions.restart([]);
     this.#silentLooks = 0;
     if (!this.#linked) return;
     this.#linked = false;
@@ -378,7 +308,17 @@ export class CacheSubscription implements AsyncDisposable {
     for (const timer of this.#timers) clearInterval(timer);
     this.#linked = false;
     this.#keys = undefined;
-    this.#commands.disconnect();
+    this.#redis.disconnect();
     this.#subscriber.disconnect();
   }
+}
+
+async function readState(redis: RedisClient, keys: CacheKeys) {
+  // First: what was published until these times shows in the revisions.
+  const verified = await redis.hgetall(keys.verified);
+  const [lineage, revisions] = await Promise.all([
+    redis.get(LINEAGE_KEY),
+    Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
+  ]);
+  return { verified, lineage, revisions: revisions.map((text) => Number(text ?? 0)) };
 }

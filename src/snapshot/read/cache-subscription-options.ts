@@ -1,0 +1,33 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { RedisClient } from '../../db/redis.ts';
+
+/** The events of a subscription. */
+export interface CacheSubscriptionEvents {
+  /** A newer version of one document was published. */
+  onPublished(id: string, version: number): void;
+  /** Messages may have been lost: everything in memory has to be compared before it is used. */
+  onGap(): void;
+  /** No messages arrive from now on. */
+  onUnlinked(): void;
+  /** The cache names another lineage than the one in use. */
+  onLineage(lineage: string): void;
+  /**
+   * The stamps of freshness that the cache has, see `loadFreshness`.
+   * @param isLinked memory is known to be as new
+   */
+  onVerified(stamps: Readonly<Record<string, string>>, isLinked: boolean): void;
+}
+
+export interface CacheSubscriptionOptions {
+  /** Opened for use `reader`, with the fence. */
+  readonly commands: RedisClient;
+  /** Opened for use `subscriber`. */
+  readonly subscriber: Redis;
+  readonly logger: Logger;
+  readonly now?: () => number;
+  /** Milliseconds between two polls of the revision. */
+  readonly pollMs?: number;
+  /** See `Pulses`. */
+  readonly silentAfterMs?: number;
+}
