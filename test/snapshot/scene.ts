@@ -2,6 +2,7 @@
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { addArrayTypes } from '../../src/db/arrays.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { openRedis, redisReady } from '../../src/db/redis.ts';
@@ -91,6 +92,7 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
     connection: { role: 'fleetbook_reader', TimeZone: 'UTC' },
     debug: (_connection, query) => statements.push(query.replaceAll(/\s+/g, ' ').trim()),
   });
+  addArrayTypes(sql);
   return { sql, statements, [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) };
 }
 
