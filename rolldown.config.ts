@@ -1,5 +1,5 @@
 /** Builds the published program: `npm run build` bundles the sources with their packages into `dist`, split into chunks. */
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { defineConfig, type Plugin } from 'rolldown';
 
@@ -45,11 +45,28 @@ const drizzle: Plugin = {
   },
 };
 
+/** Writes `LICENSES.txt`: each bundled package with the text of its licence. */
+const licenses: Plugin = {
+  name: 'licenses',
+  generateBundle() {
+    const ids = [...this.getModuleIds()];
+    const folders = new Set(
+      ids.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id) ?? []),
+    );
+    const texts = [...folders].sort().map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));
+      return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(folder, file), 'utf8').trim() : ''}\n`;
+    });
+    this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source: texts.join(`\n${'-'.repeat(80)}\n\n`) });
+  },
+};
+
 export default defineConfig({
   input: Object.fromEntries(ENTRIES.map((name) => [name, `${name}.ts`])),
   platform: 'node',
   external: EXTERNAL,
-  plugins: [folders, drizzle],
+  plugins: [folders, drizzle, licenses],
   checks: { eval: false },
   output: { dir: 'dist', chunkFileNames: 'chunks/[name]-[hash].js' },
 });

@@ -37,7 +37,6 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'no-circular': { in: 'src/ring', import: './other.ts' },
   'every-import-resolves': { in: 'src/sync', import: './missing.ts' },
   'every-package-is-declared': { in: 'src/db', import: 'undeclared' },
-  'no-dev-dependency-in-the-product': { in: 'src/db', import: 'dev-only' },
   'the-product-never-imports-tests': { in: 'workers', import: '../test/thing.ts' },
   'domain-sees-nothing-of-ours': { in: 'src/domain', import: '../db/thing.ts' },
   'domain-does-no-io': { in: 'src/domain', import: 'node:fs' },

@@ -1,9 +1,9 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdir, mkdtempDisposable, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,8 +28,26 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 
 interface Lock {
   readonly packages: Readonly<
-    Record<string, { readonly dev?: boolean; readonly bin?: string | Readonly<Record<string, string>> }>
+    Record<
+      string,
+      {
+        readonly dev?: boolean;
+        readonly devOptional?: boolean;
+        readonly bin?: string | Readonly<Record<string, string>>;
+      }
+    >
   >;
+}
+
+/** The packages that npm installs with ours: all others are in the bundle. */
+async function installed(): Promise<string[]> {
+  const { packages } = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+  return Object.entries(packages)
+    .filter(
+      ([path, { dev, devOptional }]) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && !dev && !devOptional,
+    )
+    .map(([path]) => path)
+    .filter((path) => existsSync(join(ROOT, path)));
 }
 
 function programsOf(path: string, bin: string | Readonly<Record<string, string>> | undefined): string[] {
@@ -52,7 +70,10 @@ describe('the published package', () => {
     await run(join(ROOT, 'node_modules/.bin/rolldown'), ['-c', '--dir', dist], { cwd: ROOT });
     await compile(['-p', 'tsconfig.build.json', '--outDir', dist]);
     // What npm would put beside it: its dependencies above, its own files around.
-    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    for (const path of await installed()) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await symlink(join(ROOT, path), join(folder, path));
+    }
     for (const path of ['package.json', 'drizzle']) {
       await cp(join(ROOT, path), join(folder, path), { recursive: true });
     }
@@ -106,6 +127,13 @@ describe('the published package', () => {
     }
   });
 
+  it('names the licence of each bundled package', async () => {
+    const text = await readFile(join(folder, 'dist/LICENSES.txt'), 'utf8');
+    for (const name of ['postgres', 'bullmq', 'zod'])
+      expect(text).toMatch(new RegExp(`^${name} \\d.*: \\S`, 'm'));
+    expect(text).toContain('Permission is hereby granted');
+  });
+
   it('brings the sample along', async () => {
     const sample = spawn(process.execPath, [join(folder, 'dist/src/dev/sample/main.js')], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -114,6 +142,30 @@ describe('the published package', () => {
     const [line] = await once(createInterface(sample.stdout), 'line');
     expect((await fetch(JSON.parse(line).clustersUrl)).status).toBe(200);
   });
+
+  it('shows the queues on the board, which is not in the bundle', async () => {
+    await using published = await startPublished();
+    const opsPort = await freePort();
+    const env = {
+      PATH: process.env.PATH,
+      DATABASE_URL: published.databaseUrl,
+      REDIS_URL: published.redisUrl,
+      OPS_PORT: String(opsPort),
+      OPS_TOKEN: 'the-token-of-this-test-of-the-package',
+    };
+    await using work = await startProgram(program(), ['work'], { env });
+    const ask = (path: string) =>
+      fetch(`http://127.0.0.1:${opsPort}${path}`, { headers: { authorization: `Bearer ${env.OPS_TOKEN}` } });
+    await until(async () => (await ask('/healthz')).ok);
+    const page = await (await ask('/queues/')).text();
+    expect(page).toContain('<title>');
+    const [script] = /static\/js\/main\.[^"]+\.js/.exec(page) ?? ['no script'];
+    expect((await ask(`/queues/${script}`)).status).toBe(200);
+    expect(await (await ask('/queues/api/queues')).json()).toMatchObject({
+      queues: expect.arrayContaining([expect.objectContaining({ type: 'bullmq' })]),
+    });
+    expect(work.child.exitCode).toBeNull();
+  }, 240_000);
 
   it('answers inside of another application as its own program does', async () => {
     const host = cleanUp.use(await mkdtempDisposable(join(tmpdir(), 'fleetbook-host-'))).path;
