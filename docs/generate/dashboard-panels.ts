@@ -200,7 +200,7 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     panels: [
       {
         title: 'Lag of the replica',
-        says: 'Seconds by which it is behind the primary, against REPLICA_LAG_LIMIT; none where none is read',
+        says: 'Seconds by which it is behind the primary, against the limit of 5; none where none is read',
         unit: 's',
         queries: [
           { expr: `max by (instance) (${of('fleetbook_replica_lag_seconds')})`, legend: '{{instance}}' },

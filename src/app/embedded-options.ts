@@ -12,8 +12,6 @@ export interface ReaderLimits {
   readonly memoryBytes?: number;
   /** Reads that may fall back to PostgreSQL at the same time; beyond: 503. */
   readonly postgresReads?: number;
-  /** Seconds by which the replica that `readerDatabaseUrl` names may be behind. */
-  readonly replicaLagSeconds?: number;
   /** Requests a minute that one token may make of this process; 0, or left out: no limit. Beyond: 429. */
   readonly requestsPerMinute?: number;
   /** Milliseconds by which the event loop may be late before requests that would wait are refused; 0: no limit. */
@@ -56,7 +54,6 @@ const LIMITS: Readonly<Record<keyof ReaderLimits, SettingName>> = {
   tokenStaleSeconds: 'TOKEN_STALE_LIMIT',
   memoryBytes: 'MEMORY_LIMIT',
   postgresReads: 'POSTGRES_READS',
-  replicaLagSeconds: 'REPLICA_LAG_LIMIT',
   requestsPerMinute: 'RATE_LIMIT',
   eventLoopDelayMs: 'MAX_EVENT_LOOP_DELAY',
 };

@@ -258,7 +258,6 @@ function replicaReads(config: Configured, store: Store, primary: Primary, logger
     replica: reads(store, readerDatabase(config), settings.POSTGRES_READS),
     primary: reads(primary, primary.server, primary.atOnce),
     logger,
-    lagLimitMs: settings.REPLICA_LAG_LIMIT * 1000,
     staleLimitMs: settings.STALE_LIMIT * 1000,
   });
 }

@@ -9,6 +9,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   OPS_SESSION_KEY: 'sessions need no key',
   OPS_SESSION_LIFETIME: 'a session ends after 12 hours',
   LOG_SUCCESSES: 'one answer of 1,000 below status 400 is logged, and every answer with LOG_LEVEL=debug',
+  REPLICA_LAG_LIMIT: 'readers ask the primary when a replica is more than 5 seconds behind',
   SNAPSHOT_DIR_LIMIT: 'the copy on disk takes at most twice MEMORY_LIMIT',
   STREAMS_LIMIT: 'a process holds half as many streams as MAX_CONNECTIONS allows connections',
   UNKNOWN_TOKENS: 'each process looks up 100 unknown tokens a second',

@@ -163,11 +163,6 @@ export const SETTINGS = {
     integer(1, 1_000, 'a count'),
     '16',
   ),
-  REPLICA_LAG_LIMIT: setting(
-    'seconds by which the replica that READER_DATABASE_URL names may be behind; beyond, readers ask the primary',
-    integer(1, 3_600, 'seconds'),
-    '5',
-  ),
   WRITE_STATEMENT_TIMEOUT: setting(
     'seconds that PostgreSQL gives one statement of `work`, or of a command that writes; 0: no limit',
     integer(0, 86_400, 'seconds'),

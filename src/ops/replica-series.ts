@@ -26,7 +26,7 @@ export function addReplicaSeries(registry: Registry, replica: ReplicaSeriesOf): 
   });
   new Gauge({
     name: 'fleetbook_replica_lag_limit_seconds',
-    help: 'Seconds by which the replica may be behind, REPLICA_LAG_LIMIT: beyond, the primary is asked',
+    help: 'Seconds by which the replica may be behind: beyond, the primary is asked',
     registers,
     aggregator: 'max',
     collect() {

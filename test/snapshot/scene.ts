@@ -134,7 +134,7 @@ function openReader(options: ReaderOptions): TestReader {
       logger: silent,
       now,
       lookEveryMs: options.pollMs ?? 1000,
-      lagLimitMs: options.lagLimitMs ?? 5000,
+      ...(options.lagLimitMs !== undefined && { lagLimitMs: options.lagLimitMs }),
       staleLimitMs,
     });
   const feed: FeedTail = new FeedTail({

@@ -28,6 +28,9 @@ export interface ReplicaCounts {
   readonly fenced: ReadonlyMap<FencedBecause, number>;
 }
 
+/** A replica that is further behind is not asked while the primary answers. */
+const LAG_LIMIT_MS = 5000;
+
 export interface ReplicaReadsOptions {
   readonly replica: PostgresReads;
   /** Capped on its own; undefined where nobody has named it: what is fenced is not answered then. */
@@ -37,7 +40,7 @@ export interface ReplicaReadsOptions {
   /** Milliseconds between two looks at both. */
   readonly lookEveryMs?: number;
   /** Milliseconds by which it may be behind while the primary can be asked. */
-  readonly lagLimitMs: number;
+  readonly lagLimitMs?: number;
   /** Milliseconds for which it answers after the primary was last seen. */
   readonly staleLimitMs: number;
 }
@@ -56,6 +59,7 @@ export class ReplicaReads implements AsyncDisposable {
   readonly #primary: PostgresReads | undefined;
   readonly #logger: Logger;
   readonly #options: ReplicaReadsOptions;
+  readonly #lagLimitMs: number;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
   readonly #fence: ReplicaFence;
@@ -71,6 +75,7 @@ export class ReplicaReads implements AsyncDisposable {
 
   constructor(options: ReplicaReadsOptions) {
     this.#options = options;
+    this.#lagLimitMs = options.lagLimitMs ?? LAG_LIMIT_MS;
     this.#replica = options.replica;
     this.#primary = options.primary;
     this.#logger = options.logger;
@@ -130,14 +135,14 @@ export class ReplicaReads implements AsyncDisposable {
 
   /** Undefined where it is known well enough what the replica has. */
   #unsureSince(): number | 'behind' | undefined {
-    const { lagLimitMs, staleLimitMs } = this.#options;
+    const { staleLimitMs } = this.#options;
     // A replica of another database, or of the history before the one that is followed.
     if (this.#lineage !== undefined && this.#ofReplica && this.#ofReplica.lineage !== this.#lineage)
       return 'behind';
     if (this.#fence.isFull) return 'behind';
     if (this.#ofPrimary) {
       const lag = this.#now() - this.#fence.coveredTo;
-      return this.#fence.coversGap && lag <= lagLimitMs ? undefined : 'behind';
+      return this.#fence.coversGap && lag <= this.#lagLimitMs ? undefined : 'behind';
     }
     // It was promoted.
     if (this.#ofReplica?.isStandby === false) return undefined;
@@ -217,7 +222,7 @@ export class ReplicaReads implements AsyncDisposable {
     const lag = this.#lookedAt - this.#fence.coveredTo;
     return {
       lagSeconds: Number.isFinite(lag) ? lag / 1000 : undefined,
-      lagLimitSeconds: this.#options.lagLimitMs / 1000,
+      lagLimitSeconds: this.#lagLimitMs / 1000,
       fenced: this.#fenced,
     };
   }
