@@ -77,7 +77,7 @@ describe('source list', () => {
     expect(gone).toMatchObject({ schedule: null, scheduleInWords: null, nextSlots: [] });
     const { stdout } = await fleetbook(['source', 'list'], env);
     expect(stdout).toMatch(/^SOURCE +ADAPTER +KIND +STATE +NEXT UTC +SCHEDULE\n/);
-    expect(stdout).toMatch(/\nlinode +linode +catalogue +disabled +- +every hour at minute 37\n/);
+    expect(stdout).toMatch(/\nlinode +linode +catalogue +disabled +- +every hour at minute\s+37\n/);
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
