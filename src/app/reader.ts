@@ -4,13 +4,16 @@ import { type Settings, snapshotDirLimit } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
-import type { ExportReader } from '../domain/export-files.ts';
-import { exportReader } from '../exports/stored-exports.ts';
-import { FeedTail } from '../feed/feed-tail.ts';
+import type { DiskCopyCounts } from '../features/disk-copy/copy-health.ts';
+import { DiskCopy } from '../features/disk-copy/disk-copy.ts';
+import type { ExportReader } from '../features/exports/files.ts';
+import { exportReader } from '../features/exports/stored-exports.ts';
+import { FeedTail } from '../features/feed/feed-tail.ts';
+import { ReplicaReads } from '../features/replica/reads.ts';
+import { type SearchReader, searchReader } from '../features/search/search-reader.ts';
+import { Searchable, type SearchCounts } from '../features/search/searchable.ts';
 import type { ApiDeps } from '../http/app.ts';
 import { ResponseCache } from '../http/response-cache.ts';
-import type { DiskCopyCounts } from '../snapshot/disk/copy-health.ts';
-import { DiskCopy } from '../snapshot/disk/disk-copy.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -25,10 +28,7 @@ import { Documents } from '../snapshot/read/documents.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
 import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
-import { ReplicaReads } from '../snapshot/read/postgres/replica-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
-import { type SearchReader, searchReader } from '../snapshot/read/search-reader.ts';
-import { Searchable, type SearchCounts } from '../snapshot/read/searchable.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
 import {
   type Configured,

@@ -3,8 +3,8 @@
 import type { Logger } from 'pino';
 import type { Configured } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
-import type { RedisClient } from '../db/redis.ts';
-import { FeedPublisher } from '../feed/feed-publisher.ts';
+import { FeedPublisher } from '../features/feed/feed-publisher.ts';
+import type { RedisClient } from '../redis/redis.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import type { LineageObserver, Publisher, PublishObserver } from '../snapshot/publish/publisher.ts';
 import { cacheRedis, databaseUrls, openLoggedRedis } from './connections.ts';

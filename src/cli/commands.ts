@@ -4,8 +4,8 @@ import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 import { addAudit, addOperators, addOrganizations, addTokens, addUsers } from './account-commands.ts';
-import { add, addChange, type Changing, type Env, type Json } from './command-parts.ts';
 import { addAlerts, addHold, addSources } from './source-commands.ts';
+import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
 
 /**
  * The environment of a command, completed by the settings of the `up` that runs in the same home. A command that names

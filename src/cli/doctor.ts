@@ -2,16 +2,16 @@
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/driver-error.ts';
+import { checkDiskCopy } from '../features/disk-copy/doctor.ts';
+import { checkExports } from '../features/exports/doctor.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
-import { checkDiskCopy } from './doctor/disk-copy.ts';
-import { checkExports } from './doctor/exports.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
 import { checkRedis } from './doctor/redis.ts';
 import { checkSources } from './doctor/sources.ts';
-import { printJson, printText } from './print.ts';
-import { count, wrapped } from './table.ts';
+import { printJson, printText } from './terminal/print.ts';
+import { count, wrapped } from './terminal/table.ts';
 
 const WIDTH = 80;
 

@@ -14,9 +14,7 @@ import {
 } from '../db/held.ts';
 import { runRecord } from '../db/runs.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';
-import { CommandFailure } from './failure.ts';
 import {
   configured,
   decision,
@@ -27,12 +25,14 @@ import {
   recordOf,
 } from './hold-batch.ts';
 import { headline, previewText, summary } from './hold-preview.ts';
-import { openDatabase, publishNow } from './open.ts';
 import { openWorker } from './open-worker.ts';
-import { print, printAside, printJson, printText } from './print.ts';
 import { diffLines, diffOf, runJson } from './runs.ts';
-import { alignedLines, fitted, terminalWidth, wrapped } from './table.ts';
-import { confirm } from './terminal.ts';
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { openDatabase, publishNow } from './terminal/open.ts';
+import { print, printAside, printJson, printText } from './terminal/print.ts';
+import { alignedLines, fitted, terminalWidth, wrapped } from './terminal/table.ts';
+import { confirm } from './terminal/terminal.ts';
 
 /** What waits; with `all` what was decided as well: when, by whom and why. */
 export async function holdList(env: Environment, options: { json?: boolean; all?: boolean }): Promise<void> {

@@ -2,9 +2,9 @@ import { type Environment, readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
 import { migrate } from '../db/migrate.ts';
 import { describeDatabase } from '../db/server-problem.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { print, printAside, printJson, printText } from './print.ts';
-import { wrapped } from './table.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { print, printAside, printJson, printText } from './terminal/print.ts';
+import { wrapped } from './terminal/table.ts';
 
 export async function migrateCommand(
   env: Environment,

@@ -1,6 +1,6 @@
 import { composeWorker, type Worker } from '../app/worker.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
-import { loggerOf, tellOfNewLineage } from './open.ts';
+import { loggerOf, tellOfNewLineage } from './terminal/open.ts';
 
 /** The whole configuration, to run a source or to apply what one has brought. */
 export function openWorker(env: Environment): { config: Config; worker: Worker } {

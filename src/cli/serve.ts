@@ -16,11 +16,11 @@ import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
 import { isSharing } from '../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
-import { CommandFailure } from './failure.ts';
 import { canSharePort, listen } from './listen.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { serveByProcesses } from './serve-processes.ts';
-import { stopSignal } from './terminal.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 /**
  * Serves the API until it is told to stop, by as many processes as PROCESSES or the option says.

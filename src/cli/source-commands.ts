@@ -1,6 +1,6 @@
 /** Commands about sources, what they brought, what is held and what operators are told of. */
 import type { Command } from 'commander';
-import { type PageOptions, readId } from './arguments.ts';
+import { type PageOptions, readId } from './terminal/arguments.ts';
 import {
   ALL_ROWS,
   add,
@@ -18,8 +18,8 @@ import {
   rows,
   SOURCE,
   SOURCES,
-} from './command-parts.ts';
-import type { FindClustersOptions, FindMachinesOptions } from './find.ts';
+} from './terminal/command-parts.ts';
+import type { FindClustersOptions, FindMachinesOptions } from './terminal/find.ts';
 
 export function addSources(program: Command, env: Env): void {
   addChange(program, 'sync', 'sync sources now, one after the other, and publish what changed')
@@ -71,14 +71,14 @@ export function addSources(program: Command, env: Env): void {
     .option(...PROVIDER)
     .option('--region <code>', 'of this region alone')
     .action(async (text: string | undefined, options: FindMachinesOptions) =>
-      (await import('./find.ts')).machinesCommand(env(), text, options),
+      (await import('./terminal/find.ts')).machinesCommand(env(), text, options),
     );
   pages(program.command('clusters').argument('[text]', 'part of the name or slug'), 'clusters')
     .description('list clusters with their ids and slugs, by organization')
     .option('--org <slug>', 'of this organization alone')
     .option(...PROVIDER)
     .action(async (text: string | undefined, options: FindClustersOptions) =>
-      (await import('./find.ts')).clustersCommand(env(), text, options),
+      (await import('./terminal/find.ts')).clustersCommand(env(), text, options),
     );
   add(program, 'prices', 'draw what a machine has cost')
     .argument('<machine>', 'name@region, e.g. cx22@fsn1, or the id that `machines` shows')
@@ -175,8 +175,8 @@ function deciding(command: Command, batch: string, describe: string): Command {
 }
 
 export function addAlerts(alert: Command, env: Env): void {
-  const load = () => import('./alert.ts');
-  const loadList = () => import('./alert.ts');
+  const load = () => import('../features/alerts/commands.ts');
+  const loadList = () => import('../features/alerts/commands.ts');
   alert
     .command('list')
     .description('show the alerts that are open')

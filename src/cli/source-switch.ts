@@ -11,10 +11,10 @@ import { registerSource } from '../db/sync/run.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { Decider } from '../domain/operator.ts';
 import { nextSlot } from '../domain/slots.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
-import { UsageFailure } from './failure.ts';
-import { ago } from './table.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { ago } from './terminal/table.ts';
 
 export interface SwitchOptions extends DeciderOptions {
   readonly json?: boolean;

@@ -6,14 +6,23 @@ import { sourceSettings } from '../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../db/sources.ts';
 import { previewRetirement, type Retirement, retireSource } from '../db/sync/retire.ts';
 import { originInWords, type SourceSetting } from '../domain/setting-origin.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase, publishNow } from './open.ts';
 import { openWorker } from './open-worker.ts';
-import { print, printJson, printText } from './print.ts';
 import { slotText } from './status.ts';
-import { age, ago, alignedLines, alignedTable, count, moreLine, shortened, wrapped } from './table.ts';
-import { confirm, type Terminal } from './terminal.ts';
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { openDatabase, publishNow } from './terminal/open.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import {
+  age,
+  ago,
+  alignedLines,
+  alignedTable,
+  count,
+  moreLine,
+  shortened,
+  wrapped,
+} from './terminal/table.ts';
+import { confirm, type Terminal } from './terminal/terminal.ts';
 
 /** Slots that are told of each source: by the list and by `show`. */
 const LISTED_SLOTS = 3;

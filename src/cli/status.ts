@@ -2,24 +2,24 @@ import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { type AlertRecord, acknowledgedAlerts } from '../db/alerts.ts';
 import type { Sql } from '../db/client.ts';
 import { areRatesNeeded } from '../db/currency.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import { type SourceStatus, sourceStatus } from '../db/sources.ts';
-import { acknowledgementText } from '../domain/acknowledgement.ts';
-import { sourceOfAlert } from '../domain/alert-subject.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
-import { UsageFailure } from './failure.ts';
-import { liveView } from './live-view.ts';
-import { openDatabase } from './open.ts';
-import { printJson, printText } from './print.ts';
-import { missingRateLines } from './reasons.ts';
-import { age, ago, alignedTable, shortened, wrapped } from './table.ts';
-import { stopSignal } from './terminal.ts';
+import { acknowledgementText } from '../features/alerts/acknowledgement.ts';
+import { type AlertRecord, acknowledgedAlerts } from '../features/alerts/queries.ts';
+import { sourceOfAlert } from '../features/alerts/subject.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { liveView } from './terminal/live-view.ts';
+import { openDatabase } from './terminal/open.ts';
+import { printJson, printText } from './terminal/print.ts';
+import { missingRateLines } from './terminal/reasons.ts';
+import { age, ago, alignedTable, shortened, wrapped } from './terminal/table.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null before its first run or the first start of a worker that knows it. */

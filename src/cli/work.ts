@@ -10,13 +10,13 @@ import { databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { claimContent, sourceStatus } from '../db/sources.ts';
 import { registerSource } from '../db/sync/run.ts';
+import { openConsole } from '../features/console/open.ts';
 import { workerMetrics } from '../ops/metrics.ts';
 import { addQueueGauges } from '../ops/queue-gauges.ts';
 import { reportReady } from '../processes/ipc.ts';
-import { openConsole } from './console.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { disabledNote, notConfigured } from './status.ts';
-import { stopSignal } from './terminal.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();

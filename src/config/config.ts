@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import type { AlertRules } from '../alerts/rules.ts';
-import type { OidcSettings } from '../domain/oidc.ts';
+import type { AlertRules } from '../features/alerts/rules.ts';
+import { readAlertRules } from '../features/alerts/settings.ts';
+import type { OidcSettings } from '../features/operators/oidc.ts';
+import { readOidc } from '../features/operators/settings.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
-import { readAlertRules } from './alerts.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
-import { readOidc } from './oidc.ts';
 import { openSources } from './open-sources.ts';
 import { BadSetting, inspectSettings, type Settings } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';

@@ -8,8 +8,13 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { ExportReader } from '../domain/export-files.ts';
-import type { FeedTail } from '../feed/feed-tail.ts';
+import type { ExportReader } from '../features/exports/files.ts';
+import { exportDownload, exportOperations } from '../features/exports/routes.ts';
+import type { EventStream, WaitingRequest } from '../features/feed/event-stream.ts';
+import type { FeedTail } from '../features/feed/feed-tail.ts';
+import { addChanges, changesOperation } from '../features/feed/routes.ts';
+import { searchOperations } from '../features/search/routes.ts';
+import type { SearchReader } from '../features/search/search-reader.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -17,8 +22,6 @@ import {
   Unavailable,
 } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
-import type { SearchReader } from '../snapshot/read/search-reader.ts';
-import type { EventStream, WaitingRequest } from './event-stream.ts';
 import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
@@ -42,15 +45,12 @@ import { clientAddress, hasBadHost, isProxyOf, mendedTarget, requestIdOf } from 
 import { answerUpgradesAndExpects, clientErrorHandler } from './protocol/transport.ts';
 import { type RequestOutcome, recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
-import { addChanges, changesOperation } from './routes/changes.ts';
 import { clusterOperations } from './routes/clusters.ts';
-import { exportDownload, exportOperations } from './routes/exports.ts';
 import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { addNotFound } from './routes/not-found.ts';
 import { providerOperations } from './routes/providers.ts';
 import { addReference } from './routes/reference.ts';
-import { searchOperations } from './routes/search.ts';
 import { answerSender, sendPublic } from './send.ts';
 import { addStreamOperation } from './stream-operation.ts';
 

@@ -1,5 +1,5 @@
 /** The schemas that `/openapi.json` has by name. */
-import { changesSchema } from './changes-schema.ts';
+import { changesSchema } from '../features/feed/schema.ts';
 import {
   clusterSchema,
   exportSchema,

@@ -1,10 +1,10 @@
 /** The documents of the contract as JSON Schema; a field that the domain's type has not, or has more, fails to compile. */
 import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument } from '../domain/machine.ts';
+import { RAM_UNITS } from '../features/search/question.ts';
+import type { RecommendDocument, SearchDocument } from '../features/search/search-reader.ts';
+import type { MachineFactsDocument } from '../features/search/shown.ts';
 import type { ProviderListing } from '../snapshot/document/build.ts';
-import type { RecommendDocument, SearchDocument } from '../snapshot/read/search-reader.ts';
-import { RAM_UNITS } from '../snapshot/search/question.ts';
-import type { MachineFactsDocument } from '../snapshot/search/shown.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 

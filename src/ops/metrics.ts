@@ -4,15 +4,15 @@ import type { Sql } from '../db/connect.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
-import { addDiskCopySeries, type DiskCopyCounts } from './disk-copy-series.ts';
-import { addExportSeries } from './export-series.ts';
+import { addDiskCopySeries, type DiskCopyCounts } from '../features/disk-copy/metrics.ts';
+import { addExportSeries } from '../features/exports/metrics.ts';
+import { addStreamSeries, type StreamCounts } from '../features/feed/metrics.ts';
+import { addReplicaSeries, type ReplicaSeriesOf } from '../features/replica/metrics.ts';
+import { addSearchSeries, type SearchCounts } from '../features/search/metrics.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
-import { addReplicaSeries, type ReplicaSeriesOf } from './replica-series.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
-import { addSearchSeries, type SearchCounts } from './search-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
-import { addStreamSeries, type StreamCounts } from './stream-series.ts';
 
 export interface ApiMetrics {
   readonly registry: Registry;

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES } from '../../src/domain/token.ts';
-import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
+import { FeedPublisher } from '../../src/features/feed/feed-publisher.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { listen } from '../http/harness.ts';
 import { addMachines, reprice, setStatus } from '../snapshot/rows.ts';

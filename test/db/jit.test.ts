@@ -5,9 +5,9 @@
 import postgres from 'postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Sql } from '../../src/db/connect.ts';
-import { machineRows } from '../../src/db/exports.ts';
-import { readFeedPage, readFeedStart } from '../../src/db/feed.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { machineRows } from '../../src/features/exports/queries.ts';
+import { readFeedPage, readFeedStart } from '../../src/features/feed/queries.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { pgbouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { expect } from 'vitest';
-import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
+import { FeedPublisher } from '../../src/features/feed/feed-publisher.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
 import type { RequestOutcome } from '../../src/http/record.ts';
-import type { Page } from '../feed/copy.ts';
+import type { Page } from '../features/feed/copy.ts';
 import type { sceneForEachTest } from '../snapshot/scene.ts';
 import { listen } from './harness.ts';
 

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import type { StoredExport } from '../../src/domain/export-files.ts';
+import type { StoredExport } from '../../src/features/exports/files.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 

@@ -11,8 +11,8 @@ import openapiTypes, { astToString } from 'openapi-typescript';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import type { ExportReader } from '../../src/domain/export-files.ts';
-import { FeedTail } from '../../src/feed/feed-tail.ts';
+import type { ExportReader } from '../../src/features/exports/files.ts';
+import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
 import { CLUSTERS } from './readers.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/token.ts';
-import { FeedPublisher } from '../../src/feed/feed-publisher.ts';
+import { FeedPublisher } from '../../src/features/feed/feed-publisher.ts';
 import type { ApiDeps } from '../../src/http/app.ts';
 import { addMachine, reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';

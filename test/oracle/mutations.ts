@@ -51,20 +51,20 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'searches do not hear of publications',
-    file: 'src/snapshot/read/searchable.ts',
+    file: 'src/features/search/searchable.ts',
     find: 'this.#heard.set(Number(regionId),',
     replace: 'new Map().set(Number(regionId),',
   },
   {
     name: 'nobody is told of machines that went',
-    file: 'src/db/feed-events.ts',
+    file: 'src/features/feed/events.ts',
     find: 'from shown full join told on told.key = shown.key',
     replace: 'from shown left join told on told.key = shown.key',
     having: ['withdraw'],
   },
   {
     name: 'what is on disk is said to be as of now',
-    file: 'src/snapshot/read/tiers/disk-tier.ts',
+    file: 'src/features/disk-copy/tier.ts',
     find: "tier: 'disk', knownAt: kept.knownAt",
     replace: "tier: 'disk', knownAt: Date.now()",
     having: ['start from disk', 'change cluster', 'reprice'],

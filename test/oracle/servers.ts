@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import postgres from 'postgres';
 import { migrate } from '../../src/db/migrate.ts';
-import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/db/redis.ts';
+import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import { startTestPostgres, type TestPostgres } from '../faults/support/stack.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';

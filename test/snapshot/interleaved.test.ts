@@ -11,7 +11,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
-import { openRedis, type RedisClient, redisReady } from '../../src/db/redis.ts';
+import { openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import { decodeDocument } from '../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName } from '../../src/snapshot/document/keys.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';

@@ -2,7 +2,7 @@
 
 import { createToken } from '../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../src/db/connect.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
 import { keepPulse } from '../../src/snapshot/publish/pulse.ts';

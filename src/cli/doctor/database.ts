@@ -5,7 +5,7 @@ import { migrationState } from '../../db/migrate.ts';
 import { versionMisfit } from '../../db/postgres-misfit.ts';
 import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
-import { count } from '../table.ts';
+import { count } from '../terminal/table.ts';
 import { checkConnections } from './connections.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';
 

@@ -10,7 +10,7 @@ import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { span } from '../../domain/span.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
-import { age, ago, count } from '../table.ts';
+import { age, ago, count } from '../terminal/table.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 import { type FailedSource, failureRemedy } from './source-remedy.ts';
 

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
 import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
-import type { RedisClient } from '../../db/redis.ts';
 import { traced } from '../../db/traced.ts';
 import {
   allVersions,
@@ -13,6 +12,7 @@ import {
 } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';

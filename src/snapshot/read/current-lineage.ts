@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/history.ts';
 import { readHistory } from '../../db/lineage.ts';
-import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';

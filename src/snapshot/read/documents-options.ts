@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/client.ts';
-import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
+import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { MemoryBudget } from './budget.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { PostgresReadsOptions } from './postgres/postgres-reads.ts';
-import type { ReplicaReads } from './postgres/replica-reads.ts';
 
 /** Called for each publication, and when everything that was read is of another history. */
 export interface PublicationListener {

@@ -1,5 +1,6 @@
 import type { Sql } from '../../db/connect.ts';
-import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
+import type { Check, ReplicaReads } from '../../features/replica/reads.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
@@ -9,7 +10,6 @@ import type { DocumentsOptions, PublicationListener } from './documents-options.
 import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
-import type { Check, ReplicaReads } from './postgres/replica-reads.ts';
 import { DocumentMemory } from './tiers/memory.ts';
 import { openPostgresReads, openTiers } from './tiers/open-tiers.ts';
 import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';

@@ -1,10 +1,10 @@
-import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
+import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import { UNLINKED_MAX_AGE_MS } from './consistency.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
-import type { ReplicaReads } from './postgres/replica-reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;

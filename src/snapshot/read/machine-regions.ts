@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { withTimeout } from '../../domain/timeout.ts';
-import type { DiskCopy } from '../disk/disk-copy.ts';
+import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
+import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
-import type { ReplicaReads } from './postgres/replica-reads.ts';
 import { fromEither } from './tiers/either.ts';
 
 /** Bytes of a page of regions. */

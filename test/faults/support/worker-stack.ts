@@ -7,8 +7,8 @@ import { createOrganization } from '../../../src/db/administration/organizations
 import { createToken } from '../../../src/db/administration/tokens.ts';
 import { openStore, type Store } from '../../../src/db/connect.ts';
 import { migrate } from '../../../src/db/migrate.ts';
-import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { QUEUE_PREFIX, SYNC_QUEUE, type SyncJob } from '../../../workers/queues.ts';
 import { type Program, startProgram } from '../../support/program.ts';

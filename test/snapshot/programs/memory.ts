@@ -5,10 +5,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { openRedis, redisReady } from '../../../src/db/redis.ts';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
+import { searchReader } from '../../../src/features/search/search-reader.ts';
+import { Searchable } from '../../../src/features/search/searchable.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
+import { openRedis, redisReady } from '../../../src/redis/redis.ts';
 import {
   clustersContent,
   providersContent,
@@ -23,8 +25,6 @@ import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
 import { catalogueReader, clusterReader } from '../../../src/snapshot/read/readers.ts';
-import { searchReader } from '../../../src/snapshot/read/search-reader.ts';
-import { Searchable } from '../../../src/snapshot/read/searchable.ts';
 import { tokenVerifier } from '../../../src/snapshot/read/tokens.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';

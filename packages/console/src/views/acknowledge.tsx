@@ -1,7 +1,10 @@
 /** Who has acknowledged an alert and why, and the dialog that acknowledges it. */
 import { useState } from 'preact/hooks';
-import { type Acknowledgement, acknowledgementText } from '../../../../src/domain/acknowledgement.ts';
-import type { AlertRecord } from '../../../../src/ops/console/api.ts';
+import {
+  type Acknowledgement,
+  acknowledgementText,
+} from '../../../../src/features/alerts/acknowledgement.ts';
+import type { AlertRecord } from '../../../../src/features/console/routes/api.ts';
 import { act } from '../lib/data.ts';
 import { useNow } from '../lib/live.ts';
 import { FormDialog, Reason, textFields } from '../parts/form-dialog.tsx';

@@ -1,13 +1,13 @@
 /** Alerts: what is firing, when each kind opens, where they are sent, and what became of every message. */
 import { useState } from 'preact/hooks';
-import { sourceOfAlert } from '../../../../src/domain/alert-subject.ts';
+import { sourceOfAlert } from '../../../../src/features/alerts/subject.ts';
 import type {
   AlertRecord,
   AlertsAnswer,
   DeliveriesAnswer,
   ShownDelivery,
   ShownWebhook,
-} from '../../../../src/ops/console/api.ts';
+} from '../../../../src/features/console/routes/api.ts';
 import { act, useData } from '../lib/data.ts';
 import { counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';

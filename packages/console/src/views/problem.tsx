@@ -1,4 +1,4 @@
-import type { Problem } from '../../../../src/ops/console/api.ts';
+import type { Problem } from '../../../../src/features/console/routes/api.ts';
 import { Badge, Lasting, STATES } from '../parts/basics.tsx';
 import { Acknowledged } from './acknowledge.tsx';
 

@@ -1,8 +1,8 @@
+import type { ReplicaReads } from '../../../features/replica/reads.ts';
 import { encoding } from '../../document/format.ts';
 import { loadContent, loadVersion } from '../../document/load.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import type { PostgresReads, Told } from '../postgres/postgres-reads.ts';
-import type { ReplicaReads } from '../postgres/replica-reads.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 
 export interface PostgresTierOptions {
