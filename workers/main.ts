@@ -1,19 +1,22 @@
 import { type Telemetry, UnrecoverableError, Worker } from 'bullmq';
 import type { Logger } from 'pino';
-import { databaseUrls, openLoggedRedis, queueRedis } from '../src/app/connections.ts';
+import type { Registry } from 'prom-client';
+import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
 import { Disposer } from '../src/app/disposer.ts';
+import { FEATURES } from '../src/app/features.ts';
 import { composeWorker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneChanges } from '../src/db/changes.ts';
+import type { Sql } from '../src/db/client.ts';
 import { readLineage } from '../src/db/lineage.ts';
 import { EVERY_MINUTE } from '../src/db/operating.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/sync/slots.ts';
+import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { pruneAlerts } from '../src/features/alerts/deliveries.ts';
 import { ALERTS_SCHEDULE, alertProcessor } from '../src/features/alerts/job.ts';
-import { type ExportObserver, exportNowAndThen } from '../src/features/exports/job.ts';
 import { pruneFeed } from '../src/features/feed/events.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { type RedisClient, redisReady } from '../src/redis/redis.ts';
@@ -59,8 +62,8 @@ export interface WorkerOptions {
   readonly published?: PublishObserver;
   /** Hears what the comparer finds of the cache. */
   readonly comparison?: CompareObserver;
-  /** Counts attempts to make the files of the catalogue. */
-  readonly exported?: ExportObserver;
+  /** Takes the series of features. */
+  readonly registry?: Registry;
   /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
   readonly closeWithinMs?: number;
   /** As `composeWorker` takes them. */
@@ -84,7 +87,7 @@ export async function startWorker(
     observe,
     published,
     comparison,
-    exported,
+    registry,
     closeWithinMs = CLOSE_WITHIN_MS,
     requestRetries,
     telemetry,
@@ -152,7 +155,15 @@ export async function startWorker(
       ),
       new Worker<AlertJob>(
         ALERTS_QUEUE,
-        withoutParameters(alertProcessor({ config, db: worker.store.db, queue: queues.alerts, logger })),
+        withoutParameters(
+          alertProcessor({
+            config,
+            db: worker.store.db,
+            queue: queues.alerts,
+            logger,
+            findMore: () => findConditions(worker.store.sql, config),
+          }),
+        ),
         // A receiver that hangs must not keep the next look waiting.
         { ...consume, concurrency: config.alerts.webhooks.length + 1, settings: { backoffStrategy } },
       ),
@@ -191,17 +202,8 @@ export async function startWorker(
     });
     const comparing = compareNowAndThen(comparer, logger);
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
-    const { EXPORT_EVERY } = config.settings;
-    if (EXPORT_EVERY > 0) {
-      const exporting = exportNowAndThen({
-        sql: worker.store.sql,
-        ...databaseUrls(config),
-        everyMs: EXPORT_EVERY * 1000,
-        logger,
-        observe: exported,
-      });
-      closing.defer(() => withTimeout(LET_GO_WITHIN_MS, exporting[Symbol.asyncDispose]()));
-    }
+    const { store } = worker;
+    for (const { work } of FEATURES) work?.({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
       db: worker.store.db,
       schedules: [
@@ -246,6 +248,12 @@ export async function startWorker(
     await closing[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** What features report for alerts. */
+async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
+  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.(sql, config) ?? []));
+  return found.flat();
 }
 
 /**

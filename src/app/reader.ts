@@ -1,18 +1,18 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { type Settings, snapshotDirLimit } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
 import type { DiskCopyCounts } from '../features/disk-copy/copy-health.ts';
 import { DiskCopy } from '../features/disk-copy/disk-copy.ts';
-import type { ExportReader } from '../features/exports/files.ts';
-import { exportReader } from '../features/exports/stored-exports.ts';
 import { FeedTail } from '../features/feed/feed-tail.ts';
 import { ReplicaReads } from '../features/replica/reads.ts';
 import { type SearchReader, searchReader } from '../features/search/search-reader.ts';
 import { Searchable, type SearchCounts } from '../features/search/searchable.ts';
 import type { ApiDeps } from '../http/app.ts';
+import type { ApiFeature } from '../http/feature.ts';
 import { ResponseCache } from '../http/response-cache.ts';
 import {
   type CatalogueReader,
@@ -39,6 +39,7 @@ import {
 } from './connections.ts';
 import { tellReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
+import { FEATURES } from './features.ts';
 
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
@@ -47,7 +48,10 @@ export interface Reader extends AsyncDisposable {
   /** What is counted of the index that searches are answered from. */
   searchCounts(): SearchCounts;
   readonly tokens: TokenReader;
-  readonly exports: ExportReader;
+  /** Operations that features add. */
+  readonly features: readonly ApiFeature[];
+  /** Adds the series of features. */
+  addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
   readonly feed: FeedTail;
   /** What is counted of its copy on disk, where it keeps one. */
@@ -156,6 +160,15 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     const checking = checkNowAndThen(new MemoryCheck({ documents, subscription, observe: onCompared }));
     closing.defer(() => checking[Symbol.dispose]());
   }
+  const parts = FEATURES.flatMap(
+    ({ read }) =>
+      read?.({
+        config,
+        logger,
+        closing,
+        openReads: (connections) => openReads(database, connections, logger, closing),
+      }) ?? [],
+  );
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
@@ -166,7 +179,10 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
       memoryLimit: memory.acceptedTokens,
       postgresReads: settings.POSTGRES_READS,
     }),
-    exports: openExports(database, logger, closing),
+    features: parts.flatMap(({ api }) => api ?? []),
+    addMetrics: (registry) => {
+      for (const { addMetrics } of parts) addMetrics?.(registry);
+    },
     responses: new ResponseCache(documents, memory.responses),
     feed,
     diskCopy: diskCopy?.counts,
@@ -198,28 +214,25 @@ function cacheState({ linked, isConnected, publisher }: CacheSubscription): stri
   return isConnected && publisher === 'silent' ? 'not linked: no worker reaches it' : 'not linked';
 }
 
-/** Connections for downloads alone, of all of them together. */
-const EXPORT_CONNECTIONS = 2;
-
-function openExports(server: ServerSetting, logger: Logger, closing: Disposer): ExportReader {
+/** Connections to the readers' database for one feature. */
+function openReads(
+  server: ServerSetting,
+  connections: number,
+  logger: Logger,
+  closing: Disposer,
+): PostgresReads {
   const { sql, renew } = closing.use(
-    openStore({
-      url: server.url,
-      role: 'reader',
-      connections: EXPORT_CONNECTIONS,
-      statementTimeoutMs: 2500,
-    }),
+    openStore({ url: server.url, role: 'reader', connections, statementTimeoutMs: 2500 }),
   );
-  const reads = new PostgresReads({
+  return new PostgresReads({
     sql,
     logger,
     now: Date.now,
-    atOnce: EXPORT_CONNECTIONS,
+    atOnce: connections,
     deadlineMs: POSTGRES_DEADLINE_MS,
     onHang: renew,
     problemOf: (error) => postgresProblem(error, server),
   });
-  return exportReader({ reads, now: Date.now });
 }
 
 /** A share of what readers may read from PostgreSQL: the primary has the writes as well. */

@@ -1,9 +1,10 @@
 /** Checks everything that Fleetbook needs, and prints how to fix what is wrong. */
+import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
+import { FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/driver-error.ts';
 import { checkDiskCopy } from '../features/disk-copy/doctor.ts';
-import { checkExports } from '../features/exports/doctor.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
@@ -26,18 +27,18 @@ export async function doctorCommand(env: Environment, options: { json?: boolean 
 
 /** Every check, in a fixed order; none keeps another one from being made. @param now for tests of the clock */
 export async function examine(env: Environment, now = () => new Date()): Promise<Finding[]> {
-  const config = inspectConfig(env);
+  const config = inspectConfig(env, FEATURE_SETTINGS);
   const found = await Promise.all([
     made('database', () => checkDatabase(config, now)),
     made('Redis', () => checkRedis(config)),
     made('copy on disk', () => checkDiskCopy(config)),
-    made('exports', () => checkExports(config)),
+    ...FEATURES.map(({ name, check }) => made(name, async () => (await check?.(config)) ?? [])),
     made('ports', () => checkPorts(config)),
     made('sources', () => checkSources(config, env, now)),
   ]);
   return [...checkConfiguration(config, env), ...found.flat()];
 
-  async function made(name: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
+  async function made(name: string, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
     try {
       return await check();
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { Disposer } from '../app/disposer.ts';
+import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
 import { inLogContext } from '../app/log-context.ts';
 import { openLogger } from '../app/logger.ts';
 import { apiOptions, composeReader } from '../app/reader.ts';
@@ -30,7 +31,7 @@ export async function serve(env: Environment, options: { processes?: string } = 
   const stop = stopSignal();
   const given = { ...env, PROCESSES: options.processes ?? env.PROCESSES };
   if (options.processes !== undefined) checkProcesses(options.processes);
-  const config = { settings: readSettings(given) };
+  const config = { settings: readSettings(given, FEATURE_SETTINGS) };
   if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
     const logger = openLogger(config.settings, 'serve');
@@ -101,6 +102,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
     streams: reader.feed,
     search: reader.searchCounts,
   });
+  reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,
     logger,

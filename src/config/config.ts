@@ -7,7 +7,7 @@ import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
 import { openSources } from './open-sources.ts';
-import { BadSetting, inspectSettings, type Settings } from './settings.ts';
+import { BadSetting, inspectSettings, type SettingDefinitions, type Settings, valuesOf } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
 import { readSourcesFile } from './sources-file.ts';
 
@@ -26,10 +26,11 @@ export interface Config {
 
 /**
  * Reads the environment, and the file that FLEETBOOK_CONFIG names, once and whole.
+ * @param more settings of features, which are checked too
  * @throws BadSetting that names everything that is wrong, one line each, and what would do.
  */
-export function readConfig(env: Environment): Config {
-  const { problems, named: _, ...config } = inspectConfig(env);
+export function readConfig(env: Environment, more?: SettingDefinitions): Config {
+  const { problems, named: _, ...config } = inspectConfig(env, more);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return Object.freeze(config);
 }
@@ -43,9 +44,10 @@ export interface InspectedConfig extends Config {
 }
 
 /** Reads what `readConfig` reads, and fails for nothing. What is wrong has its default or is left out. */
-export function inspectConfig(env: Environment): InspectedConfig {
+export function inspectConfig(env: Environment, more: SettingDefinitions = {}): InspectedConfig {
   const problems: string[] = [];
   const settings = inspectSettings(env, problems);
+  valuesOf(more, env, problems);
   const path = settings.FLEETBOOK_CONFIG;
   const file = path === undefined ? undefined : readSourcesFile(path, problems);
   const named = namedSources(env, settings, file, problems);
@@ -57,7 +59,7 @@ export function inspectConfig(env: Environment): InspectedConfig {
 }
 
 /** The variables that the configuration reads, also those that the file of sources names, with their values. */
-export function variablesRead(env: Environment): Record<string, string> {
+export function variablesRead(env: Environment, more: SettingDefinitions): Record<string, string> {
   const read: Record<string, string> = {};
   inspectConfig(
     new Proxy(env, {
@@ -67,6 +69,7 @@ export function variablesRead(env: Environment): Record<string, string> {
         return value;
       },
     }),
+    more,
   );
   // Another command may run in another folder.
   for (const name of ['FLEETBOOK_CONFIG', 'SNAPSHOT_DIR']) if (read[name]) read[name] = resolve(read[name]);

@@ -8,8 +8,6 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { ExportReader } from '../features/exports/files.ts';
-import { exportDownload, exportOperations } from '../features/exports/routes.ts';
 import type { EventStream, WaitingRequest } from '../features/feed/event-stream.ts';
 import type { FeedTail } from '../features/feed/feed-tail.ts';
 import { addChanges, changesOperation } from '../features/feed/routes.ts';
@@ -22,6 +20,7 @@ import {
   Unavailable,
 } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
+import type { ApiFeature } from './feature.ts';
 import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
@@ -59,8 +58,8 @@ export interface ApiDeps {
   readonly clusters: ClusterReader;
   readonly search: SearchReader;
   readonly tokens: TokenReader;
-  /** Files of the whole catalogue; without it there are no operations for them. */
-  readonly exports?: ExportReader | undefined;
+  /** Further operations. */
+  readonly features?: readonly ApiFeature[];
   /** Without it there is no `/v1/changes`. */
   readonly feed?: FeedTail | undefined;
   /** What `/readyz` tells everybody. */
@@ -206,16 +205,15 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
 
+  const parts = (deps.features ?? []).map((open) => open(limits));
   const operations = [
     ...providerOperations(deps.catalogue),
     ...machineOperations(deps.catalogue),
     ...searchOperations(deps.search),
     ...clusterOperations(deps.clusters),
-    ...(deps.exports ? exportOperations(deps.exports) : []),
+    ...parts.flatMap(({ operations = [] }) => operations),
   ];
-  const downloads = deps.exports
-    ? [exportDownload({ exports: deps.exports, downloadsAtOnce: limits.downloadsAtOnce })]
-    : [];
+  const streams = parts.flatMap((part) => part.streams ?? []);
   const answering = {
     tokens,
     admit,
@@ -227,11 +225,11 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     responses,
   };
   for (const operation of operations) addOperation(app, operation, answering);
-  for (const operation of downloads) addStreamOperation(app, operation, answering);
+  for (const operation of streams) addStreamOperation(app, operation, answering);
   const { feed } = deps;
   const { streamsAtMost: streamsLimit, idleTimeoutMs } = limits;
   if (feed) addChanges(app, { ...answering, feed, streamsLimit, idleTimeoutMs, open: openStreams });
-  const documented = [...operations, ...downloads, ...(feed ? [changesOperation] : [])];
+  const documented = [...operations, ...streams, ...(feed ? [changesOperation] : [])];
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */

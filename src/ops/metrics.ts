@@ -5,7 +5,6 @@ import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
 import { addDiskCopySeries, type DiskCopyCounts } from '../features/disk-copy/metrics.ts';
-import { addExportSeries } from '../features/exports/metrics.ts';
 import { addStreamSeries, type StreamCounts } from '../features/feed/metrics.ts';
 import { addReplicaSeries, type ReplicaSeriesOf } from '../features/replica/metrics.ts';
 import { addSearchSeries, type SearchCounts } from '../features/search/metrics.ts';
@@ -31,8 +30,6 @@ export interface WorkerMetrics {
   readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
   /** The cache was compared with the database. */
   readonly comparison: ReturnType<typeof cacheComparison>;
-  /** An attempt to make the files of the catalogue has ended. */
-  readonly exported: ReturnType<typeof addExportSeries>;
 }
 
 export interface PrimaryMetrics {
@@ -76,12 +73,10 @@ export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
 /**
  * @param sql is asked at a scrape, so that what is told of the sources is what the database knows
  * @param configured the sources that this worker runs; `maxAge` in seconds
- * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
  */
 export function workerMetrics(
   sql: Sql,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
-  exportEvery = 0,
 ): WorkerMetrics {
   const registry = processRegistry('worker');
   const { counter, histogram } = seriesOf(registry);
@@ -137,7 +132,6 @@ export function workerMetrics(
       rounds.observe({ outcome }, seconds);
     },
     comparison: cacheComparison(registry),
-    exported: addExportSeries(registry, sql, exportEvery),
   };
 }
 

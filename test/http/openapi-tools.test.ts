@@ -12,6 +12,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
 import type { ExportReader } from '../../src/features/exports/files.ts';
+import { exportsApi } from '../../src/features/exports/routes.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
 import { CLUSTERS } from './readers.ts';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
   // Every operation there is.
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
-  api = cleanUp.use(await testApi({ feed, exports }));
+  api = cleanUp.use(await testApi({ feed, features: [exportsApi(exports)] }));
   url = `http://127.0.0.1:${await listen(api.app)}`;
   text = await (await fetch(`${url}/openapi.json`)).text();
 });

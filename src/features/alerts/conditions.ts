@@ -6,22 +6,13 @@ import { pendingBatches } from '../../db/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../../db/operating.ts';
 import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
 import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
+import type { Condition } from '../../domain/condition.ts';
 import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { PricedSource } from '../../domain/needed-rates.ts';
 import { span } from '../../domain/span.ts';
-import { type ExportState, exportState, exportsMayBeBehind } from '../exports/queries.ts';
 import { type FoundDifferences, movedPrices, recentDifferences } from './queries.ts';
-import { type AlertKind, type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
-
-/** Something that is wrong for as long as it is found again. */
-export interface Condition {
-  readonly kind: AlertKind;
-  /** What it is about; with the kind it tells one alert from another. */
-  readonly subject: string;
-  readonly summary: string;
-  readonly details: Readonly<Record<string, unknown>>;
-}
+import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 /** A configured source, and how old its data may be. */
 export interface WatchedSource extends PricedSource {
@@ -29,25 +20,20 @@ export interface WatchedSource extends PricedSource {
   readonly maxAge: number;
 }
 
-/**
- * All conditions that hold at `now`.
- * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
- */
+/** All conditions of the core that hold at `now`. */
 export async function findConditions(
   sql: Sql,
   sources: readonly WatchedSource[],
   rules: AlertRules,
   now: Date,
-  exportEvery: number,
 ): Promise<Condition[]> {
-  const [statuses, held, troubles, dirty, differences, soldOut, exported] = await Promise.all([
+  const [statuses, held, troubles, dirty, differences, soldOut] = await Promise.all([
     sourceStatus(sql),
     pendingBatches(sql),
     sourceTroubles(sql),
     dirtyDocumentCounts(sql),
     recentDifferences(sql),
     soldOutRegions(sql, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
-    exportEvery > 0 ? exportState(sql) : undefined,
   ]);
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
@@ -84,7 +70,6 @@ export async function findConditions(
       details: { documents: backlog },
     });
   if (differences.count > 0) found.push(differing(differences));
-  if (exported && exported.behindSeconds > exportsMayBeBehind(exportEvery)) found.push(behind(exported));
   return found;
 }
 
@@ -95,16 +80,6 @@ function mostlySoldOut({ sourceId, regionCode, soldOut, machines, examples }: So
     subject: `${sourceId}/${regionCode}`,
     summary: `${soldOut} of ${machines} machines (${share} %) in region ${regionCode} of ${sourceId} are sold out: ${examples.join(', ')}${soldOut > examples.length ? ', …' : ''}`,
     details: { soldOut, machines, examples, show: `fleetbook excluded ${sourceId}` },
-  };
-}
-
-function behind({ behindSeconds, made }: ExportState): Condition {
-  const newest = made ? `the newest are of ${made.createdAt}` : 'there are none yet';
-  return {
-    kind: 'exports_behind',
-    subject: 'exports',
-    summary: `the catalogue changed ${span(behindSeconds)} ago, and no files of it could be made since; ${newest}. The log of the workers says why`,
-    details: { behindSeconds: Math.round(behindSeconds), createdAt: made?.createdAt ?? null },
   };
 }
 

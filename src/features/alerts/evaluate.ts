@@ -1,7 +1,8 @@
 /** Finds what is wrong, and writes down who is to be told of it. */
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase } from '../../db/database.ts';
-import { type Condition, findConditions, findMoves, type WatchedSource } from './conditions.ts';
+import type { Condition } from '../../domain/condition.ts';
+import { findConditions, findMoves, type WatchedSource } from './conditions.ts';
 import { type AlertChanges, reconcileAlerts } from './deliveries.ts';
 import { messagesFor } from './message.ts';
 import type { AlertRules } from './rules.ts';
@@ -9,7 +10,7 @@ import type { AlertRules } from './rules.ts';
 /**
  * Compares what is wrong now with the open alerts: new ones open, those that are over resolve. What webhooks are told is
  * written in the same transaction.
- * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
+ * @param findMore finds what features report
  * @returns undefined when another worker does the same right now
  */
 export async function evaluateAlerts(
@@ -17,15 +18,16 @@ export async function evaluateAlerts(
   sources: readonly WatchedSource[],
   rules: AlertRules,
   now: Date,
-  exportEvery = 0,
+  findMore: () => Promise<readonly Condition[]> = async () => [],
 ): Promise<AlertChanges | undefined> {
   const sql = db.$client;
   const find = async () => {
-    const [lasting, events] = await Promise.all([
-      findConditions(sql, sources, rules, now, exportEvery),
+    const [lasting, more, events] = await Promise.all([
+      findConditions(sql, sources, rules, now),
+      findMore(),
       findMoves(sql, rules),
     ]);
-    return { lasting: lasting.map(keyed), events: events.map(keyed) };
+    return { lasting: [...lasting, ...more].map(keyed), events: events.map(keyed) };
   };
   return reconcileAlerts(db, find, rules.repeatHours, (changes) =>
     messagesFor(rules, changes, now, newMessageId),

@@ -5,6 +5,7 @@ import { type AlertJob, AttemptFailed } from '../../../workers/queues.ts';
 import type { Config } from '../../config/config.ts';
 import { pricedSource } from '../../config/priced-source.ts';
 import type { ClientDatabase } from '../../db/database.ts';
+import type { Condition } from '../../domain/condition.ts';
 import { deliver } from './deliver.ts';
 import { dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';
@@ -17,10 +18,12 @@ export interface AlertDependencies {
   /** For the messages that an evaluation leaves. */
   readonly queue: Queue<AlertJob>;
   readonly logger: Logger;
+  /** Finds what features report. */
+  readonly findMore: () => Promise<readonly Condition[]>;
 }
 
 /** Runs the jobs of the queue: one that names no webhook evaluates, the others send. */
-export function alertProcessor({ config, db, queue, logger }: AlertDependencies) {
+export function alertProcessor({ config, db, queue, logger, findMore }: AlertDependencies) {
   const { alerts: rules, settings } = config;
   const sources = config.sources.map((source) => ({
     ...pricedSource(source, settings),
@@ -30,7 +33,7 @@ export function alertProcessor({ config, db, queue, logger }: AlertDependencies)
     const { webhook: id } = job.data;
     if (id === undefined) {
       const now = new Date();
-      const changes = await evaluateAlerts(db, sources, rules, now, settings.EXPORT_EVERY);
+      const changes = await evaluateAlerts(db, sources, rules, now, findMore);
       for (const { kind, subject, summary } of changes?.opened ?? [])
         logger.warn({ kind, subject }, `alert: ${summary}`);
       for (const { kind, subject, summary } of changes?.resolved ?? [])

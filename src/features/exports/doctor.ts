@@ -1,14 +1,14 @@
-import type { Configured } from '../../app/connections.ts';
 import { type Finding, ok, problem } from '../../cli/doctor/finding.ts';
-import { databaseUrl } from '../../config/settings.ts';
+import { type Configured, databaseUrl, settingsOf } from '../../config/settings.ts';
 import { openStore } from '../../db/connect.ts';
 import { span } from '../../domain/span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';
+import { EXPORT_SETTINGS } from './settings.ts';
 
 /** Whether the files of the catalogue are made, and are of its present state. */
 export async function checkExports(config: Configured): Promise<Finding[]> {
   const check = 'exports';
-  const { EXPORT_EVERY: every } = config.settings;
+  const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
   if (every === 0) return [ok(check, 'no files of the catalogue are made, since EXPORT_EVERY is 0')];
   await using store = openStore({ url: databaseUrl(config), role: 'worker', connections: 1 });
   // A database that cannot be read is told of by the check of the database.

@@ -1,6 +1,7 @@
 /** Files of the whole catalogue: the list of them, and downloads, also of parts. */
 
 import { availableParameter } from '../../http/available.ts';
+import type { ApiFeature } from '../../http/feature.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { Places } from '../../http/places.ts';
 import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
@@ -26,12 +27,6 @@ import {
   storedName,
 } from './files.ts';
 
-export interface ExportsDeps {
-  readonly exports: ExportReader;
-  /** Downloads at once; each organization may have half of them. */
-  readonly downloadsAtOnce: number;
-}
-
 const EXAMPLE: ListedExport = {
   file: 'machines.parquet',
   version: 'w2Yv0rIq3c8kT5dJm1xZfA',
@@ -56,26 +51,32 @@ const TOO_MANY = new Problem(503, {
   headers: { 'retry-after': String(PLACE_WITHIN_S) },
 });
 
-export function exportOperations(reader: ExportReader): Operation[] {
-  return [
-    operation({
-      path: '/v1/exports',
-      scope: 'machines:read',
-      parameters: { available: availableParameter },
-      isStrict: true,
-      doc: {
-        id: 'listExports',
-        summary: 'Files of the whole catalogue',
-        description:
-          'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
-        answers: { type: 'array', items: exportSchema },
-        example: [EXAMPLE],
-        extension: true,
-      },
-      read: async ({ available }) => listAnswer(await reader.current(), available),
-      shared: true,
-    }),
-  ];
+/** The operations of the API about files of the whole catalogue. */
+export const exportsApi =
+  (reader: ExportReader): ApiFeature =>
+  ({ downloadsAtOnce }) => ({
+    operations: [listOperation(reader)],
+    streams: [exportDownload(reader, downloadsAtOnce)],
+  });
+
+function listOperation(reader: ExportReader): Operation {
+  return operation({
+    path: '/v1/exports',
+    scope: 'machines:read',
+    parameters: { available: availableParameter },
+    isStrict: true,
+    doc: {
+      id: 'listExports',
+      summary: 'Files of the whole catalogue',
+      description:
+        'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
+      answers: { type: 'array', items: exportSchema },
+      example: [EXAMPLE],
+      extension: true,
+    },
+    read: async ({ available }) => listAnswer(await reader.current(), available),
+    shared: true,
+  });
 }
 
 async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): Promise<Answer> {
@@ -109,7 +110,8 @@ const fileParameter: Parameter<string> = {
   read: (text) => text,
 };
 
-export function exportDownload({ exports, downloadsAtOnce }: ExportsDeps): StreamOperation {
+/** @param downloadsAtOnce each organization may have half of them */
+function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamOperation {
   const half = Math.ceil(downloadsAtOnce / 2);
   const places = new Places({ process: downloadsAtOnce, organization: half, token: half });
   return streamOperation({

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openStore } from '../../../src/db/connect.ts';
 import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/files.ts';
 import { newestExports } from '../../../src/features/exports/queries.ts';
+import { exportsApi } from '../../../src/features/exports/routes.ts';
 import { exportReader } from '../../../src/features/exports/stored-exports.ts';
 import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
 import { listen, type TestApi, testApi } from '../../http/harness.ts';
@@ -27,7 +28,7 @@ beforeAll(async () => {
   const logger = pino({ level: 'silent' });
   const reads = new PostgresReads({ sql, logger, now: Date.now, atOnce: 2, deadlineMs: 5000 });
   const exports = exportReader({ reads, now: () => Date.now() + ahead });
-  api = closing.use(await testApi({ exports, limits: { downloadsAtOnce: 4 } }));
+  api = closing.use(await testApi({ features: [exportsApi(exports)], limits: { downloadsAtOnce: 4 } }));
   port = await listen(api.app);
 });
 afterAll(() => closing.disposeAsync());

@@ -8,8 +8,7 @@ import { readSettings } from '../../../src/config/settings.ts';
 import type { Sql } from '../../../src/db/client.ts';
 import { openStore } from '../../../src/db/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
-import { findConditions } from '../../../src/features/alerts/conditions.ts';
-import { NO_ALERTS } from '../../../src/features/alerts/rules.ts';
+import { findBehind } from '../../../src/features/exports/conditions.ts';
 import { checkExports } from '../../../src/features/exports/doctor.ts';
 import { type ExportsOptions, exportNowAndThen } from '../../../src/features/exports/job.ts';
 import { makeInThread } from '../../../src/features/exports/make-in-thread.ts';
@@ -233,7 +232,9 @@ describe('a worker', () => {
     await sql`update exports set created_at = now() - interval '3 hours'`;
     expect((await exportState(sql)).behindSeconds).toBeCloseTo(7200, -1);
     const told = async (exportEvery: number) =>
-      (await findConditions(sql, [], NO_ALERTS, new Date(), exportEvery)).map(({ kind }) => kind);
+      (await findBehind(sql, { settings: readSettings({ EXPORT_EVERY: String(exportEvery) }) })).map(
+        ({ kind }) => kind,
+      );
     expect(await told(900)).toEqual(['exports_behind']);
     expect(await told(3600)).toEqual([]);
     expect(await told(0)).toEqual([]);

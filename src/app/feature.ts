@@ -1,0 +1,58 @@
+/** The interface by which a feature attaches to the core. */
+
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { Finding } from '../cli/doctor/finding.ts';
+import type { Config } from '../config/config.ts';
+import type { Configured, Setting } from '../config/settings.ts';
+import type { Sql } from '../db/client.ts';
+import type { Store } from '../db/connect.ts';
+import type { Condition } from '../domain/condition.ts';
+import type { ApiFeature } from '../http/feature.ts';
+import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
+import type { Disposer } from './disposer.ts';
+
+/**
+ * A feature is one folder of `src/features`, and one line in `features.ts`. Every member is optional: a feature gives those
+ * that it needs. Resources go to `closing` where they are opened.
+ */
+export interface Feature {
+  /** The name of the folder. */
+  readonly name: string;
+  /** Environment variables of the feature. `settingsOf` reads them. */
+  readonly settings?: Readonly<Record<string, Setting<unknown>>>;
+  /** Opens the feature's part of a reader. */
+  readonly read?: (context: ReaderContext) => ReaderPart;
+  /** Opens the feature's part of a worker. */
+  readonly work?: (context: WorkerContext) => void;
+  /** Finds what is wrong, for alerts. */
+  readonly conditions?: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
+  /** Checks for `fleetbook doctor`. They report problems and do not throw. */
+  readonly check?: (config: Configured) => Promise<readonly Finding[]>;
+}
+
+/** What the feature's part of a reader may use. */
+export interface ReaderContext {
+  readonly config: Configured;
+  readonly logger: Logger;
+  readonly closing: Disposer;
+  /** Opens connections to the readers' database for the feature alone. @param connections how many at most */
+  openReads(connections: number): PostgresReads;
+}
+
+export interface ReaderPart {
+  /** Operations of the API. */
+  readonly api?: ApiFeature;
+  /** Adds the feature's series to the reader's metrics. */
+  readonly addMetrics?: (registry: Registry) => void;
+}
+
+/** What the feature's part of a worker may use. */
+export interface WorkerContext {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly closing: Disposer;
+  readonly store: Store;
+  /** Undefined where nobody reads metrics. */
+  readonly registry: Registry | undefined;
+}
