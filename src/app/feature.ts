@@ -9,6 +9,10 @@ import type { Sql } from '../db/client.ts';
 import type { Store } from '../db/connect.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { ApiFeature } from '../http/feature.ts';
+import type { FollowerContext, PublicationFollower } from '../snapshot/publish/follower.ts';
+import type { MemoryBudget } from '../snapshot/read/budget.ts';
+import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
+import type { Documents } from '../snapshot/read/documents.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import type { Disposer } from './disposer.ts';
 
@@ -23,6 +27,8 @@ export interface Feature {
   readonly settings?: Readonly<Record<string, Setting<unknown>>>;
   /** Opens the feature's part of a reader. */
   readonly read?: (context: ReaderContext) => ReaderPart;
+  /** Follows the publisher. */
+  readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
   /** Finds what is wrong, for alerts. */
@@ -36,6 +42,10 @@ export interface ReaderContext {
   readonly config: Configured;
   readonly logger: Logger;
   readonly closing: Disposer;
+  readonly documents: Documents;
+  readonly subscription: CacheSubscription;
+  /** Bytes that each part of a reader may take. */
+  readonly memory: MemoryBudget;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */
   openReads(connections: number): PostgresReads;
 }

@@ -1,5 +1,7 @@
 /** The features of this build. To remove one, delete its folder and its line here. */
 import { exportsFeature } from '../features/exports/index.ts';
+import { feedFeature } from '../features/feed/index.ts';
+import { searchFeature } from '../features/search/index.ts';
 import type { Feature } from './feature.ts';
 
-export const FEATURES: readonly Feature[] = [exportsFeature];
+export const FEATURES: readonly Feature[] = [searchFeature, feedFeature, exportsFeature];

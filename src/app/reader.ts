@@ -7,10 +7,7 @@ import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
 import type { DiskCopyCounts } from '../features/disk-copy/copy-health.ts';
 import { DiskCopy } from '../features/disk-copy/disk-copy.ts';
-import { FeedTail } from '../features/feed/feed-tail.ts';
 import { ReplicaReads } from '../features/replica/reads.ts';
-import { type SearchReader, searchReader } from '../features/search/search-reader.ts';
-import { Searchable, type SearchCounts } from '../features/search/searchable.ts';
 import type { ApiDeps } from '../http/app.ts';
 import type { ApiFeature } from '../http/feature.ts';
 import { ResponseCache } from '../http/response-cache.ts';
@@ -44,16 +41,12 @@ import { FEATURES } from './features.ts';
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
-  /** What is counted of the index that searches are answered from. */
-  searchCounts(): SearchCounts;
   readonly tokens: TokenReader;
   /** Operations that features add. */
   readonly features: readonly ApiFeature[];
   /** Adds the series of features. */
   addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  readonly feed: FeedTail;
   /** What is counted of its copy on disk, where it keeps one. */
   readonly diskCopy: DiskCopyCounts | undefined;
   /** What is counted of the replica, where it may read one. */
@@ -120,16 +113,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const primary = openPrimary(config, closing);
   const replica = primary && closing.use(replicaReads(config, store, primary, logger));
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
-  // What comes is heard by the documents, and read by their way to Postgres.
-  const feed: FeedTail = new FeedTail({
-    run: (read, check) => documents.postgres(read, check),
-    atOnce: Math.ceil(settings.POSTGRES_READS / 4),
-    logger,
-  });
-  closing.defer(() => feed[Symbol.dispose]());
   const documents = new Documents({
-    onFeed: (position) => feed.heard(position),
-    onLineage: () => feed.reset(),
     sql: store.sql,
     replica,
     subscription,
@@ -142,13 +126,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     staleLimitMs,
     tokenStaleLimitMs,
     copy: diskCopy,
-  });
-  const searchable = new Searchable({
-    documents,
-    subscription,
-    logger,
-    memoryLimit: memory.search,
-    staleLimitMs,
   });
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
@@ -166,14 +143,15 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
         config,
         logger,
         closing,
+        documents,
+        subscription,
+        memory,
         openReads: (connections) => openReads(database, connections, logger, closing),
       }) ?? [],
   );
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    search: searchReader(searchable),
-    searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       used: (tokenId) => tokenUse.used(tokenId),
       memoryLimit: memory.acceptedTokens,
@@ -184,7 +162,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
       for (const { addMetrics } of parts) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    feed,
     diskCopy: diskCopy?.counts,
     replica,
     async readiness() {

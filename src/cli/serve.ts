@@ -99,8 +99,6 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
     requests: counts,
     diskCopy: reader.diskCopy,
     replica: reader.replica,
-    streams: reader.feed,
-    search: reader.searchCounts,
   });
   reader.addMetrics(metrics.registry);
   const app = buildApp({

@@ -8,11 +8,6 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { EventStream, WaitingRequest } from '../features/feed/event-stream.ts';
-import type { FeedTail } from '../features/feed/feed-tail.ts';
-import { addChanges, changesOperation } from '../features/feed/routes.ts';
-import { searchOperations } from '../features/search/routes.ts';
-import type { SearchReader } from '../features/search/search-reader.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -56,12 +51,9 @@ import { addStreamOperation } from './stream-operation.ts';
 export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
   readonly tokens: TokenReader;
   /** Further operations. */
   readonly features?: readonly ApiFeature[];
-  /** Without it there is no `/v1/changes`. */
-  readonly feed?: FeedTail | undefined;
   /** What `/readyz` tells everybody. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
@@ -157,9 +149,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const { inRequest } = deps;
   if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
   // Before what waits for answers that are under way: a stream has no end of its own.
-  const openStreams = new Set<EventStream | WaitingRequest>();
+  const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {
-    for (const each of openStreams) each.end();
+    for (const each of endless) each.end();
     done();
   });
   const { isClosing, tellToClose } = drainOnClose(app, limits.drainMs);
@@ -209,7 +201,6 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const operations = [
     ...providerOperations(deps.catalogue),
     ...machineOperations(deps.catalogue),
-    ...searchOperations(deps.search),
     ...clusterOperations(deps.clusters),
     ...parts.flatMap(({ operations = [] }) => operations),
   ];
@@ -226,10 +217,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   };
   for (const operation of operations) addOperation(app, operation, answering);
   for (const operation of streams) addStreamOperation(app, operation, answering);
-  const { feed } = deps;
-  const { streamsAtMost: streamsLimit, idleTimeoutMs } = limits;
-  if (feed) addChanges(app, { ...answering, feed, streamsLimit, idleTimeoutMs, open: openStreams });
-  const documented = [...operations, ...streams, ...(feed ? [changesOperation] : [])];
+  for (const { addRoutes } of parts) addRoutes?.(app, { ...answering, limits, endless });
+  const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Grant } from '../../domain/grant.ts';
 import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
 import { availableParameter } from '../../http/available.ts';
+import type { ApiFeature, RouteDeps } from '../../http/feature.ts';
 import { problems } from '../../http/openapi-responses.ts';
-import { type DescribedOperation, grantOf, type OperationDeps } from '../../http/operation.ts';
+import { type DescribedOperation, grantOf } from '../../http/operation.ts';
 import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';
 import { cutWhenIdle } from '../../http/protocol/connections.ts';
@@ -136,31 +137,28 @@ With \`Accept: text/event-stream\` the answer is a stream of server-sent events:
   },
 };
 
-export interface ChangesDeps extends OperationDeps {
-  readonly feed: FeedTail;
-  /** Streams and waiting requests at once; an organization may have half of them, a token a quarter. */
-  readonly streamsLimit: number;
-  readonly idleTimeoutMs: number;
-  /** Those that are open: they end when the server closes. */
-  readonly open: Set<EventStream | WaitingRequest>;
-}
+/** `/v1/changes`. */
+export const feedApi =
+  (feed: FeedTail): ApiFeature =>
+  () => ({ described: [changesOperation], addRoutes: (app, deps) => addChanges(app, feed, deps) });
 
-export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
-  const { feed, tokens, recorder, withDeadline, rateLimit, sendAnswer, open, streamsLimit } = deps;
+function addChanges(app: FastifyInstance, feed: FeedTail, deps: RouteDeps): void {
+  const { tokens, recorder, withDeadline, rateLimit, sendAnswer, endless, limits } = deps;
+  const { streamsAtMost, idleTimeoutMs } = limits;
   const { path } = changesOperation;
   const readParameters = parameterReader(parameters, true);
   const checks = new TokenChecks(tokens);
   const places = new Places({
-    process: streamsLimit,
-    organization: Math.ceil(streamsLimit / 2),
-    token: Math.ceil(streamsLimit / 4),
+    process: streamsAtMost,
+    organization: Math.ceil(streamsAtMost / 2),
+    token: Math.ceil(streamsAtMost / 4),
   });
 
   /** Ends what follows the feed when the server closes, and forgets it when its answer is over. */
   function hold(each: EventStream | WaitingRequest, life: AbortSignal): void {
-    open.add(each);
+    endless.add(each);
     const leave = () => {
-      open.delete(each);
+      endless.delete(each);
       each.end();
       feed.leave(each);
     };
@@ -220,7 +218,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       return reply;
     } finally {
       feed.leave(waiting);
-      open.delete(waiting);
+      endless.delete(waiting);
     }
   }
 
@@ -256,14 +254,14 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       raw.end();
       return reply;
     }
-    cutWhenIdle(request.raw, deps.idleTimeoutMs);
+    cutWhenIdle(request.raw, idleTimeoutMs);
     raw.write(firstFrame(start));
     const stream = new EventStream({
       response: raw,
       life,
       scope,
       start,
-      idleTimeoutMs: deps.idleTimeoutMs,
+      idleTimeoutMs,
       token: checks.of(request),
       onCut: () => {
         feed.counts.cut += 1;

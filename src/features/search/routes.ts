@@ -1,6 +1,7 @@
 /** Searches over all machines, and what they recommend. */
 
 import { availableParameter } from '../../http/available.ts';
+import type { ApiFeature } from '../../http/feature.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
   countParameter,
@@ -121,7 +122,11 @@ const recommendParameters = {
   ...shared,
 };
 
-export function searchOperations(reader: SearchReader): Operation[] {
+export const searchApi =
+  (reader: SearchReader): ApiFeature =>
+  () => ({ operations: searchOperations(reader) });
+
+function searchOperations(reader: SearchReader): Operation[] {
   return [
     operation({
       path: '/v1/machines/search',

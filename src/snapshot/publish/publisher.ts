@@ -21,6 +21,7 @@ import { indexMachines, repairMachineIndex } from '../document/machine-index.ts'
 import { versionsInCache } from './cached-versions.ts';
 import { dropDamaged } from './compare.ts';
 import { announce, setIfNewer } from './fence.ts';
+import type { PublicationFollower } from './follower.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -66,6 +67,12 @@ export type PublishObserver = (outcome: 'published' | 'failed', documents: numbe
 /** Called when the database gets a new lineage, with what has shown that it was restored or copied. */
 export type LineageObserver = (begun: NewLineage, why: string) => void;
 
+export interface PublisherOptions {
+  readonly observe?: PublishObserver | undefined;
+  readonly onLineage?: LineageObserver | undefined;
+  readonly followers?: readonly PublicationFollower[];
+}
+
 const WHY: Record<Loss, string> = {
   'another database':
     'this database is a restored backup, a copy of another one, or a standby that was promoted',
@@ -82,6 +89,7 @@ export class Publisher {
   readonly #redis: RedisClient;
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
+  readonly #followers: readonly PublicationFollower[];
   readonly #history = new KnownHistory();
   /** As of the last round; undefined before the first. */
   #lineage: string | undefined;
@@ -94,14 +102,14 @@ export class Publisher {
   constructor(
     db: ClientDatabase,
     redis: RedisClient,
-    observe: PublishObserver = () => {},
-    onLineage: LineageObserver = () => {},
+    { observe = () => {}, onLineage = () => {}, followers = [] }: PublisherOptions = {},
   ) {
     this.#db = db;
     this.#sql = db.$client;
     this.#redis = redis;
     this.#observe = observe;
     this.#onLineage = onLineage;
+    this.#followers = followers;
   }
 
   /**
@@ -109,7 +117,7 @@ export class Publisher {
    * @throws the first failure, after everything else was published; what failed stays dirty.
    */
   publishDirty(): Promise<PublishResult> {
-    return this.#observed(() => this.#publishDirty());
+    return this.#followed(() => this.#publishDirty());
   }
 
   /**
@@ -181,7 +189,23 @@ export class Publisher {
    * @throws the first failure, after everything else was compared.
    */
   sweep(): Promise<PublishResult> {
-    return this.#observed(() => this.#sweep());
+    return this.#followed(() => this.#sweep());
+  }
+
+  async #followed(round: () => Promise<PublishResult>): Promise<PublishResult> {
+    let result: PublishResult;
+    try {
+      result = await this.#observed(round);
+    } catch (error) {
+      await this.#follow('all').catch(() => {});
+      throw error;
+    }
+    await this.#follow('published');
+    return result;
+  }
+
+  async #follow(which: 'published' | 'all'): Promise<void> {
+    for (const follower of this.#followers) await follower(which);
   }
 
   async #observed(round: () => Promise<PublishResult>): Promise<PublishResult> {

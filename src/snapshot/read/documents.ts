@@ -262,7 +262,6 @@ export class Documents {
   #follow(keys: CacheKeys, isLost: boolean): void {
     const { subscription } = this.#options;
     this.#tiers.begin(keys.lineage);
-    this.#options.onLineage?.();
     this.#rules.clear();
     this.#freshness.clear();
     this.#machineRegions.clear();
@@ -290,12 +289,10 @@ export class Documents {
   }
 
   #onPublished(id: string, version: number): void {
-    if (id === FEED_ID) {
-      this.#options.onFeed?.(version);
-      return;
+    if (id !== FEED_ID) {
+      this.#rules.heard(id, version);
+      this.#tiers.heard(id, version);
     }
-    this.#rules.heard(id, version);
-    this.#tiers.heard(id, version);
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
   }
