@@ -13,6 +13,7 @@ import type { FollowerContext, PublicationFollower } from '../snapshot/publish/f
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
+import type { DurableCopy } from '../snapshot/read/durable-copy.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import type { Disposer } from './disposer.ts';
 
@@ -21,12 +22,14 @@ import type { Disposer } from './disposer.ts';
  * that it needs. Resources go to `closing` where they are opened.
  */
 export interface Feature {
-  /** The name of the folder. */
+  /** For people, e.g. as the name of a check. */
   readonly name: string;
   /** Environment variables of the feature. `settingsOf` reads them. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>;
   /** Opens the feature's part of a reader. */
   readonly read?: (context: ReaderContext) => ReaderPart;
+  /** Opens a copy of what the reader serves that outlives its process. At most one feature has it. */
+  readonly copy?: (context: CopyContext) => CopyPart | undefined;
   /** Follows the publisher. */
   readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
@@ -37,11 +40,19 @@ export interface Feature {
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
 }
 
-/** What the feature's part of a reader may use. */
-export interface ReaderContext {
+export interface CopyContext {
   readonly config: Configured;
   readonly logger: Logger;
   readonly closing: Disposer;
+}
+
+export interface CopyPart {
+  readonly copy: DurableCopy;
+  readonly addMetrics: (registry: Registry) => void;
+}
+
+/** What the feature's part of a reader may use. */
+export interface ReaderContext extends CopyContext {
   readonly documents: Documents;
   readonly subscription: CacheSubscription;
   /** Bytes that each part of a reader may take. */

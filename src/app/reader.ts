@@ -1,12 +1,10 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { type Settings, snapshotDirLimit } from '../config/settings.ts';
+import type { Settings } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
-import type { DiskCopyCounts } from '../features/disk-copy/copy-health.ts';
-import { DiskCopy } from '../features/disk-copy/disk-copy.ts';
 import { ReplicaReads } from '../features/replica/reads.ts';
 import type { ApiDeps } from '../http/app.ts';
 import type { ApiFeature } from '../http/feature.ts';
@@ -47,8 +45,6 @@ export interface Reader extends AsyncDisposable {
   /** Adds the series of features. */
   addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  /** What is counted of its copy on disk, where it keeps one. */
-  readonly diskCopy: DiskCopyCounts | undefined;
   /** What is counted of the replica, where it may read one. */
   readonly replica: Pick<ReplicaReads, 'counts'> | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
@@ -98,9 +94,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
-  const { SNAPSHOT_DIR: folder } = settings;
-  const limits = { bytes: snapshotDirLimit(settings), staleLimitMs, tokenStaleLimitMs };
-  const diskCopy = folder ? closing.use(new DiskCopy({ folder, limits, logger })) : undefined;
+  const copies = FEATURES.flatMap((feature) => feature.copy?.({ config, logger, closing }) ?? []);
+  const copy = copies[0]?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
     new CacheSubscription({
@@ -125,7 +120,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     onUnusable: observer.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs,
-    copy: diskCopy,
+    copy,
   });
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
@@ -159,10 +154,9 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     }),
     features: parts.flatMap(({ api }) => api ?? []),
     addMetrics: (registry) => {
-      for (const { addMetrics } of parts) addMetrics?.(registry);
+      for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    diskCopy: diskCopy?.counts,
     replica,
     async readiness() {
       let catalogue = 'ok';
@@ -178,7 +172,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
           catalogue,
           cache: cacheState(subscription),
           // Whoever watches a reader with a copy on disk wants to know that it lives on it.
-          ...(diskCopy && tier ? { tier } : {}),
+          ...(copy && tier ? { tier } : {}),
         },
       };
     },

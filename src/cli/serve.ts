@@ -97,7 +97,6 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   );
   const metrics = apiMetrics({
     requests: counts,
-    diskCopy: reader.diskCopy,
     replica: reader.replica,
   });
   reader.addMetrics(metrics.registry);

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/client.ts';
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { MemoryBudget } from './budget.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReadsOptions } from './postgres/postgres-reads.ts';
 
 /** Called for each publication, that of a position of the feed included, and when everything that was read is of another history. */
@@ -35,5 +35,5 @@ export interface DocumentsOptions {
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
   /** What is served is kept there, and given when no other tier answers. */
-  readonly copy?: DiskCopy | undefined;
+  readonly copy?: DurableCopy | undefined;
 }
