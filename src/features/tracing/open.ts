@@ -1,17 +1,17 @@
-/** OpenTelemetry, where it is configured. Nothing of it is loaded otherwise: see docs/decisions. */
+/** Traces for OpenTelemetry. Its packages are loaded only if the environment names a collector: decisions/0084. */
 import { BadSetting } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { Tracing } from './tracing.ts';
+import type { Tracing } from './start.ts';
 
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
 
 /**
- * Starts to send traces where OTEL_EXPORTER_OTLP_ENDPOINT says where to. The other settings are OpenTelemetry's own,
- * and read by its packages: service name, headers, sampling.
- * @param program what the service is called unless OTEL_SERVICE_NAME says it
- * @returns undefined where it is not configured, or OTEL_SDK_DISABLED is `true`
- * @throws BadSetting when it is configured for another protocol, or the address is none
+ * Starts tracing if OTEL_EXPORTER_OTLP_ENDPOINT names a collector. The packages of OpenTelemetry read its other settings:
+ * service name, headers, sampler.
+ * @param program names the service unless OTEL_SERVICE_NAME does
+ * @returns undefined without an endpoint, or if OTEL_SDK_DISABLED is `true`
+ * @throws BadSetting for another protocol, or an endpoint that is no URL
  */
 export async function openTracing(
   env: Environment,
@@ -27,7 +27,7 @@ export async function openTracing(
   const protocol = PROTOCOLS.find((name) => env[name]);
   if (protocol !== undefined && env[protocol] === 'grpc')
     throw new BadSetting(
-      `${protocol} must be http/json, or left out; it is "grpc". A collector takes that on its HTTP port, as a rule 4318`,
+      `${protocol} must be http/json, or left out; it is "grpc". A collector takes that on its HTTP port, usually 4318`,
     );
   const { startTracing } = await import('./start.ts');
   return startTracing(`fleetbook-${program}`);
