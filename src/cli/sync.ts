@@ -1,10 +1,10 @@
+import { openTracing } from '../app/tracing.ts';
 import type { Worker } from '../app/worker.ts';
 import type { Config, Environment } from '../config/config.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { claimContent, lastSeen } from '../db/sources.ts';
 import type { Decider } from '../domain/operator.ts';
 import { groupReasons } from '../domain/rejected.ts';
-import { openTracing } from '../features/tracing/open.ts';
 import { SourceError } from '../sources/source.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';

@@ -13,20 +13,12 @@ import {
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
-import type { Telemetry } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
+import type { Tracing } from '../../app/feature.ts';
 import { addLogSource } from '../../app/log-context.ts';
 import { VERSION } from '../../config/package.ts';
 import { type SpanAttributes, type Tracer as SpanTracer, setTracer } from '../../domain/traced.ts';
 import { queueTelemetry } from './queue-telemetry.ts';
-
-/** Sends traces. Disposing it sends the last ones. */
-export interface Tracing extends AsyncDisposable {
-  /** For the queues of syncs and their consumers. */
-  readonly telemetry: Telemetry;
-  /** Adds a span for each request that Fastify routes. Call it before the server listens. */
-  traceRequests(app: FastifyInstance): void;
-}
 
 /** Monitors request these every few seconds. */
 const HEALTH_PATHS = ['/healthz', '/readyz'];

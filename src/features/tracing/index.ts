@@ -1,7 +1,9 @@
-/** Traces for OpenTelemetry. Its packages are loaded only if the environment names a collector: decisions/0084. */
+/** Traces for OpenTelemetry. Its packages are loaded only if the environment names a collector: docs/decisions/0084. */
+import type { Feature, TracedProgram, Tracing } from '../../app/feature.ts';
 import { BadSetting } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { Tracing } from './start.ts';
+
+export const tracingFeature: Feature = { name: 'tracing', trace };
 
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
@@ -13,10 +15,7 @@ const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PRO
  * @returns undefined without an endpoint, or if OTEL_SDK_DISABLED is `true`
  * @throws BadSetting for another protocol, or an endpoint that is no URL
  */
-export async function openTracing(
-  env: Environment,
-  program: 'serve' | 'work' | 'sync',
-): Promise<Tracing | undefined> {
+async function trace(env: Environment, program: TracedProgram): Promise<Tracing | undefined> {
   const endpoint = ENDPOINTS.find((name) => env[name]);
   if (endpoint === undefined || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;
   const address = env[endpoint] ?? '';
