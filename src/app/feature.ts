@@ -1,9 +1,11 @@
 /** The interface by which a feature attaches to the core. */
 
+import type { Telemetry } from 'bullmq';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Finding } from '../cli/doctor/finding.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, Environment } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/client.ts';
 import type { Store } from '../db/connect.ts';
@@ -36,8 +38,20 @@ export interface Feature {
   readonly work?: (context: WorkerContext) => void;
   /** Finds what is wrong, for alerts. */
   readonly conditions?: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
+  /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
+  readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
+}
+
+export type TracedProgram = 'serve' | 'work' | 'sync';
+
+/** Sends traces. Disposing it sends the last ones. */
+export interface Tracing extends AsyncDisposable {
+  /** For the queue of syncs and its consumer. */
+  readonly telemetry: Telemetry;
+  /** Adds a span for each request that Fastify routes. Call it before the server listens. */
+  traceRequests(app: FastifyInstance): void;
 }
 
 export interface CopyContext {

@@ -3,6 +3,13 @@ import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
 import { feedFeature } from '../features/feed/index.ts';
 import { searchFeature } from '../features/search/index.ts';
+import { tracingFeature } from '../features/tracing/index.ts';
 import type { Feature } from './feature.ts';
 
-export const FEATURES: readonly Feature[] = [searchFeature, feedFeature, diskCopyFeature, exportsFeature];
+export const FEATURES: readonly Feature[] = [
+  searchFeature,
+  feedFeature,
+  diskCopyFeature,
+  exportsFeature,
+  tracingFeature,
+];

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
 import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
-import { traced } from '../../db/traced.ts';
 import {
   allVersions,
   dirtyDocuments,
@@ -12,6 +11,7 @@ import {
 } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
+import { traced } from '../../domain/traced.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
@@ -364,7 +364,10 @@ export class Publisher {
 
   /** @returns the version that the cache has now, at least, or the document of which it has one that Postgres has not */
   async #publishRow(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | DocumentName> {
-    const contents = await loadContents(this.#sql, name, MACHINES_AT_ONCE);
+    const attributes = { 'db.system.name': 'postgresql', 'fleetbook.document': name.kind };
+    const contents = await traced('postgres read', attributes, () =>
+      loadContents(this.#sql, name, MACHINES_AT_ONCE),
+    );
     let refusal: unknown;
     for (const content of contents) {
       try {
@@ -405,8 +408,11 @@ export class Publisher {
 
   /** As `setIfNewer`. Readers hear of what the cache refuses too. */
   async #set(keys: CacheKeys, name: DocumentName, version: number, value: Buffer): Promise<boolean> {
+    const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
     try {
-      return await setIfNewer(this.#redis, keys, name, version, value);
+      return await traced('cache write', attributes, () =>
+        setIfNewer(this.#redis, keys, name, version, value),
+      );
     } catch (error) {
       if (isRefusal(error)) await announce(this.#redis, keys, name, version);
       throw error;
