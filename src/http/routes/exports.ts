@@ -1,5 +1,6 @@
 /** Files of the whole catalogue: the list of them, and downloads, also of parts. */
 
+import { z } from 'zod';
 import {
   EXPORT_FILES,
   EXPORT_TYPES,
@@ -15,7 +16,7 @@ import { availableParameter } from '../available.ts';
 import { type Operation, operation } from '../operation.ts';
 import { Places } from '../places.ts';
 import { acceptsType, allowedCodings } from '../protocol/negotiate.ts';
-import type { Parameter } from '../protocol/parameters.ts';
+import { parameter } from '../protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../protocol/range.ts';
 import { exportSchema, type ListedExport } from '../schemas.ts';
@@ -99,15 +100,12 @@ async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): 
   return { body, tier: 'postgres', asOf: undefined, currency: first.currency ?? undefined };
 }
 
-const fileParameter: Parameter<string> = {
-  in: 'path',
+/** Accepts any text: a name that no file has finds none. */
+const fileParameter = parameter(z.string().meta({ enum: EXPORT_FILES }), {
   description: 'Its name',
-  schema: { type: 'string', enum: EXPORT_FILES },
   example: EXAMPLE.file,
   expected: 'one of the names that /v1/exports lists',
-  // A name that no file has finds none.
-  read: (text) => text,
-};
+});
 
 export function exportDownload({ exports, downloadsAtOnce }: ExportsDeps): StreamOperation {
   const half = Math.ceil(downloadsAtOnce / 2);
