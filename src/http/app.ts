@@ -25,7 +25,7 @@ import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import { accepts } from './protocol/negotiate.ts';
-import { QueryString } from './protocol/parameters.ts';
+import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
 import { Overloaded, refuseUnderPressure } from './protocol/pressure.ts';
 import {
   INTERNAL_ERROR,
@@ -100,10 +100,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...(trustProxy.length > 0 ? { trustProxy: [...trustProxy] } : {}),
     routerOptions: {
       maxParamLength: limits.maxHeaderSize,
-      querystringParser: (text) => ({ query: new QueryString(text) }),
     },
-    // Parameters are read in parameters.ts. The framework's own compilers would be a quarter of its loading.
-    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+    // Zod validates. The framework's own compilers would be a quarter of its loading.
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     exposeHeadRoutes: false,
     // A request that arrives while the server closes is answered: whoever sent it was not told in time.
     return503OnClosing: false,
@@ -137,7 +136,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.decorateRequest('tier', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('lasts', false);
+  app.setValidatorCompiler(validatorOf);
   app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
     if (error instanceof Unavailable) {
       // Overload is told by its answers: a line more for each would add to it.
       if (!(error instanceof Overloaded)) record.unavailable(error, request);
@@ -270,6 +271,6 @@ function answerBefore(
   server.on('request', listener(ordinary));
 }
 
-function noSchemas(): never {
-  throw new Error('routes of this API have no schema for the framework to check');
+function noCompiler(): never {
+  throw new Error('no route has a JSON Schema for the framework to compile');
 }
