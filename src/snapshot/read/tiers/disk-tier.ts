@@ -1,4 +1,5 @@
 import type { DiskCopy } from '../../disk/disk-copy.ts';
+import { boundedBy, timeBy } from '../freshness.ts';
 import type { DocumentTier } from './tier.ts';
 
 /** The copy on disk: it answers when no other tier does, and knows what this reader gave before its last start. */
@@ -10,10 +11,12 @@ export function diskTier(copy: DiskCopy): DocumentTier {
       copy.given(id, document);
       if (document && epoch !== undefined) copy.keep(id, document, { epoch, at });
     },
-    async recall({ name, atLeast }) {
+    async recall({ name, id, atLeast, stamps }) {
       const kept = await copy.read(name);
       if (!kept || kept.document.version < atLeast) return undefined;
-      return { document: kept.document, tier: 'disk', knownAt: kept.knownAt };
+      const { document, knownAt } = kept;
+      const asOf = boundedBy(knownAt, timeBy(stamps.postgres, id, document.sources));
+      return { document, tier: 'disk', knownAt, asOf };
     },
   };
 }
