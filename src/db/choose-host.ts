@@ -1,4 +1,7 @@
-/** Which of several servers a client connects to. */
+/**
+ * The choice between several servers. postgres.js 3.4.9 has one (`target_session_attrs`). It takes a standby for read-write, repeats
+ * for ever when no host is suitable, waits for a host that hangs, and stays on a server that was demoted (postgres-hosts.test.ts).
+ */
 import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
@@ -7,29 +10,31 @@ import type { PostgresAddress, PostgresHost, SessionTarget } from '../domain/pos
 /** What a server says of itself. */
 export interface ServerState {
   readonly isStandby: boolean;
-  /** It takes no writes: a standby, or one that is set to read only. */
+  /** It takes no writes: a standby, or a server that is set to read only. */
   readonly isReadOnly: boolean;
   /** Rises with every promotion. 0 of a standby. */
   readonly timeline: number;
 }
 
-/** None of several servers will do. */
+interface Found {
+  readonly host: PostgresHost;
+  readonly state: ServerState | Error;
+}
+
+/** No host is suitable. */
 export class NoHost extends Error {
   override readonly name = 'NoHost';
   readonly code = 'NO_HOST';
   readonly target: SessionTarget;
-  /** What each of them is or fails with, in the order of the URL. */
-  readonly found: readonly { readonly host: PostgresHost; readonly state: ServerState | Error }[];
+  /** The state or the error of each host, in the order of the URL. */
+  readonly found: readonly Found[];
 
-  constructor(target: SessionTarget, found: NoHost['found']) {
-    super(
-      `no host of PostgreSQL is ${target}: ${found
-        .map(
-          ({ host, state }) =>
-            `${host.host}:${host.port} ${state instanceof Error ? state.message : describeState(state)}`,
-        )
-        .join('; ')}`,
+  constructor(target: SessionTarget, found: readonly Found[]) {
+    const each = found.map(
+      ({ host, state }) =>
+        `${host.host}:${host.port} ${state instanceof Error ? state.message : describeState(state)}`,
     );
+    super(`no host of PostgreSQL is ${target}: ${each.join('; ')}`);
     this.target = target;
     this.found = found;
   }
@@ -40,172 +45,134 @@ export function describeState({ isStandby, isReadOnly }: ServerState): string {
   return isReadOnly ? 'is set to read only' : 'is a primary';
 }
 
-/** Milliseconds that a server has to say what it is. */
+/** Time for a host to state what it is (ms). */
 const ANSWER_WITHIN_MS = 2000;
-/** Milliseconds that the others have once one will do: a later one of the list may be the better one. */
+/** Time for the other hosts once one is suitable: a later one of the list may be the better one (ms). */
 const OTHERS_WITHIN_MS = 300;
-const LOOK_AGAIN_MS = 200;
-/** Milliseconds between two looks whether the chosen server still is what was wanted. */
-const WATCH_EVERY_MS = 5000;
+const AGAIN_AFTER_MS = 200;
+/** Time between two checks of the chosen host (ms). */
+const CHECK_EVERY_MS = 5000;
 
-export interface HostChoiceOptions {
-  /** Milliseconds for which it is waited for a server that will do, e.g. until a standby was promoted. */
-  readonly patienceMs: number;
-  /** Called when the chosen server hangs, or is no longer what was wanted, and another one is. */
-  readonly onUnfit: () => void;
-}
-
-/**
- * The choice of one client, made when it first connects. postgres.js has one of its own, which waits the whole connection
- * time for a host that hangs, loses the error of the last one, and leaves connections on a server that was demoted
- * (`target_session_attrs` of 3.4.9). So it gets one host at a time, by its socket.
- */
+/** The choice of one client, made when it first connects. */
 export class HostChoice implements Disposable {
   readonly #address: PostgresAddress;
-  readonly #options: HostChoiceOptions;
+  readonly #patienceMs: number;
+  readonly #onUnfit: () => void;
+  readonly #closing = new AbortController();
   #chosen: Promise<PostgresHost> | undefined;
-  #watched: PostgresHost | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #isEnded = false;
 
-  constructor(address: PostgresAddress, options: HostChoiceOptions) {
+  /**
+   * @param patienceMs how long to wait for a suitable host, e.g. while a standby is promoted ("statements go to the promoted
+   *   standby")
+   * @param onUnfit runs when another host is more suitable ("a server that hangs is left", "no connection stays")
+   */
+  constructor(address: PostgresAddress, patienceMs: number, onUnfit: () => void) {
     this.#address = address;
-    this.#options = options;
+    this.#patienceMs = patienceMs;
+    this.#onUnfit = onUnfit;
   }
 
-  /** For the driver's option `socket`. Where no server will do it is one that fails with `NoHost`. */
+  /** For the driver's option `socket`. */
   async socket(): Promise<Socket> {
-    const until = performance.now() + this.#options.patienceMs;
+    try {
+      this.#chosen ??= this.#choose();
+      return connectTo(await this.#chosen);
+    } catch (error) {
+      // The driver keeps a connection that never opens unless it gets a socket ("names each host and its cause").
+      const socket = new Socket();
+      setImmediate(() => socket.destroy(error as Error));
+      return socket;
+    }
+  }
+
+  async #choose(): Promise<PostgresHost> {
+    const until = performance.now() + this.#patienceMs;
     for (;;) {
-      this.#chosen ??= chooseHost(this.#address);
-      const chosen = this.#chosen;
       try {
-        const host = await chosen;
-        const socket = await connect(host);
-        if (this.#watched !== host) this.#watch(host);
-        return socket;
+        const host = await chooseHost(this.#address);
+        this.#watch(host).catch(() => {});
+        return host;
       } catch (error) {
-        if (this.#chosen === chosen) this.#chosen = undefined;
-        if (this.#isEnded || performance.now() + LOOK_AGAIN_MS > until) return failing(error);
-        await sleep(LOOK_AGAIN_MS);
+        if (this.#closing.signal.aborted || performance.now() + AGAIN_AFTER_MS > until) throw error;
+        await sleep(AGAIN_AFTER_MS);
       }
     }
   }
 
-  #watch(chosen: PostgresHost): void {
-    if (this.#isEnded) return;
-    clearTimeout(this.#timer);
-    this.#watched = chosen;
-    this.#timer = setTimeout(async () => {
-      const isStillIt = await this.#isStillIt(chosen);
-      if (this.#isEnded || this.#watched !== chosen) return;
-      if (isStillIt) this.#watch(chosen);
-      else this.#options.onUnfit();
-    }, WATCH_EVERY_MS).unref();
-  }
-
-  /** True where no other one does better, even if it does not answer: then all that is open stays. */
-  async #isStillIt(chosen: PostgresHost): Promise<boolean> {
-    const { hosts, target } = this.#address;
-    const ranks = hosts.map(() => 0);
-    await Promise.all(
-      hosts.map(async (host, i) => {
-        const state = await askState(this.#address, host).catch(() => undefined);
-        ranks[i] = state === undefined ? 0 : rank(target, state);
-      }),
-    );
-    return (ranks[hosts.indexOf(chosen)] ?? 0) >= Math.max(...ranks);
+  /** @throws AbortError when the client closes */
+  async #watch(chosen: PostgresHost): Promise<void> {
+    const { signal } = this.#closing;
+    for (let best = chosen; best === chosen; ) {
+      await sleep(CHECK_EVERY_MS, undefined, { signal, ref: false });
+      // All connections stay while no host is suitable.
+      best = await chooseHost(this.#address, chosen).catch(() => chosen);
+    }
+    if (!signal.aborted) this.#onUnfit();
   }
 
   [Symbol.dispose](): void {
-    this.#isEnded = true;
-    clearTimeout(this.#timer);
+    this.#closing.abort();
   }
-}
-
-/** @throws what the system says, or Error after some time */
-function connect({ host, port }: PostgresHost): Promise<Socket> {
-  // COPY would wait 40 ms for each packet. TLS checks the server's name by `host`.
-  const socket = Object.assign(new Socket().setNoDelay(true), { host });
-  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
-  const timer = setTimeout(() => socket.destroy(new Error('does not answer')), ANSWER_WITHIN_MS);
-  const settled = () => {
-    clearTimeout(timer);
-    socket.off('connect', connected).off('error', failed);
-  };
-  const connected = () => {
-    settled();
-    resolve(socket);
-  };
-  const failed = (error: Error) => {
-    settled();
-    reject(error);
-  };
-  socket.on('connect', connected).on('error', failed).connect(port, host);
-  return promise;
-}
-
-/** The driver keeps a connection that never opens where it is given no socket. */
-function failing(error: unknown): Socket {
-  const socket = new Socket();
-  setImmediate(() => socket.destroy(error instanceof Error ? error : new Error(String(error))));
-  return socket;
-}
-
-/** @throws NoHost */
-export async function chooseHost(address: PostgresAddress): Promise<PostgresHost> {
-  const { hosts, target } = address;
-  const states: (ServerState | Error | undefined)[] = hosts.map(() => undefined);
-  const { promise: decided, resolve } = Promise.withResolvers<void>();
-  let others: NodeJS.Timeout | undefined;
-  const asking = hosts.map(async (host, i) => {
-    const state = await askState(address, host).catch((error: unknown) =>
-      error instanceof Error ? error : new Error(String(error)),
-    );
-    states[i] = state;
-    if (state instanceof Error || rank(target, state) === 0) return;
-    others ??= setTimeout(resolve, OTHERS_WITHIN_MS);
-  });
-  await Promise.race([Promise.all(asking), decided]);
-  clearTimeout(others);
-  let best: PostgresHost | undefined;
-  let bestRank = 0;
-  for (const [i, host] of hosts.entries()) {
-    const state = states[i];
-    const its = state === undefined || state instanceof Error ? 0 : rank(target, state);
-    // The first of those that do equally well, as libpq has it.
-    if (its > bestRank) [best, bestRank] = [host, its];
-  }
-  if (best) return best;
-  throw new NoHost(
-    target,
-    hosts.map((host, i) => ({ host, state: states[i] ?? new Error('does not answer') })),
-  );
 }
 
 /**
- * 0 for what will not do. Of several primaries the one that was promoted last counts most: the other one came back after
- * a failover and does not know of it.
+ * A socket without Nagle's algorithm, which delays each COPY by 40 ms. TLS checks the server's name by `host`.
+ * @param to a host, or the path of a Unix socket
  */
-function rank(target: SessionTarget, { isStandby, isReadOnly, timeline }: ServerState): number {
-  const asPrimary = 1 + timeline;
+export function connectTo(to: PostgresHost | string): Socket {
+  const socket = new Socket().setNoDelay(true);
+  if (typeof to === 'string') return socket.connect(to);
+  return Object.assign(socket.connect(to.port, to.host), { host: to.host });
+}
+
+/**
+ * All hosts are asked at once: one that hangs costs no time ("a host that hangs costs no connection its time").
+ * @param present the host in use; it has the preference, and every host gets its full time
+ * @throws NoHost
+ */
+export async function chooseHost(address: PostgresAddress, present?: PostgresHost): Promise<PostgresHost> {
+  const { promise: decided, resolve: decide } = Promise.withResolvers<void>();
+  const timers = [setTimeout(decide, 2 * ANSWER_WITHIN_MS)];
+  const found = address.hosts.map((host) => ({
+    host,
+    state: new Error('does not answer') as Found['state'],
+  }));
+  const answers = found.map(async (each) => {
+    each.state = await askState(address, each.host).catch((error: Error) => error);
+    if (!present && rank(address.target, each.state) > 0) timers.push(setTimeout(decide, OTHERS_WITHIN_MS));
+  });
+  await Promise.race([Promise.all(answers), decided]);
+  for (const timer of timers) clearTimeout(timer);
+  const ranks = found.map(({ host, state }) => rank(address.target, state) + (host === present ? 0.5 : 0));
+  const best = found[ranks.indexOf(Math.max(...ranks))];
+  if (best && rank(address.target, best.state) > 0) return best.host;
+  throw new NoHost(address.target, found);
+}
+
+/**
+ * 0 for an unsuitable server. Of several primaries the one that was promoted last counts most: the other one came back after a
+ * failover and does not know of it ("a former primary that comes back").
+ */
+function rank(target: SessionTarget, state: ServerState | Error): number {
+  if (state instanceof Error) return 0;
+  const { isStandby, isReadOnly, timeline } = state;
   switch (target) {
     case 'any':
       return 1;
     case 'read-write':
-      return isReadOnly ? 0 : asPrimary;
+      return isReadOnly ? 0 : 1 + timeline;
     case 'primary':
-      return isStandby ? 0 : asPrimary;
+      return isStandby ? 0 : 1 + timeline;
     case 'read-only':
       return isReadOnly ? 1 : 0;
     case 'standby':
       return isStandby ? 1 : 0;
     case 'prefer-standby':
-      return isStandby ? Number.MAX_SAFE_INTEGER : asPrimary;
+      return isStandby ? 2 ** 33 : 1 + timeline;
   }
 }
 
-/** @throws what the driver or the server fails with */
+/** @throws the error of the driver or the server */
 async function askState(address: PostgresAddress, { host, port }: PostgresHost): Promise<ServerState> {
   const client = postgres(address.url, {
     host,
@@ -216,23 +183,15 @@ async function askState(address: PostgresAddress, { host, port }: PostgresHost):
     onnotice: () => {},
     connection: { application_name: 'fleetbook looks for its server' },
   });
-  const expired = new AbortController();
   try {
     // In one packet, without preparing anything: a pooler may stand between.
-    const asking = client.unsafe<[ServerState]>(`
+    const [state] = await client.unsafe<[ServerState]>(`
       select pg_is_in_recovery() as "isStandby",
         pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
         case when pg_is_in_recovery() then 0
           else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline`);
-    asking.catch(() => {});
-    const late = sleep(ANSWER_WITHIN_MS, undefined, { signal: expired.signal }).then(() => {
-      throw new Error('does not answer');
-    });
-    late.catch(() => {});
-    const [state] = await Promise.race([asking, late]);
     return state;
   } finally {
-    expired.abort();
     void client.end({ timeout: 0 });
   }
 }

@@ -1,192 +1,92 @@
-import { Socket } from 'node:net';
+/**
+ * Clients of PostgreSQL: postgres.js 3.4.9 and what it lacks. Each part names the test that fails without it. Decision 0079 has
+ * the trials.
+ */
 import postgres from 'postgres';
-import { postgresAddress } from '../domain/postgres-address.ts';
-import { addArrayTypes } from './arrays.ts';
-import { HostChoice } from './choose-host.ts';
-import { codeOf, isLostConnection } from './errors.ts';
-import { executeIn, forPooler, isQuery } from './pooled.ts';
-import { wholeStatements } from './whole-statements.ts';
+import { type PostgresAddress, postgresAddress } from '../domain/postgres-address.ts';
+import { connectTo, HostChoice } from './choose-host.ts';
+import { isLostConnection } from './errors.ts';
 
 export type Sql = postgres.Sql<Record<string, never>>;
-export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>>;
+type TransactionSql = postgres.TransactionSql<Record<string, never>>;
+type Steps = (sql: TransactionSql) => unknown;
+type Begin = (...given: [Steps] | [string, Steps]) => Promise<unknown>;
 
-/** What of a client is ours. */
-export interface ClientChoice {
-  /** Milliseconds for which it is waited for a server that will do, where the URL names several; none unless given. */
-  readonly patienceMs?: number | undefined;
-}
+export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>> & {
+  /** How long to wait for a suitable server, e.g. while a standby is promoted (ms). The default is 0. */
+  readonly patienceMs?: number;
+};
 
-/** Seconds that statements under way may take to finish once another connection of their client is lost. */
+/** Seconds that running statements may take to finish after their client has lost another connection. */
 const GRACE_S = 3;
-/** SQLSTATE `read_only_sql_transaction`. */
-const READ_ONLY = '25006';
-/** Milliseconds that a client is left alone: a server that is read only and the only one refuses every write. */
-const YOUNG_MS = 1000;
 
 /**
- * A pool of connections that survives the loss of any of them: restarts, failovers, `pg_terminate_backend`.
- *
- * postgres.js 3.4 does not. A lost connection keeps unsent statements in its buffer, behind a timer that it has
- * cancelled, and never sends again: a pool under load loses all its connections that way at once. A `rollback` on a lost
- * connection ends the process (porsager/postgres#1154, #1208), and so does the loss of one that still asks for the types
- * of arrays. Hence four rules: no connection asks for types (see arrays.ts), the whole client is replaced when it
- * loses its first connection, a transaction sends nothing on a lost connection, and no connection is reserved.
+ * A pool of connections that survives the loss of each of them. It replaces the whole client of postgres.js at the first loss: a
+ * lost connection of postgres.js never sends again (client.test.ts, "goes on under load while its connections are cut").
  */
 export class Pool implements AsyncDisposable {
-  /** Stays valid when the client behind it is replaced. For temporary tables there is `openSession`. */
+  /** Stays valid when the pool replaces its client. Temporary tables need `openSession`. */
   readonly sql: Sql;
-  readonly #open: () => Sql;
+  readonly #open: () => Opened;
   readonly #onLost: (() => void)[] = [];
-  #client: Sql;
-  /** What each transaction begins with, where a pooler takes nothing for a session. */
-  readonly #local: string | undefined;
-  #openedAt = 0;
-  #choice: HostChoice | undefined;
-  #ended = false;
+  #client: Opened;
+  #isEnded = false;
 
-  constructor(url: string, options: ClientOptions, { patienceMs = 0 }: ClientChoice = {}) {
+  constructor(url: string, options: ClientOptions) {
     const address = postgresAddress(url);
-    const pooled = address.isPooled ? forPooler(options.connection) : undefined;
-    this.#local = pooled?.local;
+    const { local, ...pooled } = address.isPooled ? forPooler(options.connection) : {};
     this.#open = () => {
-      this.#choice?.[Symbol.dispose]();
-      this.#choice = address.isChosen
-        ? new HostChoice(address, { patienceMs, onUnfit: () => this.#replace(client, 0) })
-        : undefined;
-      const client: Sql = postgres(address.url, {
-        ...options,
-        ...(pooled && { connection: pooled.connection, prepare: false }),
-        ...FOR_GOOD,
-        ...socketOf(this.#choice),
-        onclose: () => this.#replace(client),
-      });
-      convertValues(client);
-      this.#openedAt = performance.now();
+      const client = open(address, { ...options, ...pooled }, () => this.#replace(client));
       return client;
     };
     this.#client = this.#open();
-    this.sql = new Proxy(this.#client, {
-      apply: (_, self, parts) => this.#heard(Reflect.apply(this.#client, self, parts)),
-      get: (_, name) => {
-        if (name === 'begin') return this.#begin(this.#client);
-        if (name === 'unsafe') {
-          const client = this.#client;
-          return (...given: Parameters<Sql['unsafe']>) => this.#heard(client.unsafe(...given), client);
-        }
-        if (name === 'reserve') return refuseToReserve;
-        return Reflect.get(this.#client, name);
+    const current = () => this.#client.sql;
+    const begin = transactions(current, local);
+    this.sql = facade(
+      current,
+      (query) => {
+        if (local !== undefined) runInTransaction(query, begin);
       },
-    });
+      begin,
+    );
   }
 
-  /** Adds a listener that hears when connections were lost and are made anew: the server may be another one by then. */
+  /** Adds a listener that runs after a loss, when new connections may lead to another server. */
   onLost(listener: () => void): void {
     this.#onLost.push(listener);
   }
 
-  /** Replaces all connections by new ones: the present ones may lead nowhere. */
+  /** Replaces all connections, e.g. after a failover that closed none of them. */
   renew(): void {
     this.#replace(this.#client);
   }
 
-  #replace(lost: Sql, graceS = GRACE_S): void {
-    if (this.#ended || lost !== this.#client) return;
+  #replace(lost: Opened): void {
+    if (this.#isEnded || lost !== this.#client) return;
     this.#client = this.#open();
-    void lost.end({ timeout: graceS });
+    void lost.close(GRACE_S);
     for (const listener of this.#onLost) listener();
   }
 
-  /** What a statement fails with is looked at before its caller sees it. Fragments and lists are left as they are. */
-  #heard<T>(statement: T, client = this.#client): T {
-    if (!isQuery(statement)) return statement;
-    const { reject } = statement;
-    statement.reject = (error) => {
-      this.#look(error, client);
-      reject(error);
-    };
-    if (this.#local !== undefined) executeIn(statement, this.#begin(client));
-    return statement;
-  }
-
-  /** A server that takes no writes any more keeps its connections: they would fail for as long as they are kept. */
-  #look(error: unknown, client: Sql): void {
-    if (codeOf(error) === READ_ONLY && performance.now() - this.#openedAt > YOUNG_MS) this.#replace(client);
-  }
-
-  #begin(client: Sql) {
-    const begin = beginOn(client, this.#local);
-    return async (...given: Parameters<typeof begin>): Promise<unknown> => {
-      try {
-        return await begin(...given);
-      } catch (error) {
-        this.#look(error, client);
-        throw error;
-      }
-    };
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#ended = true;
-    this.#choice?.[Symbol.dispose]();
-    await this.#client.end({ timeout: GRACE_S });
+    this.#isEnded = true;
+    await this.#client.close(GRACE_S);
   }
 }
 
-/** A connection is never closed for its age: a closed one counts as lost. */
-const FOR_GOOD = { idle_timeout: 0, max_lifetime: null, fetch_types: false } as const;
-
-/** Types of dates and times. */
-const INSTANTS = [1082, 1083, 1114, 1184];
-const JSONS = [114, 3802];
-
 /**
- * Dates and times are read as the text that Postgres sends: a JavaScript Date would drop the microseconds. Drizzle sets
- * its own client up in this way; here it holds for every client, whoever uses it. A Date is still taken as a parameter, and
- * for JSON its text or an object.
+ * A client of one connection, for temporary tables and long transactions. It connects with the first statement. After a loss every
+ * statement fails: a new connection would run the rest of a transaction alone (client.test.ts, "refuses everything once").
  */
-export function convertValues({ options }: Sql): void {
-  for (const type of INSTANTS) {
-    options.parsers[type] = (text: string) => text;
-    options.serializers[type] = (given: unknown) => (given instanceof Date ? given.toISOString() : given);
-  }
-  // Drizzle writes JSON itself, and has its clients take nothing but text for it.
-  for (const type of JSONS)
-    options.serializers[type] = (given: unknown) =>
-      typeof given === 'string' ? given : JSON.stringify(given);
-  // Drizzle replaces some of these besides.
-  addArrayTypes({ options });
-}
-
-/**
- * A client of one connection, for temporary tables and transactions of many steps. It connects with the first statement.
- * Once its connection is lost every statement fails: a new connection would run the rest of a transaction on its own. The
- * server rolls back whatever was not committed when the connection ends.
- */
-export function openClient(url: string, options: ClientOptions, { patienceMs = 0 }: ClientChoice = {}): Sql {
+export function openClient(url: string, options: ClientOptions): Sql {
   const address = postgresAddress(url);
   if (address.isPooled)
     throw new Error(
       'a session cannot go through a pooler in transaction mode; name the server itself in DIRECT_DATABASE_URL',
     );
-  const end = () => {
-    choice?.[Symbol.dispose]();
-    void client.end({ timeout: 0 });
-  };
-  const choice = address.isChosen ? new HostChoice(address, { patienceMs, onUnfit: end }) : undefined;
-  const client: Sql = postgres(address.url, {
-    ...options,
-    ...FOR_GOOD,
-    ...(choice ? socketOf(choice) : { socket: promptSocket }),
-    max: 1,
-    onclose: end,
-  });
-  convertValues(client);
-  return wholeStatements(client);
-}
-
-/** The driver's option; its type does not know it. */
-function socketOf(choice: HostChoice | undefined) {
-  return choice ? { socket: () => choice.socket() } : {};
+  const client = open(address, { ...options, max: 1 }, () => void client.close(0));
+  const current = () => client.sql;
+  return facade(current, sendWhole, transactions(current));
 }
 
 interface Server {
@@ -195,38 +95,88 @@ interface Server {
   readonly path: string | false;
 }
 
-/**
- * A socket without Nagle's algorithm, which delays every COPY by 40 ms. TLS checks the server's name by `host`.
- */
-function promptSocket({ host: [host = ''], port: [port = 5432], path }: Server): Socket {
-  const socket = new Socket().setNoDelay(true);
-  if (path) socket.connect(path);
-  else socket.connect(port, host);
-  return Object.assign(socket, { host });
+interface Opened {
+  readonly sql: Sql;
+  /** @param graceS seconds for running statements */
+  close(graceS: number): Promise<void>;
 }
 
-type TransactionSql = postgres.TransactionSql<Record<string, never>>;
-type Steps = (sql: TransactionSql) => unknown;
+/** @param onLost runs when a connection is lost or its server is no longer the wanted one */
+function open(
+  address: PostgresAddress,
+  { patienceMs = 0, ...options }: ClientOptions,
+  onLost: () => void,
+): Opened {
+  const choice = address.isChosen ? new HostChoice(address, patienceMs, onLost) : undefined;
+  const given: ClientOptions & { readonly socket: (server: Server) => unknown } = {
+    ...options,
+    types: TYPES,
+    onclose: onLost,
+    // A connection that closes for its age counts as lost.
+    max_lifetime: null,
+    // The driver does not handle a failure of this query (client.test.ts, "a server that dies while a connection opens").
+    fetch_types: false,
+    // The type of the driver's options lacks it.
+    socket: choice
+      ? () => choice.socket()
+      : ({ host: [host = ''], port: [port = 5432], path }: Server) => connectTo(path || { host, port }),
+  };
+  const sql: Sql = postgres(address.url, given);
+  return {
+    sql,
+    close(timeout) {
+      choice?.[Symbol.dispose]();
+      return sql.end({ timeout });
+    },
+  };
+}
 
-/** @param local statements that every transaction begins with */
-function beginOn(client: Sql, local?: string) {
-  return async (...given: [Steps] | [string, Steps]): Promise<unknown> => {
+/**
+ * A stable client in front of the present one. Drizzle overwrites the parsers and serializers of its client, so it gets a copy
+ * (client.test.ts, "come back as they were sent").
+ * @param each gets each statement before it is sent
+ */
+function facade<Client extends Sql | TransactionSql>(
+  current: () => Client,
+  each: (statement: Query) => void,
+  begin?: Begin,
+): Client {
+  const prepared = (statement: unknown) => {
+    if (isQuery(statement)) each(statement);
+    return statement;
+  };
+  return new Proxy(current(), {
+    apply: (_, self, parts) => prepared(Reflect.apply(current() as never, self, parts)),
+    get(_, name) {
+      const client = current();
+      if (name === 'begin' && begin) return begin;
+      if (name === 'unsafe')
+        return (...given: Parameters<Sql['unsafe']>) => prepared(client.unsafe(...given));
+      if (name === 'options') return { ...(client as Sql).options, parsers: {}, serializers: {} };
+      return Reflect.get(client, name);
+    },
+  });
+}
+
+/**
+ * Transactions that send nothing on a lost connection: a statement or a `rollback` there ends the process
+ * (porsager/postgres#1154, #1208; client.test.ts, "fails a transaction").
+ * @param local statements that each transaction begins with
+ */
+function transactions(current: () => Sql, local?: string): Begin {
+  return async (...given) => {
     const [options, steps] = given.length === 1 ? ['', given[0]] : given;
     let lost: unknown;
-    const work = wholeStatements(client).begin(options, (transaction) => {
-      const refuseOnceLost = <Statement extends (...parts: never[]) => unknown>(statement: Statement) =>
-        new Proxy(statement, {
-          apply(target, self, parts) {
-            if (lost !== undefined) throw lost;
-            return Reflect.apply(target, self, parts);
-          },
-          // Drizzle's way to run a statement.
-          get: (target, name) =>
-            name === 'unsafe' ? refuseOnceLost(transaction.unsafe) : Reflect.get(target, name),
-        });
-      // Goes out with the first of the steps. Where it fails they fail too, and the transaction with this failure.
+    const work = current().begin(options, (transaction) => {
+      // Goes out with the first step. If it fails, the steps fail too.
       if (local !== undefined) transaction.unsafe(local).catch(() => {});
-      const sql = refuseOnceLost(transaction);
+      const sql = facade(
+        () => transaction,
+        (query) => {
+          if (lost !== undefined) throw lost;
+          sendWhole(query);
+        },
+      );
       const results = steps(sql);
       return unlessLost(Array.isArray(results) ? Promise.all(results) : Promise.resolve(results));
     });
@@ -239,18 +189,111 @@ function beginOn(client: Sql, local?: string) {
   };
 }
 
-/**
- * Stays pending when the connection is lost. postgres.js reports the loss to the caller by itself; a rejection here would
- * make it send a rollback on the lost connection.
- */
-function unlessLost<T>(results: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    results.then(resolve, (error: unknown) => {
-      if (!isLostConnection(error)) reject(error);
-    });
+/** Stays pending after a loss. postgres.js reports the loss itself; a rejection here would make it send a `rollback`. */
+const unlessLost = (results: Promise<unknown>) =>
+  results.catch((error: unknown) => {
+    if (!isLostConnection(error)) throw error;
+    return new Promise(() => {});
   });
+
+/** A statement of postgres.js, as far as it is used here. */
+interface Query {
+  handler: (query: Query) => void;
+  resolve(result?: unknown): void;
+  reject(error: unknown): void;
 }
 
-function refuseToReserve(): never {
-  throw new TypeError('a pool reserves no connection; open a session; see db/client.ts');
+function isQuery(value: unknown): value is Query {
+  return value instanceof Promise && 'reject' in value && 'handler' in value;
+}
+
+/**
+ * Sends a statement with parameters in one message. postgres.js asks for their types first, unless this is false; a worker that
+ * hangs between the two keeps its locks for minutes (whole-statements.test.ts, decision 58). On the pool, such statements
+ * would wait behind a slow one.
+ */
+function sendWhole(query: Query): void {
+  Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} });
+}
+
+/** Parameters of a connection that every pooler keeps for each of its clients. */
+const KEPT = ['application_name', 'TimeZone'];
+
+/** A pooler in transaction mode keeps nothing else, so each transaction sets the rest (pgbouncer.test.ts, "acts in its role"). */
+function forPooler(given: object = {}) {
+  const entries = Object.entries(given);
+  return {
+    prepare: false,
+    connection: Object.fromEntries(entries.filter(([name]) => KEPT.includes(name))),
+    // `select set_config` would be a query, and the isolation of a transaction is set before its first query.
+    local:
+      entries
+        .filter(([name]) => !KEPT.includes(name))
+        .map(([name, value]) => `set local ${name} ${name === 'role' ? '' : '= '}'${value}'`)
+        .join('; ') || 'select',
+  };
+}
+
+/** Sends a statement by the handler of a transaction. Its caller gets the result after the commit. */
+function runInTransaction(query: Query, begin: Begin): void {
+  const { resolve, reject } = query;
+  sendWhole(query);
+  query.handler = () => {
+    begin(async (transaction) => {
+      // The statements that the transaction begins with go first.
+      await undefined;
+      const inner: unknown = transaction``;
+      return new Promise((done, failed) => {
+        Object.assign(query, { resolve: done, reject: failed });
+        if (isQuery(inner)) inner.handler(query);
+      });
+    }).then(resolve, reject);
+  };
+}
+
+/** A Date would drop the microseconds of a time. Drizzle wants times as text as well, and it writes JSON itself. */
+const asText = (text: string) => text;
+const jsonOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Arrays are among them because no connection fetches their types (client.test.ts, "come back as they were sent"). */
+const TYPES = {
+  unknown: { to: 0, from: [], serialize: textOf, parse: asText },
+  time: { to: 1184, from: [1082, 1114, 1184], serialize: textOf, parse: asText },
+  json: { to: 114, from: [114, 3802], serialize: jsonOf, parse: (text: string) => JSON.parse(text) },
+  flags: arrayOf([1000], (text) => text === 't'),
+  numbers: arrayOf([1005, 1007, 1021, 1022], Number),
+  // Of bigint, text, varchar, timestamp, date, timestamptz, numeric, uuid.
+  texts: arrayOf([1009, 1015, 1016, 1115, 1182, 1185, 1231, 2951], asText),
+};
+
+function arrayOf(types: [number, ...number[]], parse: (text: string) => string | number | boolean) {
+  return { to: types[0], from: types, serialize: textOf, parse: (text: string) => parseArray(text, parse) };
+}
+
+/** A brace, a quoted element or a plain one. */
+const TOKEN = /[{}]|"((?:[^"\\]|\\.)*)"|[^{},"]+/gs;
+
+/** Reads `{a,"b,c",NULL}` by way of JSON. Bounds other than from 1 precede it: `[0:1]={a,b}`. */
+function parseArray(text: string, parse: (text: string) => unknown): unknown {
+  const json = text.replace(/^[^{]*=/, '').replaceAll(TOKEN, (token, quoted?: string) => {
+    if (token === '{') return '[';
+    if (token === '}') return ']';
+    if (token === 'NULL') return 'null';
+    return JSON.stringify(parse(quoted === undefined ? token : quoted.replaceAll(/\\(.)/gs, '$1')));
+  });
+  return JSON.parse(json);
+}
+
+/** A value as PostgreSQL reads it for any type: a whole statement does not know its types (whole-statements.test.ts). */
+function textOf(value: unknown): string {
+  if (value === undefined) throw new TypeError('an array for PostgreSQL holds undefined');
+  if (Array.isArray(value)) return `{${value.map(elementOf).join(',')}}`;
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function elementOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? textOf(value) : `"${textOf(value).replaceAll(/["\\]/g, '\\$&')}"`;
 }

@@ -38,7 +38,7 @@ export interface MigrateOptions {
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
   const { decider, tell = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
-  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10 }, { patienceMs: 10_000 });
+  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10, patienceMs: 10_000 });
   try {
     await takeTurn(client, tell);
     await client`create schema if not exists drizzle`;

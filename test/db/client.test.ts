@@ -223,6 +223,8 @@ describe('a store', () => {
       sql`insert into providers (id, name) values (1, 'x')`,
     ]);
     expect(await failure(refused)).toMatchObject({ code: '23505' });
+    const unsent = store.sql.begin((sql) => [sql`select ${undefined as never}::int`]);
+    expect(await failure(unsent)).toMatchObject({ code: 'UNDEFINED_VALUE' });
     expect(await store.sql`select from providers`).toHaveLength(0);
     const [, rows] = await store.sql.begin((sql) => [sql`select 1`, sql`select 2 as two`]);
     expect(rows).toEqual([{ two: 2 }]);
@@ -233,11 +235,6 @@ describe('a store', () => {
     expect(await store.db.query.providers.findMany()).toEqual([]);
     await cut('drizzle');
     expect(await until(() => store.db.query.providers.findMany())).toEqual([]);
-  });
-
-  it('reserves no connection: a session is for that', async () => {
-    await using store = open('reserve');
-    expect(() => store.sql.reserve()).toThrow('open a session');
   });
 
   it('ends its connections when it is disposed of', async () => {

@@ -77,12 +77,13 @@ describe('behind PgBouncer in transaction mode', needs(pgbouncer !== undefined, 
     expect(await reader.sql`select from clusters`).toHaveLength(0);
   });
 
-  it('cursors give all rows in parts, and may be left', async () => {
+  it('rows may come one by one, and a failure leaves a connection that works', async () => {
     await using store = open('worker');
-    const parts: number[] = [];
-    for await (const rows of store.sql`select generate_series(1, 25)`.cursor(10)) parts.push(rows.length);
-    expect(parts).toEqual([10, 10, 5]);
-    for await (const _ of store.sql`select generate_series(1, 25)`.cursor(10)) break;
+    let count = 0;
+    await store.sql`select generate_series(1, 25)`.forEach(() => {
+      count += 1;
+    });
+    expect(count).toBe(25);
     expect(await store.sql`select 1 as one`).toEqual([{ one: 1 }]);
     await expect(store.sql`select 1 / 0`).rejects.toMatchObject({ code: '22012' });
   });
