@@ -4,8 +4,8 @@
  */
 import postgres from 'postgres';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openStore, type Sql } from '../../src/db/connect.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { openStore, type Sql } from '../../src/db/connection/connect.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { machineRows } from '../../src/features/exports/queries.ts';
 import { readFeedPage, readFeedStart } from '../../src/features/feed/queries.ts';
 import { migrationsOf } from '../support/older-migrations.ts';

@@ -1,7 +1,7 @@
 /** A connection that is lost while its rows are taken one by one. */
 import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Pool, type Sql } from '../../src/db/client.ts';
+import { Pool, type Sql } from '../../src/db/connection/client.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';

@@ -1,10 +1,10 @@
 /** Several servers of PostgreSQL in one URL: one is chosen by what it is, and another one when that changes. */
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chooseHost, NoHost } from '../../src/db/choose-host.ts';
-import { openStore, type StoreOptions } from '../../src/db/connect.ts';
-import { migrationState } from '../../src/db/migrate.ts';
-import { postgresProblem } from '../../src/db/server-problem.ts';
+import { chooseHost, NoHost } from '../../src/db/connection/choose-host.ts';
+import { openStore, type StoreOptions } from '../../src/db/connection/connect.ts';
+import { postgresProblem } from '../../src/db/connection/server-problem.ts';
+import { migrationState } from '../../src/db/migration/migrate.ts';
 import { postgresAddress } from '../../src/domain/postgres-address.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { run } from '../support/postgres.ts';

@@ -5,8 +5,8 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Session, Store } from '../../db/connect.ts';
-import { sql } from '../../db/drizzle.ts';
+import type { Session, Store } from '../../db/connection/connect.ts';
+import { sql } from '../../db/connection/drizzle.ts';
 import { columnsOf, type Row } from './columns.ts';
 import {
   EXPORT_FORMATS,

@@ -1,8 +1,8 @@
 /** What the files of the whole catalogue are made from, and what is stored of them. */
 
-import type { Sql } from '../../db/client.ts';
-import type { Database, Session } from '../../db/connect.ts';
-import { notInArray, sql } from '../../db/drizzle.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import type { Database, Session } from '../../db/connection/connect.ts';
+import { notInArray, sql } from '../../db/connection/drizzle.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
 import { IS_PUBLISHED, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { ExportScope, StoredExport } from './files.ts';

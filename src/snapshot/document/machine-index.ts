@@ -1,6 +1,6 @@
 /** Machine id → region, in the cache: hashes of a few hundred fields each. A machine never moves: no fence is needed. */
 
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 import { loadMachineBuckets, loadMachinesOfBucket } from './load.ts';

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientDatabase, Sql } from '../../db/connect.ts';
-import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
+import type { ClientDatabase, Sql } from '../../db/connection/connect.ts';
+import {
+  KnownHistory,
+  type Loss,
+  markText,
+  readMark,
+  type SeenHistory,
+} from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
 import {
   allVersions,

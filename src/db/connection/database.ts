@@ -1,6 +1,6 @@
+import * as schema from '../schema.ts';
 import { type ClientOptions, openClient, type Sql } from './client.ts';
 import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
-import * as schema from './schema.ts';
 
 /** Drizzle, on the pool, in a session or in a transaction. */
 export type Database = PgDatabase<PostgresJsQueryResultHKT, typeof schema>;

@@ -1,6 +1,6 @@
+import { LiveRuns } from '../sync/live-runs.ts';
 import { type ClientOptions, Pool, type Sql } from './client.ts';
 import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
-import { LiveRuns } from './sync/live-runs.ts';
 
 export type { Sql } from './client.ts';
 export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
