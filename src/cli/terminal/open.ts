@@ -3,7 +3,7 @@ import { openLogger } from '../../app/logger.ts';
 import { composeWriter, type Writer } from '../../app/writer.ts';
 import { type Configured, databaseUrls, readSettings, type Settings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { openStore, type Store } from '../../db/connect.ts';
+import { openStore, type Store } from '../../db/connection/connect.ts';
 import { redisReady } from '../../redis/redis.ts';
 import type { LineageObserver } from '../../snapshot/publish/publisher.ts';
 import { printAside } from './print.ts';
