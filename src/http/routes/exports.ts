@@ -19,7 +19,7 @@ import { acceptsType, allowedCodings } from '../protocol/negotiate.ts';
 import { parameter } from '../protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../protocol/range.ts';
-import { exportSchema, type ListedExport } from '../schemas.ts';
+import { documented, exportSchema, type ListedExport } from '../schemas.ts';
 import {
   type StreamAnswer,
   type StreamOperation,
@@ -69,7 +69,7 @@ export function exportOperations(reader: ExportReader): Operation[] {
         summary: 'Files of the whole catalogue',
         description:
           'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
-        answers: { type: 'array', items: exportSchema },
+        answers: z.array(exportSchema),
         example: [EXAMPLE],
         extension: true,
       },
@@ -120,7 +120,7 @@ export function exportDownload({ exports, downloadsAtOnce }: ExportsDeps): Strea
       summary: 'One of these files',
       description:
         'NDJSON and CSV come compressed with gzip to whoever accepts that. `Range` asks for a part, with `If-Range` only of the same version: else the answer is the whole of the newest one. An answer that has fewer bytes than its `Content-Length` broke off.',
-      answers: { type: 'string', format: 'binary' },
+      answers: documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,
       extension: true,
