@@ -1,4 +1,4 @@
-import { type Telemetry, UnrecoverableError, Worker } from 'bullmq';
+import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
@@ -19,29 +19,24 @@ import { pruneAlerts } from '../src/features/alerts/deliveries.ts';
 import { ALERTS_SCHEDULE, alertProcessor } from '../src/features/alerts/job.ts';
 import { pruneFeed } from '../src/features/feed/events.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
-import { type RedisClient, redisReady } from '../src/redis/redis.ts';
+import { redisReady } from '../src/redis/redis.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { keepPulse } from '../src/snapshot/publish/pulse.ts';
 import { isRefusal } from '../src/snapshot/publish/refusal.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
+import { Consumers } from './consumers.ts';
 import { enqueueNewlyRated } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
   ALERTS_QUEUE,
   type AlertJob,
-  AttemptFailed,
-  backoffStrategy,
   jobId,
-  METRICS,
-  NEVER_GIVEN_UP,
   openQueues,
-  QUEUE_PREFIX,
   type Queues,
   SWEEP_QUEUE,
   SYNC_QUEUE,
   type SyncJob,
-  withoutParameters,
 } from './queues.ts';
 import { Scheduler } from './schedule.ts';
 import { openWatches } from './watching.ts';
@@ -114,68 +109,40 @@ export async function startWorker(
     // A queue whose first look at Redis fails stays broken for good: the start fails instead.
     await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
 
-    const consumer = openLoggedRedis(server, 'worker', logger);
-    const copies = keepCopies(consumer);
-    closing.defer(() => {
-      for (const connection of [consumer, ...copies])
-        if (connection.status !== 'end') connection.disconnect();
+    const consumers = new Consumers(server, logger);
+    closing.defer(() => consumers.disconnect());
+    // One provider's outage must not keep another one waiting: there is room for every source.
+    consumers.add<SyncJob>(
+      SYNC_QUEUE,
+      syncProcessor({
+        config,
+        worker,
+        queue: queues.sync,
+        logger,
+        ...(observe === undefined ? {} : { observe }),
+      }),
+      { ...(telemetry && { telemetry }), concurrency: Math.max(4, config.sources.length) },
+    );
+    consumers.add(SWEEP_QUEUE, async () => {
+      await pruneSlots(worker.store.db);
+      await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
+      await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
+      await pruneRuns(worker.store.db);
+      await pruneAlerts(worker.store.db);
+      return worker.publisher.sweep();
     });
-    const consume = { connection: consumer, prefix: QUEUE_PREFIX, metrics: METRICS, ...NEVER_GIVEN_UP };
-    const workers = [
-      new Worker<SyncJob>(
-        SYNC_QUEUE,
-        withoutParameters(
-          syncProcessor({
-            config,
-            worker,
-            queue: queues.sync,
-            logger,
-            ...(observe === undefined ? {} : { observe }),
-          }),
-        ),
-        // One provider's outage must not keep another one waiting: there is room for every source.
-        {
-          ...consume,
-          ...(telemetry && { telemetry }),
-          concurrency: Math.max(4, config.sources.length),
-          settings: { backoffStrategy },
-        },
-      ),
-      new Worker(
-        SWEEP_QUEUE,
-        withoutParameters(async () => {
-          await pruneSlots(worker.store.db);
-          await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
-          await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
-          await pruneRuns(worker.store.db);
-          await pruneAlerts(worker.store.db);
-          return worker.publisher.sweep();
-        }),
-        consume,
-      ),
-      new Worker<AlertJob>(
-        ALERTS_QUEUE,
-        withoutParameters(
-          alertProcessor({
-            config,
-            db: worker.store.db,
-            queue: queues.alerts,
-            logger,
-            findMore: () => findConditions(worker.store.sql, config),
-          }),
-        ),
-        // A receiver that hangs must not keep the next look waiting.
-        { ...consume, concurrency: config.alerts.webhooks.length + 1, settings: { backoffStrategy } },
-      ),
-    ];
-    for (const worker of workers) {
-      worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
-      // What a source said is told where it is known which one it was.
-      worker.on('failed', (job, error) => {
-        const told = error instanceof UnrecoverableError || error instanceof AttemptFailed;
-        logger[told ? 'debug' : 'warn']({ err: error, queue: worker.name, job: job?.id }, 'job failed');
-      });
-    }
+    consumers.add<AlertJob>(
+      ALERTS_QUEUE,
+      alertProcessor({
+        config,
+        db: worker.store.db,
+        queue: queues.alerts,
+        logger,
+        findMore: () => findConditions(worker.store.sql, config),
+      }),
+      // A receiver that hangs must not keep the next look waiting.
+      { concurrency: config.alerts.webhooks.length + 1 },
+    );
     const watches = openWatches({
       config,
       worker,
@@ -184,9 +151,7 @@ export async function startWorker(
     });
     closing.defer(async () => {
       await withTimeout(LET_GO_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
-      const isRedisThere = [consumer, ...copies].every(({ status }) => status === 'ready');
-      const end = (worker: Worker) => (isRedisThere ? drain(worker, closeWithinMs, logger) : abandon(worker));
-      return Promise.all([...workers.map(end), watches.stop(closeWithinMs)]);
+      return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);
     });
 
     const pulse = keepPulse(() => worker.publisher.pulse());
@@ -314,38 +279,4 @@ function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logg
       await under;
     },
   };
-}
-
-/**
- * BullMQ copies the connection that it is given, and while Redis is away it never lets go of the copy, which connects
- * again and again. So copies are kept here, and ended here.
- */
-function keepCopies(connection: RedisClient): readonly RedisClient[] {
-  const copies: RedisClient[] = [];
-  const duplicate = connection.duplicate.bind(connection) as (...options: unknown[]) => RedisClient;
-  const kept = (...options: unknown[]) => {
-    const copy = duplicate(...options);
-    copies.push(copy);
-    return copy;
-  };
-  connection.duplicate = kept as typeof connection.duplicate;
-  return copies;
-}
-
-/**
- * BullMQ waits for jobs without a limit, and to close by force is no use once it closes: what does not end in time
- * is told to stop, and goes back into the queue. The fence keeps a run that does not even hear that from writing.
- */
-async function drain(worker: Worker, ms: number, logger: Logger): Promise<void> {
-  const closed = worker.close();
-  if (await withTimeout(ms, closed)) return;
-  logger.warn({ queue: worker.name }, 'jobs did not end in time and are handed back');
-  worker.cancelAllJobs('the worker stops');
-  await withTimeout(LET_GO_WITHIN_MS, closed);
-}
-
-/** Without Redis no job can be told to have ended, and BullMQ would wait for it to come back. */
-async function abandon(worker: Worker): Promise<void> {
-  worker.cancelAllJobs('the worker stops');
-  await withTimeout(LET_GO_WITHIN_MS, worker.close(true));
 }
