@@ -9,10 +9,9 @@ import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneChanges } from '../src/db/changes.ts';
 import type { Sql } from '../src/db/client.ts';
-import { readLineage } from '../src/db/lineage.ts';
-import { EVERY_MINUTE } from '../src/db/operating.ts';
+import type { ServerSetting } from '../src/db/server-problem.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
-import { pruneSlots, slotsWaitUntil } from '../src/db/sync/slots.ts';
+import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { pruneAlerts } from '../src/features/alerts/deliveries.ts';
@@ -26,19 +25,18 @@ import { isRefusal } from '../src/snapshot/publish/refusal.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { Consumers } from './consumers.ts';
-import { enqueueNewlyRated } from './newly-rated.ts';
+import { adoptCurrency } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
   ALERTS_QUEUE,
   type AlertJob,
-  jobId,
   openQueues,
   type Queues,
   SWEEP_QUEUE,
   SYNC_QUEUE,
   type SyncJob,
 } from './queues.ts';
-import { Scheduler } from './schedule.ts';
+import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
 /** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
@@ -48,7 +46,6 @@ const AWAY_CHECK_MS = 200;
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
 const LET_GO_WITHIN_MS = 3000;
-const SWEEP_SCHEDULE = { name: EVERY_MINUTE, cron: '* * * * *' };
 
 export interface WorkerOptions {
   /** Counts runs. */
@@ -99,56 +96,12 @@ export async function startWorker(
       }),
     );
     const server = queueRedis(config);
-    const producer = openLoggedRedis(server, 'producer', logger);
-    closing.defer(() => producer.disconnect());
-    await redisReady(producer, 10_000);
-    const misfit = await redisMisfit(producer, server.setting, false);
-    if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
-    const queues = openQueues(producer, logger, telemetry);
-    closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
-    // A queue whose first look at Redis fails stays broken for good: the start fails instead.
-    await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-
+    const { producer, queues } = await connectQueues(server, closing, logger, telemetry);
+    const running = { config, worker, logger, ...(observe && { observe }) };
     const consumers = new Consumers(server, logger);
     closing.defer(() => consumers.disconnect());
-    // One provider's outage must not keep another one waiting: there is room for every source.
-    consumers.add<SyncJob>(
-      SYNC_QUEUE,
-      syncProcessor({
-        config,
-        worker,
-        queue: queues.sync,
-        logger,
-        ...(observe === undefined ? {} : { observe }),
-      }),
-      { ...(telemetry && { telemetry }), concurrency: Math.max(4, config.sources.length) },
-    );
-    consumers.add(SWEEP_QUEUE, async () => {
-      await pruneSlots(worker.store.db);
-      await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
-      await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
-      await pruneRuns(worker.store.db);
-      await pruneAlerts(worker.store.db);
-      return worker.publisher.sweep();
-    });
-    consumers.add<AlertJob>(
-      ALERTS_QUEUE,
-      alertProcessor({
-        config,
-        db: worker.store.db,
-        queue: queues.alerts,
-        logger,
-        findMore: () => findConditions(worker.store.sql, config),
-      }),
-      // A receiver that hangs must not keep the next look waiting.
-      { concurrency: config.alerts.webhooks.length + 1 },
-    );
-    const watches = openWatches({
-      config,
-      worker,
-      logger,
-      ...(observe === undefined ? {} : { observe }),
-    });
+    addConsumers(consumers, { ...running, queues, telemetry });
+    const watches = openWatches(running);
     closing.defer(async () => {
       await withTimeout(LET_GO_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
       return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);
@@ -176,33 +129,12 @@ export async function startWorker(
         SWEEP_SCHEDULE,
         ALERTS_SCHEDULE,
       ],
-      enqueue: async ({ schedule, slot }) => {
-        const options = { jobId: jobId(schedule, slot, await readLineage(worker.store.sql)) };
-        if (schedule === SWEEP_SCHEDULE.name) {
-          await queues.sweep.add('sweep', {}, options);
-          return;
-        }
-        if (schedule === ALERTS_SCHEDULE.name) {
-          // The next one comes in a minute.
-          await queues.alerts.add('evaluate', {}, { ...options, attempts: 1 });
-          return;
-        }
-        const until = await slotsWaitUntil(worker.store.db, schedule);
-        const delay = Math.max(0, (until?.getTime() ?? 0) - Date.now());
-        await queues.sync.add('sync', { sourceId: schedule, slot }, { ...options, delay });
-      },
+      enqueue: enqueuer(store, queues),
       logger,
     });
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;
-    // At once and not with the next run, which may be a day away; where it cannot be yet, with that.
-    void worker
-      .adoptCurrency()
-      .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'))
-      .then(() => enqueueNewlyRated(config, worker, queues.sync))
-      .catch((error: unknown) =>
-        logger.debug({ err: error }, 'sources with a new rate wait for their slots'),
-      );
+    void adoptCurrency(config, worker, queues.sync, logger);
     clocks.start();
     watches.start();
     // Slots that passed while the queue was away are due at once, not at the next full minute.
@@ -213,6 +145,63 @@ export async function startWorker(
     await closing[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/**
+ * Opens the queues for adding jobs.
+ * @throws BadSetting when the queues' Redis may evict jobs
+ */
+async function connectQueues(
+  server: ServerSetting,
+  closing: Disposer,
+  logger: Logger,
+  telemetry: Telemetry | undefined,
+) {
+  const producer = openLoggedRedis(server, 'producer', logger);
+  closing.defer(() => producer.disconnect());
+  await redisReady(producer, 10_000);
+  const misfit = await redisMisfit(producer, server.setting, false);
+  if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
+  const queues = openQueues(producer, logger, telemetry);
+  closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
+  // A queue whose first connection fails never recovers, so the start waits for it and fails.
+  await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
+  return { producer, queues };
+}
+
+type Consuming = Omit<SyncDependencies, 'queue'> & {
+  readonly queues: Queues;
+  readonly telemetry: Telemetry | undefined;
+};
+
+/** Adds a consumer for each queue. */
+function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: Consuming): void {
+  const { config, worker, logger } = running;
+  // One provider's outage must not keep another one waiting: there is room for every source.
+  consumers.add<SyncJob>(SYNC_QUEUE, syncProcessor({ ...running, queue: queues.sync }), {
+    ...(telemetry && { telemetry }),
+    concurrency: Math.max(4, config.sources.length),
+  });
+  consumers.add(SWEEP_QUEUE, async () => {
+    await pruneSlots(worker.store.db);
+    await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
+    await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
+    await pruneRuns(worker.store.db);
+    await pruneAlerts(worker.store.db);
+    return worker.publisher.sweep();
+  });
+  consumers.add<AlertJob>(
+    ALERTS_QUEUE,
+    alertProcessor({
+      config,
+      db: worker.store.db,
+      queue: queues.alerts,
+      logger,
+      findMore: () => findConditions(worker.store.sql, config),
+    }),
+    // A receiver that hangs must not keep the next look waiting.
+    { concurrency: config.alerts.webhooks.length + 1 },
+  );
 }
 
 /** What features report for alerts. */
