@@ -1,7 +1,7 @@
 /** The list of files, as a zod schema. */
 import { z } from 'zod';
 import { named } from '../../http/openapi-schemas.ts';
-import { count, instant, object, text } from '../../http/schemas.ts';
+import { count, instant, text } from '../../http/schemas.ts';
 
 /** A file of the whole catalogue, as the list of them shows it. */
 export const exportSchema = named(
