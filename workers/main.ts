@@ -9,6 +9,7 @@ import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneChanges } from '../src/db/changes.ts';
 import type { Sql } from '../src/db/client.ts';
+import { pruneDifferences } from '../src/db/differences.ts';
 import { readLineage } from '../src/db/lineage.ts';
 import { EVERY_MINUTE } from '../src/db/operating.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
@@ -148,6 +149,7 @@ export async function startWorker(
           await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneRuns(worker.store.db);
+          await pruneDifferences(worker.store.db);
           await pruneAlerts(worker.store.db);
           return worker.publisher.sweep();
         }),
