@@ -16,8 +16,6 @@ import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
-import { pruneAlerts } from '../src/features/alerts/deliveries.ts';
-import { ALERTS_SCHEDULE, alertProcessor } from '../src/features/alerts/job.ts';
 import { pruneFeed } from '../src/features/feed/events.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { type RedisClient, redisReady } from '../src/redis/redis.ts';
@@ -29,8 +27,6 @@ import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts'
 import { enqueueNewlyRated } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
 import {
-  ALERTS_QUEUE,
-  type AlertJob,
   AttemptFailed,
   backoffStrategy,
   jobId,
@@ -110,7 +106,7 @@ export async function startWorker(
     await redisReady(producer, 10_000);
     const misfit = await redisMisfit(producer, server.setting, false);
     if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
-    const queues = openQueues(producer, logger, telemetry);
+    const queues = openQueues(producer, logger, FEATURES, telemetry);
     closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
     // A queue whose first look at Redis fails stays broken for good: the start fails instead.
     await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
@@ -150,25 +146,26 @@ export async function startWorker(
           await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneRuns(worker.store.db);
           await pruneDifferences(worker.store.db);
-          await pruneAlerts(worker.store.db);
+          for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
           return worker.publisher.sweep();
         }),
         consume,
       ),
-      new Worker<AlertJob>(
-        ALERTS_QUEUE,
-        withoutParameters(
-          alertProcessor({
-            config,
-            db: worker.store.db,
-            queue: queues.alerts,
-            logger,
-            findMore: () => findConditions(worker.store.sql, config),
-          }),
-        ),
-        // A receiver that hangs must not keep the next look waiting.
-        { ...consume, concurrency: config.alerts.webhooks.length + 1, settings: { backoffStrategy } },
-      ),
+      ...queues.ofFeatures.map(({ name, queue, concurrency, open }) => {
+        const { store } = worker;
+        const context = {
+          config,
+          store,
+          logger,
+          queue,
+          findConditions: () => findConditions(store.sql, config),
+        };
+        return new Worker(name, withoutParameters(open(context)), {
+          ...consume,
+          concurrency: concurrency?.(config) ?? 1,
+          settings: { backoffStrategy },
+        });
+      }),
     ];
     for (const worker of workers) {
       worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
@@ -211,7 +208,7 @@ export async function startWorker(
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,
-        ALERTS_SCHEDULE,
+        ...queues.ofFeatures.flatMap(({ name, schedule }) => (schedule ? { name, cron: schedule.cron } : [])),
       ],
       enqueue: async ({ schedule, slot }) => {
         const options = { jobId: jobId(schedule, slot, await readLineage(worker.store.sql)) };
@@ -219,9 +216,10 @@ export async function startWorker(
           await queues.sweep.add('sweep', {}, options);
           return;
         }
-        if (schedule === ALERTS_SCHEDULE.name) {
-          // The next one comes in a minute.
-          await queues.alerts.add('evaluate', {}, { ...options, attempts: 1 });
+        const ofFeature = queues.ofFeatures.find(({ name }) => name === schedule);
+        if (ofFeature?.schedule) {
+          // The next slot follows.
+          await ofFeature.queue.add(ofFeature.schedule.job, {}, { ...options, attempts: 1 });
           return;
         }
         const until = await slotsWaitUntil(worker.store.db, schedule);

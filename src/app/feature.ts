@@ -1,12 +1,13 @@
 /** The interface by which a feature attaches to the core. */
 
+import type { Processor, Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Finding } from '../cli/doctor/finding.ts';
 import type { Config } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/client.ts';
-import type { Store } from '../db/connect.ts';
+import type { Database, Store } from '../db/connect.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { ApiFeature } from '../http/feature.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
@@ -25,6 +26,10 @@ export interface Feature {
   readonly read?: (context: ReaderContext) => ReaderPart;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
+  /** Queues of the feature. Workers run their jobs. */
+  readonly queues?: readonly FeatureQueue[];
+  /** Deletes the feature's old rows. Workers call it every minute. */
+  readonly prune?: (db: Database, config: Config) => Promise<unknown>;
   /** Finds what is wrong, for alerts. */
   readonly conditions?: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
@@ -55,4 +60,23 @@ export interface WorkerContext {
   readonly store: Store;
   /** Undefined where nobody reads metrics. */
   readonly registry: Registry | undefined;
+}
+
+/** A queue of jobs. It is part of the operators' pages and metrics by itself. */
+export interface FeatureQueue {
+  /** The queue's name in Redis, and the name of its schedule. */
+  readonly name: string;
+  /** Adds a job named `job` at each slot of `cron` (UTC). The job has one attempt, and no data. */
+  readonly schedule?: { readonly cron: string; readonly job: string };
+  /** Jobs that one worker runs at the same time; one unless given. */
+  readonly concurrency?: (config: Config) => number;
+  /** Opens the part of a worker that runs the jobs. */
+  readonly open: (context: QueueContext) => Processor;
+}
+
+export interface QueueContext extends Pick<WorkerContext, 'config' | 'logger' | 'store'> {
+  /** Adds further jobs. */
+  readonly queue: Queue;
+  /** Finds what every feature reports as wrong. */
+  readonly findConditions: () => Promise<readonly Condition[]>;
 }

@@ -5,6 +5,7 @@ import { openQueues } from '../../workers/queues.ts';
 import { openLoggedRedis } from '../app/connections.ts';
 import { Disposer } from '../app/disposer.ts';
 import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
+import { FEATURES } from '../app/features.ts';
 import { openLogger } from '../app/logger.ts';
 import {
   type Config,
@@ -135,7 +136,7 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
-  const queues = openQueues(queueRedis, logger);
+  const queues = openQueues(queueRedis, logger, FEATURES);
   const opsUrl = await listenOps(config, config.settings.OPS_TOKEN, metrics, queues.all, closing, logger, {
     store,
     oidc: config.oidc,
