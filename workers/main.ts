@@ -252,7 +252,7 @@ export async function startWorker(
 
 /** What features report for alerts. */
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
-  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.(sql, config) ?? []));
+  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();
 }
 

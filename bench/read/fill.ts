@@ -6,7 +6,6 @@ import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connect.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
-import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 
 export const PROVIDER = 900;
@@ -131,7 +130,7 @@ export interface BenchPublisher extends AsyncDisposable {
 export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
   const worker = composeWorker(
-    { settings, sources: [], content: 'live', alerts: NO_ALERTS },
+    { settings, sources: [], content: 'live', sections: {} },
     pino({ level: 'error' }, pino.destination(2)),
   );
   await redisReady(worker.cache, 10_000);

@@ -1,10 +1,12 @@
 /** The interface by which a feature attaches to the core. */
 
 import type { Processor, Queue } from 'bullmq';
+import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { z } from 'zod';
 import type { Finding } from '../cli/doctor/finding.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, Environment, WithSections } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/client.ts';
 import type { Database, Store } from '../db/connect.ts';
@@ -22,18 +24,38 @@ export interface Feature {
   readonly name: string;
   /** Environment variables of the feature. `settingsOf` reads them. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>;
+  /** A section of the file that FLEETBOOK_CONFIG names. */
+  readonly file?: FeatureSection;
+  /** Returns what is wrong beyond single settings and the form of the section, a line each. */
+  readonly problems?: (config: WithSections) => readonly string[];
   /** Opens the feature's part of a reader. */
   readonly read?: (context: ReaderContext) => ReaderPart;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
+  /** Adds the feature's commands. */
+  readonly commands?: (program: Command, context: CommandContext) => void;
+  /** Reads what `fleetbook status` shows of the feature. */
+  readonly status?: (sql: Sql) => Promise<StatusPart>;
   /** Queues of the feature. Workers run their jobs. */
   readonly queues?: readonly FeatureQueue[];
   /** Deletes the feature's old rows. Workers call it every minute. */
   readonly prune?: (db: Database, config: Config) => Promise<unknown>;
-  /** Finds what is wrong, for alerts. */
-  readonly conditions?: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
+  /** What the feature reports as wrong, for alerts. */
+  readonly conditions?: FeatureConditions;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
+}
+
+export interface FeatureSection {
+  readonly name: string;
+  /** Describes the section. A file may lack it. @param kinds of all conditions that features find */
+  readonly shape: (kinds: readonly string[]) => z.ZodType;
+}
+
+export interface FeatureConditions {
+  /** Each kind of condition, with when it holds, in words. */
+  readonly kinds: Readonly<Record<string, string>>;
+  readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
 }
 
 /** What the feature's part of a reader may use. */
@@ -60,6 +82,21 @@ export interface WorkerContext {
   readonly store: Store;
   /** Undefined where nobody reads metrics. */
   readonly registry: Registry | undefined;
+}
+
+/** What commands may use. */
+export interface CommandContext {
+  /** Completed by the settings of the `up` that runs in the same home. */
+  readonly env: () => Environment;
+  /** @throws BadSetting as `readConfig` */
+  readonly config: () => Config;
+}
+
+export interface StatusPart {
+  /** Members of a source's JSON. */
+  readonly members: (source: string) => object;
+  /** Notes about a source, below the table. */
+  readonly notes: (source: string, now: Date) => readonly string[];
 }
 
 /** A queue of jobs. It is part of the operators' pages and metrics by itself. */

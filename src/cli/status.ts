@@ -1,3 +1,6 @@
+import type { StatusPart } from '../app/feature.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
+import { FEATURES } from '../app/features.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
@@ -10,9 +13,6 @@ import { type SourceStatus, sourceStatus } from '../db/sources.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
-import { acknowledgementText } from '../features/alerts/acknowledgement.ts';
-import { type AlertRecord, acknowledgedAlerts } from '../features/alerts/queries.ts';
-import { sourceOfAlert } from '../features/alerts/subject.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open.ts';
@@ -32,8 +32,6 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly needed: boolean;
   /** Currencies of its machines that are not published because no exchange rate is known. */
   readonly missingRates: readonly string[];
-  /** Open alerts about it that an operator has acknowledged. */
-  readonly acknowledgedAlerts: readonly AlertRecord[];
 }
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -47,7 +45,7 @@ export async function statusCommand(
   env: Environment,
   options: { json?: boolean; watch?: boolean },
 ): Promise<void> {
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
     throw new UsageFailure(
@@ -61,34 +59,40 @@ export async function statusCommand(
   };
   const draw = async () => {
     const now = new Date();
-    const shown = await readStatus(register.sql, configured, now);
+    const parts = await readParts(register.sql);
+    const shown = await readStatus(register.sql, configured, parts, now);
     if (shown.length === 0) return 'no source is configured and none ever ran\n';
-    return statusTable(shown, now, width());
+    return statusTable(shown, now, width(), parts);
   };
   if (options.watch) {
     const { stdin: input, stdout: output } = process;
     const url = databaseUrl(register);
     const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
     await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
-  } else if (options.json) printJson(await readStatus(register.sql, configured, new Date()));
+  } else if (options.json)
+    printJson(await readStatus(register.sql, configured, await readParts(register.sql), new Date()));
   else printText(await draw());
 }
+
+/** What features show. */
+const readParts = async (sql: Sql): Promise<StatusPart[]> =>
+  (await Promise.all(FEATURES.map(({ status }) => status?.(sql)))).filter((part) => part !== undefined);
 
 /** Every source that is configured, then those that are stored only. */
 async function readStatus(
   sql: Sql,
   sources: readonly (PricedSource & Pick<NamedSource, 'schedule'>)[],
+  parts: readonly StatusPart[],
   now: Date,
 ): Promise<ShownStatus[]> {
   const statuses = await sourceStatus(sql);
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const stored = new Map(statuses.map((status) => [status.id, status]));
   const missing = await missingRates(sql);
-  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), sourceOfAlert);
   const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
     needed: kind !== 'rates' || isRateNeeded,
     missingRates: missing.get(id) ?? [],
-    acknowledgedAlerts: acknowledged.get(id) ?? [],
+    ...Object.assign({}, ...parts.map(({ members }) => members(id))),
   });
   const shown = sources.map((source): ShownStatus => {
     const status = {
@@ -107,7 +111,7 @@ async function readStatus(
 function neverRan(
   id: string,
   kind: SourceStatus['kind'],
-): Omit<ShownStatus, 'configured' | 'nextSlot' | 'needed' | 'missingRates' | 'acknowledgedAlerts'> {
+): Omit<ShownStatus, 'configured' | 'nextSlot' | 'needed' | 'missingRates'> {
   const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
   return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
@@ -116,7 +120,12 @@ const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN',
 const SHORTEST_ID = 12;
 
 /** One row a source, and under the table what an operator has to know besides. No line is longer than `width`. */
-export function statusTable(sources: readonly ShownStatus[], now: Date, width = WIDTH): string {
+export function statusTable(
+  sources: readonly ShownStatus[],
+  now: Date,
+  width = WIDTH,
+  parts: readonly StatusPart[] = [],
+): string {
   const rows = (idWidth: number) =>
     sources.map((source) => [
       shortened(source.id, idWidth),
@@ -131,14 +140,14 @@ export function statusTable(sources: readonly ShownStatus[], now: Date, width = 
   const excess = widest(full) - width;
   const longestId = Math.max(...sources.map(({ id }) => id.length));
   const text = excess > 0 ? alignedTable(HEAD, rows(Math.max(SHORTEST_ID, longestId - excess))) : full;
-  const notes = sources.flatMap((source) => notesOf(source, now));
+  const notes = sources.flatMap((source) => notesOf(source, now, parts));
   return text + (notes.length > 0 ? `\n${notes.map((note) => wrapped(note, width)).join('')}` : '');
 }
 
 const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
 
 /** What does not fit into a row: the last error, also while the source is tried again, and what waits for a person. */
-function notesOf(source: ShownStatus, now: Date): string[] {
+function notesOf(source: ShownStatus, now: Date, parts: readonly StatusPart[]): string[] {
   const { id, lastRun, lastEnded, held, quarantined } = source;
   const notes: string[] = [];
   if (!source.needed) notes.push(`${id}: cannot be read, and no price needs its rates`);
@@ -152,9 +161,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
     notes.push(
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
-  for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
-    if (acknowledgement)
-      notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
+  notes.push(...parts.flatMap((part) => part.notes(id, now)).map((note) => `${id}: ${note}`));
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));

@@ -1,10 +1,18 @@
 /** Webhooks and the console report what is wrong. See docs/alerts.md. */
 import type { Feature } from '../../app/feature.ts';
+import { addAlertCommands } from './command-line.ts';
 import { pruneAlerts } from './deliveries.ts';
 import { alertsQueue } from './job.ts';
+import { ALERT_SECTION, ALERT_SETTINGS, alertProblems } from './settings.ts';
+import { alertStatus } from './status.ts';
 
 export const alertsFeature: Feature = {
   name: 'alerts',
+  settings: ALERT_SETTINGS,
+  file: ALERT_SECTION,
+  problems: alertProblems,
+  commands: addAlertCommands,
+  status: alertStatus,
   queues: [alertsQueue],
   prune: pruneAlerts,
 };

@@ -7,6 +7,7 @@ import type { ClientDatabase } from '../../db/database.ts';
 import { deliver } from './deliver.ts';
 import { dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';
+import { alertRules } from './settings.ts';
 
 /** A job that names a webhook sends its messages. A job without one evaluates. */
 interface AlertJob {
@@ -17,14 +18,14 @@ export const alertsQueue: FeatureQueue = {
   name: 'alerts',
   schedule: { cron: '* * * * *', job: 'evaluate' },
   // A receiver that hangs must not delay the next evaluation.
-  concurrency: (config) => config.alerts.webhooks.length + 1,
+  concurrency: (config) => alertRules(config).webhooks.length + 1,
   open: alertProcessor,
 };
 
 function alertProcessor({ config, store: { db }, queue, logger, findConditions }: QueueContext) {
-  const { alerts: rules, settings } = config;
+  const rules = alertRules(config);
   const sources = config.sources.map((source) => ({
-    ...pricedSource(source, settings),
+    ...pricedSource(source, config.settings),
     maxAge: source.maxAge,
   }));
   return async (job: Job<AlertJob>, _token?: string, signal?: AbortSignal): Promise<void> => {

@@ -11,18 +11,24 @@ import { newMessageId } from '../alerts/evaluate.ts';
 import { testMessage } from '../alerts/message.ts';
 import { acknowledgeAlert } from '../alerts/queries.ts';
 import { rulesInWords, type Webhook } from '../alerts/rules.ts';
+import { alertRules } from '../alerts/settings.ts';
 import type { ConsoleAlerts } from './routes/alerts.ts';
 
 /** Connects when somebody first does something; `closing` closes it. */
-export function consoleAlerts(config: Config, closing: Disposer): ConsoleAlerts {
-  const { webhooks, repeatHours } = config.alerts;
+export function consoleAlerts(
+  config: Config,
+  closing: Disposer,
+  kinds: Readonly<Record<string, string>>,
+): ConsoleAlerts {
+  const rules = alertRules(config);
+  const { webhooks, repeatHours } = rules;
   let opened: Store | undefined;
   const db = () => {
     opened ??= closing.use(openStore({ ...databaseUrls(config), role: 'worker', connections: 1 }));
     return opened.db;
   };
   return {
-    rules: Object.entries(rulesInWords(config.alerts)).map(([kind, opens]) => ({ kind, opens })),
+    rules: Object.entries({ ...rulesInWords(rules), ...kinds }).map(([kind, opens]) => ({ kind, opens })),
     repeatHours,
     webhooks: webhooks.map(shown),
     acknowledge: (id, snoozeMs, decider) => acknowledgeAlert(db(), id, snoozeMs, decider),

@@ -3,6 +3,7 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../../../workers/queues.ts';
 import type { Disposer } from '../../app/disposer.ts';
+import { FOUND_KINDS } from '../../app/feature-settings.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { inPackage } from '../../config/package.ts';
 import { pricedSource } from '../../config/priced-source.ts';
@@ -45,7 +46,7 @@ export function openConsole(
     }),
     folder: inPackage('dist', 'console'),
     held: heldActions(config, worker),
-    alerts: consoleAlerts(config, closing),
+    alerts: consoleAlerts(config, closing, FOUND_KINDS),
     administration: administrationActions(worker),
     runs: runActions(config, sync, worker),
     sourceActions: sourceActions(config, env, worker),
