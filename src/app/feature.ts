@@ -2,6 +2,7 @@
 
 import type { Processor, Queue } from 'bullmq';
 import type { Command } from 'commander';
+import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { z } from 'zod';
@@ -10,6 +11,7 @@ import type { Config, Environment, WithSections } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/client.ts';
 import type { Database, Store } from '../db/connect.ts';
+import type { AcknowledgedAlert } from '../domain/acknowledgement.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { ApiFeature } from '../http/feature.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
@@ -34,8 +36,10 @@ export interface Feature {
   readonly work?: (context: WorkerContext) => void;
   /** Adds the feature's commands. */
   readonly commands?: (program: Command, context: CommandContext) => void;
-  /** Reads what `fleetbook status` shows of the feature. */
-  readonly status?: (sql: Sql) => Promise<StatusPart>;
+  /** Opens the feature's part of the operators' server, in a process with a console: `work` and `up`. */
+  readonly operations?: (context: OpsContext) => OpsPart;
+  /** Finds open alerts that an operator has acknowledged. */
+  readonly acknowledged?: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
   /** Queues of the feature. Workers run their jobs. */
   readonly queues?: readonly FeatureQueue[];
   /** Deletes the feature's old rows. Workers call it every minute. */
@@ -92,11 +96,15 @@ export interface CommandContext {
   readonly config: () => Config;
 }
 
-export interface StatusPart {
-  /** Members of a source's JSON. */
-  readonly members: (source: string) => object;
-  /** Notes about a source, below the table. */
-  readonly notes: (source: string, now: Date) => readonly string[];
+/** What the feature's part of the operators' server may use. */
+export interface OpsContext extends Pick<WorkerContext, 'config' | 'store'> {
+  /** Kinds of conditions that features find, with when each holds, in words. */
+  readonly kinds: FeatureConditions['kinds'];
+}
+
+export interface OpsPart {
+  /** Adds routes below `/api`. */
+  readonly addApi?: (api: FastifyInstance, shared: { readonly changed: () => Promise<void> }) => void;
 }
 
 /** A queue of jobs. It is part of the operators' pages and metrics by itself. */

@@ -1,6 +1,5 @@
-import type { StatusPart } from '../app/feature.ts';
+import { acknowledgedAlerts } from '../app/acknowledged-alerts.ts';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { FEATURES } from '../app/features.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
@@ -10,6 +9,7 @@ import { areRatesNeeded } from '../db/currency.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { postgresProblem } from '../db/server-problem.ts';
 import { type SourceStatus, sourceStatus } from '../db/sources.ts';
+import { type AcknowledgedAlert, acknowledgementText } from '../domain/acknowledgement.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
@@ -32,6 +32,8 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   readonly needed: boolean;
   /** Currencies of its machines that are not published because no exchange rate is known. */
   readonly missingRates: readonly string[];
+  /** Open alerts about it that an operator has acknowledged. */
+  readonly acknowledgedAlerts: readonly Omit<AcknowledgedAlert, 'source'>[];
 }
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -59,40 +61,34 @@ export async function statusCommand(
   };
   const draw = async () => {
     const now = new Date();
-    const parts = await readParts(register.sql);
-    const shown = await readStatus(register.sql, configured, parts, now);
+    const shown = await readStatus(register.sql, configured, now);
     if (shown.length === 0) return 'no source is configured and none ever ran\n';
-    return statusTable(shown, now, width(), parts);
+    return statusTable(shown, now, width());
   };
   if (options.watch) {
     const { stdin: input, stdout: output } = process;
     const url = databaseUrl(register);
     const problemOf = (error: unknown) => postgresProblem(error, { setting: 'DATABASE_URL', url });
     await liveView({ draw, problemOf, input, output, everyMs: WATCH_EVERY_MS, stop: stopSignal() });
-  } else if (options.json)
-    printJson(await readStatus(register.sql, configured, await readParts(register.sql), new Date()));
+  } else if (options.json) printJson(await readStatus(register.sql, configured, new Date()));
   else printText(await draw());
 }
-
-/** What features show. */
-const readParts = async (sql: Sql): Promise<StatusPart[]> =>
-  (await Promise.all(FEATURES.map(({ status }) => status?.(sql)))).filter((part) => part !== undefined);
 
 /** Every source that is configured, then those that are stored only. */
 async function readStatus(
   sql: Sql,
   sources: readonly (PricedSource & Pick<NamedSource, 'schedule'>)[],
-  parts: readonly StatusPart[],
   now: Date,
 ): Promise<ShownStatus[]> {
   const statuses = await sourceStatus(sql);
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const stored = new Map(statuses.map((status) => [status.id, status]));
   const missing = await missingRates(sql);
+  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), ({ source }) => source);
   const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
     needed: kind !== 'rates' || isRateNeeded,
     missingRates: missing.get(id) ?? [],
-    ...Object.assign({}, ...parts.map(({ members }) => members(id))),
+    acknowledgedAlerts: (acknowledged.get(id) ?? []).map(({ source: _, ...alert }) => alert),
   });
   const shown = sources.map((source): ShownStatus => {
     const status = {
@@ -111,7 +107,7 @@ async function readStatus(
 function neverRan(
   id: string,
   kind: SourceStatus['kind'],
-): Omit<ShownStatus, 'configured' | 'nextSlot' | 'needed' | 'missingRates'> {
+): Omit<ShownStatus, 'configured' | 'nextSlot' | 'needed' | 'missingRates' | 'acknowledgedAlerts'> {
   const never = { lastRun: null, lastEnded: null, verifiedAt: null, registeredAt: null, retiredAt: null };
   return { id, kind, ...never, disabled: null, regions: [], known: 0, published: 0, quarantined: 0, held: 0 };
 }
@@ -120,12 +116,7 @@ const HEAD = ['SOURCE', 'LAST RUN', 'OUTCOME', 'LAST GOOD', 'NEXT UTC', 'KNOWN',
 const SHORTEST_ID = 12;
 
 /** One row a source, and under the table what an operator has to know besides. No line is longer than `width`. */
-export function statusTable(
-  sources: readonly ShownStatus[],
-  now: Date,
-  width = WIDTH,
-  parts: readonly StatusPart[] = [],
-): string {
+export function statusTable(sources: readonly ShownStatus[], now: Date, width = WIDTH): string {
   const rows = (idWidth: number) =>
     sources.map((source) => [
       shortened(source.id, idWidth),
@@ -140,14 +131,14 @@ export function statusTable(
   const excess = widest(full) - width;
   const longestId = Math.max(...sources.map(({ id }) => id.length));
   const text = excess > 0 ? alignedTable(HEAD, rows(Math.max(SHORTEST_ID, longestId - excess))) : full;
-  const notes = sources.flatMap((source) => notesOf(source, now, parts));
+  const notes = sources.flatMap((source) => notesOf(source, now));
   return text + (notes.length > 0 ? `\n${notes.map((note) => wrapped(note, width)).join('')}` : '');
 }
 
 const widest = (text: string): number => Math.max(...text.split('\n').map((line) => line.length));
 
 /** What does not fit into a row: the last error, also while the source is tried again, and what waits for a person. */
-function notesOf(source: ShownStatus, now: Date, parts: readonly StatusPart[]): string[] {
+function notesOf(source: ShownStatus, now: Date): string[] {
   const { id, lastRun, lastEnded, held, quarantined } = source;
   const notes: string[] = [];
   if (!source.needed) notes.push(`${id}: cannot be read, and no price needs its rates`);
@@ -161,7 +152,8 @@ function notesOf(source: ShownStatus, now: Date, parts: readonly StatusPart[]): 
     notes.push(
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
-  notes.push(...parts.flatMap((part) => part.notes(id, now)).map((note) => `${id}: ${note}`));
+  for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
+    notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));

@@ -89,7 +89,7 @@ export interface SourcesFile extends Omit<z.infer<typeof coreShape>, '$schema'> 
 }
 export type FileSections = Readonly<Record<string, unknown>>;
 
-export const NO_FILE: SourcesFile = { catalogues: [], clusters: [], sections: {} };
+const NO_FILE: SourcesFile = { catalogues: [], clusters: [], sections: {} };
 
 /** Reads the file that FLEETBOOK_CONFIG names. Adds a line to `problems` for everything that is wrong with its form. */
 export function readSourcesFile(

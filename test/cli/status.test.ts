@@ -38,6 +38,7 @@ const source = (more: Partial<Shown> = {}): Shown => ({
   nextSlot: '2026-11-22T10:17:00Z',
   needed: true,
   missingRates: [],
+  acknowledgedAlerts: [],
   ...more,
 });
 

@@ -5,14 +5,12 @@ import { print, printJson, printText } from '../../cli/terminal/print.ts';
 import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
-import { audit } from '../../db/audit.ts';
-import { acknowledgementText, SNOOZE_FORMS, snoozeSpan } from './acknowledgement.ts';
-import { post } from './deliver.ts';
+import { acknowledgementText } from '../../domain/acknowledgement.ts';
 import { sendAgain } from './deliveries.ts';
-import { newMessageId } from './evaluate.ts';
-import { testMessage } from './message.ts';
 import { acknowledgeAlert, alertRecords, deliveryRecords } from './queries.ts';
 import { alertRules } from './settings.ts';
+import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
+import { testWebhook } from './test-webhook.ts';
 
 const WIDTH = 80;
 
@@ -74,10 +72,7 @@ export async function alertTest(
   }
   const by = decider(config, options);
   await using store = openDatabase(config.settings.environment);
-  // A webhook is called only after its row is committed.
-  await audit(store.db, by, { action: 'alert.test', subject: { kind: 'webhook', id } });
-  const now = new Date();
-  const error = await post(webhook, newMessageId(), testMessage(now), now.getTime());
+  const error = await testWebhook(store.db, webhook, by);
   if (error !== undefined) throw new CommandFailure(`webhook ${id} did not take the message: ${error}`);
   if (options.json) printJson({ webhook: id, delivered: true });
   else print(`webhook ${id} took the message`);

@@ -5,8 +5,9 @@ import type { Sql } from '../../db/client.ts';
 import type { Database } from '../../db/database.ts';
 import { and, eq, isNotNull, isNull, sql } from '../../db/drizzle.ts';
 import { alerts } from '../../db/schema.ts';
+import type { AcknowledgedAlert, Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Decider } from '../../domain/operator.ts';
-import type { Acknowledgement } from './acknowledgement.ts';
+import { sourceOfAlert } from './subject.ts';
 
 export interface MovedPrices {
   readonly sourceId: string;
@@ -90,9 +91,10 @@ export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertReco
 }
 
 /** Open alerts that are acknowledged or snoozed now. */
-export async function acknowledgedAlerts(sql: Sql): Promise<AlertRecord[]> {
-  return sql<AlertRecord[]>`
+export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]> {
+  const found = await sql<(AlertRecord & Pick<AcknowledgedAlert, 'acknowledgement'>)[]>`
     ${toldAlerts(sql)} and resolved_at is null and ${isAcknowledged(sql)} order by opened_at desc, id desc`;
+  return found.map((alert) => ({ ...alert, source: sourceOfAlert(alert) }));
 }
 
 const isAcknowledged = (sql: Sql) => sql`
