@@ -10,13 +10,11 @@ import { BadSetting } from '../src/config/settings.ts';
 import { pruneChanges } from '../src/db/changes.ts';
 import type { Sql } from '../src/db/connection/client.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
+import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
-import { pruneAlerts } from '../src/features/alerts/deliveries.ts';
-import { ALERTS_SCHEDULE, alertProcessor } from '../src/features/alerts/job.ts';
-import { pruneFeed } from '../src/features/feed/events.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { redisReady } from '../src/redis/redis.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
@@ -27,15 +25,7 @@ import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts'
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
-import {
-  ALERTS_QUEUE,
-  type AlertJob,
-  openQueues,
-  type Queues,
-  SWEEP_QUEUE,
-  SYNC_QUEUE,
-  type SyncJob,
-} from './queues.ts';
+import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from './queues.ts';
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
@@ -127,7 +117,7 @@ export async function startWorker(
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,
-        ALERTS_SCHEDULE,
+        ...queues.ofFeatures.flatMap(({ name, schedule }) => (schedule ? { name, cron: schedule.cron } : [])),
       ],
       enqueue: enqueuer(store, queues),
       logger,
@@ -162,7 +152,7 @@ async function connectQueues(
   await redisReady(producer, 10_000);
   const misfit = await redisMisfit(producer, server.setting, false);
   if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
-  const queues = openQueues(producer, logger, telemetry);
+  const queues = openQueues(producer, logger, FEATURES, telemetry);
   closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
   // A queue whose first connection fails never recovers, so the start waits for it and fails.
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
@@ -185,28 +175,21 @@ function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: C
   consumers.add(SWEEP_QUEUE, async () => {
     await pruneSlots(worker.store.db);
     await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
-    await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
     await pruneRuns(worker.store.db);
-    await pruneAlerts(worker.store.db);
+    await pruneDifferences(worker.store.db);
+    for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
     return worker.publisher.sweep();
   });
-  consumers.add<AlertJob>(
-    ALERTS_QUEUE,
-    alertProcessor({
-      config,
-      db: worker.store.db,
-      queue: queues.alerts,
-      logger,
-      findMore: () => findConditions(worker.store.sql, config),
-    }),
-    // A receiver that hangs must not keep the next look waiting.
-    { concurrency: config.alerts.webhooks.length + 1 },
-  );
+  const { store } = worker;
+  for (const { name, queue, concurrency, open } of queues.ofFeatures) {
+    const context = { config, store, logger, queue, findConditions: () => findConditions(store.sql, config) };
+    consumers.add(name, open(context), { concurrency: concurrency?.(config) ?? 1 });
+  }
 }
 
 /** What features report for alerts. */
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
-  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.(sql, config) ?? []));
+  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();
 }
 

@@ -12,7 +12,7 @@ import {
   slotsWaitUntil,
 } from '../src/db/sync/slots.ts';
 import { latestSlot } from '../src/domain/slots.ts';
-import { ALERTS_QUEUE, jobId, type Queues } from './queues.ts';
+import { jobId, type Queues } from './queues.ts';
 
 export interface Schedule {
   /** The source's id, or the name of a job of the house. */
@@ -177,9 +177,10 @@ export function enqueuer(
       await queues.sweep.add('sweep', {}, options);
       return;
     }
-    if (schedule === ALERTS_QUEUE) {
-      // The next slot follows in a minute.
-      await queues.alerts.add('evaluate', {}, { ...options, attempts: 1 });
+    const ofFeature = queues.ofFeatures.find(({ name }) => name === schedule);
+    if (ofFeature?.schedule) {
+      // The next slot follows.
+      await ofFeature.queue.add(ofFeature.schedule.job, {}, { ...options, attempts: 1 });
       return;
     }
     const until = await slotsWaitUntil(db, schedule);

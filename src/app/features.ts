@@ -1,4 +1,6 @@
 /** The features of this build. To remove one, delete its folder and its line here. */
+
+import { alertsFeature } from '../features/alerts/index.ts';
 import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
 import { feedFeature } from '../features/feed/index.ts';
@@ -11,5 +13,6 @@ export const FEATURES: readonly Feature[] = [
   feedFeature,
   diskCopyFeature,
   exportsFeature,
+  alertsFeature,
   tracingFeature,
 ];

@@ -1,4 +1,5 @@
 /** Held batches: what waits, what each would change, and the decisions. */
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
@@ -60,7 +61,7 @@ export async function holdShow(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openDatabase(env);
   const { sql } = store;
   const batch =

@@ -2,7 +2,10 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { SyncJob } from '../../../workers/queues.ts';
+import { acknowledgedAlerts } from '../../app/acknowledged-alerts.ts';
 import type { Disposer } from '../../app/disposer.ts';
+import { FOUND_KINDS } from '../../app/feature-settings.ts';
+import { FEATURES } from '../../app/features.ts';
 import type { Config, Environment } from '../../config/config.ts';
 import { inPackage } from '../../config/package.ts';
 import { pricedSource } from '../../config/priced-source.ts';
@@ -11,7 +14,6 @@ import { openStore } from '../../db/connection/connect.ts';
 import type { PricedSource } from '../../domain/needed-rates.ts';
 import { nextSlot } from '../../domain/slots.ts';
 import { administrationActions, heldActions, runActions, sourceActions, writer } from './actions.ts';
-import { consoleAlerts } from './alert-actions.ts';
 import type { ConsoleSource } from './routes/overview.ts';
 import type { ConsoleDependencies } from './routes/routes.ts';
 
@@ -45,7 +47,10 @@ export function openConsole(
     }),
     folder: inPackage('dist', 'console'),
     held: heldActions(config, worker),
-    alerts: consoleAlerts(config, closing),
+    parts: FEATURES.flatMap(
+      ({ operations }) => operations?.({ config, store: reads, kinds: FOUND_KINDS }) ?? [],
+    ),
+    acknowledged: acknowledgedAlerts,
     administration: administrationActions(worker),
     runs: runActions(config, sync, worker),
     sourceActions: sourceActions(config, env, worker),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Disposer } from '../../../src/app/disposer.ts';
+import { FEATURES } from '../../../src/app/features.ts';
 import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
@@ -91,7 +92,7 @@ export async function openConsoleScene(
   const closing = opening.use(new Disposer());
   const producer = openRedis(env.REDIS_URL, 'producer', () => {});
   opening.defer(() => producer.disconnect());
-  const queues = openQueues(producer, silent);
+  const queues = openQueues(producer, silent, FEATURES);
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const app = await buildOps({
     token: TOKEN,

@@ -1,5 +1,6 @@
 /** The console: its page, what the page asks for, and what it may do. */
 import type { FastifyError, FastifyInstance } from 'fastify';
+import type { OpsPart } from '../../../app/feature.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import type { Database } from '../../../db/connection/connect.ts';
 import { areRatesNeeded } from '../../../db/currency.ts';
@@ -8,10 +9,9 @@ import { activityMark } from '../../../db/operating.ts';
 import { hiddenReasons } from '../../../db/quarantine.ts';
 import { sourceStrips } from '../../../db/runs.ts';
 import { sourceStatus } from '../../../db/sources.ts';
+import type { AcknowledgedAlert } from '../../../domain/acknowledgement.ts';
 import { withTimeout } from '../../../domain/timeout.ts';
 import type { ShownQueues } from '../../../ops/board.ts';
-import { acknowledgedAlerts } from '../../alerts/queries.ts';
-import { addAlerts, type ConsoleAlerts } from './alerts.ts';
 import type { Overview, QueueDepth } from './api.ts';
 import { addAssets } from './assets.ts';
 import { addAudit } from './audit.ts';
@@ -41,7 +41,10 @@ export interface ConsoleDependencies {
   readonly held: HeldActions;
   readonly administration: AdministrationActions;
   readonly sourceActions: SourceActions;
-  readonly alerts: ConsoleAlerts;
+  /** Routes of other features. */
+  readonly parts: readonly OpsPart[];
+  /** Finds open alerts that an operator has acknowledged. */
+  readonly acknowledged: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
   /** Undefined where this process has no queue. */
   readonly runs?: RunActions | undefined;
   readonly now?: () => Date;
@@ -105,7 +108,7 @@ export async function addConsole(
           sourceStatus(sql),
           sourceStrips(sql, STRIP),
           pendingBatches(sql),
-          acknowledgedAlerts(sql),
+          deps.acknowledged(sql),
         ]);
         const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
         const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
@@ -122,7 +125,7 @@ export async function addConsole(
       addChanges(api, sql, now);
       addCharts(api, { sql, queues, now });
       const changed = () => feed.look();
-      addAlerts(api, sql, deps.alerts, changed);
+      for (const { addApi } of deps.parts) addApi?.(api, { changed });
       addHeld(api, { sql, actions: deps.held, changed });
       addClusters(api, sql);
       addAudit(api, sql, now);
