@@ -3,11 +3,12 @@ import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../document/document.ts';
 import { decodeDocument } from '../document/format.ts';
 import { type DocumentName, documentId } from '../document/keys.ts';
+import { later, timeBy } from '../read/freshness.ts';
 import { Semaphore } from '../read/postgres/semaphore.ts';
 import { CopyFolder, type CopyLimits, isDocumentId } from './copy-folder.ts';
 import { CopyHealth, type DiskCopyCounts } from './copy-health.ts';
 import { type CopyFeed, CopyWriter, limitOf } from './copy-writer.ts';
-import type { ReadAt } from './pending-documents.ts';
+import type { DocumentReadAt } from './pending-documents.ts';
 import { DamagedFile } from './sealed-files.ts';
 
 export interface DiskCopyOptions {
@@ -18,6 +19,14 @@ export interface DiskCopyOptions {
   readonly now?: () => number;
   /** Milliseconds between two writes. */
   readonly everyMs?: number;
+}
+
+interface KeptDocument {
+  readonly document: Document;
+  /** When it was last known to be true, in milliseconds. */
+  readonly knownAt: number;
+  /** See `TieredResult.asOf`. */
+  readonly asOf?: string | undefined;
 }
 
 /** Half of the second that a restart may lose. */
@@ -111,23 +120,17 @@ export class DiskCopy implements AsyncDisposable {
   }
 
   /** Hands a document over, to be written soon. */
-  keep(id: string, document: Document, read: ReadAt): void {
+  keep(id: string, document: Document, read: DocumentReadAt): void {
     this.#writer.keep(id, document, read);
   }
 
-  keepStamp(id: string, stamp: string): void {
-    this.#writer.keepStamp(id, stamp);
-  }
-
   /** The document, if it is young enough and no newer version was given or heard. */
-  async read(
-    name: DocumentName,
-  ): Promise<{ readonly document: Document; readonly knownAt: number } | undefined> {
+  async read(name: DocumentName): Promise<KeptDocument | undefined> {
     const { lineage } = this.#writer;
     if (lineage === undefined) return undefined;
     const id = documentId(name);
     const pending = this.#writer.pending.get(id);
-    if (pending) return this.#ifYoung(id, { document: pending.document, knownAt: pending.at });
+    if (pending) return this.#ifYoung(id, { ...pending, knownAt: pending.at });
     const found = await this.#read(() => this.#folder.read(lineage, id));
     if (!found || lineage !== this.#writer.lineage || this.#writer.isOutdated(id, found.version))
       return undefined;
@@ -137,7 +140,8 @@ export class DiskCopy implements AsyncDisposable {
       void this.#read(() => this.#folder.remove(id));
       return undefined;
     }
-    return this.#ifYoung(id, { document, knownAt: found.knownAt });
+    const asOf = later(found.asOf, timeBy(found.stamps, id, document.sources));
+    return this.#ifYoung(id, { document, knownAt: found.knownAt, asOf });
   }
 
   /** The machines of all lists in the copy, by region. */
@@ -151,18 +155,12 @@ export class DiskCopy implements AsyncDisposable {
     }
   }
 
-  /** When sources were last read, see `loadFreshness`. */
-  async stamps(): Promise<readonly (readonly [id: string, stamp: string])[]> {
-    const { lineage } = this.#writer;
-    return (lineage && (await this.#read(() => this.#folder.stamps(lineage)))) || [];
-  }
-
   /** Writes everything that waits now. */
   flush(): Promise<void> {
     return this.#writer.flush();
   }
 
-  #ifYoung<T extends { readonly knownAt: number }>(id: string, found: T): T | undefined {
+  #ifYoung(id: string, found: KeptDocument): KeptDocument | undefined {
     const age = this.#now() - found.knownAt;
     return age <= limitOf(this.#limits, id) && age >= -CLOCK_TOLERANCE_MS ? found : undefined;
   }

@@ -6,7 +6,12 @@ export interface ReadAt {
   readonly at: number;
 }
 
-interface Pending extends ReadAt {
+/** The same of a document, and the time that it may state. */
+export interface DocumentReadAt extends ReadAt {
+  readonly asOf?: string | undefined;
+}
+
+interface Pending extends DocumentReadAt {
   readonly document: Document;
   readonly bytes: number;
 }
@@ -45,7 +50,7 @@ export class PendingDocuments {
   }
 
   /** @param everyMs for so long a written version need not be written again. False when too much waits already. */
-  add(id: string, document: Document, read: ReadAt, everyMs: number): boolean {
+  add(id: string, document: Document, read: DocumentReadAt, everyMs: number): boolean {
     const kept = this.#kept.get(id);
     const isRecent = kept?.epoch === read.epoch && read.at - kept.at < everyMs;
     if (isRecent && kept.version === document.version) return true;

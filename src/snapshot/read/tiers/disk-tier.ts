@@ -1,5 +1,5 @@
 import type { DiskCopy } from '../../disk/disk-copy.ts';
-import { boundedBy, timeBy } from '../freshness.ts';
+import { boundedBy } from '../freshness.ts';
 import type { DocumentTier } from './tier.ts';
 
 /** The copy on disk: it answers when no other tier does, and knows what this reader gave before its last start. */
@@ -7,16 +7,15 @@ export function diskTier(copy: DiskCopy): DocumentTier {
   return {
     newest: (id, version) => copy.newest(id, version),
     heard: (id, version) => copy.heard(id, version),
-    given({ id }, { document, epoch, at }) {
+    given({ id }, { document, epoch, at, asOf }) {
       copy.given(id, document);
-      if (document && epoch !== undefined) copy.keep(id, document, { epoch, at });
+      if (document && epoch !== undefined) copy.keep(id, document, { epoch, at, asOf });
     },
-    async recall({ name, id, atLeast, stamps }) {
+    async recall({ name, atLeast }) {
       const kept = await copy.read(name);
       if (!kept || kept.document.version < atLeast) return undefined;
-      const { document, knownAt } = kept;
-      const asOf = boundedBy(knownAt, timeBy(stamps.postgres, id, document.sources));
-      return { document, tier: 'disk', knownAt, asOf };
+      const { document, knownAt, asOf } = kept;
+      return { document, tier: 'disk', knownAt, asOf: boundedBy(knownAt, asOf) };
     },
   };
 }
