@@ -16,7 +16,6 @@ import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
-import { pruneFeed } from '../src/features/feed/events.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { type RedisClient, redisReady } from '../src/redis/redis.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
@@ -143,7 +142,6 @@ export async function startWorker(
         withoutParameters(async () => {
           await pruneSlots(worker.store.db);
           await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
-          await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneRuns(worker.store.db);
           await pruneDifferences(worker.store.db);
           for (const { prune } of FEATURES) await prune?.(worker.store.db, config);

@@ -7,6 +7,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connect.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
 import { redisReady } from '../../src/redis/redis.ts';
+import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 
 export const PROVIDER = 900;
 
@@ -134,8 +135,13 @@ export async function openPublisher(databaseUrl: string, redisUrl: string): Prom
     pino({ level: 'error' }, pino.destination(2)),
   );
   await redisReady(worker.cache, 10_000);
+  // Without it readers trust neither the cache nor their memory.
+  const pulse = keepPulse(() => worker.publisher.pulse());
   return {
     publish: async () => (await worker.publisher.publishDirty()).published,
-    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      pulse[Symbol.dispose]();
+      await worker[Symbol.asyncDispose]();
+    },
   };
 }

@@ -1,6 +1,6 @@
 /** The interface by which a feature attaches to the core. */
 
-import type { Processor, Queue } from 'bullmq';
+import type { Processor, Queue, Telemetry } from 'bullmq';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -14,6 +14,11 @@ import type { Database, Store } from '../db/connect.ts';
 import type { AcknowledgedAlert } from '../domain/acknowledgement.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { ApiFeature } from '../http/feature.ts';
+import type { FollowerContext, PublicationFollower } from '../snapshot/publish/follower.ts';
+import type { MemoryBudget } from '../snapshot/read/budget.ts';
+import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
+import type { Documents } from '../snapshot/read/documents.ts';
+import type { DurableCopy } from '../snapshot/read/durable-copy.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import type { Disposer } from './disposer.ts';
 
@@ -22,7 +27,7 @@ import type { Disposer } from './disposer.ts';
  * that it needs. Resources go to `closing` where they are opened.
  */
 export interface Feature {
-  /** The name of the folder. */
+  /** For people, e.g. as the name of a check. */
   readonly name: string;
   /** Environment variables of the feature. `settingsOf` reads them. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>;
@@ -32,6 +37,10 @@ export interface Feature {
   readonly problems?: (config: WithSections) => readonly string[];
   /** Opens the feature's part of a reader. */
   readonly read?: (context: ReaderContext) => ReaderPart;
+  /** Opens a copy of what the reader serves that outlives its process. At most one feature has it. */
+  readonly copy?: (context: CopyContext) => CopyPart | undefined;
+  /** Follows the publisher. */
+  readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
   /** Adds the feature's commands. */
@@ -46,6 +55,8 @@ export interface Feature {
   readonly prune?: (db: Database, config: Config) => Promise<unknown>;
   /** What the feature reports as wrong, for alerts. */
   readonly conditions?: FeatureConditions;
+  /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
+  readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
 }
@@ -62,11 +73,33 @@ export interface FeatureConditions {
   readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
 }
 
-/** What the feature's part of a reader may use. */
-export interface ReaderContext {
+export type TracedProgram = 'serve' | 'work' | 'sync';
+
+/** Sends traces. Disposing it sends the last ones. */
+export interface Tracing extends AsyncDisposable {
+  /** For the queue of syncs and its consumer. */
+  readonly telemetry: Telemetry;
+  /** Adds a span for each request that Fastify routes. Call it before the server listens. */
+  traceRequests(app: FastifyInstance): void;
+}
+
+export interface CopyContext {
   readonly config: Configured;
   readonly logger: Logger;
   readonly closing: Disposer;
+}
+
+export interface CopyPart {
+  readonly copy: DurableCopy;
+  readonly addMetrics: (registry: Registry) => void;
+}
+
+/** What the feature's part of a reader may use. */
+export interface ReaderContext extends CopyContext {
+  readonly documents: Documents;
+  readonly subscription: CacheSubscription;
+  /** Bytes that each part of a reader may take. */
+  readonly memory: MemoryBudget;
   /** Opens connections to the readers' database for the feature alone. @param connections how many at most */
   openReads(connections: number): PostgresReads;
 }

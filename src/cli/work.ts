@@ -4,7 +4,7 @@ import { refuseWriterMisfit } from '../app/database-misfit.ts';
 import { Disposer } from '../app/disposer.ts';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { openLogger } from '../app/logger.ts';
-import { openTracing } from '../app/tracing/open.ts';
+import { openTracing } from '../app/tracing.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
 import { warnOfRemovedSettings } from '../config/removed-settings.ts';
 import { databaseUrls } from '../config/settings.ts';

@@ -24,9 +24,9 @@ import {
   recordReasons,
 } from '../db/sync/run.ts';
 import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
-import { traced } from '../db/traced.ts';
 import type { Naming, RateChange } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
+import { traced } from '../domain/traced.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
 import type { BrokenGuard } from './guard.ts';

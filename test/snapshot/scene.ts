@@ -7,13 +7,16 @@ import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
+import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
+import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { Searchable, type SearchCounts } from '../../src/features/search/searchable.ts';
+import type { ApiFeature } from '../../src/http/feature.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
-import { CacheKeys } from '../../src/snapshot/document/keys.ts';
+import { CacheKeys, FEED_ID } from '../../src/snapshot/document/keys.ts';
 import { lanesOf } from '../../src/snapshot/document/lanes.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
@@ -79,6 +82,8 @@ export interface TestReader extends AsyncDisposable {
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
   readonly feed: FeedTail;
+  /** For `buildApp`. */
+  readonly features: readonly ApiFeature[];
   readonly copy: DiskCopy | undefined;
   readonly replica: ReplicaReads | undefined;
 }
@@ -144,8 +149,6 @@ function openReader(options: ReaderOptions): TestReader {
     now,
   });
   const documents = new Documents({
-    onFeed: (position) => feed.heard(position),
-    onLineage: () => feed.reset(),
     sql: options.sql ?? store.sql,
     replica,
     subscription: link,
@@ -168,12 +171,20 @@ function openReader(options: ReaderOptions): TestReader {
     memoryLimit: options.searchLimit ?? memory.search,
     staleLimitMs,
   });
+  const search = searchReader(searchable);
+  documents.onPublished({
+    onPublished(id, position) {
+      if (id === FEED_ID) feed.heard(position);
+    },
+    onLineage: () => feed.reset(),
+  });
   return {
     link,
     documents,
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    search: searchReader(searchable),
+    search,
+    features: [searchApi(search), feedApi(feed)],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       now,

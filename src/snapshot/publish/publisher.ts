@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connect.ts';
 import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
-import { traced } from '../../db/traced.ts';
 import {
   allVersions,
   dirtyDocuments,
@@ -12,6 +11,7 @@ import {
 } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
+import { traced } from '../../domain/traced.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
@@ -21,6 +21,7 @@ import { indexMachines, repairMachineIndex } from '../document/machine-index.ts'
 import { versionsInCache } from './cached-versions.ts';
 import { dropDamaged } from './compare.ts';
 import { announce, setIfNewer } from './fence.ts';
+import type { PublicationFollower } from './follower.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRefusal } from './refusal.ts';
 
@@ -66,6 +67,12 @@ export type PublishObserver = (outcome: 'published' | 'failed', documents: numbe
 /** Called when the database gets a new lineage, with what has shown that it was restored or copied. */
 export type LineageObserver = (begun: NewLineage, why: string) => void;
 
+export interface PublisherOptions {
+  readonly observe?: PublishObserver | undefined;
+  readonly onLineage?: LineageObserver | undefined;
+  readonly followers?: readonly PublicationFollower[];
+}
+
 const WHY: Record<Loss, string> = {
   'another database':
     'this database is a restored backup, a copy of another one, or a standby that was promoted',
@@ -82,6 +89,7 @@ export class Publisher {
   readonly #redis: RedisClient;
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
+  readonly #followers: readonly PublicationFollower[];
   readonly #history = new KnownHistory();
   /** As of the last round; undefined before the first. */
   #lineage: string | undefined;
@@ -94,14 +102,14 @@ export class Publisher {
   constructor(
     db: ClientDatabase,
     redis: RedisClient,
-    observe: PublishObserver = () => {},
-    onLineage: LineageObserver = () => {},
+    { observe = () => {}, onLineage = () => {}, followers = [] }: PublisherOptions = {},
   ) {
     this.#db = db;
     this.#sql = db.$client;
     this.#redis = redis;
     this.#observe = observe;
     this.#onLineage = onLineage;
+    this.#followers = followers;
   }
 
   /**
@@ -109,7 +117,7 @@ export class Publisher {
    * @throws the first failure, after everything else was published; what failed stays dirty.
    */
   publishDirty(): Promise<PublishResult> {
-    return this.#observed(() => this.#publishDirty());
+    return this.#followed(() => this.#publishDirty());
   }
 
   /**
@@ -181,7 +189,23 @@ export class Publisher {
    * @throws the first failure, after everything else was compared.
    */
   sweep(): Promise<PublishResult> {
-    return this.#observed(() => this.#sweep());
+    return this.#followed(() => this.#sweep());
+  }
+
+  async #followed(round: () => Promise<PublishResult>): Promise<PublishResult> {
+    let result: PublishResult;
+    try {
+      result = await this.#observed(round);
+    } catch (error) {
+      await this.#follow('all').catch(() => {});
+      throw error;
+    }
+    await this.#follow('published');
+    return result;
+  }
+
+  async #follow(which: 'published' | 'all'): Promise<void> {
+    for (const follower of this.#followers) await follower(which);
   }
 
   async #observed(round: () => Promise<PublishResult>): Promise<PublishResult> {
@@ -340,7 +364,10 @@ export class Publisher {
 
   /** @returns the version that the cache has now, at least, or the document of which it has one that Postgres has not */
   async #publishRow(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | DocumentName> {
-    const contents = await loadContents(this.#sql, name, MACHINES_AT_ONCE);
+    const attributes = { 'db.system.name': 'postgresql', 'fleetbook.document': name.kind };
+    const contents = await traced('postgres read', attributes, () =>
+      loadContents(this.#sql, name, MACHINES_AT_ONCE),
+    );
     let refusal: unknown;
     for (const content of contents) {
       try {
@@ -381,8 +408,11 @@ export class Publisher {
 
   /** As `setIfNewer`. Readers hear of what the cache refuses too. */
   async #set(keys: CacheKeys, name: DocumentName, version: number, value: Buffer): Promise<boolean> {
+    const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
     try {
-      return await setIfNewer(this.#redis, keys, name, version, value);
+      return await traced('cache write', attributes, () =>
+        setIfNewer(this.#redis, keys, name, version, value),
+      );
     } catch (error) {
       if (isRefusal(error)) await announce(this.#redis, keys, name, version);
       throw error;

@@ -1,5 +1,4 @@
 import type { Sql } from '../../db/connect.ts';
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import type { Check, ReplicaReads } from '../../features/replica/reads.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
@@ -7,6 +6,7 @@ import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../docum
 import { type Belief, Consistency } from './consistency.ts';
 import { CurrentLineage } from './current-lineage.ts';
 import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import { Freshness } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
@@ -36,7 +36,7 @@ export class Documents {
   readonly #replica: ReplicaReads | undefined;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
-  readonly #copy: DiskCopy | undefined;
+  readonly #copy: DurableCopy | undefined;
   readonly #listeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
   readonly #lineage: CurrentLineage;
@@ -262,7 +262,6 @@ export class Documents {
   #follow(keys: CacheKeys, isLost: boolean): void {
     const { subscription } = this.#options;
     this.#tiers.begin(keys.lineage);
-    this.#options.onLineage?.();
     this.#rules.clear();
     this.#freshness.clear();
     this.#machineRegions.clear();
@@ -290,12 +289,10 @@ export class Documents {
   }
 
   #onPublished(id: string, version: number): void {
-    if (id === FEED_ID) {
-      this.#options.onFeed?.(version);
-      return;
+    if (id !== FEED_ID) {
+      this.#rules.heard(id, version);
+      this.#tiers.heard(id, version);
     }
-    this.#rules.heard(id, version);
-    this.#tiers.heard(id, version);
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
   }

@@ -1,9 +1,9 @@
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import { UNLINKED_MAX_AGE_MS } from './consistency.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
@@ -17,7 +17,7 @@ export interface FreshnessOptions {
   readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
   /** Keeps stamps, and has some when nobody else does. */
-  readonly copy?: Pick<DiskCopy, 'keepStamp' | 'stamps'> | undefined;
+  readonly copy?: Pick<DurableCopy, 'keepStamp' | 'stamps'> | undefined;
   /** Called with each stamp that moves, by its source, or source and region. */
   readonly onStamp?: ((id: string, stamp: string) => void) | undefined;
   /** Called when any stamp has changed. */

@@ -1,4 +1,4 @@
-import { traced } from '../../../db/traced.ts';
+import { traced } from '../../../domain/traced.ts';
 import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { dropValue } from '../../publish/fence.ts';
@@ -55,9 +55,8 @@ export class CacheTier implements DocumentTier {
   async #read({ keys, name, atLeast }: Wanted): Promise<TieredResult | null | undefined> {
     const key = keys.document(name);
     // One command may read several requests' documents, so each document has its own span.
-    const value = await traced('cache read', { 'fleetbook.document': name.kind }, () =>
-      this.#batcher.read(key),
-    );
+    const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
+    const value = await traced('cache read', attributes, () => this.#batcher.read(key));
     if (!value) return value;
     const own = ownBytes(value);
     const document = decodeDocument(name, own);
