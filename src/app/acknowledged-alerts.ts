@@ -1,4 +1,4 @@
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import type { AcknowledgedAlert } from '../domain/acknowledgement.ts';
 import { FEATURES } from './features.ts';
 

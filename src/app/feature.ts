@@ -9,8 +9,8 @@ import type { z } from 'zod';
 import type { Finding } from '../cli/doctor/finding.ts';
 import type { Config, Environment, WithSections } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
-import type { Sql } from '../db/client.ts';
-import type { Database, Store } from '../db/connect.ts';
+import type { Sql } from '../db/connection/client.ts';
+import type { Database, Store } from '../db/connection/connect.ts';
 import type { AcknowledgedAlert } from '../domain/acknowledgement.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { ApiFeature } from '../http/feature.ts';
@@ -43,6 +43,8 @@ export interface Feature {
   readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
+  /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
+  readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
   /** Adds the feature's commands. */
   readonly commands?: (program: Command, context: CommandContext) => void;
   /** Opens the feature's part of the operators' server, in a process with a console: `work` and `up`. */
@@ -55,10 +57,18 @@ export interface Feature {
   readonly prune?: (db: Database, config: Config) => Promise<unknown>;
   /** What the feature reports as wrong, for alerts. */
   readonly conditions?: FeatureConditions;
-  /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
-  readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
+}
+
+export type TracedProgram = 'serve' | 'work' | 'sync';
+
+/** Sends traces. Disposing it sends the last ones. */
+export interface Tracing extends AsyncDisposable {
+  /** For the queue of syncs and its consumer. */
+  readonly telemetry: Telemetry;
+  /** Adds a span for each request that Fastify routes. Call it before the server listens. */
+  traceRequests(app: FastifyInstance): void;
 }
 
 export interface FeatureSection {
@@ -71,16 +81,6 @@ export interface FeatureConditions {
   /** Each kind of condition, with when it holds, in words. */
   readonly kinds: Readonly<Record<string, string>>;
   readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
-}
-
-export type TracedProgram = 'serve' | 'work' | 'sync';
-
-/** Sends traces. Disposing it sends the last ones. */
-export interface Tracing extends AsyncDisposable {
-  /** For the queue of syncs and its consumer. */
-  readonly telemetry: Telemetry;
-  /** Adds a span for each request that Fastify routes. Call it before the server listens. */
-  traceRequests(app: FastifyInstance): void;
 }
 
 export interface CopyContext {

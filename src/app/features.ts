@@ -1,4 +1,5 @@
 /** The features of this build. To remove one, delete its folder and its line here. */
+
 import { alertsFeature } from '../features/alerts/index.ts';
 import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';

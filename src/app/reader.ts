@@ -2,8 +2,8 @@
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
-import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
+import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
 import { ReplicaReads } from '../features/replica/reads.ts';
 import type { ApiDeps } from '../http/app.ts';

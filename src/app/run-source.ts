@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import type { Config, SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
-import type { Store } from '../db/connect.ts';
+import type { Store } from '../db/connection/connect.ts';
+import { StatementTimeout, statementTimeout } from '../db/connection/statement-timeout.ts';
 import type { BatchDecision } from '../db/held.ts';
 import { heldItems } from '../db/held.ts';
 import { type KnownProvider, providerNamed } from '../db/providers.ts';
-import { StatementTimeout, statementTimeout } from '../db/statement-timeout.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
 import { type Asked, type BeginOptions, finishRun, type Run, registerSource } from '../db/sync/run.ts';
 import { storedValidators } from '../db/sync/validators.ts';

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Configured } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
 import type { RedisClient } from '../redis/redis.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import { type LineageObserver, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';

@@ -3,7 +3,7 @@ import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import {
   type BatchRecord,
   type BatchTrail,

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Disposer } from '../app/disposer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import type { Store } from '../db/connect.ts';
+import type { Store } from '../db/connection/connect.ts';
 import type { ConsoleDependencies } from '../features/console/routes/routes.ts';
 import { listOperators } from '../features/operators/db/operators.ts';
 import type { OidcSettings } from '../features/operators/oidc.ts';

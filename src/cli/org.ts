@@ -1,6 +1,6 @@
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/administration/administration.ts';
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import {
   findOrganization,
   listOrganizations,

@@ -8,7 +8,7 @@ import { openTracing } from '../app/tracing.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
 import { warnOfRemovedSettings } from '../config/removed-settings.ts';
 import { databaseUrls } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
 import { claimContent, sourceStatus } from '../db/sources.ts';
 import { registerSource } from '../db/sync/run.ts';
 import { openConsole } from '../features/console/open.ts';

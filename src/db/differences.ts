@@ -1,10 +1,10 @@
 /** Documents that differed between the cache and the database, as the comparison last found them. */
 
-import type { Sql } from './client.ts';
-import type { Database } from './database.ts';
-import { lt, sql } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/database.ts';
+import { lt, sql } from './connection/drizzle.ts';
+import { increment } from './connection/statements.ts';
 import { cacheDifferences } from './schema.ts';
-import { increment } from './statements.ts';
 
 /** Days for which differences are kept. */
 const KEPT_DAYS = 90;

@@ -13,7 +13,7 @@ import {
   type Way,
 } from '../features/console/machine-search.ts';
 import { type MachineChange, machineHistory } from './changes.ts';
-import type { Sql } from './client.ts';
+import type { Sql } from './connection/client.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 
 export { MACHINE_SORTS, type MachineSearch, type MachineSort } from '../features/console/machine-search.ts';

@@ -1,6 +1,6 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';

@@ -2,7 +2,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
-import type { Database } from '../db/connect.ts';
+import type { Database } from '../db/connection/connect.ts';
 import { addConsole, type ConsoleDependencies } from '../features/console/routes/routes.ts';
 import { addGuard, type Operators } from '../features/operators/sign-in/guard.ts';
 import { escaped, metricsPage, page } from '../features/operators/sign-in/pages.ts';

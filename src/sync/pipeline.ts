@@ -7,8 +7,8 @@
  * of source says how its rows are staged, compared and written.
  */
 
-import type { SessionDatabase, Store } from '../db/connect.ts';
-import { sql } from '../db/drizzle.ts';
+import type { SessionDatabase, Store } from '../db/connection/connect.ts';
+import { sql } from '../db/connection/drizzle.ts';
 import { type BatchDecision, decide, isOpen } from '../db/held.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
 import { stampEveryRegion } from '../db/sync/freshness.ts';

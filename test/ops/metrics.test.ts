@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
 import { addSearchSeries } from '../../src/features/search/metrics.ts';

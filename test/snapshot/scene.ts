@@ -2,8 +2,7 @@
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { addArrayTypes } from '../../src/db/arrays.ts';
-import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
@@ -97,7 +96,6 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
     connection: { role: 'fleetbook_reader', TimeZone: 'UTC' },
     debug: (_connection, query) => statements.push(query.replaceAll(/\s+/g, ' ').trim()),
   });
-  addArrayTypes(sql);
   return { sql, statements, [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) };
 }
 

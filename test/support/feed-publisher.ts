@@ -1,4 +1,4 @@
-import type { ClientDatabase } from '../../src/db/connect.ts';
+import type { ClientDatabase } from '../../src/db/connection/connect.ts';
 import { feedFollower } from '../../src/features/feed/feed-publisher.ts';
 import type { RedisClient } from '../../src/redis/redis.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';

@@ -136,8 +136,8 @@ async function tree(files: Readonly<Record<string, string>>) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-imports-'));
   const all: Record<string, string> = {
     ...Object.fromEntries(THINGS.map((path) => [path, THING])),
-    'src/db/drizzle.ts': `import 'drizzle-orm';\n${THING}`,
-    'src/db/schema.ts': `import './drizzle.ts';\n${THING}`,
+    'src/db/connection/drizzle.ts': `import 'drizzle-orm';\n${THING}`,
+    'src/db/schema.ts': `import './connection/drizzle.ts';\n${THING}`,
     'package.json': JSON.stringify({
       type: 'module',
       dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0', 'bullmq-otel': '1.0.0' },

@@ -1,5 +1,5 @@
 /** What the comparison of the cache with the database finds. */
-import { bigint, index, integer, pgTable, text } from '../drizzle.ts';
+import { bigint, index, integer, pgTable, text } from '../connection/drizzle.ts';
 import { instant } from './columns.ts';
 
 /** Documents that differed between the cache and the database, as the comparison last found them. */

@@ -3,7 +3,7 @@ import type { Job, Queue } from 'bullmq';
 import { AttemptFailed } from '../../../workers/queues.ts';
 import type { FeatureQueue, QueueContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/priced-source.ts';
-import type { ClientDatabase } from '../../db/database.ts';
+import type { ClientDatabase } from '../../db/connection/database.ts';
 import { deliver } from './deliver.ts';
 import { dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';

@@ -1,5 +1,5 @@
 import { audit } from '../../db/audit.ts';
-import type { Database } from '../../db/database.ts';
+import type { Database } from '../../db/connection/database.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { post } from './deliver.ts';
 import { newMessageId } from './evaluate.ts';

@@ -1,6 +1,7 @@
 import type { Document } from '../../snapshot/document/document.ts';
 import type { DocumentName } from '../../snapshot/document/keys.ts';
 import type { ReadAt } from '../../snapshot/read/durable-copy.ts';
+import { boundedBy, timeBy } from '../../snapshot/read/freshness.ts';
 import type { DocumentTier } from '../../snapshot/read/tiers/tier.ts';
 
 /** The files of the copy, as `DiskCopy` has them. */
@@ -21,10 +22,12 @@ export function diskTier(copy: CopyFiles): DocumentTier {
       copy.given(id, document);
       if (document && epoch !== undefined) copy.keep(id, document, { epoch, at });
     },
-    async recall({ name, atLeast }) {
+    async recall({ name, id, atLeast, stamps }) {
       const kept = await copy.read(name);
       if (!kept || kept.document.version < atLeast) return undefined;
-      return { document: kept.document, tier: 'disk', knownAt: kept.knownAt };
+      const { document, knownAt } = kept;
+      const asOf = boundedBy(knownAt, timeBy(stamps.postgres, id, document.sources));
+      return { document, tier: 'disk', knownAt, asOf };
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { ClientDatabase } from '../../db/connect.ts';
+import type { ClientDatabase } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 
 /**

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientDatabase, Sql } from '../../db/connect.ts';
-import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
+import type { ClientDatabase, Sql } from '../../db/connection/connect.ts';
+import {
+  KnownHistory,
+  type Loss,
+  markText,
+  readMark,
+  type SeenHistory,
+} from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
 import {
   allVersions,
@@ -28,8 +34,6 @@ import { isRefusal } from './refusal.ts';
 /** Documents that are read and encoded at once: enough to keep Postgres and zlib busy. More would take more memory and
  * hold the event loop for longer. */
 const CONCURRENCY = 2;
-/** Machines that are read and encoded between two turns of the event loop. */
-const MACHINES_AT_ONCE = 1000;
 /** Dirty documents in one batch. */
 const BATCH = 200;
 /** Stamps that one script moves: there is one for each region of each source. */
@@ -365,9 +369,7 @@ export class Publisher {
   /** @returns the version that the cache has now, at least, or the document of which it has one that Postgres has not */
   async #publishRow(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | DocumentName> {
     const attributes = { 'db.system.name': 'postgresql', 'fleetbook.document': name.kind };
-    const contents = await traced('postgres read', attributes, () =>
-      loadContents(this.#sql, name, MACHINES_AT_ONCE),
-    );
+    const contents = await traced('postgres read', attributes, () => loadContents(this.#sql, name));
     let refusal: unknown;
     for (const content of contents) {
       try {

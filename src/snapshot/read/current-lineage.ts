@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/history.ts';
+import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/connection/history.ts';
 import { readHistory } from '../../db/lineage.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { MemoryBudget } from './budget.ts';

@@ -1,7 +1,7 @@
 /** The end of the feed, read from two servers behind one address, of which one is behind the other. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openStore } from '../../../src/db/connect.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
 import { FeedReads } from '../../../src/features/feed/feed-reads.ts';
 import { FeedTail, type Follower } from '../../../src/features/feed/feed-tail.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';

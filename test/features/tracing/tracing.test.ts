@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTracing } from '../../../src/app/tracing.ts';
 import { createOrganization } from '../../../src/db/administration/organizations.ts';
 import { createToken } from '../../../src/db/administration/tokens.ts';
-import { openStore, type Store } from '../../../src/db/connect.ts';
+import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../../src/dev/sample/upstream.ts';
 import { freePort } from '../../../src/processes/port.ts';
 import { fleetbook } from '../../support/fleetbook.ts';

@@ -1,6 +1,6 @@
 /** The charts of the overview: what PostgreSQL holds of runs, and BullMQ of jobs. */
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { backlog } from '../../../db/operating.ts';
 import { type RunStep, runSteps, type Steps } from '../../../db/runs.ts';
 import type { ShownQueues } from '../../../ops/board.ts';

@@ -1,6 +1,6 @@
 /** Held batches: what waits, what each would change, and decisions about them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held.ts';
 import type { PreviewRow } from '../../../db/sync/catalogue-diff.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';

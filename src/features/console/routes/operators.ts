@@ -1,6 +1,6 @@
 /** Operators' accounts, for admins. */
 import type { FastifyInstance } from 'fastify';
-import type { Database } from '../../../db/connect.ts';
+import type { Database } from '../../../db/connection/connect.ts';
 import { listOperators } from '../../operators/db/operators.ts';
 import type { OperatorsAnswer } from './api.ts';
 import { ADMIN } from './organizations.ts';

@@ -1,17 +1,17 @@
 /** Organizations and their people: listed for whoever is signed in, changed by admins. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Administration, UserName } from '../../../db/administration/administration.ts';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import {
   type FoundOrganization,
   type FoundOrganizations,
   findOrganization,
   foundOrganization,
+  listUsers,
   ORGANIZATION_SORTS,
   type Organization,
   searchOrganizations,
 } from '../../../db/organizations.ts';
-import { listUsers } from '../../../db/users.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { ORGANIZATION_SLUG } from '../../../domain/organization.ts';
 import { deciderOf } from '../../operators/sign-in/roles.ts';

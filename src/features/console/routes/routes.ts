@@ -1,8 +1,8 @@
 /** The console: its page, what the page asks for, and what it may do. */
 import type { FastifyError, FastifyInstance } from 'fastify';
 import type { OpsPart } from '../../../app/feature.ts';
-import type { Sql } from '../../../db/client.ts';
-import type { Database } from '../../../db/connect.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import type { Database } from '../../../db/connection/connect.ts';
 import { areRatesNeeded } from '../../../db/currency.ts';
 import { pendingBatches } from '../../../db/held.ts';
 import { activityMark } from '../../../db/operating.ts';

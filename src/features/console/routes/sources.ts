@@ -1,6 +1,6 @@
 /** One source: what happened to it, its regions, what of it cannot be used and what is not published; and a run now. */
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
 import { sourceTimeline } from '../../../db/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';

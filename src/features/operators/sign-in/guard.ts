@@ -5,8 +5,8 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Store } from '../../../db/connect.ts';
-import { isLostConnection } from '../../../db/errors.ts';
+import type { Store } from '../../../db/connection/connect.ts';
+import { isLostConnection } from '../../../db/connection/errors.ts';
 import { includesRole } from '../../../domain/operator.ts';
 import { findTokens } from '../db/tokens.ts';
 import type { OidcSettings } from '../oidc.ts';

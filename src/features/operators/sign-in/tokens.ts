@@ -1,6 +1,6 @@
 /** Checks the token of a request: OPS_TOKEN, or the token of an operator. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Database } from '../../../db/connect.ts';
+import type { Database } from '../../../db/connection/connect.ts';
 import { hashToken, isWellFormedToken } from '../../../domain/token.ts';
 import { type FoundToken, findTokens, noteTokenUse } from '../db/tokens.ts';
 import type { Refusals } from './refusals.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Sql } from '../../../db/client.ts';
-import { codeOf, postgresError } from '../../../db/errors.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { codeOf, postgresError } from '../../../db/connection/errors.ts';
 import { traced } from '../../../domain/traced.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';
