@@ -10,7 +10,8 @@ import {
 import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
 import { type DeciderOptions, decider } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openDatabase, openWriter, publishNow } from './terminal/open.ts';
+import { openWriter, publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { ago, alignedTable, count } from './terminal/table.ts';
 import { ask, type Terminal } from './terminal/terminal.ts';

@@ -11,7 +11,8 @@ import { openWorker } from './open-worker.ts';
 import { slotText } from './status.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openDatabase, publishNow } from './terminal/open.ts';
+import { publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import {
   age,

@@ -7,7 +7,8 @@ import { SCOPES, type Scope } from '../domain/token.ts';
 import { existingOrganization } from './org.ts';
 import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openDatabase, openWriter, publishNow } from './terminal/open.ts';
+import { openWriter, publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printAside, printJson, printText } from './terminal/print.ts';
 import { ago, alignedTable } from './terminal/table.ts';
 

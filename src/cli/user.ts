@@ -4,7 +4,8 @@ import { listUsers, type User } from '../db/organizations.ts';
 import { existingOrganization } from './org.ts';
 import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openDatabase, openWriter, publishNow } from './terminal/open.ts';
+import { openWriter, publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { alignedTable } from './terminal/table.ts';
 

@@ -1,4 +1,4 @@
-/** Documents of which the cache held something else than the database, as the comparison last found them. */
+/** Documents that differed between the cache and the database, as the comparison last found them. */
 
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';

@@ -2,7 +2,7 @@
 import { bigint, index, integer, pgTable, text } from '../connection/drizzle.ts';
 import { instant } from './columns.ts';
 
-/** Documents of which the cache held something else than the database, as the comparison last found them. */
+/** Documents that differed between the cache and the database, as the comparison last found them. */
 export const cacheDifferences = pgTable(
   'cache_differences',
   {

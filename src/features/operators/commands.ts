@@ -2,7 +2,7 @@
 
 import { type DeciderOptions, decider, readId } from '../../cli/terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
-import { openDatabase } from '../../cli/terminal/open.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
 import { print, printAside, printJson, printText } from '../../cli/terminal/print.ts';
 import { ago, alignedTable } from '../../cli/terminal/table.ts';
 import { expiry, readExpiry, readGrace, readTokenName } from '../../cli/token.ts';
