@@ -1,7 +1,5 @@
 /** Machines for operators: published or not, searched and sorted, however many there are. */
 import type { MachineFacts } from '../domain/machine-facts.ts';
-import { type MachineChange, machineHistory } from './changes.ts';
-import type { Sql } from './client.ts';
 import {
   bestOfShapes,
   chooseWay,
@@ -13,10 +11,12 @@ import {
   type Part,
   SEARCH_LIMITS,
   type Way,
-} from './machine-search.ts';
+} from '../features/console/machine-search.ts';
+import { type MachineChange, machineHistory } from './changes.ts';
+import type { Sql } from './connection/client.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 
-export { MACHINE_SORTS, type MachineSearch, type MachineSort } from './machine-search.ts';
+export { MACHINE_SORTS, type MachineSearch, type MachineSort } from '../features/console/machine-search.ts';
 
 export interface FoundMachine {
   readonly id: number;

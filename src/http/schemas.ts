@@ -2,16 +2,14 @@
 import { z } from 'zod';
 import type { ClusterDocument } from '../domain/cluster.ts';
 import type { MachineDocument } from '../domain/machine.ts';
+import type { MachineFactsDocument } from '../domain/machine-facts.ts';
 import type { ProviderListing } from '../snapshot/document/build.ts';
-import type { RecommendDocument, SearchDocument } from '../snapshot/read/search-reader.ts';
-import { RAM_UNITS } from '../snapshot/search/question.ts';
-import type { MachineFactsDocument } from '../snapshot/search/shown.ts';
 import { named } from './openapi-schemas.ts';
 
 type Shape<T> = { readonly [K in keyof T]-?: z.ZodType<Required<T>[K]> };
 
 /** Every property of T, and no other. */
-const object = <T>(shape: Shape<T>) => z.strictObject(shape);
+export const object = <T>(shape: Shape<T>) => z.strictObject(shape);
 
 /** Adds keywords of JSON Schema, which replace those that zod gives. */
 export function documented<T extends z.ZodType>(schema: T, keywords: z.GlobalMeta): T {
@@ -23,8 +21,8 @@ export const text = (description: string) => documented(z.string(), { descriptio
 export const instant = (description: string) => documented(z.string(), { format: 'date-time', description });
 export const id = (description: string) =>
   documented(z.number(), { type: 'integer', format: 'int32', minimum: 1, description });
-const count = (description: string) => documented(z.number(), { type: 'integer', description });
-const orNull = <T extends z.ZodType>(schema: T, description: string) =>
+export const count = (description: string) => documented(z.number(), { type: 'integer', description });
+export const orNull = <T extends z.ZodType>(schema: T, description: string) =>
   documented(schema.nullable(), { description });
 
 export const pricePerMinute = documented(z.number(), {
@@ -68,40 +66,6 @@ export const machineWithFactsSchema = object<MachineFactsDocument>({
     description: 'False: sold out. A machine that can be ordered has no such field',
   }),
 });
-const version = text('Names the catalogue that was searched');
-const ramUnit = documented(z.enum(RAM_UNITS), {
-  description: 'How the question counted memory: `AsSold` unless the parameter `ram_unit` says otherwise',
-});
-
-export const searchSchema = object<SearchDocument>({
-  machines: z.array(
-    documented(machineWithFactsSchema.exactPartial(), {
-      description: 'Every field, or those that `fields` names',
-    }),
-  ),
-  next: orNull(z.string(), 'Cursor of the next page; null: this is the last one'),
-  ram_unit: ramUnit,
-  version,
-  moved: documented(z.boolean(), {
-    description: 'The cursor is of another version: the page goes on behind its place in the order',
-  }),
-});
-
-export const recommendSchema = object<RecommendDocument>({
-  recommendations: z.array(
-    object<RecommendDocument['recommendations'][number]>({
-      machine: machineWithFactsSchema,
-      hours: documented(z.number(), { description: 'For which it is paid' }),
-      total: documented(z.number(), {
-        description: 'What that costs, in the currency that `Fleetbook-Currency` names',
-      }),
-      computed: text('How the total was computed'),
-    }),
-  ),
-  ram_unit: ramUnit,
-  version,
-});
-
 const cluster: Shape<ClusterDocument> = {
   name: text('Cluster name'),
   slug: text('Made from the name, unique within the organization'),
@@ -162,20 +126,6 @@ export const priceSchema = named(
     }),
   }),
 );
-
-/** A file of the whole catalogue, as the list of them shows it. */
-export const exportSchema = named(
-  'Export',
-  z.strictObject({
-    file: text('Its name, which `/v1/exports/{file}` asks for'),
-    version: text('Names the state of the catalogue; the same for all files'),
-    bytes: count('Of the file as it is, not compressed'),
-    rows: count('Machines or prices in it'),
-    created_at: instant('When the catalogue was in this state'),
-    etag: text('Entity tag of the file as it is, not compressed'),
-  }),
-);
-export type ListedExport = z.output<typeof exportSchema>;
 
 /** RFC 9457. Types of our own add members. */
 export const problemSchema = named(
