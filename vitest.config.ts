@@ -48,7 +48,7 @@ const faultsOfCi = {
  * The folders whose tests are about statements. With a stock PostgreSQL they run there, and not on the embedded one: no test
  * runs twice.
  */
-const ABOUT_STATEMENTS = ['alerts', 'db', 'exports', 'feed', 'ops', 'snapshot', 'sync'].map(
+const ABOUT_STATEMENTS = ['db', 'features', 'ops', 'snapshot', 'sync'].map(
   (name) => `test/${name}/**/*.test.ts`,
 );
 const hasStock = Boolean(process.env[STOCK_POSTGRES]);

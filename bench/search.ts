@@ -12,15 +12,16 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { buildApp } from '../src/http/app.ts';
-import { searchReader } from '../src/snapshot/read/search-reader.ts';
 import {
   type CatalogueIndex,
   emptyIndex,
   indexBytes,
   updateIndex,
-} from '../src/snapshot/search/catalogue-index.ts';
-import { search } from '../src/snapshot/search/search.ts';
+} from '../src/features/search/catalogue-index.ts';
+import { searchApi } from '../src/features/search/routes.ts';
+import { search } from '../src/features/search/search.ts';
+import { searchReader } from '../src/features/search/search-reader.ts';
+import { buildApp } from '../src/http/app.ts';
 import { memoryCatalogue, memoryClusters, memoryTokens } from '../test/http/readers.ts';
 import { machinesOf, providerOf, REGIONS, updateOf } from './search/catalogue.ts';
 import { LIMIT, QUESTIONS, type Question } from './search/questions.ts';
@@ -226,7 +227,7 @@ async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
-    search: searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }),
+    features: [searchApi(searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }))],
     tokens,
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,

@@ -2,9 +2,9 @@
 import './cli/compile-cache.ts';
 import { Command, CommanderError } from 'commander';
 import { addCommands, commandEnvironment } from './cli/commands.ts';
-import { UsageFailure } from './cli/failure.ts';
-import { failureMessage } from './cli/failure-message.ts';
-import { printAside } from './cli/print.ts';
+import { UsageFailure } from './cli/terminal/failure.ts';
+import { failureMessage } from './cli/terminal/failure-message.ts';
+import { printAside } from './cli/terminal/print.ts';
 import { VERSION } from './config/package.ts';
 import { BadSetting } from './config/settings.ts';
 import { harmlessLines } from './domain/harmless.ts';

@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { composeReader } from '../src/app/reader.ts';
 import { composeWorker } from '../src/app/worker.ts';
 import { readConfig } from '../src/config/config.ts';
-import { redisReady } from '../src/db/redis.ts';
+import { redisReady } from '../src/redis/redis.ts';
 import type { Answer } from '../src/snapshot/document/answer.ts';
 import { keepPulse } from '../src/snapshot/publish/pulse.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';

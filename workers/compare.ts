@@ -1,10 +1,9 @@
 /** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
 
 import type { Logger } from 'pino';
-import { noteDifference } from '../src/db/alert-deliveries.ts';
-import type { ClientDatabase } from '../src/db/connect.ts';
+import type { ClientDatabase } from '../src/db/connection/connect.ts';
+import { noteDifference } from '../src/db/differences.ts';
 import { readLineage } from '../src/db/lineage.ts';
-import type { RedisClient } from '../src/db/redis.ts';
 import {
   dirtyDocuments,
   documentVersions,
@@ -13,6 +12,7 @@ import {
   sampleVersions,
 } from '../src/db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../src/domain/document-name.ts';
+import type { RedisClient } from '../src/redis/redis.ts';
 import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
 import { lanesOf } from '../src/snapshot/document/lanes.ts';
 import {

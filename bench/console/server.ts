@@ -5,11 +5,11 @@
 import { pino } from 'pino';
 import { openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
 import { Disposer } from '../../src/app/disposer.ts';
-import { openConsole } from '../../src/cli/console.ts';
 import { listenOps } from '../../src/cli/ops.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { databaseUrl } from '../../src/config/settings.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
+import { openConsole } from '../../src/features/console/open.ts';
 import { reportReady } from '../../src/processes/ipc.ts';
 import { openQueues } from '../../workers/queues.ts';
 

@@ -2,12 +2,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { NO_ALERTS } from '../../src/alerts/rules.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import type { Sql } from '../../src/db/connect.ts';
-import { redisReady } from '../../src/db/redis.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
+import { redisReady } from '../../src/redis/redis.ts';
+import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 
 export const PROVIDER = 900;
 
@@ -131,12 +131,17 @@ export interface BenchPublisher extends AsyncDisposable {
 export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
   const worker = composeWorker(
-    { settings, sources: [], content: 'live', alerts: NO_ALERTS },
+    { settings, sources: [], content: 'live', sections: {} },
     pino({ level: 'error' }, pino.destination(2)),
   );
   await redisReady(worker.cache, 10_000);
+  // Without it readers trust neither the cache nor their memory.
+  const pulse = keepPulse(() => worker.publisher.pulse());
   return {
     publish: async () => (await worker.publisher.publishDirty()).published,
-    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      pulse[Symbol.dispose]();
+      await worker[Symbol.asyncDispose]();
+    },
   };
 }

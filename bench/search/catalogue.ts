@@ -1,7 +1,8 @@
 /** The catalogue that is searched, made on the fly and the same every time. */
+
+import type { RegionUpdate } from '../../src/features/search/catalogue-index.ts';
 import { ColumnsBuilder, type MachineWithFacts } from '../../src/snapshot/document/build-columns.ts';
 import { readColumns } from '../../src/snapshot/document/columns.ts';
-import type { RegionUpdate } from '../../src/snapshot/search/catalogue-index.ts';
 
 const PROVIDERS = 8;
 export const REGIONS = 200;

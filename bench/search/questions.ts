@@ -1,6 +1,6 @@
 /** What is asked: ordinary questions, and those that cost the most. The same as a search and as SQL. */
-import { GIGABYTE } from '../../src/snapshot/search/dictionary.ts';
-import type { Filters, Sort } from '../../src/snapshot/search/question.ts';
+import { GIGABYTE } from '../../src/features/search/dictionary.ts';
+import type { Filters, Sort } from '../../src/features/search/question.ts';
 
 export interface Question {
   readonly what: string;

@@ -1,14 +1,14 @@
 /** Writes the parts of the documentation that are made from the code: `npm run docs`. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
 
 const START = '<!-- settings: made by npm run docs -->';
 const END = '<!-- end of settings -->';
 
 /** The README's configuration table. */
 export function settingsTable(): string {
-  const rows = Object.entries(SETTINGS).map(([name, { describe, fallback }]) => {
+  const rows = Object.entries(ALL_SETTINGS).map(([name, { describe, fallback }]) => {
     return `| \`${name}\` | ${describe} | ${fallback === undefined ? '' : `\`${fallback}\``} |`;
   });
   return ['| setting | meaning | default |', '|---|---|---|', ...rows].join('\n');

@@ -1,16 +1,14 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
-import { type Settings, snapshotDirLimit } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
-import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
+import type { Registry } from 'prom-client';
+import type { Settings } from '../config/settings.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
+import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
-import type { ExportReader } from '../domain/export-files.ts';
-import { exportReader } from '../exports/stored-exports.ts';
-import { FeedTail } from '../feed/feed-tail.ts';
+import { ReplicaReads } from '../features/replica/reads.ts';
 import type { ApiDeps } from '../http/app.ts';
+import type { ApiFeature } from '../http/feature.ts';
 import { ResponseCache } from '../http/response-cache.ts';
-import type { DiskCopyCounts } from '../snapshot/disk/copy-health.ts';
-import { DiskCopy } from '../snapshot/disk/disk-copy.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -25,10 +23,7 @@ import { Documents } from '../snapshot/read/documents.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
 import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
-import { ReplicaReads } from '../snapshot/read/postgres/replica-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
-import { type SearchReader, searchReader } from '../snapshot/read/search-reader.ts';
-import { Searchable, type SearchCounts } from '../snapshot/read/searchable.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
 import {
   type Configured,
@@ -39,19 +34,17 @@ import {
 } from './connections.ts';
 import { tellReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
+import { FEATURES } from './features.ts';
 
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
-  /** What is counted of the index that searches are answered from. */
-  searchCounts(): SearchCounts;
   readonly tokens: TokenReader;
-  readonly exports: ExportReader;
+  /** Operations that features add. */
+  readonly features: readonly ApiFeature[];
+  /** Adds the series of features. */
+  addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  readonly feed: FeedTail;
-  /** What is counted of its copy on disk, where it keeps one. */
-  readonly diskCopy: DiskCopyCounts | undefined;
   /** What is counted of the replica, where it may read one. */
   readonly replica: Pick<ReplicaReads, 'counts'> | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
@@ -101,9 +94,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
-  const { SNAPSHOT_DIR: folder } = settings;
-  const limits = { bytes: snapshotDirLimit(settings), staleLimitMs, tokenStaleLimitMs };
-  const diskCopy = folder ? closing.use(new DiskCopy({ folder, limits, logger })) : undefined;
+  const copies = FEATURES.flatMap((feature) => feature.copy?.({ config, logger, closing }) ?? []);
+  const copy = copies[0]?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
     new CacheSubscription({
@@ -116,16 +108,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const primary = openPrimary(config, closing);
   const replica = primary && closing.use(replicaReads(config, store, primary, logger));
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
-  // What comes is heard by the documents, and read by their way to Postgres.
-  const feed: FeedTail = new FeedTail({
-    run: (read, check) => documents.postgres(read, check),
-    atOnce: Math.ceil(settings.POSTGRES_READS / 4),
-    logger,
-  });
-  closing.defer(() => feed[Symbol.dispose]());
   const documents = new Documents({
-    onFeed: (position) => feed.heard(position),
-    onLineage: () => feed.reset(),
     sql: store.sql,
     replica,
     subscription,
@@ -137,14 +120,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     onUnusable: observer.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs,
-    copy: diskCopy,
-  });
-  const searchable = new Searchable({
-    documents,
-    subscription,
-    logger,
-    memoryLimit: memory.search,
-    staleLimitMs,
+    copy,
   });
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
@@ -156,20 +132,31 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     const checking = checkNowAndThen(new MemoryCheck({ documents, subscription, observe: onCompared }));
     closing.defer(() => checking[Symbol.dispose]());
   }
+  const parts = FEATURES.flatMap(
+    ({ read }) =>
+      read?.({
+        config,
+        logger,
+        closing,
+        documents,
+        subscription,
+        memory,
+        openReads: (connections) => openReads(database, connections, logger, closing),
+      }) ?? [],
+  );
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    search: searchReader(searchable),
-    searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       used: (tokenId) => tokenUse.used(tokenId),
       memoryLimit: memory.acceptedTokens,
       postgresReads: settings.POSTGRES_READS,
     }),
-    exports: openExports(database, logger, closing),
+    features: parts.flatMap(({ api }) => api ?? []),
+    addMetrics: (registry) => {
+      for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
+    },
     responses: new ResponseCache(documents, memory.responses),
-    feed,
-    diskCopy: diskCopy?.counts,
     replica,
     async readiness() {
       let catalogue = 'ok';
@@ -185,7 +172,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
           catalogue,
           cache: cacheState(subscription),
           // Whoever watches a reader with a copy on disk wants to know that it lives on it.
-          ...(diskCopy && tier ? { tier } : {}),
+          ...(copy && tier ? { tier } : {}),
         },
       };
     },
@@ -198,28 +185,25 @@ function cacheState({ linked, isConnected, publisher }: CacheSubscription): stri
   return isConnected && publisher === 'silent' ? 'not linked: no worker reaches it' : 'not linked';
 }
 
-/** Connections for downloads alone, of all of them together. */
-const EXPORT_CONNECTIONS = 2;
-
-function openExports(server: ServerSetting, logger: Logger, closing: Disposer): ExportReader {
+/** Connections to the readers' database for one feature. */
+function openReads(
+  server: ServerSetting,
+  connections: number,
+  logger: Logger,
+  closing: Disposer,
+): PostgresReads {
   const { sql, renew } = closing.use(
-    openStore({
-      url: server.url,
-      role: 'reader',
-      connections: EXPORT_CONNECTIONS,
-      statementTimeoutMs: 2500,
-    }),
+    openStore({ url: server.url, role: 'reader', connections, statementTimeoutMs: 2500 }),
   );
-  const reads = new PostgresReads({
+  return new PostgresReads({
     sql,
     logger,
     now: Date.now,
-    atOnce: EXPORT_CONNECTIONS,
+    atOnce: connections,
     deadlineMs: POSTGRES_DEADLINE_MS,
     onHang: renew,
     problemOf: (error) => postgresProblem(error, server),
   });
-  return exportReader({ reads, now: Date.now });
 }
 
 /** A share of what readers may read from PostgreSQL: the primary has the writes as well. */

@@ -1,9 +1,9 @@
 import type { Environment } from '../config/config.ts';
 import { acceptPrice } from '../db/prices.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openWriter } from './open.ts';
-import { print, printJson } from './print.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { openWriter } from './terminal/open.ts';
+import { print, printJson } from './terminal/print.ts';
 
 /** Accepts the price of one machine that is quarantined because it changes by more than `priceRatio`. */
 export async function acceptCommand(

@@ -14,10 +14,10 @@ import {
   LIMIT,
   type OfOrganization,
   ORG,
-} from './command-parts.ts';
+} from './terminal/command-parts.ts';
 
 export function addOperators(operator: Command, env: Env): void {
-  const load = () => import('./operator.ts');
+  const load = () => import('../features/operators/commands.ts');
   const NAME = ['<name>', 'the operator'] as const;
   const ID = ['<id>', 'the number that `operator tokens` shows and `operator token` printed'] as const;
   const EXPIRES = ['--expires <when>', 'e.g. 90d, 12h or 2027-01-31; never unless given'] as const;

@@ -1,11 +1,11 @@
 import type { Environment } from '../config/source-config.ts';
 import { type AuditRecord, auditRecords } from '../db/audit.ts';
 import { detailsText } from '../domain/audit.ts';
-import { type PageOptions, pageLimit, readSince } from './arguments.ts';
-import { UsageFailure } from './failure.ts';
-import { openDatabase } from './open.ts';
-import { print, printJson, printText } from './print.ts';
-import { alignedTable, moreLine } from './table.ts';
+import { type PageOptions, pageLimit, readSince } from './terminal/arguments.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import { alignedTable, moreLine } from './terminal/table.ts';
 
 export interface AuditOptions extends PageOptions {
   readonly since?: string;

@@ -1,14 +1,14 @@
 import type { Environment } from '../config/config.ts';
 import { changesKeptSince, type MachineChanges } from '../db/changes.ts';
-import type { Sql } from '../db/client.ts';
 import type { ClusterChanges } from '../db/cluster-changes.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { providerNames } from '../db/providers.ts';
-import { type PageOptions, pageLimit, readSince } from './arguments.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
-import { UsageFailure } from './failure.ts';
-import { openDatabase } from './open.ts';
-import { printJson, printText } from './print.ts';
-import { age, count, wrapped } from './table.ts';
+import { type PageOptions, pageLimit, readSince } from './terminal/arguments.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { printJson, printText } from './terminal/print.ts';
+import { age, count, wrapped } from './terminal/table.ts';
 
 /** What all runs, and operators, have changed since a time. */
 export async function changesCommand(

@@ -1,7 +1,7 @@
 /** Scripts that let a shell complete commands and options. */
 import type { Command } from 'commander';
-import { UsageFailure } from './failure.ts';
-import { printText } from './print.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { printText } from './terminal/print.ts';
 
 /** One command with what may follow it, by its words: `hold list`. */
 interface Completions {

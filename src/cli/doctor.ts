@@ -1,17 +1,17 @@
 /** Checks everything that Fleetbook needs, and prints how to fix what is wrong. */
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
+import { FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/driver-error.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
-import { checkDiskCopy } from './doctor/disk-copy.ts';
-import { checkExports } from './doctor/exports.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
 import { checkPorts } from './doctor/ports.ts';
 import { checkRedis } from './doctor/redis.ts';
 import { checkSources } from './doctor/sources.ts';
-import { printJson, printText } from './print.ts';
-import { count, wrapped } from './table.ts';
+import { printJson, printText } from './terminal/print.ts';
+import { count, wrapped } from './terminal/table.ts';
 
 const WIDTH = 80;
 
@@ -26,18 +26,17 @@ export async function doctorCommand(env: Environment, options: { json?: boolean 
 
 /** Every check, in a fixed order; none keeps another one from being made. @param now for tests of the clock */
 export async function examine(env: Environment, now = () => new Date()): Promise<Finding[]> {
-  const config = inspectConfig(env);
+  const config = inspectConfig(env, FEATURE_CONFIG);
   const found = await Promise.all([
     made('database', () => checkDatabase(config, now)),
     made('Redis', () => checkRedis(config)),
-    made('copy on disk', () => checkDiskCopy(config)),
-    made('exports', () => checkExports(config)),
+    ...FEATURES.map(({ name, check }) => made(name, async () => (await check?.(config)) ?? [])),
     made('ports', () => checkPorts(config)),
     made('sources', () => checkSources(config, env, now)),
   ]);
   return [...checkConfiguration(config, env), ...found.flat()];
 
-  async function made(name: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
+  async function made(name: string, check: () => Promise<readonly Finding[]>): Promise<readonly Finding[]> {
     try {
       return await check();
     } catch (error) {

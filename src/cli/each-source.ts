@@ -1,9 +1,9 @@
 /** Commands that take several sources. */
 import type { Environment } from '../config/source-config.ts';
-import type { Json } from './command-parts.ts';
-import { CommandFailure } from './failure.ts';
-import { failureMessage } from './failure-message.ts';
-import { print, printAside, printJson } from './print.ts';
+import type { Json } from './terminal/command-parts.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { failureMessage } from './terminal/failure-message.ts';
+import { print, printAside, printJson } from './terminal/print.ts';
 
 /** The result for one source. */
 export interface SourceResult {

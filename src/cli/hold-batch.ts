@@ -1,8 +1,8 @@
 /** Which batch an operator names, and what to say where it is not the one to decide about. */
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import { type BatchRecord, batchRecord, pendingBatches } from '../db/held.ts';
-import { readId } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
+import { readId } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
 
 /** @throws UsageFailure for what is no batch number */
 export const readBatch = (text: string): number =>

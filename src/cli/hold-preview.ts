@@ -5,8 +5,8 @@ import type { BatchRecord } from '../db/held.ts';
 import type { PreviewRow } from '../db/sync/catalogue-diff.ts';
 import type { ClusterPreviewRow } from '../db/sync/cluster-preview.ts';
 import { hourly } from '../domain/hourly.ts';
-import { reasonLines } from './reasons.ts';
-import { alignedLines, alignedTable, moreLine } from './table.ts';
+import { reasonLines } from './terminal/reasons.ts';
+import { alignedLines, alignedTable, moreLine } from './terminal/table.ts';
 
 export function headline(batch: BatchRecord): string {
   const why = batch.broken.map(({ detail }) => detail).join('; ');

@@ -1,8 +1,9 @@
 /** Held batches: what waits, what each would change, and the decisions. */
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import {
   type BatchRecord,
   type BatchTrail,
@@ -14,9 +15,7 @@ import {
 } from '../db/held.ts';
 import { runRecord } from '../db/runs.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';
-import { CommandFailure } from './failure.ts';
 import {
   configured,
   decision,
@@ -27,12 +26,15 @@ import {
   recordOf,
 } from './hold-batch.ts';
 import { headline, previewText, summary } from './hold-preview.ts';
-import { openDatabase, publishNow } from './open.ts';
 import { openWorker } from './open-worker.ts';
-import { print, printAside, printJson, printText } from './print.ts';
 import { diffLines, diffOf, runJson } from './runs.ts';
-import { alignedLines, fitted, terminalWidth, wrapped } from './table.ts';
-import { confirm } from './terminal.ts';
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printAside, printJson, printText } from './terminal/print.ts';
+import { alignedLines, fitted, terminalWidth, wrapped } from './terminal/table.ts';
+import { confirm } from './terminal/terminal.ts';
 
 /** What waits; with `all` what was decided as well: when, by whom and why. */
 export async function holdList(env: Environment, options: { json?: boolean; all?: boolean }): Promise<void> {
@@ -60,7 +62,7 @@ export async function holdShow(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openDatabase(env);
   const { sql } = store;
   const batch =

@@ -1,9 +1,9 @@
 import { BadEnvironment, serveTools } from '../../packages/mcp/src/serve.ts';
 import { VERSION } from '../config/package.ts';
 import type { Environment } from '../config/source-config.ts';
-import { UsageFailure } from './failure.ts';
-import { printAside } from './print.ts';
-import { stopSignal } from './terminal.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { printAside } from './terminal/print.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 /** Does what the package `@fleetbook/mcp` does. @throws UsageFailure that names the variable that is missing or wrong */
 export async function mcp(env: Environment): Promise<void> {

@@ -1,16 +1,17 @@
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type Environment, readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
-import { migrate } from '../db/migrate.ts';
-import { describeDatabase } from '../db/server-problem.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { print, printAside, printJson, printText } from './print.ts';
-import { wrapped } from './table.ts';
+import { describeDatabase } from '../db/connection/server-problem.ts';
+import { migrate } from '../db/migration/migrate.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { print, printAside, printJson, printText } from './terminal/print.ts';
+import { wrapped } from './terminal/table.ts';
 
 export async function migrateCommand(
   env: Environment,
   options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
-  const config = readConfig(env);
+  const config = readConfig(env, FEATURE_CONFIG);
   const { directUrl: url } = databaseUrls(config);
   const { applied, isLater } = await migrate(url, {
     decider: decider(config, options),

@@ -4,11 +4,11 @@ import type { Registry } from 'prom-client';
 import type { Disposer } from '../app/disposer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import type { Store } from '../db/connect.ts';
-import { listOperators } from '../db/operators.ts';
-import type { OidcSettings } from '../domain/oidc.ts';
+import type { Store } from '../db/connection/connect.ts';
+import type { ConsoleDependencies } from '../features/console/routes/routes.ts';
+import { listOperators } from '../features/operators/db/operators.ts';
+import type { OidcSettings } from '../features/operators/oidc.ts';
 import { exportMetrics } from '../ops/collect.ts';
-import type { ConsoleDependencies } from '../ops/console/routes.ts';
 import { buildOps } from '../ops/server.ts';
 import { answerParent } from '../processes/ipc.ts';
 

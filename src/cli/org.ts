@@ -1,6 +1,6 @@
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/administration/administration.ts';
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import {
   findOrganization,
   listOrganizations,
@@ -8,12 +8,13 @@ import {
   type OrganizationSummary,
 } from '../db/organizations.ts';
 import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase, openWriter, publishNow } from './open.ts';
-import { print, printJson, printText } from './print.ts';
-import { ago, alignedTable, count } from './table.ts';
-import { ask, type Terminal } from './terminal.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { openWriter, publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import { ago, alignedTable, count } from './terminal/table.ts';
+import { ask, type Terminal } from './terminal/terminal.ts';
 
 export async function listOrgs(env: Environment, options: { all?: boolean; json?: boolean }): Promise<void> {
   await using register = openDatabase(env);

@@ -1,12 +1,12 @@
 import type { Environment } from '../config/config.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { storedCurrency } from '../db/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../db/prices.ts';
-import { readId } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase } from './open.ts';
-import { printJson, printText } from './print.ts';
-import { terminalWidth, wrapped } from './table.ts';
+import { readId } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { printJson, printText } from './terminal/print.ts';
+import { terminalWidth, wrapped } from './terminal/table.ts';
 
 export async function pricesCommand(
   env: Environment,

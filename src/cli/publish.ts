@@ -1,9 +1,9 @@
 import type { Environment } from '../config/config.ts';
 import { audit } from '../db/audit.ts';
-import { redisReady } from '../db/redis.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { openWriter } from './open.ts';
-import { print, printJson } from './print.ts';
+import { redisReady } from '../redis/redis.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { openWriter } from './terminal/open.ts';
+import { print, printJson } from './terminal/print.ts';
 
 export async function publishCommand(
   env: Environment,

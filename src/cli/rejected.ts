@@ -2,12 +2,12 @@ import type { Environment } from '../config/config.ts';
 import { excludedMachines, quarantinedRows } from '../db/quarantine.ts';
 import { sourceKind } from '../db/sources.ts';
 import { groupReasons, quarantineKey } from '../domain/rejected.ts';
-import { type PageOptions, pageLimit } from './arguments.ts';
-import { UsageFailure } from './failure.ts';
-import { openDatabase } from './open.ts';
-import { print, printJson, printText } from './print.ts';
-import { exclusionMeaning, reasonLines } from './reasons.ts';
-import { ago, alignedTable, count, fitted, moreLine, terminalWidth } from './table.ts';
+import { type PageOptions, pageLimit } from './terminal/arguments.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import { exclusionMeaning, reasonLines } from './terminal/reasons.ts';
+import { ago, alignedTable, count, fitted, moreLine, terminalWidth } from './terminal/table.ts';
 
 /** The rows that the last good run of a source could not use: why, and which. */
 export async function rejectedCommand(

@@ -1,8 +1,8 @@
 import type { Environment } from '../config/config.ts';
-import { redisReady } from '../db/redis.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
-import { openWriter, restoredTokensMessage } from './open.ts';
-import { print, printJson } from './print.ts';
+import { redisReady } from '../redis/redis.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { openWriter, restoredTokensMessage } from './terminal/open.ts';
+import { print, printJson } from './terminal/print.ts';
 
 /** After a backup was restored: a new lineage, and everything published under it. */
 export async function restoredCommand(

@@ -1,5 +1,5 @@
 import { bytesInWords, msInWords, type RunRequests } from '../domain/run-requests.ts';
-import { alignedTable, count, moreLine, wrapped } from './table.ts';
+import { alignedTable, count, moreLine, wrapped } from './terminal/table.ts';
 
 const HEAD = ['REQUEST', 'STATUS', 'SIZE', 'DURATION', 'ATTEMPTS', 'ADDRESS'] as const;
 

@@ -1,19 +1,19 @@
 import type { Environment } from '../config/config.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { type RunRecord, runRecord, runRequests, sourceRuns } from '../db/runs.ts';
 import { sourceKind } from '../db/sources.ts';
 import { isKept, type RunDiff, unshown } from '../db/timeline.ts';
 import type { Naming } from '../domain/changes.ts';
 import { type Caused, causeInWords } from '../domain/run-cause.ts';
-import { type PageOptions, pageLimit, readId } from './arguments.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
-import { CommandFailure } from './failure.ts';
-import { openDatabase } from './open.ts';
-import { print, printJson, printText } from './print.ts';
-import { reasonLines } from './reasons.ts';
 import { knownSource } from './rejected.ts';
 import { requestsText } from './run-requests.ts';
-import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './table.ts';
+import { type PageOptions, pageLimit, readId } from './terminal/arguments.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import { reasonLines } from './terminal/reasons.ts';
+import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './terminal/table.ts';
 
 /** The runs of a source, the newest first: how each ended and how much it changed. */
 export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {

@@ -10,9 +10,9 @@ import { ProcessExports } from '../ops/process-exports.ts';
 import { startSharing } from '../processes/child-process.ts';
 import { reportReady } from '../processes/ipc.ts';
 import { HopelessStart, Supervisor } from '../processes/supervisor.ts';
-import { CommandFailure } from './failure.ts';
 import { API, checkPortsAreFree } from './listen.ts';
 import { offerOps } from './ops.ts';
+import { CommandFailure } from './terminal/failure.ts';
 
 /** Requests get 10 s to end and the stores 3 s; whoever stops us waits 20 s. */
 const STOP_WITHIN_MS = 16_000;

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { Disposer } from '../app/disposer.ts';
+import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
 import { inLogContext } from '../app/log-context.ts';
 import { openLogger } from '../app/logger.ts';
 import { apiOptions, composeReader } from '../app/reader.ts';
-import { openTracing } from '../app/tracing/open.ts';
+import { openTracing } from '../app/tracing.ts';
 import type { Environment } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import { warnOfRemovedSettings } from '../config/removed-settings.ts';
@@ -16,11 +17,11 @@ import type { ProcessExport } from '../ops/process-exports.ts';
 import { RequestCounts } from '../ops/request-counts.ts';
 import { isSharing } from '../processes/child-process.ts';
 import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
-import { CommandFailure } from './failure.ts';
 import { canSharePort, listen } from './listen.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { serveByProcesses } from './serve-processes.ts';
-import { stopSignal } from './terminal.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 /**
  * Serves the API until it is told to stop, by as many processes as PROCESSES or the option says.
@@ -30,7 +31,7 @@ export async function serve(env: Environment, options: { processes?: string } = 
   const stop = stopSignal();
   const given = { ...env, PROCESSES: options.processes ?? env.PROCESSES };
   if (options.processes !== undefined) checkProcesses(options.processes);
-  const config = { settings: readSettings(given) };
+  const config = { settings: readSettings(given, FEATURE_SETTINGS) };
   if (isSharing()) await serveAsOneOfSeveral(config, env, stop);
   else if (config.settings.PROCESSES > 1) {
     const logger = openLogger(config.settings, 'serve');
@@ -96,11 +97,9 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   );
   const metrics = apiMetrics({
     requests: counts,
-    diskCopy: reader.diskCopy,
     replica: reader.replica,
-    streams: reader.feed,
-    search: reader.searchCounts,
   });
+  reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,
     logger,

@@ -1,9 +1,10 @@
 /** Disables sources, enables them again, and cancels their runs. */
 
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { openStore, type Store } from '../db/connect.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
 import type { sourceStatus } from '../db/sources.ts';
 import { disableSource, disablingOf, enableSource } from '../db/sync/disabled.ts';
 import { cancelRun } from '../db/sync/live-runs.ts';
@@ -11,10 +12,10 @@ import { registerSource } from '../db/sync/run.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { Decider } from '../domain/operator.ts';
 import { nextSlot } from '../domain/slots.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
-import { UsageFailure } from './failure.ts';
-import { ago } from './table.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { ago } from './terminal/table.ts';
 
 export interface SwitchOptions extends DeciderOptions {
   readonly json?: boolean;
@@ -33,7 +34,7 @@ async function switchEach(
   options: SwitchOptions,
   act: (id: string, switching: Switching) => Promise<SourceResult>,
 ): Promise<void> {
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
   const by = decider({ settings }, options);
   await eachSource(env, ids, options, (id) => act(id, { store, sources, by }));

@@ -1,4 +1,5 @@
 /** Which sources there are, and everything about one of them. Both need PostgreSQL alone. */
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type ListedSource, listedSources } from '../app/listed-sources.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
@@ -6,14 +7,24 @@ import { sourceSettings } from '../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../db/sources.ts';
 import { previewRetirement, type Retirement, retireSource } from '../db/sync/retire.ts';
 import { originInWords, type SourceSetting } from '../domain/setting-origin.ts';
-import { type DeciderOptions, decider, type PageOptions, pageLimit } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase, publishNow } from './open.ts';
 import { openWorker } from './open-worker.ts';
-import { print, printJson, printText } from './print.ts';
 import { slotText } from './status.ts';
-import { age, ago, alignedLines, alignedTable, count, moreLine, shortened, wrapped } from './table.ts';
-import { confirm, type Terminal } from './terminal.ts';
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import {
+  age,
+  ago,
+  alignedLines,
+  alignedTable,
+  count,
+  moreLine,
+  shortened,
+  wrapped,
+} from './terminal/table.ts';
+import { confirm, type Terminal } from './terminal/terminal.ts';
 
 /** Slots that are told of each source: by the list and by `show`. */
 const LISTED_SLOTS = 3;
@@ -23,7 +34,7 @@ const WIDTH = 80;
 const VALUE_WIDTH = 48;
 
 export async function sourceListCommand(env: Environment, options: { json?: boolean }): Promise<void> {
-  const { sources } = readNamedSources(env);
+  const { sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using register = openDatabase(env);
   const now = new Date();
   const listed = listedSources(sources, await storedSources(register.sql), now, LISTED_SLOTS);
@@ -78,7 +89,7 @@ function scheduleOf({ scheduleInWords: words, watched }: ListedSource): string {
 
 export async function sourceShowCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using register = openDatabase(env);
   const { sql } = register;
   const now = new Date();

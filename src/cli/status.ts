@@ -1,25 +1,25 @@
+import { acknowledgedAlerts } from '../app/acknowledged-alerts.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { type AlertRecord, acknowledgedAlerts } from '../db/alerts.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
+import { postgresProblem } from '../db/connection/server-problem.ts';
 import { areRatesNeeded } from '../db/currency.ts';
 import { missingRates } from '../db/quarantine.ts';
-import { postgresProblem } from '../db/server-problem.ts';
 import { type SourceStatus, sourceStatus } from '../db/sources.ts';
-import { acknowledgementText } from '../domain/acknowledgement.ts';
-import { sourceOfAlert } from '../domain/alert-subject.ts';
+import { type AcknowledgedAlert, acknowledgementText } from '../domain/acknowledgement.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
-import { UsageFailure } from './failure.ts';
-import { liveView } from './live-view.ts';
-import { openDatabase } from './open.ts';
-import { printJson, printText } from './print.ts';
-import { missingRateLines } from './reasons.ts';
-import { age, ago, alignedTable, shortened, wrapped } from './table.ts';
-import { stopSignal } from './terminal.ts';
+import { UsageFailure } from './terminal/failure.ts';
+import { liveView } from './terminal/live-view.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { printJson, printText } from './terminal/print.ts';
+import { missingRateLines } from './terminal/reasons.ts';
+import { age, ago, alignedTable, shortened, wrapped } from './terminal/table.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** RFC 3339; null before its first run or the first start of a worker that knows it. */
@@ -33,7 +33,7 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** Currencies of its machines that are not published because no exchange rate is known. */
   readonly missingRates: readonly string[];
   /** Open alerts about it that an operator has acknowledged. */
-  readonly acknowledgedAlerts: readonly AlertRecord[];
+  readonly acknowledgedAlerts: readonly Omit<AcknowledgedAlert, 'source'>[];
 }
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -47,7 +47,7 @@ export async function statusCommand(
   env: Environment,
   options: { json?: boolean; watch?: boolean },
 ): Promise<void> {
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
     throw new UsageFailure(
@@ -84,11 +84,11 @@ async function readStatus(
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const stored = new Map(statuses.map((status) => [status.id, status]));
   const missing = await missingRates(sql);
-  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), sourceOfAlert);
+  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), ({ source }) => source);
   const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
     needed: kind !== 'rates' || isRateNeeded,
     missingRates: missing.get(id) ?? [],
-    acknowledgedAlerts: acknowledged.get(id) ?? [],
+    acknowledgedAlerts: (acknowledged.get(id) ?? []).map(({ source: _, ...alert }) => alert),
   });
   const shown = sources.map((source): ShownStatus => {
     const status = {
@@ -153,8 +153,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
   for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
-    if (acknowledgement)
-      notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
+    notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));

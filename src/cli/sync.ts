@@ -1,4 +1,4 @@
-import { openTracing } from '../app/tracing/open.ts';
+import { openTracing } from '../app/tracing.ts';
 import type { Worker } from '../app/worker.ts';
 import type { Config, Environment } from '../config/config.ts';
 import { missingRates } from '../db/quarantine.ts';
@@ -8,14 +8,14 @@ import { groupReasons } from '../domain/rejected.ts';
 import { SourceError } from '../sources/source.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import type { SyncResult } from '../sync/result.ts';
-import { type DeciderOptions, decider } from './arguments.ts';
 import { lineWidth } from './change-rows.ts';
 import { eachSource, type SourceResult } from './each-source.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { publishNow } from './open.ts';
 import { openWorker } from './open-worker.ts';
-import { missingRateLines, setAside, unreadRegions } from './reasons.ts';
-import { fitted, shortened } from './table.ts';
+import { type DeciderOptions, decider } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { publishNow } from './terminal/open.ts';
+import { missingRateLines, setAside, unreadRegions } from './terminal/reasons.ts';
+import { fitted, shortened } from './terminal/table.ts';
 
 export async function syncCommand(
   env: Environment,

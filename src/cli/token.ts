@@ -4,12 +4,13 @@ import { listTokens, type TokenSummary } from '../db/tokens.ts';
 import { readName } from '../domain/organization.ts';
 import { readAhead, readSpan } from '../domain/span.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
-import { type DeciderOptions, decider, readId } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase, openWriter, publishNow } from './open.ts';
 import { existingOrganization } from './org.ts';
-import { print, printAside, printJson, printText } from './print.ts';
-import { ago, alignedTable } from './table.ts';
+import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { openWriter, publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printAside, printJson, printText } from './terminal/print.ts';
+import { ago, alignedTable } from './terminal/table.ts';
 
 export async function listTokensCommand(
   env: Environment,

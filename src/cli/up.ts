@@ -4,6 +4,8 @@ import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
 import { openQueues } from '../../workers/queues.ts';
 import { openLoggedRedis } from '../app/connections.ts';
 import { Disposer } from '../app/disposer.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
+import { FEATURES } from '../app/features.ts';
 import { openLogger } from '../app/logger.ts';
 import {
   type Config,
@@ -15,10 +17,8 @@ import {
 } from '../config/config.ts';
 import { ownScript, programScript } from '../config/package.ts';
 import { type Administration, administration } from '../db/administration/administration.ts';
-import { type Database, openStore, type Store } from '../db/connect.ts';
-import { migrate } from '../db/migrate.ts';
-import { findTokens } from '../db/operator-tokens.ts';
-import { createOperator, issueToken } from '../db/operators.ts';
+import { type Database, openStore, type Store } from '../db/connection/connect.ts';
+import { migrate } from '../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../db/organizations.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { type Content, claimContent, exampleRegion, sourceStatus } from '../db/sources.ts';
@@ -30,20 +30,22 @@ import { SAMPLE_RATES } from '../dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
 import type { Decider } from '../domain/operator.ts';
 import { hashToken, SCOPES } from '../domain/token.ts';
+import { openConsole } from '../features/console/open.ts';
+import { createOperator, issueToken } from '../features/operators/db/operators.ts';
+import { findTokens } from '../features/operators/db/tokens.ts';
 import { mergeMetrics } from '../ops/collect.ts';
 import { startChild } from '../processes/child-process.ts';
 import { freePort } from '../processes/port.ts';
 import { Supervisor } from '../processes/supervisor.ts';
-import { decider } from './arguments.ts';
-import { openConsole } from './console.ts';
-import { CommandFailure } from './failure.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT } from './ops.ts';
-import { print } from './print.ts';
-import { missingRateLines } from './reasons.ts';
 import { startServers } from './servers.ts';
 import { disabledNote } from './status.ts';
-import { stopSignal } from './terminal.ts';
+import { decider } from './terminal/arguments.ts';
+import { CommandFailure } from './terminal/failure.ts';
+import { print } from './terminal/print.ts';
+import { missingRateLines } from './terminal/reasons.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 /** The first syncs may take this long before `ready` is said without them. */
 const FIRST_SYNC_WITHIN_MS = 120_000;
@@ -63,7 +65,7 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   const stop = stopSignal();
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
   const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
-  const config = readConfig(given);
+  const config = readConfig(given, FEATURE_CONFIG);
   // Who is told that something ended is told that it runs again, too.
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
   await using closing = new Disposer();
@@ -118,8 +120,8 @@ async function start(
     ...linkOfConsole(config),
     ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
-  const running = readConfig(childEnv);
-  const announced = announceRunning(home.folder, variablesRead(childEnv));
+  const running = readConfig(childEnv, FEATURE_CONFIG);
+  const announced = announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG));
   closing.defer(() => announced[Symbol.dispose]());
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
@@ -134,7 +136,7 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
-  const queues = openQueues(queueRedis, logger);
+  const queues = openQueues(queueRedis, logger, FEATURES);
   const opsUrl = await listenOps(config, config.settings.OPS_TOKEN, metrics, queues.all, closing, logger, {
     store,
     oidc: config.oidc,
@@ -142,7 +144,7 @@ async function start(
   });
 
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
-  announceRunning(home.folder, variablesRead(childEnv), { api: url, operators: opsUrl });
+  announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG), { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
   const region = await exampleRegion(store.sql);

@@ -1,12 +1,13 @@
 import type { Environment } from '../config/config.ts';
 import { administration, type UserName } from '../db/administration/administration.ts';
-import { listUsers, type User } from '../db/users.ts';
-import { type DeciderOptions, decider, readId } from './arguments.ts';
-import { CommandFailure, UsageFailure } from './failure.ts';
-import { openDatabase, openWriter, publishNow } from './open.ts';
+import { listUsers, type User } from '../db/organizations.ts';
 import { existingOrganization } from './org.ts';
-import { print, printJson, printText } from './print.ts';
-import { alignedTable } from './table.ts';
+import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from './terminal/failure.ts';
+import { openWriter, publishNow } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
+import { print, printJson, printText } from './terminal/print.ts';
+import { alignedTable } from './terminal/table.ts';
 
 export async function listOrgUsers(
   env: Environment,

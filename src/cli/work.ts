@@ -2,25 +2,26 @@ import type { Logger } from 'pino';
 import { startWorker } from '../../workers/main.ts';
 import { refuseWriterMisfit } from '../app/database-misfit.ts';
 import { Disposer } from '../app/disposer.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { openLogger } from '../app/logger.ts';
-import { openTracing } from '../app/tracing/open.ts';
+import { openTracing } from '../app/tracing.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
 import { warnOfRemovedSettings } from '../config/removed-settings.ts';
 import { databaseUrls } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
 import { claimContent, sourceStatus } from '../db/sources.ts';
 import { registerSource } from '../db/sync/run.ts';
+import { openConsole } from '../features/console/open.ts';
 import { workerMetrics } from '../ops/metrics.ts';
 import { addQueueGauges } from '../ops/queue-gauges.ts';
 import { reportReady } from '../processes/ipc.ts';
-import { openConsole } from './console.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { disabledNote, notConfigured } from './status.ts';
-import { stopSignal } from './terminal.ts';
+import { stopSignal } from './terminal/terminal.ts';
 
 export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();
-  const config = readConfig(env);
+  const config = readConfig(env, FEATURE_CONFIG);
   const logger = openLogger(config.settings, 'work');
   warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();
@@ -30,7 +31,7 @@ export async function work(env: Environment): Promise<void> {
   await refuseWriterMisfit(store, config, logger);
   await claimContent(store.db, config.content);
   await registerSources(store, config, logger);
-  const metrics = workerMetrics(store.sql, config.sources, config.settings.EXPORT_EVERY);
+  const metrics = workerMetrics(store.sql, config.sources);
   const worker = closing.use(
     await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
   );

@@ -1,15 +1,21 @@
 import { resolve } from 'node:path';
-import type { AlertRules } from '../alerts/rules.ts';
-import type { OidcSettings } from '../domain/oidc.ts';
+import type { OidcSettings } from '../features/operators/oidc.ts';
+import { readOidc } from '../features/operators/settings.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
-import { readAlertRules } from './alerts.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
-import { readOidc } from './oidc.ts';
 import { openSources } from './open-sources.ts';
-import { BadSetting, inspectSettings, type Settings } from './settings.ts';
+import {
+  BadSetting,
+  inspectSettings,
+  SETTINGS,
+  type Setting,
+  type SettingDefinitions,
+  type Settings,
+  valuesOf,
+} from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
-import { readSourcesFile } from './sources-file.ts';
+import { type FileSection, type FileSections, readSourcesFile } from './sources-file.ts';
 
 export { namesASource } from './named-sources.ts';
 export type { Environment, SourceConfig } from './source-config.ts';
@@ -17,19 +23,34 @@ export type { Environment, SourceConfig } from './source-config.ts';
 export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
-  readonly alerts: AlertRules;
+  /** What the file gives features. */
+  readonly sections: FileSections;
   /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
   readonly content: 'sample' | 'live';
   /** How operators sign in, beside passwords. */
   readonly oidc?: OidcSettings | undefined;
 }
 
+/** What features can be configured with. */
+export interface FeatureConfig {
+  readonly settings: SettingDefinitions;
+  readonly sections: readonly FileSection[];
+  /** Returns what is wrong beyond single settings and the form of sections, a line each. */
+  readonly problems: (config: WithSections) => readonly string[];
+}
+
+/** What features read their configuration from. */
+export type WithSections = Pick<Config, 'settings' | 'sections'>;
+
+export const NO_FEATURES: FeatureConfig = { settings: {}, sections: [], problems: () => [] };
+
 /**
  * Reads the environment, and the file that FLEETBOOK_CONFIG names, once and whole.
+ * @param features whose configuration is checked too
  * @throws BadSetting that names everything that is wrong, one line each, and what would do.
  */
-export function readConfig(env: Environment): Config {
-  const { problems, named: _, ...config } = inspectConfig(env);
+export function readConfig(env: Environment, features?: FeatureConfig): Config {
+  const { problems, named: _, ...config } = inspectConfig(env, features);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return Object.freeze(config);
 }
@@ -43,21 +64,22 @@ export interface InspectedConfig extends Config {
 }
 
 /** Reads what `readConfig` reads, and fails for nothing. What is wrong has its default or is left out. */
-export function inspectConfig(env: Environment): InspectedConfig {
+export function inspectConfig(env: Environment, features: FeatureConfig = NO_FEATURES): InspectedConfig {
   const problems: string[] = [];
   const settings = inspectSettings(env, problems);
-  const path = settings.FLEETBOOK_CONFIG;
-  const file = path === undefined ? undefined : readSourcesFile(path, problems);
+  valuesOf(features.settings, env, problems);
+  const file = readSourcesFile(settings.FLEETBOOK_CONFIG, features.sections, problems);
   const named = namedSources(env, settings, file, problems);
   const sources = openSources(named, settings, env, problems);
-  const alerts = readAlertRules(env, settings, file?.alerts, problems);
+  const { sections } = file;
+  problems.push(...features.problems({ settings, sections }));
   const oidc = readOidc(settings, problems);
   const content = env.FLEETBOOK_CONTENT === 'sample' ? 'sample' : 'live';
-  return { settings, named, sources, alerts, content, oidc, problems };
+  return { settings, named, sources, sections, content, oidc, problems };
 }
 
 /** The variables that the configuration reads, also those that the file of sources names, with their values. */
-export function variablesRead(env: Environment): Record<string, string> {
+export function variablesRead(env: Environment, features: FeatureConfig): Record<string, string> {
   const read: Record<string, string> = {};
   inspectConfig(
     new Proxy(env, {
@@ -67,9 +89,11 @@ export function variablesRead(env: Environment): Record<string, string> {
         return value;
       },
     }),
+    features,
   );
   // Another command may run in another folder.
-  for (const name of ['FLEETBOOK_CONFIG', 'SNAPSHOT_DIR']) if (read[name]) read[name] = resolve(read[name]);
+  for (const [name, { isPath }] of Object.entries<Setting<unknown>>({ ...SETTINGS, ...features.settings }))
+    if (isPath && read[name]) read[name] = resolve(read[name]);
   return read;
 }
 

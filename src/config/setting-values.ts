@@ -1,11 +1,11 @@
 /** How the values of settings are read. Each throws BadSetting for what will not do. */
 import { availableParallelism } from 'node:os';
 import { messageOf } from '../domain/driver-error.ts';
-import type { RoleRule } from '../domain/oidc.ts';
 import { ROLES } from '../domain/operator.ts';
 import { PlainFailure } from '../domain/plain-failure.ts';
 import { type PostgresAddress, postgresAddress } from '../domain/postgres-address.ts';
 import { redisAddress } from '../domain/redis-address.ts';
+import type { RoleRule } from '../features/operators/oidc.ts';
 
 /** A value that does not do; `remedy` says what would. */
 export class BadSetting extends PlainFailure {}

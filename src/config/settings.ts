@@ -20,7 +20,6 @@ import {
   roleRules,
   scopes,
   text,
-  url,
 } from './setting-values.ts';
 
 export { BadSetting } from './setting-values.ts';
@@ -30,21 +29,27 @@ export interface Setting<T> {
   /** As the documentation shows it; undefined where unset means "none". */
   readonly fallback: string | undefined;
   readonly secret?: boolean;
+  /** The value is a path, relative to the folder of the process. */
+  readonly isPath?: boolean;
   readonly read: (text: string) => T;
 }
 
-function setting<T>(
+/** Settings by their names. */
+export type SettingDefinitions = Readonly<Record<string, Setting<unknown>>>;
+
+export function setting<T>(
   describe: string,
   read: (text: string) => T,
   fallback: string,
 ): Setting<T> & { fallback: string };
-function setting<T>(describe: string, read: (text: string) => T): Setting<T> & { fallback: undefined };
-function setting<T>(describe: string, read: (text: string) => T, fallback?: string): Setting<T> {
+export function setting<T>(describe: string, read: (text: string) => T): Setting<T> & { fallback: undefined };
+export function setting<T>(describe: string, read: (text: string) => T, fallback?: string): Setting<T> {
   return { describe, read, fallback };
 }
-const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
+/** Marks a setting whose value is never shown. */
+export const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
 
-/** Every setting that is not a source's own (`<ID>_URL`, `<ID>_TOKEN`, `<ID>_SCHEDULE`, `<ID>_MAX_AGE`). The README's table is made from it. */
+/** The settings of the core. Each feature has its own, see `src/app/feature-settings.ts`. */
 export const SETTINGS = {
   DATABASE_URL: secret(
     setting(
@@ -91,17 +96,6 @@ export const SETTINGS = {
       longSecret,
     ),
   ),
-  ALERT_WEBHOOK_URL: secret(
-    setting('address that is told of what is wrong, see docs/alerts.md; unset: none', url('http', 'https')),
-  ),
-  ALERT_WEBHOOK_SECRET: secret(
-    setting('signing secret of that webhook, whsec_ and base64; unset: messages are not signed', text),
-  ),
-  ALERT_WEBHOOK_FORMAT: setting(
-    'standard: JSON, as standardwebhooks.com says; slack: a text, also for Mattermost',
-    oneOf('standard', 'slack'),
-    'standard',
-  ),
   OPS_URL: setting(
     'address by which browsers reach the operators’ pages, without a path; OpenID Connect needs it',
     origin,
@@ -136,7 +130,7 @@ export const SETTINGS = {
     'exchange rates such as EUR:1.0845,GBP:1.27, units of the published currency for one of the other; for other currencies workers read the European Central Bank, or a copy of its file at `EXCHANGE_RATES_URL`',
     rates,
   ),
-  FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
+  FLEETBOOK_CONFIG: { ...setting('JSON file that lists sources', text), isPath: true },
   FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
   FLEETBOOK_OPERATOR: setting('who acts by commands, for the audit log; unset: user@host', text),
   STALE_LIMIT: setting(
@@ -148,10 +142,6 @@ export const SETTINGS = {
     'seconds for which known tokens are accepted when they cannot be checked',
     integer(0, 86_400, 'seconds'),
     '900',
-  ),
-  SNAPSHOT_DIR: setting(
-    'folder on a local disk where readers keep what they serve, and have it when nothing else answers; unset: none',
-    text,
   ),
   MEMORY_LIMIT: setting(
     'bytes by which what one reader keeps of the data may enlarge its process; in SNAPSHOT_DIR it keeps at most twice as many',
@@ -173,11 +163,6 @@ export const SETTINGS = {
     integer(1, 3_650, 'days'),
     '90',
   ),
-  EXPORT_EVERY: setting(
-    'seconds from one version of the files of the whole catalogue to the next, see docs/exports.md; 0: none is made',
-    integer(0, 604_800, 'seconds'),
-    '900',
-  ),
   RATE_LIMIT: setting(
     'requests a minute that one token may make of one process; 0: no limit. Beyond: 429',
     integer(0, 1_000_000_000, 'a count'),
@@ -198,33 +183,61 @@ export const SETTINGS = {
     'origins whose pages may read the API in a browser, such as https://app.example.com,https://admin.example.com; *: all. Unset: none',
     corsOrigins,
   ),
-} satisfies Record<string, Setting<unknown>>;
+} satisfies SettingDefinitions;
 
-export type Settings = {
-  readonly [K in keyof typeof SETTINGS]:
-    | ReturnType<(typeof SETTINGS)[K]['read']>
-    | ((typeof SETTINGS)[K]['fallback'] extends string ? never : undefined);
+type ValuesOf<D extends SettingDefinitions> = {
+  readonly [K in keyof D]: ReturnType<D[K]['read']> | (D[K]['fallback'] extends string ? never : undefined);
 };
+
+/** The values of the core's settings. */
+export type Settings = ValuesOf<typeof SETTINGS> & {
+  /** The variables that they were read from. A feature reads its own settings of it, see `settingsOf`. */
+  readonly environment: Environment;
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads every setting, and reports all that are wrong at once.
+ * @param more settings of features, which are checked too
  * @throws BadSetting with one line for each: the variable's name, its value (never a secret one) and what would do.
  */
-export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+export function readSettings(env: Environment, more: SettingDefinitions = {}): Settings {
   const problems: string[] = [];
   const settings = inspectSettings(env, problems);
+  valuesOf(more, env, problems);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return settings;
 }
 
-/** Reads every setting. One that is wrong has its default, and a line in `problems`, so that all else can be looked at. */
-export function inspectSettings(
-  env: Readonly<Record<string, string | undefined>>,
+/** Reads every setting. A wrong one gets its default, and a line in `problems`, so that the others are still usable. */
+export function inspectSettings(environment: Environment, problems: string[]): Settings {
+  return Object.freeze({ ...valuesOf(SETTINGS, environment, problems), environment });
+}
+
+/**
+ * The settings of a feature.
+ * @throws BadSetting as `readSettings`
+ */
+export function settingsOf<const D extends SettingDefinitions>(
+  { settings }: Configured,
+  definitions: D,
+): ValuesOf<D> {
+  const problems: string[] = [];
+  const values = valuesOf(definitions, settings.environment, problems);
+  if (problems.length > 0) throw new BadSetting(problems.join('\n'));
+  return values;
+}
+
+/** The values of these settings. Adds a line to `problems` for each wrong one, which gets its default. */
+export function valuesOf<const D extends SettingDefinitions>(
+  definitions: D,
+  environment: Environment,
   problems: string[],
-): Settings {
+): ValuesOf<D> {
   const result: Record<string, unknown> = {};
-  for (const [name, definition] of Object.entries<Setting<unknown>>(SETTINGS)) {
-    const given = env[name];
+  for (const [name, definition] of Object.entries<Setting<unknown>>(definitions)) {
+    const given = environment[name];
     const value = given === undefined || given === '' ? definition.fallback : given;
     try {
       result[name] = value === undefined ? undefined : definition.read(value);
@@ -234,12 +247,7 @@ export function inspectSettings(
       problems.push(`${name} ${error.message}${definition.secret ? '' : `; it is ${JSON.stringify(given)}`}`);
     }
   }
-  return Object.freeze(result) as Settings;
-}
-
-/** Returns the most bytes of the copy on disk: as much as memory holds, and as much again while it is replaced. */
-export function snapshotDirLimit({ MEMORY_LIMIT }: Pick<Settings, 'MEMORY_LIMIT'>): number {
-  return 2 * MEMORY_LIMIT;
+  return result as ValuesOf<D>;
 }
 
 export interface Configured {

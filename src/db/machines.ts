@@ -2,7 +2,7 @@
 import type postgres from 'postgres';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import { type MachineChange, machineHistory } from './changes.ts';
-import type { Sql } from './client.ts';
+import type { Sql } from './connection/client.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 
 export const MACHINE_SORTS = ['price', 'price_per_cpu', 'price_per_gb', 'cpu', 'ram', 'region'] as const;

@@ -8,8 +8,6 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { ExportReader } from '../domain/export-files.ts';
-import type { FeedTail } from '../feed/feed-tail.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -17,8 +15,7 @@ import {
   Unavailable,
 } from '../snapshot/document/answer.ts';
 import { encodeBody } from '../snapshot/document/body.ts';
-import type { SearchReader } from '../snapshot/read/search-reader.ts';
-import type { EventStream, WaitingRequest } from './event-stream.ts';
+import type { ApiFeature } from './feature.ts';
 import { hotPath } from './hot-path.ts';
 import { openApiDocument } from './openapi.ts';
 import { addOperation } from './operation.ts';
@@ -28,7 +25,7 @@ import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import { accepts } from './protocol/negotiate.ts';
-import { QueryString } from './protocol/parameters.ts';
+import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
 import { Overloaded, refuseUnderPressure } from './protocol/pressure.ts';
 import {
   INTERNAL_ERROR,
@@ -42,27 +39,21 @@ import { clientAddress, hasBadHost, isProxyOf, mendedTarget, requestIdOf } from 
 import { answerUpgradesAndExpects, clientErrorHandler } from './protocol/transport.ts';
 import { type RequestOutcome, recorder } from './record.ts';
 import type { ResponseCache } from './response-cache.ts';
-import { addChanges, changesOperation } from './routes/changes.ts';
 import { clusterOperations } from './routes/clusters.ts';
-import { exportDownload, exportOperations } from './routes/exports.ts';
 import { addHealth, HEALTH_PATHS, type Readiness } from './routes/health.ts';
 import { machineOperations } from './routes/machines.ts';
 import { addNotFound } from './routes/not-found.ts';
 import { providerOperations } from './routes/providers.ts';
 import { addReference } from './routes/reference.ts';
-import { searchOperations } from './routes/search.ts';
 import { answerSender, sendPublic } from './send.ts';
 import { addStreamOperation } from './stream-operation.ts';
 
 export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
   readonly tokens: TokenReader;
-  /** Files of the whole catalogue; without it there are no operations for them. */
-  readonly exports?: ExportReader | undefined;
-  /** Without it there is no `/v1/changes`. */
-  readonly feed?: FeedTail | undefined;
+  /** Further operations. */
+  readonly features?: readonly ApiFeature[];
   /** What `/readyz` tells everybody. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
@@ -109,10 +100,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...(trustProxy.length > 0 ? { trustProxy: [...trustProxy] } : {}),
     routerOptions: {
       maxParamLength: limits.maxHeaderSize,
-      querystringParser: (text) => ({ query: new QueryString(text) }),
     },
-    // Parameters are read in parameters.ts. The framework's own compilers would be a quarter of its loading.
-    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+    // Zod validates. The framework's own compilers would be a quarter of its loading.
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     exposeHeadRoutes: false,
     // A request that arrives while the server closes is answered: whoever sent it was not told in time.
     return503OnClosing: false,
@@ -146,7 +136,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.decorateRequest('tier', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('lasts', false);
+  app.setValidatorCompiler(validatorOf);
   app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
     if (error instanceof Unavailable) {
       // Overload is told by its answers: a line more for each would add to it.
       if (!(error instanceof Overloaded)) record.unavailable(error, request);
@@ -158,9 +150,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const { inRequest } = deps;
   if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
   // Before what waits for answers that are under way: a stream has no end of its own.
-  const openStreams = new Set<EventStream | WaitingRequest>();
+  const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {
-    for (const each of openStreams) each.end();
+    for (const each of endless) each.end();
     done();
   });
   const { isClosing, tellToClose } = drainOnClose(app, limits.drainMs);
@@ -206,16 +198,14 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   });
   const sendAnswer = answerSender({ idleTimeoutMs: limits.idleTimeoutMs, tellToClose });
 
+  const parts = (deps.features ?? []).map((open) => open(limits));
   const operations = [
     ...providerOperations(deps.catalogue),
     ...machineOperations(deps.catalogue),
-    ...searchOperations(deps.search),
     ...clusterOperations(deps.clusters),
-    ...(deps.exports ? exportOperations(deps.exports) : []),
+    ...parts.flatMap(({ operations = [] }) => operations),
   ];
-  const downloads = deps.exports
-    ? [exportDownload({ exports: deps.exports, downloadsAtOnce: limits.downloadsAtOnce })]
-    : [];
+  const streams = parts.flatMap((part) => part.streams ?? []);
   const answering = {
     tokens,
     admit,
@@ -227,11 +217,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     responses,
   };
   for (const operation of operations) addOperation(app, operation, answering);
-  for (const operation of downloads) addStreamOperation(app, operation, answering);
-  const { feed } = deps;
-  const { streamsAtMost: streamsLimit, idleTimeoutMs } = limits;
-  if (feed) addChanges(app, { ...answering, feed, streamsLimit, idleTimeoutMs, open: openStreams });
-  const documented = [...operations, ...downloads, ...(feed ? [changesOperation] : [])];
+  for (const operation of streams) addStreamOperation(app, operation, answering);
+  for (const { addRoutes } of parts) addRoutes?.(app, { ...answering, limits, endless });
+  const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */
@@ -283,6 +271,6 @@ function answerBefore(
   server.on('request', listener(ordinary));
 }
 
-function noSchemas(): never {
-  throw new Error('routes of this API have no schema for the framework to check');
+function noCompiler(): never {
+  throw new Error('no route has a JSON Schema for the framework to compile');
 }

@@ -1,18 +1,14 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
-import { addDiskCopySeries, type DiskCopyCounts } from './disk-copy-series.ts';
-import { addExportSeries } from './export-series.ts';
+import { addReplicaSeries, type ReplicaSeriesOf } from '../features/replica/metrics.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
-import { addReplicaSeries, type ReplicaSeriesOf } from './replica-series.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
-import { addSearchSeries, type SearchCounts } from './search-series.ts';
 import { addSourceGauges } from './source-gauges.ts';
-import { addStreamSeries, type StreamCounts } from './stream-series.ts';
 
 export interface ApiMetrics {
   readonly registry: Registry;
@@ -31,8 +27,6 @@ export interface WorkerMetrics {
   readonly published: (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
   /** The cache was compared with the database. */
   readonly comparison: ReturnType<typeof cacheComparison>;
-  /** An attempt to make the files of the catalogue has ended. */
-  readonly exported: ReturnType<typeof addExportSeries>;
 }
 
 export interface PrimaryMetrics {
@@ -48,22 +42,14 @@ const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 export interface ApiCounts {
   /** What was counted before somebody wanted to know. */
   readonly requests?: RequestCounts;
-  /** Of a copy on disk, where there is one. */
-  readonly diskCopy?: DiskCopyCounts | undefined;
   /** Of a replica of PostgreSQL, where there is one. */
   readonly replica?: ReplicaSeriesOf | undefined;
-  /** Of those who follow the changes feed. */
-  readonly streams?: StreamCounts;
-  readonly search?: () => SearchCounts;
 }
 
 export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
-  const { requests: counts = new RequestCounts(), diskCopy, replica, streams, search } = of;
+  const { requests: counts = new RequestCounts(), replica } = of;
   const registry = processRegistry('api');
-  if (diskCopy) addDiskCopySeries(registry, diskCopy);
   if (replica) addReplicaSeries(registry, replica);
-  if (streams) addStreamSeries(registry, streams);
-  if (search) addSearchSeries(registry, search);
   addRequestSeries(registry, counts);
   return {
     registry,
@@ -76,12 +62,10 @@ export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
 /**
  * @param sql is asked at a scrape, so that what is told of the sources is what the database knows
  * @param configured the sources that this worker runs; `maxAge` in seconds
- * @param exportEvery seconds between two versions of the files of the catalogue; 0 where none are made
  */
 export function workerMetrics(
   sql: Sql,
   configured: readonly { readonly id: string; readonly maxAge: number }[],
-  exportEvery = 0,
 ): WorkerMetrics {
   const registry = processRegistry('worker');
   const { counter, histogram } = seriesOf(registry);
@@ -137,7 +121,6 @@ export function workerMetrics(
       rounds.observe({ outcome }, seconds);
     },
     comparison: cacheComparison(registry),
-    exported: addExportSeries(registry, sql, exportEvery),
   };
 }
 

@@ -2,12 +2,12 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
-import type { Database } from '../db/connect.ts';
+import type { Database } from '../db/connection/connect.ts';
+import { addConsole, type ConsoleDependencies } from '../features/console/routes/routes.ts';
+import { addGuard, type Operators } from '../features/operators/sign-in/guard.ts';
+import { escaped, metricsPage, page } from '../features/operators/sign-in/pages.ts';
+import { deciderOf, type SignedIn, wantsPage } from '../features/operators/sign-in/roles.ts';
 import type { ShownQueues } from './board.ts';
-import { addConsole, type ConsoleDependencies } from './console/routes.ts';
-import { addGuard, type Operators } from './sign-in/guard.ts';
-import { escaped, metricsPage, page } from './sign-in/pages.ts';
-import { deciderOf, type SignedIn, wantsPage } from './sign-in/roles.ts';
 
 export interface OpsDependencies {
   /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */

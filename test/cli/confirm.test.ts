@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { decider } from '../../src/cli/arguments.ts';
-import { confirm } from '../../src/cli/terminal.ts';
+import { decider } from '../../src/cli/terminal/arguments.ts';
+import { confirm } from '../../src/cli/terminal/terminal.ts';
 import { readConfig } from '../../src/config/config.ts';
 
 const asked = (answer: string, isTTY: boolean) => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { redisFindings } from '../../src/cli/doctor/redis.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startTestRedis, type TestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { changed, found, PROBLEM, redis, SECRET, useServers } from './doctor-scene.ts';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
-import { type LiveViewOptions, liveView } from '../../src/cli/live-view.ts';
+import { type LiveViewOptions, liveView } from '../../src/cli/terminal/live-view.ts';
 import { until } from '../support/until.ts';
 
 /** A terminal of so many rows: what was written to it, and what somebody types. */

@@ -4,7 +4,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Disposer } from '../../src/app/disposer.ts';
 import { offerOps, ownMetrics } from '../../src/cli/ops.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { addOperators, tokenOf } from '../ops/accounts-scene.ts';
+import { addOperators, tokenOf } from '../features/operators/accounts-scene.ts';
 import { openScene } from '../sync/scene.ts';
 
 afterEach(() => vi.restoreAllMocks());

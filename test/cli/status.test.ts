@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { slotText, statusTable } from '../../src/cli/status.ts';
-import { shortened, wrapped } from '../../src/cli/table.ts';
+import { shortened, wrapped } from '../../src/cli/terminal/table.ts';
 
 type Shown = Parameters<typeof statusTable>[0][number];
 

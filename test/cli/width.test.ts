@@ -1,23 +1,23 @@
 /** What listing commands print on a terminal of 80 columns: every line fits, and no word is broken. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { alertDeliveries, alertList } from '../../src/cli/alert.ts';
 import { auditCommand } from '../../src/cli/audit.ts';
 import { changesCommand } from '../../src/cli/changes.ts';
-import { clustersCommand, machinesCommand } from '../../src/cli/find.ts';
 import { holdList } from '../../src/cli/hold.ts';
-import { listOperatorsCommand } from '../../src/cli/operator.ts';
 import { listOrgs } from '../../src/cli/org.ts';
 import { pricesCommand } from '../../src/cli/prices.ts';
 import { excludedCommand, rejectedCommand } from '../../src/cli/rejected.ts';
 import { runsCommand } from '../../src/cli/runs.ts';
 import { sourceListCommand, sourceShowCommand } from '../../src/cli/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
+import { clustersCommand, machinesCommand } from '../../src/cli/terminal/find.ts';
 import { listTokensCommand } from '../../src/cli/token.ts';
 import { listOrgUsers } from '../../src/cli/user.ts';
 import { administration } from '../../src/db/administration/administration.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import type { Decider } from '../../src/domain/operator.ts';
+import { alertDeliveries, alertList } from '../../src/features/alerts/commands.ts';
+import { listOperatorsCommand } from '../../src/features/operators/commands.ts';
 import {
   addCluster,
   addMachine,

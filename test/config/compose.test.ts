@@ -1,8 +1,9 @@
 /** What docker-compose.yml gives to the containers, without a Docker engine; test/containers asks Compose itself. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import { redisAddress } from '../../src/domain/redis-address.ts';
 
 const FILE = readFileSync(inPackage('docker-compose.yml'), 'utf8');
@@ -26,7 +27,7 @@ it('every container of Fleetbook gets all of .env, whatever a setting or a sourc
 it('only where containers find each other goes before .env: no other setting is withheld', () => {
   const fixed = [...below(FILE, 'x-environment').matchAll(/^ {2}(\w+):/gm)].map(([, name]) => name);
   expect(fixed).toEqual(FIXED);
-  expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(FIXED));
+  expect(Object.keys(ALL_SETTINGS)).toEqual(expect.arrayContaining(FIXED));
   for (const name of ['migrate', 'api']) {
     expect(below(services, name), name).toMatch(/^ {4}environment: \*environment$/m);
   }

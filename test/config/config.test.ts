@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { ALL_SETTINGS, FEATURE_CONFIG } from '../../src/app/feature-settings.ts';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
 import { removedSettings } from '../../src/config/removed-settings.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fleetbook-config-'));
@@ -18,7 +18,7 @@ function file(content: unknown): string {
 const ids = (env: Record<string, string>) => readConfig(env).sources.map(({ id }) => id);
 const problems = (env: Record<string, string>): string[] => {
   try {
-    readConfig(env);
+    readConfig(env, FEATURE_CONFIG);
   } catch (error) {
     return (error as Error).message.split('\n');
   }
@@ -77,7 +77,7 @@ describe('the configuration', () => {
     ]);
     const removed = ['COMPARE_EVERY', 'LOG_SUCCESSES', 'STREAMS_LIMIT', 'UNKNOWN_TOKENS'];
     expect(removedSettings(Object.fromEntries(removed.map((name) => [name, '1'])))).toHaveLength(4);
-    expect(Object.keys(SETTINGS).filter((name) => removed.includes(name))).toEqual([]);
+    expect(Object.keys(ALL_SETTINGS).filter((name) => removed.includes(name))).toEqual([]);
   });
 
   it('lists sources in a file, with tokens by the name of their variable and limits of their own', async () => {

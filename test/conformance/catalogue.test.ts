@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import type { Offer } from '../../src/domain/machine.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
@@ -169,7 +169,7 @@ describe.for(cases)('$adapter.id', ({ adapter, own }) => {
         // Those stand for other things in the environment; see also the settings that begin with FLEETBOOK_.
         const credentials = ['token', 'tokenCommand', 'credentialType', 'apiKey', 'clientId', 'clientSecret'];
         expect(['url', 'schedule', ...credentials, 'tokenUrl', 'scope', 'tenantId']).not.toContain(name);
-        expect(Object.keys(SETTINGS)).not.toContain(environmentKey(adapter.id, name));
+        expect(Object.keys(ALL_SETTINGS)).not.toContain(environmentKey(adapter.id, name));
       }
     }
     expect(adapter.schedule.split(' ')).toHaveLength(5);

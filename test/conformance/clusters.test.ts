@@ -1,6 +1,6 @@
 import { CronExpressionParser } from 'cron-parser';
 import { describe, expect, it } from 'vitest';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import type { DescribedCluster } from '../../src/domain/cluster.ts';
 import { fixedCredentials } from '../../src/sources/credentials/provider.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';
@@ -123,7 +123,7 @@ describe('every cluster adapter', () => {
         expect(descriptionOf(option), `the option ${name} needs a description`).not.toBe('');
         // Those stand for other things in the environment; see also the settings that begin with FLEETBOOK_.
         expect(['url', 'token', 'schedule']).not.toContain(name);
-        expect(Object.keys(SETTINGS)).not.toContain(environmentKey(adapter.id, name));
+        expect(Object.keys(ALL_SETTINGS)).not.toContain(environmentKey(adapter.id, name));
       }
     },
   );

@@ -3,7 +3,7 @@ import type { StartedRedisContainer } from '@testcontainers/redis';
 import { Worker } from 'bullmq';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { openRedis, type RedisUse, redisReady } from '../../src/db/redis.ts';
+import { openRedis, type RedisUse, redisReady } from '../../src/redis/redis.ts';
 import { encodeDocument, parseHeader } from '../../src/snapshot/document/format.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { setIfNewer, withFence } from '../../src/snapshot/publish/fence.ts';

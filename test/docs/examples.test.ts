@@ -6,14 +6,15 @@ import { promisify } from 'node:util';
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { configSchema } from '../../docs/generate/configuration.ts';
+import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { SETTINGS } from '../../src/config/settings.ts';
-import type { ExportReader } from '../../src/domain/export-files.ts';
-import { changesOperation } from '../../src/http/routes/changes.ts';
+import type { ExportReader } from '../../src/features/exports/files.ts';
+import { exportsApi } from '../../src/features/exports/routes.ts';
+import { changesOperation } from '../../src/features/feed/routes.ts';
+import { DEFAULT_HTTP_LIMITS } from '../../src/http/protocol/limits.ts';
 import { clusterOperations } from '../../src/http/routes/clusters.ts';
-import { exportDownload, exportOperations } from '../../src/http/routes/exports.ts';
 import { machineOperations } from '../../src/http/routes/machines.ts';
 import { providerOperations } from '../../src/http/routes/providers.ts';
 import type { CatalogueReader, ClusterReader } from '../../src/snapshot/document/answer.ts';
@@ -65,7 +66,7 @@ function assignments(text: string): Record<string, string> {
 
 /** Every variable that can be set. */
 const VARIABLES = new Set([
-  ...Object.keys(SETTINGS),
+  ...Object.keys(ALL_SETTINGS),
   ...['CLUSTERS_URL', 'CLUSTERS_TOKEN', 'CLUSTERS_SCHEDULE', 'CLUSTERS_MAX_AGE'],
   ...['EXCHANGE_RATES_SCHEDULE', 'EXCHANGE_RATES_MAX_AGE'],
   ...catalogueAdapters.flatMap(({ id, ...adapter }) => [
@@ -79,13 +80,14 @@ const VARIABLES = new Set([
   ]),
 ]);
 
+const EXPORTS = exportsApi({} as ExportReader)(DEFAULT_HTTP_LIMITS);
 /** What can be asked for; nobody asks here. */
 const OPERATIONS = [
   ...machineOperations({} as CatalogueReader),
   ...clusterOperations({} as ClusterReader),
   ...providerOperations({} as CatalogueReader),
-  ...exportOperations({} as ExportReader),
-  exportDownload({ exports: {} as ExportReader, downloadsAtOnce: 1 }),
+  ...(EXPORTS.operations ?? []),
+  ...(EXPORTS.streams ?? []),
   changesOperation,
 ];
 
@@ -159,7 +161,7 @@ describe('variables that are shown', () => {
     const { sources } = readConfig(env);
     const ids = new Set(sources.map(({ id }) => environmentKey(id, '')));
     for (const name of Object.keys(env))
-      expect([...ids].some((prefix) => name.startsWith(prefix)) || name in SETTINGS, name).toBe(true);
+      expect([...ids].some((prefix) => name.startsWith(prefix)) || name in ALL_SETTINGS, name).toBe(true);
   });
 
   it('exist, and have values that can be used, wherever they stand', () => {
@@ -170,7 +172,7 @@ describe('variables that are shown', () => {
       )) {
         if (OTHERS.has(name)) continue;
         expect(VARIABLES, `${page} shows ${name}`).toContain(name);
-        const setting = SETTINGS[name as keyof typeof SETTINGS];
+        const setting = ALL_SETTINGS[name];
         if (setting !== undefined && !value.includes('…')) setting.read(value);
       }
     }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { readLineage } from '../../src/db/lineage.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { encodeDocument } from '../../src/snapshot/document/format.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { lanesOf } from '../../src/snapshot/document/lanes.ts';

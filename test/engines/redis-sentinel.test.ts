@@ -1,6 +1,6 @@
 /** The cache behind real Sentinels: the master fails, and a replica takes its place. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { addSample, reprice, type Sample } from '../snapshot/rows.ts';
 import { openScene, type Scene } from '../snapshot/scene.ts';
 import { type SentinelServer, startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';

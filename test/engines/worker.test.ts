@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { redisFindings } from '../../src/cli/doctor/redis.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
-import { redisMisfit } from '../../src/db/redis-misfit.ts';
+import { redisMisfit } from '../../src/redis/misfit.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { WorkerProcess } from '../../workers/main.ts';
 import { startTestCluster, type TestCluster } from '../support/redis-cluster.ts';
 import { startTestSentinels, type TestSentinels } from '../support/redis-sentinel.ts';

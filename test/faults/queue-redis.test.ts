@@ -1,7 +1,7 @@
 /** The Redis of the queues is killed, flushed, or fails over when a slot is due: the slot is run once, and soon. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startTestSentinels } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
 import { Looker } from './support/looker.ts';

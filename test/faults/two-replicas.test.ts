@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
-import { Copy, Unanswered } from '../feed/copy.ts';
+import { Copy, Unanswered } from '../features/feed/copy.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../support/postgres-replica.ts';
 import { until } from '../support/until.ts';

@@ -1,9 +1,9 @@
 /** `/v1/changes` over real sockets: pages, and requests that wait. */
 import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
-import { pruneFeed } from '../../src/db/feed-events.ts';
 import { SCOPES, type Scope } from '../../src/domain/token.ts';
-import type { Page } from '../feed/copy.ts';
+import { pruneFeed } from '../../src/features/feed/events.ts';
+import type { Page } from '../features/feed/copy.ts';
 import { reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import type { StoredExport } from '../../src/domain/export-files.ts';
+import type { StoredExport } from '../../src/features/exports/files.ts';
+import { exportsApi } from '../../src/features/exports/routes.ts';
 import { until } from '../support/until.ts';
 import { listen, testApi } from './harness.ts';
 
@@ -25,17 +26,19 @@ async function serve(answerTimeoutMs: number) {
   let waits = true;
   const api = await testApi({
     limits: { downloadsAtOnce: 1, answerTimeoutMs },
-    exports: {
-      async current() {
-        const each = Promise.withResolvers<void>();
-        asked.push(each);
-        if (waits) await each.promise;
-        return [STORED];
-      },
-      async *read() {
-        yield Buffer.from('abc');
-      },
-    },
+    features: [
+      exportsApi({
+        async current() {
+          const each = Promise.withResolvers<void>();
+          asked.push(each);
+          if (waits) await each.promise;
+          return [STORED];
+        },
+        async *read() {
+          yield Buffer.from('abc');
+        },
+      }),
+    ],
   });
   const url = `http://127.0.0.1:${await listen(api.app)}/v1/exports/machines.csv`;
   return {

@@ -11,10 +11,13 @@ import openapiTypes, { astToString } from 'openapi-typescript';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
-import type { ExportReader } from '../../src/domain/export-files.ts';
-import { FeedTail } from '../../src/feed/feed-tail.ts';
+import type { ExportReader } from '../../src/features/exports/files.ts';
+import { exportsApi } from '../../src/features/exports/routes.ts';
+import { FeedTail } from '../../src/features/feed/feed-tail.ts';
+import { feedApi } from '../../src/features/feed/routes.ts';
+import { searchApi } from '../../src/features/search/routes.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
-import { CLUSTERS } from './readers.ts';
+import { CLUSTERS, memorySearch } from './readers.ts';
 
 const run = promisify(execFile);
 const cleanUp = new AsyncDisposableStack();
@@ -28,7 +31,9 @@ beforeAll(async () => {
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
   // Every operation there is.
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
-  api = cleanUp.use(await testApi({ feed, exports }));
+  api = cleanUp.use(
+    await testApi({ features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed)] }),
+  );
   url = `http://127.0.0.1:${await listen(api.app)}`;
   text = await (await fetch(`${url}/openapi.json`)).text();
 });

@@ -2,6 +2,8 @@
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
 import type { Grant } from '../../src/domain/grant.ts';
 import { newToken, SCOPES, type Scope } from '../../src/domain/token.ts';
+import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/features/search/catalogue-index.ts';
+import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import type {
   Answer,
   CatalogueReader,
@@ -20,8 +22,6 @@ import { ColumnsBuilder } from '../../src/snapshot/document/build-columns.ts';
 import { readColumns } from '../../src/snapshot/document/columns.ts';
 import type { Document } from '../../src/snapshot/document/document.ts';
 import { type DocumentContent, encoding } from '../../src/snapshot/document/format.ts';
-import { type SearchReader, searchReader } from '../../src/snapshot/read/search-reader.ts';
-import { emptyIndex, type RegionUpdate, updateIndex } from '../../src/snapshot/search/catalogue-index.ts';
 
 export const AS_OF = '2026-11-20T12:00:00Z';
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES } from '../../src/domain/token.ts';
-import type { Page } from '../feed/copy.ts';
+import type { Page } from '../features/feed/copy.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
 import { until } from '../support/until.ts';
 import { type ChangesApi, serveChanges } from './changes-api.ts';

@@ -1,6 +1,6 @@
 /** Clients that list once and then do as `/v1/changes` says: whatever happens, they have what the lists say. */
 import { isDeepStrictEqual } from 'node:util';
-import { Copy, Unanswered } from '../feed/copy.ts';
+import { Copy, Unanswered } from '../features/feed/copy.ts';
 import { until } from '../support/until.ts';
 import type { Token } from './model.ts';
 import { type Reader, WrongAnswer } from './world.ts';

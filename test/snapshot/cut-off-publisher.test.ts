@@ -1,7 +1,7 @@
 /** Readers keep their connection to the cache, and the publishers lose theirs. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { Unavailable } from '../../src/snapshot/document/answer.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
 import { catalogueAdapters } from '../../src/sources/registry.ts';
 import { environmentKey } from '../../src/sources/schema/environment-key.ts';
 
@@ -35,7 +35,7 @@ export function newProvider(
       `the id must be lower-case letters, digits and single hyphens, at most ${LONGEST_ID}, such as acme-cloud; it is ${JSON.stringify(id)}`,
     );
   const prefix = environmentKey(id, '');
-  const setting = [...Object.keys(SETTINGS), 'CLUSTERS_URL'].find((name) => name.startsWith(prefix));
+  const setting = [...Object.keys(ALL_SETTINGS), 'CLUSTERS_URL'].find((name) => name.startsWith(prefix));
   if (setting !== undefined)
     throw new Error(
       `the id ${id} is taken: the variables of its source would begin as the setting ${setting}`,

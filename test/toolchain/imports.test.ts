@@ -10,15 +10,18 @@ const ROOT = join(import.meta.dirname, '../..');
 const CONFIG = join(ROOT, '.dependency-cruiser.json');
 const DEPCRUISE = join(ROOT, 'node_modules/.bin/depcruise');
 
+/** Imports that are still to be turned around. The list only gets shorter. */
+const KNOWN = join(ROOT, '.dependency-cruiser-known-violations.json');
+
+interface Violation {
+  readonly from: string;
+  readonly to: string;
+  readonly rule: { name: string };
+}
+
 interface Cruise {
   readonly modules: readonly { readonly source: string }[];
-  readonly summary: {
-    readonly violations: readonly {
-      readonly from: string;
-      readonly to: string;
-      readonly rule: { name: string };
-    }[];
-  };
+  readonly summary: { readonly violations: readonly Violation[] };
 }
 
 /** Every way in which TypeScript lets one file depend on another. */
@@ -46,11 +49,12 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'db-sees-domain': { in: 'src/db', import: '../sync/thing.ts' },
   'drizzle-has-one-door': { in: 'src/db/sync', import: 'drizzle-orm' },
   'sync-sees-domain-sources-db': { in: 'src/sync', import: '../snapshot/thing.ts' },
-  'alerts-see-domain-db': { in: 'src/alerts', import: '../sync/thing.ts' },
+  'redis-sees-domain': { in: 'src/redis', import: '../snapshot/thing.ts' },
+  'the-core-knows-no-feature': { in: 'src/ops', import: '../features/one/thing.ts' },
+  'a-feature-knows-no-neighbour': { in: 'src/features/two', import: '../one/thing.ts' },
+  'features-see-the-core': { in: 'src/features/one', import: '../../dev/thing.ts' },
   'snapshot-sees-domain-db': { in: 'src/snapshot', import: '../sources/thing.ts' },
-  'exports-see-domain-db-snapshot': { in: 'src/exports', import: '../sync/thing.ts' },
-  'feed-sees-domain-db-snapshot': { in: 'src/feed', import: '../http/thing.ts' },
-  'http-sees-domain-snapshot-feed': { in: 'src/http/routes', import: '../../db/thing.ts' },
+  'http-sees-domain-snapshot': { in: 'src/http/routes', import: '../../db/thing.ts' },
   'ops-sees-domain-db': { in: 'src/ops', import: '../http/thing.ts' },
   'changes-by-people-are-recorded': { in: 'src/ops', import: '../db/administration/tokens.ts' },
   'processes-see-domain': { in: 'src/processes', import: '../db/thing.ts' },
@@ -65,6 +69,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'mcp-sees-the-client': { in: 'packages/mcp/src', import: '../../../src/db/thing.ts' },
   'the-server-needs-no-package': { in: 'src/http', import: '../../packages/client/src/thing.ts' },
   'console-sees-what-its-routes-answer': { in: 'packages/console/src', import: '../../../src/db/thing.ts' },
+  'opentelemetry-has-one-door': { in: 'workers', import: 'bullmq-otel' },
   'nobody-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
   'no-loose-files': { in: 'src/cli', import: '../loose.ts' },
 };
@@ -76,7 +81,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/sync/a.ts': '../sources/thing.ts',
   'src/sync/b.ts': '../db/thing.ts',
   'src/snapshot/a.ts': '../db/thing.ts',
-  'src/exports/a.ts': '../db/thing.ts',
+  'src/features/one/a.ts': '../../snapshot/thing.ts',
+  'src/redis/a.ts': '../domain/thing.ts',
   'src/http/routes/a.ts': '../../snapshot/thing.ts',
   'src/ops/a.ts': '../db/thing.ts',
   'packages/client/src/a.ts': './thing.ts',
@@ -95,6 +101,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'workers/main.ts': './thing.ts',
   'workers/a.ts': '../src/app/thing.ts',
   'src/cli/a.ts': '../../workers/main.ts',
+  'src/features/tracing/b.ts': 'bullmq-otel',
 };
 
 const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1 }\n';
@@ -104,6 +111,7 @@ const THINGS = [
     'db',
     'dev',
     'domain',
+    'features/one',
     'http',
     'processes',
     'snapshot',
@@ -128,16 +136,16 @@ async function tree(files: Readonly<Record<string, string>>) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-imports-'));
   const all: Record<string, string> = {
     ...Object.fromEntries(THINGS.map((path) => [path, THING])),
-    'src/db/drizzle.ts': `import 'drizzle-orm';\n${THING}`,
-    'src/db/schema.ts': `import './drizzle.ts';\n${THING}`,
+    'src/db/connection/drizzle.ts': `import 'drizzle-orm';\n${THING}`,
+    'src/db/schema.ts': `import './connection/drizzle.ts';\n${THING}`,
     'package.json': JSON.stringify({
       type: 'module',
-      dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0' },
+      dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0', 'bullmq-otel': '1.0.0' },
       devDependencies: { 'dev-only': '1.0.0' },
     }),
     ...files,
   };
-  for (const name of ['in-production', 'drizzle-orm', 'dev-only', 'undeclared']) {
+  for (const name of ['in-production', 'drizzle-orm', 'bullmq-otel', 'dev-only', 'undeclared']) {
     all[`node_modules/${name}/package.json`] = JSON.stringify({
       name,
       version: '1.0.0',
@@ -221,7 +229,9 @@ describe('the import directions', () => {
     }
     const seen = await cruise(ROOT);
     expect(seen.modules.map((module) => module.source)).toEqual(expect.arrayContaining(files));
-    expect(seen.summary.violations.map(({ from, to, rule }) => `${rule.name}: ${from} → ${to}`)).toEqual([]);
+    const shown = ({ from, to, rule }: Violation) => `${rule.name}: ${from} → ${to}`;
+    const known = JSON.parse(await readFile(KNOWN, 'utf8')) as Violation[];
+    expect(seen.summary.violations.map(shown).sort()).toEqual(known.map(shown).sort());
   });
 });
 

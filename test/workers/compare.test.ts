@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/administration/tokens.ts';
-import { recentDifferences } from '../../src/db/alerts.ts';
+import { recentDifferences } from '../../src/db/differences.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { sampleVersions } from '../../src/db/versions.ts';
 import { cacheComparison } from '../../src/ops/metrics.ts';

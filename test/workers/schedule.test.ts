@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openStore, type Store } from '../../src/db/connect.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { pruneSlots, type Slot } from '../../src/db/sync/slots.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { jobId, openQueues } from '../../workers/queues.ts';
 import { type Schedule, Scheduler } from '../../workers/schedule.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { BadSetting } from '../../src/config/settings.ts';
-import { openRedis, redisReady } from '../../src/db/redis.ts';
+import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startWorker, type WorkerProcess } from '../../workers/main.ts';
 import { startTestRedis } from '../support/redis.ts';
 import { until } from '../support/until.ts';

@@ -1,8 +1,8 @@
 import { type Configured, cacheRedis, queueRedis } from '../../app/connections.ts';
-import { isCluster, mastersOf, openRedis, redisReady } from '../../db/redis.ts';
-import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../db/redis-misfit.ts';
-import type { ServerSetting } from '../../db/server-problem.ts';
+import type { ServerSetting } from '../../db/connection/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
+import { evictionOf, misfitOf, type RedisInfo, redisInfo } from '../../redis/misfit.ts';
+import { isCluster, mastersOf, openRedis, redisReady } from '../../redis/redis.ts';
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
 
 const READY_WITHIN_MS = 3000;

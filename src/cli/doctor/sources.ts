@@ -2,15 +2,15 @@ import type { InspectedConfig } from '../../config/config.ts';
 import { databaseUrl } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
 import { sourceSettings } from '../../config/source-settings.ts';
-import { openStore } from '../../db/connect.ts';
+import { openStore } from '../../db/connection/connect.ts';
+import { postgresProblem } from '../../db/connection/server-problem.ts';
 import { pendingBatches } from '../../db/held.ts';
 import { lastWorkerSign } from '../../db/operating.ts';
-import { postgresProblem } from '../../db/server-problem.ts';
 import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { span } from '../../domain/span.ts';
 import { NO_CREDENTIALS } from '../../sources/credentials/provider.ts';
-import { age, ago, count } from '../table.ts';
+import { age, ago, count } from '../terminal/table.ts';
 import { type Finding, ok, problem, warning } from './finding.ts';
 import { type FailedSource, failureRemedy } from './source-remedy.ts';
 

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { CatalogueReader } from '../../snapshot/document/answer.ts';
 import { type Operation, operation } from '../operation.ts';
@@ -14,7 +15,7 @@ export const MACHINE_EXAMPLE: MachineDocument = {
   provider: { id: 5, name: 'Hetzner' },
   region: { id: 3, name: 'Falkenstein', code: 'fsn1' },
 };
-const machineId = idParameter('path', 'Machine id', MACHINE_EXAMPLE.id);
+const machineId = idParameter({ description: 'Machine id', example: MACHINE_EXAMPLE.id });
 
 export function machineOperations(catalogue: CatalogueReader): Operation[] {
   return [
@@ -22,25 +23,23 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       path: '/v1/machines',
       scope: 'machines:read',
       parameters: {
-        provider: idParameter(
-          'query',
-          'Provider id; `/v1/providers` lists them',
-          MACHINE_EXAMPLE.provider.id,
-          '/v1/providers',
-        ),
-        region: idParameter(
-          'query',
-          'Region id; `/v1/providers` lists them',
-          MACHINE_EXAMPLE.region.id,
-          '/v1/providers',
-        ),
+        provider: idParameter({
+          description: 'Provider id; `/v1/providers` lists them',
+          example: MACHINE_EXAMPLE.provider.id,
+          listedBy: '/v1/providers',
+        }),
+        region: idParameter({
+          description: 'Region id; `/v1/providers` lists them',
+          example: MACHINE_EXAMPLE.region.id,
+          listedBy: '/v1/providers',
+        }),
       },
       doc: {
         id: 'listMachines',
         summary: 'Machines of a region',
         description:
           'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is. Other query parameters are ignored: `/v1/machines/search` has filters.',
-        answers: { type: 'array', items: machineSchema },
+        answers: z.array(machineSchema),
         example: [MACHINE_EXAMPLE],
         extension: false,
       },
@@ -71,7 +70,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         summary: 'Prices of a machine over time',
         description:
           'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue. Query parameters are ignored; `/v1/machines/search` finds machines.',
-        answers: { type: 'array', items: priceSchema },
+        answers: z.array(priceSchema),
         example: [
           { price: MACHINE_EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
           { price: 0.000099875, from: '2025-11-20T04:17:01.880127Z', to: '2026-03-01T04:17:02.114392Z' },

@@ -1,5 +1,5 @@
 /** How documents are spread over a Redis Cluster. */
-import { isCluster, type RedisClient } from '../../db/redis.ts';
+import { isCluster, type RedisClient } from '../../redis/redis.ts';
 
 /**
  * Hash tags of the lanes in a Redis Cluster: the least numbers of which the i-th falls into the i-th of as many equal

@@ -1,6 +1,7 @@
 /** What the cache has of a row's documents: their headers alone are read. */
-import type { RedisClient } from '../../db/redis.ts';
+
 import { type DocumentName, documentsOfRow, type RowName } from '../../domain/document-name.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import { HEADER_LENGTH, parseHeader } from '../document/format.ts';
 import type { CacheKeys } from '../document/keys.ts';
 import { dropDamaged } from './compare.ts';

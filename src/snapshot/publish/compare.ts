@@ -1,6 +1,6 @@
 /** Compares documents in the cache with Postgres. */
-import type { Sql } from '../../db/connect.ts';
-import type { RedisClient } from '../../db/redis.ts';
+import type { Sql } from '../../db/connection/connect.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentContent } from '../document/format.ts';
 import { decodeDocument, encoding, isForeignFormat, parseHeader } from '../document/format.ts';

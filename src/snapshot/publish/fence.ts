@@ -1,6 +1,6 @@
 /** Every write to the cache comes by here: only newer versions are set, and each is announced in the same script. */
 import type { Result } from 'ioredis';
-import type { RedisClient } from '../../db/redis.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import { FORMAT } from '../document/format.ts';
 import { type CacheKeys, type DocumentName, documentId } from '../document/keys.ts';
 

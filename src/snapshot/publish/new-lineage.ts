@@ -1,9 +1,9 @@
 /** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
 
-import type { ClientDatabase } from '../../db/connect.ts';
+import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
-import { mastersOf, type RedisClient } from '../../db/redis.ts';
 import type { Decider } from '../../domain/operator.ts';
+import { mastersOf, type RedisClient } from '../../redis/redis.ts';
 import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId } from '../document/keys.ts';

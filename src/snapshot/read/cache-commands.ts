@@ -1,6 +1,6 @@
 import { ReplyError } from 'ioredis';
 import type { Logger } from 'pino';
-import type { RedisClient } from '../../db/redis.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { setIfNewer } from '../publish/fence.ts';
 import { Breaker } from './breaker.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { RedisClient } from '../../db/redis.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 
 /** The events of a subscription. */
 export interface CacheSubscriptionEvents {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { RedisClient } from '../../db/redis.ts';
+import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
 import { CacheCommands } from './cache-commands.ts';

@@ -3,7 +3,7 @@
  * trusted by a process that was started with NODE_EXTRA_CA_CERTS.
  */
 import { Queue, Worker } from 'bullmq';
-import { openRedis, type RedisUse, redisReady } from '../../../src/db/redis.ts';
+import { openRedis, type RedisUse, redisReady } from '../../../src/redis/redis.ts';
 
 const [url = '', withinMs] = process.argv.slice(2);
 const open = async (use: RedisUse) => {

@@ -1,9 +1,9 @@
 /** Whether PostgreSQL, the cache and the API say the same: every document there is, and what lies beside them. */
-import type { Store } from '../../../src/db/connect.ts';
+import type { Store } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
-import type { RedisClient } from '../../../src/db/redis.ts';
 import { allVersions } from '../../../src/db/versions.ts';
 import { documentsOfRow, type RowName } from '../../../src/domain/document-name.ts';
+import type { RedisClient } from '../../../src/redis/redis.ts';
 import { CacheKeys, documentId } from '../../../src/snapshot/document/keys.ts';
 import { lanesOf } from '../../../src/snapshot/document/lanes.ts';
 import { loadContent, loadFreshness } from '../../../src/snapshot/document/load.ts';

@@ -3,11 +3,11 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createToken } from '../../../src/db/administration/tokens.ts';
-import { openStore, type Store } from '../../../src/db/connect.ts';
-import { migrate } from '../../../src/db/migrate.ts';
-import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
+import { openStore, type Store } from '../../../src/db/connection/connect.ts';
+import { migrate } from '../../../src/db/migration/migrate.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/dev/postgres.ts';
 import { freePort } from '../../../src/processes/port.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { withFence } from '../../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
 import {

@@ -5,10 +5,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { openRedis, redisReady } from '../../../src/db/redis.ts';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
+import { searchApi } from '../../../src/features/search/routes.ts';
+import { searchReader } from '../../../src/features/search/search-reader.ts';
+import { Searchable } from '../../../src/features/search/searchable.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { ResponseCache } from '../../../src/http/response-cache.ts';
+import { openRedis, redisReady } from '../../../src/redis/redis.ts';
 import {
   clustersContent,
   providersContent,
@@ -23,8 +26,6 @@ import { memoryBudget } from '../../../src/snapshot/read/budget.ts';
 import { CacheSubscription } from '../../../src/snapshot/read/cache-subscription.ts';
 import { Documents } from '../../../src/snapshot/read/documents.ts';
 import { catalogueReader, clusterReader } from '../../../src/snapshot/read/readers.ts';
-import { searchReader } from '../../../src/snapshot/read/search-reader.ts';
-import { Searchable } from '../../../src/snapshot/read/searchable.ts';
 import { tokenVerifier } from '../../../src/snapshot/read/tokens.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -120,15 +121,19 @@ async function askAll(limit: number): Promise<() => number> {
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
-    search: searchReader(
-      new Searchable({
-        documents,
-        subscription: link,
-        logger,
-        memoryLimit: memory.search,
-        staleLimitMs: 3_600_000,
-      }),
-    ),
+    features: [
+      searchApi(
+        searchReader(
+          new Searchable({
+            documents,
+            subscription: link,
+            logger,
+            memoryLimit: memory.search,
+            staleLimitMs: 3_600_000,
+          }),
+        ),
+      ),
+    ],
     tokens: tokenVerifier(documents, {
       memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },

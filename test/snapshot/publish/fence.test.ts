@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openRedis, type RedisClient, redisReady } from '../../../src/db/redis.ts';
+import { openRedis, type RedisClient, redisReady } from '../../../src/redis/redis.ts';
 import { regionContent } from '../../../src/snapshot/document/build.ts';
 import { encodeDocument, parseHeader } from '../../../src/snapshot/document/format.ts';
 import { CacheKeys, type DocumentName } from '../../../src/snapshot/document/keys.ts';

@@ -1,6 +1,6 @@
 /** Asks the routes of the console. */
 import { useEffect, useState } from 'preact/hooks';
-import type { Failure } from '../../../../src/ops/console/api.ts';
+import type { Failure } from '../../../../src/features/console/routes/api.ts';
 import { useChanges } from './live.ts';
 import { signInAgain } from './session.ts';
 

@@ -1,5 +1,5 @@
 /** Puts equal runs of a timeline that follow each other into one group. Pure. */
-import type { TimelineEntry, TimelineRun } from '../../../../src/ops/console/api.ts';
+import type { TimelineEntry, TimelineRun } from '../../../../src/features/console/routes/api.ts';
 
 /** One line of a timeline: an entry, or runs that ended in the same way; the newest first. */
 export type TimelineLine =

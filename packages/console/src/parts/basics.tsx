@@ -1,7 +1,7 @@
 /** Small parts that every view is made of. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ShownSource } from '../../../../src/ops/console/api.ts';
+import type { ShownSource } from '../../../../src/features/console/routes/api.ts';
 import { ago, ahead, span, utc } from '../lib/format.ts';
 import { useNow } from '../lib/live.ts';
 

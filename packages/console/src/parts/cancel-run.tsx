@@ -1,6 +1,6 @@
 /** The button that cancels a run which is under way. */
 import { useState } from 'preact/hooks';
-import type { CancelledRun } from '../../../../src/ops/console/api.ts';
+import type { CancelledRun } from '../../../../src/features/console/routes/api.ts';
 import { act } from '../lib/data.ts';
 import { May } from '../lib/session.ts';
 import { FormDialog, Reason, textFields } from './form-dialog.tsx';

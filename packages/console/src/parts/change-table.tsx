@@ -6,7 +6,7 @@ import type {
   ClusterChange,
   MachineChange,
   MachineState,
-} from '../../../../src/ops/console/api.ts';
+} from '../../../../src/features/console/routes/api.ts';
 import { count } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
 import { Ago, Badge, Choice, Search, type Tone } from './basics.tsx';

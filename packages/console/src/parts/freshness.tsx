@@ -1,4 +1,4 @@
-import type { Freshness } from '../../../../src/ops/console/api.ts';
+import type { Freshness } from '../../../../src/features/console/routes/api.ts';
 import { span } from '../lib/format.ts';
 
 /** Where a good source turns from good to nearly late, as a share of what is allowed. */

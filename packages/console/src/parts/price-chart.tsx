@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { MachineAnswer } from '../../../../src/ops/console/api.ts';
+import type { MachineAnswer } from '../../../../src/features/console/routes/api.ts';
 import { resolved, useColourScheme, widthIn } from '../lib/canvas.ts';
 import { axisTimes } from '../lib/format.ts';
 

@@ -1,6 +1,6 @@
 /** Price against size, each on a logarithmic scale. The table below holds the same machines, for who cannot point. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { MachinePoint } from '../../../../src/ops/console/api.ts';
+import type { MachinePoint } from '../../../../src/features/console/routes/api.ts';
 import { widthIn } from '../lib/canvas.ts';
 import { hourly } from '../lib/format.ts';
 import { navigate } from '../lib/router.ts';

@@ -1,5 +1,5 @@
 /** The last runs of a source as a row of bars: their height says how each ended, and so does their colour. */
-import type { StripRun } from '../../../../src/ops/console/api.ts';
+import type { StripRun } from '../../../../src/features/console/routes/api.ts';
 import { utc } from '../lib/format.ts';
 
 const BAR = 6;

@@ -1,6 +1,6 @@
 /** The audit log: every action of a person, the newest first. */
 import { detailsText } from '../../../../src/domain/audit.ts';
-import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/ops/console/api.ts';
+import type { AuditAnswer, AuditEntry, AuditTerms } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';
 import { Ago, Choice, Search, Title, Trouble } from '../parts/basics.tsx';

@@ -1,5 +1,5 @@
 /** What happened to a held batch: the run that read it, the batch that replaced it, and what its approval changed. */
-import type { RunAnswer, ShownBatch } from '../../../../src/ops/console/api.ts';
+import type { RunAnswer, ShownBatch } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import type { Place } from '../lib/router.ts';
 import { Trouble } from '../parts/basics.tsx';

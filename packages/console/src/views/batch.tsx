@@ -1,5 +1,5 @@
 /** One held batch against what is stored, and the decision about it. */
-import type { HeldChanges, HeldRow, ShownBatch } from '../../../../src/ops/console/api.ts';
+import type { HeldChanges, HeldRow, ShownBatch } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, hourly } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';

@@ -1,5 +1,5 @@
 /** What has changed since a time: prices, arrivals and departures of all sources. */
-import type { ChangesAnswer, PlacesAnswer } from '../../../../src/ops/console/api.ts';
+import type { ChangesAnswer, PlacesAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { counted, utc } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';

@@ -1,6 +1,6 @@
 /** The last day: runs, what they changed, and the jobs of the queues. */
 import { useMemo } from 'preact/hooks';
-import type { ChartsAnswer } from '../../../../src/ops/console/api.ts';
+import type { ChartsAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { ago, count, counted, span, utc } from '../lib/format.ts';
 import { useNow, useTick } from '../lib/live.ts';

@@ -4,7 +4,7 @@ import type {
   ClusterTerms,
   FoundCluster,
   FoundClusters,
-} from '../../../../src/ops/console/api.ts';
+} from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';

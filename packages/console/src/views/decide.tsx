@@ -1,6 +1,6 @@
 /** Approves or rejects a batch that waits, or takes a decision back; always with a reason. */
 import { useState } from 'preact/hooks';
-import type { Decided, ShownBatch } from '../../../../src/ops/console/api.ts';
+import type { Decided, ShownBatch } from '../../../../src/features/console/routes/api.ts';
 import { act } from '../lib/data.ts';
 import { useDraft } from '../lib/draft.ts';
 import { count } from '../lib/format.ts';

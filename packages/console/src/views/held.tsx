@@ -1,5 +1,5 @@
 /** Every batch that was held: those that wait first, then what was decided. */
-import type { BatchRecord } from '../../../../src/ops/console/api.ts';
+import type { BatchRecord } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { counted } from '../lib/format.ts';
 import { Ago, Badge, Title, type Tone, Trouble } from '../parts/basics.tsx';

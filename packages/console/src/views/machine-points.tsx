@@ -1,5 +1,5 @@
 /** What a search of machines finds, as price against size. */
-import type { PointsAnswer } from '../../../../src/ops/console/api.ts';
+import type { PointsAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';

@@ -2,7 +2,7 @@
 
 import { EXCLUSION_MEANINGS } from '../../../../src/domain/exclusion.ts';
 import { FACT_FIELDS, factInWords } from '../../../../src/domain/machine-facts.ts';
-import type { MachineAnswer } from '../../../../src/ops/console/api.ts';
+import type { MachineAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { hourly, utc } from '../lib/format.ts';
 import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';

@@ -4,7 +4,7 @@ import type {
   MachineSort,
   MachinesAnswer,
   PlacesAnswer,
-} from '../../../../src/ops/console/api.ts';
+} from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { hourly } from '../lib/format.ts';
 import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';

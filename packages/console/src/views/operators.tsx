@@ -1,5 +1,5 @@
 /** Operators: role, way of signing in, last use. Commands change them. */
-import type { OperatorSummary, OperatorsAnswer } from '../../../../src/ops/console/api.ts';
+import type { OperatorSummary, OperatorsAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { Ago, Badge, Title, Trouble } from '../parts/basics.tsx';
 

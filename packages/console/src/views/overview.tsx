@@ -1,6 +1,11 @@
 /** First what needs a person, then every source. */
 import { useState } from 'preact/hooks';
-import type { Overview, Problem, QueueDepth, ShownSource } from '../../../../src/ops/console/api.ts';
+import type {
+  Overview,
+  Problem,
+  QueueDepth,
+  ShownSource,
+} from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';

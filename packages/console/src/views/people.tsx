@@ -1,6 +1,6 @@
 /** The people of an organization: those who made its clusters, as its control planes name them or as an admin does. */
 import { useState } from 'preact/hooks';
-import type { User } from '../../../../src/ops/console/api.ts';
+import type { User } from '../../../../src/features/console/routes/api.ts';
 import { act } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { Field, FormDialog, Reason, textFields } from '../parts/form-dialog.tsx';

@@ -1,5 +1,5 @@
 /** What readers see of one machine of a held batch: now, and if it were approved, side by side. */
-import type { ReadersAnswer } from '../../../../src/ops/console/api.ts';
+import type { ReadersAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { addressWith, type Place } from '../lib/router.ts';
 import { Trouble } from '../parts/basics.tsx';

@@ -1,5 +1,5 @@
 /** What of a source cannot be used, and what of it is not published: why, and which. */
-import type { ExcludedAnswer, RejectedAnswer } from '../../../../src/ops/console/api.ts';
+import type { ExcludedAnswer, RejectedAnswer } from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { count } from '../lib/format.ts';
 import { addressWith, navigate, type Place, queryOf } from '../lib/router.ts';

@@ -7,7 +7,7 @@ import type {
   ShownSetting,
   SourceAnswer,
   Switched,
-} from '../../../../src/ops/console/api.ts';
+} from '../../../../src/features/console/routes/api.ts';
 import { act, useData } from '../lib/data.ts';
 import { count, counted } from '../lib/format.ts';
 import { Ago, Trouble } from '../parts/basics.tsx';

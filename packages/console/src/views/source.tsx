@@ -1,6 +1,6 @@
 /** One source: how it is, and what happened to it. */
 import { useState } from 'preact/hooks';
-import type { ShownRegion, SourceAnswer } from '../../../../src/ops/console/api.ts';
+import type { ShownRegion, SourceAnswer } from '../../../../src/features/console/routes/api.ts';
 import { act, useData } from '../lib/data.ts';
 import { count, utc } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';

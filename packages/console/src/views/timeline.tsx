@@ -1,7 +1,11 @@
 /** What has happened to a source, the newest first: runs, holds and decisions on one line of time. */
 
 import { causeInWords } from '../../../../src/domain/run-cause.ts';
-import type { TimelineAction, TimelineAnswer, TimelineRun } from '../../../../src/ops/console/api.ts';
+import type {
+  TimelineAction,
+  TimelineAnswer,
+  TimelineRun,
+} from '../../../../src/features/console/routes/api.ts';
 import { useData } from '../lib/data.ts';
 import { count, counted, span } from '../lib/format.ts';
 import { groupRuns, type TimelineLine } from '../lib/group-runs.ts';

@@ -7,7 +7,7 @@ import type {
   RevokedToken,
   TokenSummary,
   TokensAnswer,
-} from '../../../../src/ops/console/api.ts';
+} from '../../../../src/features/console/routes/api.ts';
 import { type Asked, act } from '../lib/data.ts';
 import { utc } from '../lib/format.ts';
 import type { Place } from '../lib/router.ts';

@@ -1,9 +1,8 @@
+import type { ReplicaReads } from '../../../features/replica/reads.ts';
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../postgres/postgres-reads.ts';
-import type { ReplicaReads } from '../postgres/replica-reads.ts';
 import { CacheTier } from './cache-tier.ts';
-import { diskTier } from './disk-tier.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
 import { Tiers } from './tiers.ts';
@@ -44,7 +43,7 @@ export function openTiers(
   return new Tiers([
     memory,
     cache,
-    ...(copy ? [diskTier(copy)] : []),
+    ...(copy ? [copy.tier] : []),
     new PostgresTier({ postgres, replica, writeBack }),
   ]);
 }

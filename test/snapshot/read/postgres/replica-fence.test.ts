@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReplicaFence } from '../../../../src/snapshot/read/postgres/replica-fence.ts';
+import { ReplicaFence } from '../../../../src/features/replica/fence.ts';
 
 describe('what a replica may answer', () => {
   it('is not older than what was heard of, until it is known to have that', () => {

@@ -1,0 +1,143 @@
+import { harmlessLines } from '../../domain/harmless.ts';
+import { noun } from '../../domain/plural.ts';
+import { span } from '../../domain/span.ts';
+
+/** Columns of the terminal; without a limit where the output goes to a file or a pipe. */
+export const terminalWidth = (): number => process.stdout.columns || Number.POSITIVE_INFINITY;
+
+/**
+ * Rows under their heads, in aligned columns, each line with its end. A table that is too wide for the terminal gets
+ * cells of several lines, and then its last columns as lines below each row. No word is broken.
+ */
+export function alignedTable(
+  head: readonly string[],
+  given: readonly (readonly string[])[],
+  width = terminalWidth(),
+): string {
+  const rows = given.map(oneLined);
+  for (let columns = head.length; columns > 1; columns--) {
+    const parts = [head, ...rows].map((row) => row.slice(0, columns));
+    const widths = fittingWidths(parts, width);
+    if (widths === undefined) continue;
+    const below = head.slice(columns);
+    return parts
+      .map((part, index) => {
+        const rest = index === 0 ? [] : (rows[index - 1]?.slice(columns) ?? []);
+        return cellLines(part, widths) + labelledLines(below, rest, width);
+      })
+      .join('');
+  }
+  return alignedLines([head, ...rows]).join('');
+}
+
+/** A cell is one line, whatever text an upstream gives. */
+const oneLined = (row: readonly string[]): string[] =>
+  row.map((cell) => harmlessLines(cell.replaceAll(/[\r\n\t]+/g, ' ')));
+
+const GAP = 2;
+
+/** The widths of columns that fit without a broken word; the widest columns shrink. Undefined where none do. */
+function fittingWidths(rows: readonly (readonly string[])[], width: number): number[] | undefined {
+  const longest = (measure: (cell: string) => number) =>
+    (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => measure(row[column] ?? ''))));
+  const widths = longest((cell) => cell.length);
+  const least = longest((cell) => Math.max(...cell.split(/\s+/).map((word) => word.length)));
+  let excess = widths.reduce((sum, each) => sum + each + GAP, -GAP) - width;
+  for (; excess > 0; excess--) {
+    const shrinkable = widths.map((each, column) => (each > (least[column] ?? 0) ? each : 0));
+    const column = shrinkable.indexOf(Math.max(...shrinkable));
+    if ((shrinkable[column] ?? 0) === 0) return undefined;
+    widths[column] = (widths[column] ?? 0) - 1;
+  }
+  return widths;
+}
+
+/** One row, whose cells may take several lines. */
+function cellLines(row: readonly string[], widths: readonly number[]): string {
+  const cells = row.map((cell, column) =>
+    wrapped(cell, widths[column] ?? 0, '')
+      .trimEnd()
+      .split('\n'),
+  );
+  const height = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, line) => {
+    const parts = cells.map((lines, column) => (lines[line] ?? '').padEnd(widths[column] ?? 0));
+    return `${parts.join(' '.repeat(GAP)).trimEnd()}\n`;
+  }).join('');
+}
+
+/** The columns below a row, `  reason: …`; a column that says nothing has no line. */
+function labelledLines(heads: readonly string[], cells: readonly string[], width: number): string {
+  return cells
+    .flatMap((cell, index) =>
+      cell === '' || cell === '-' ? [] : [`  ${(heads[index] ?? '').toLowerCase()}: ${cell}`],
+    )
+    .flatMap((line) => fitted([line], width))
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Rows without heads, a line each, in aligned columns. */
+export function alignedLines(given: readonly (readonly string[])[]): string[] {
+  const rows = given.map(oneLined);
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows.map((row) => {
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+    return `${cells.join('  ').trimEnd()}\n`;
+  });
+}
+
+/** The line that stands for what is not shown, with its end; nothing where all is. */
+export function moreLine(shown: number, total: number, what = ''): string {
+  const more = total - shown;
+  if (more <= 0) return '';
+  return `  … ${more} more${what && ` ${what}`}; see --all, or --limit <count>\n`;
+}
+
+/** `1 machine`, `2 batches`. */
+export const count = (n: number, what: string): string => `${n} ${noun(n, what)}`;
+
+/** How long ago an instant (RFC 3339) was, for people; `-` for none. */
+export function ago(instant: string | null | undefined, now: Date): string {
+  return instant ? `${age(instant, now)} ago` : '-';
+}
+
+/** As `ago`, where the column's head says that it is in the past. */
+export function age(instant: string | null | undefined, now: Date): string {
+  if (!instant) return '-';
+  return span(Math.max(0, Math.round((now.getTime() - Date.parse(instant)) / 1000)));
+}
+
+/** At most so many characters, with `…` for those left out of the middle: ids differ at their ends. */
+export function shortened(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const kept = length - 1;
+  return `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+}
+
+/** Lines of at most `width` characters, those after the first one indented. A longer word fills one line alone. */
+export function wrapped(text: string, width: number, indent = '  '): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = indent + word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return `${[...lines, line].join('\n')}\n`;
+}
+
+/** Each line in lines of at most so many characters, which keep how far it is indented. */
+export function fitted(lines: readonly string[], width: number): string[] {
+  return lines.flatMap((line) => {
+    const indent = ' '.repeat(line.length - line.trimStart().length);
+    const parts = wrapped(line.trim(), width - indent.length)
+      .trimEnd()
+      .split('\n');
+    return parts.map((part) => indent + part);
+  });
+}

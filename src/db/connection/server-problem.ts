@@ -1,0 +1,195 @@
+/** Why a server cannot be used, in words that name the setting, the server and what to do; never a password. */
+import { driverError } from '../../domain/driver-error.ts';
+import { describeState, type NoHost } from './choose-host.ts';
+import { codeOf } from './errors.ts';
+
+/** How a setting's server is reached. */
+export interface ServerSetting {
+  /** Of the environment, e.g. `DATABASE_URL`. */
+  readonly setting: string;
+  readonly url: string;
+}
+
+interface Problem {
+  /** What the server does. */
+  readonly what: string;
+  /** What to do. */
+  readonly remedy: string;
+}
+
+/** `db.example:5432`, as an address says it; several hosts as they are given. */
+export function hostOf(url: string): string {
+  const [, hosts = ''] = /^[a-z+]+:\/\/(?:[^/?#]*@)?([^/?#]*)/i.exec(url) ?? [];
+  const port = portOf(url);
+  return hosts
+    .split(',')
+    .map((host) => (/:\d+$/.test(host) ? host : `${host || 'localhost'}:${port}`))
+    .join(',');
+}
+
+function portOf(url: string): number {
+  if (/^rediss?\+sentinel:/i.test(url)) return 26_379;
+  return /^rediss?(?:\+cluster)?:/i.test(url) ? 6379 : 5432;
+}
+
+/** E.g. `database fleetbook at db.example:5432`. */
+export function describeDatabase(url: string): string {
+  const [, name = ''] = /^[a-z]+:\/\/[^/?#]*\/([^?#]*)/i.exec(url) ?? [];
+  return `database ${decodeURIComponent(name) || 'of the user’s name'} at ${hostOf(url)}`;
+}
+
+/** What an operator is told; undefined for an error that is not about reaching or entering PostgreSQL. */
+export function postgresProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
+  const { code, message } = facts(error);
+  if (code === 'NO_HOST') return noHost(driverError(error) as NoHost, setting);
+  const problem = inPostgres(code, message, setting) ?? onTheWay(code, message, setting, 'sslmode');
+  return problem && `PostgreSQL at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
+}
+
+/** The same of Redis. */
+export function redisProblem(error: unknown, { setting, url }: ServerSetting): string | undefined {
+  const { code, message } = facts(error);
+  const problem = inRedis(message, setting) ?? onTheWay(code, message, setting, 'redis:// or rediss://');
+  return problem && `Redis at ${hostOf(url)} ${problem.what}: ${problem.remedy}`;
+}
+
+const WANTED: Readonly<Record<NoHost['target'], string>> = {
+  any: 'answers',
+  'read-write': 'takes writes',
+  'read-only': 'is read only',
+  primary: 'is a primary',
+  standby: 'is a standby',
+  'prefer-standby': 'answers',
+};
+
+/** Each host with its own cause. */
+function noHost({ target, found }: NoHost, setting: string): string {
+  const each = found.map(({ host, state }) => {
+    if (!(state instanceof Error)) return `${host.host}:${host.port} ${describeState(state)}`;
+    const { code, message } = facts(state);
+    const problem = inPostgres(code, message, setting) ?? onTheWay(code, message, setting, 'sslmode');
+    return `${host.host}:${host.port} ${problem?.what ?? message}`;
+  });
+  return `no host of PostgreSQL ${WANTED[target]} (${each.join(', ')}): start one, or correct the hosts in ${setting}`;
+}
+
+function inPostgres(code: string, message: string, setting: string): Problem | undefined {
+  switch (code) {
+    case '28P01':
+      return { what: `refuses the password (${message})`, remedy: `correct it in ${setting}` };
+    case '28000':
+      return {
+        what: `does not let the user in (${message})`,
+        remedy: `correct the user, or sslmode, in ${setting}, or allow it in the server's pg_hba.conf`,
+      };
+    case '3D000':
+      return {
+        what: `has no such database (${message})`,
+        remedy: `create it, or correct its name in ${setting}`,
+      };
+    case '53300':
+      return { what: 'has no connection left', remedy: 'raise its max_connections, or run fewer processes' };
+    case '57P03':
+      return { what: `is not ready (${message})`, remedy: 'wait for it, and try again' };
+    case '25006':
+      return {
+        what: `takes no writes (${message})`,
+        remedy: `name the primary in ${setting}, or all hosts, with target_session_attrs=read-write`,
+      };
+    case '08P01':
+      return /startup parameter/.test(message)
+        ? {
+            what: `is a pooler, which does not take what a session begins with (${message})`,
+            remedy: `add pool_mode=transaction to ${setting}, and name the server itself in DIRECT_DATABASE_URL`,
+          }
+        : undefined;
+    case '22023':
+    case '42P01':
+    case '42703':
+    case '42883':
+      return code === '22023' && !/role "fleetbook_/.test(message)
+        ? undefined
+        : { what: `was not brought to this release (${message})`, remedy: 'run `fleetbook migrate`' };
+    case '42501':
+      return /set role/.test(message)
+        ? {
+            what: `does not let its user act as another role (${message})`,
+            remedy: `grant fleetbook_worker and fleetbook_reader to the user of ${setting}`,
+          }
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function inRedis(message: string, setting: string): Problem | undefined {
+  if (/^(?:WRONGPASS|NOAUTH|ERR AUTH|ERR Client sent AUTH)/.test(message))
+    return {
+      what: `refuses the user or the password (${message})`,
+      remedy: `correct it in ${setting}, as redis://user:password@host or redis://:password@host`,
+    };
+  if (/cluster support disabled/.test(message))
+    return { what: 'is no node of a Redis Cluster', remedy: `write ${setting} as redis://host:port` };
+  if (/^MOVED /.test(message))
+    return {
+      what: 'is a node of a Redis Cluster, which has only a part of the keys',
+      remedy: `write ${setting} as redis+cluster://host:port,host:port`,
+    };
+  if (/READONLY You can/.test(message))
+    return {
+      what: 'is a replica, which takes no writes',
+      remedy: `give the address of its master in ${setting}`,
+    };
+  if (/^CLUSTERDOWN/.test(message))
+    return {
+      what: `is of a Redis Cluster that is down (${message})`,
+      remedy: 'bring the masters of its slots back, or have replicas take over; CLUSTER INFO tells more',
+    };
+  if (/^ERR DB index|^ERR invalid DB/.test(message))
+    return { what: 'has no database of that number', remedy: `correct what follows the host in ${setting}` };
+  return undefined;
+}
+
+/** Before the server has said a word. */
+function onTheWay(code: string, message: string, setting: string, tls: string): Problem | undefined {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return { what: 'refuses connections', remedy: `start it, or correct host and port in ${setting}` };
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return { what: 'cannot be found, its name does not resolve', remedy: `correct the host in ${setting}` };
+    case 'CONNECT_TIMEOUT':
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return {
+        what: 'does not answer',
+        remedy: `look whether it runs, can be reached from here and speaks TLS as ${tls} in ${setting} says`,
+      };
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'CONNECTION_CLOSED':
+    case 'CONNECTION_ENDED':
+    case 'CONNECTION_DESTROYED':
+      return {
+        what: 'closes the connection',
+        remedy: `look at its log, and whether TLS is to be used (${tls} in ${setting})`,
+      };
+    default:
+      return /CERT|SELF_SIGNED|^ERR_TLS|^ERR_SSL|^EPROTO/.test(code)
+        ? {
+            what: `and this program cannot agree on TLS (${message.split('\n')[0]})`,
+            remedy: `correct ${tls} in ${setting}, or give the certificate's authority in NODE_EXTRA_CA_CERTS`,
+          }
+        : undefined;
+  }
+}
+
+/** Node wraps what it met at several addresses. */
+function facts(error: unknown): { code: string; message: string } {
+  const told = driverError(error);
+  const first: unknown = told instanceof AggregateError && told.message === '' ? told.errors[0] : told;
+  return first instanceof Error
+    ? { code: codeOf(first) ?? '', message: first.message }
+    : { code: '', message: '' };
+}

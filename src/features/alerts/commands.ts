@@ -1,0 +1,115 @@
+import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../../cli/terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
+import { print, printJson, printText } from '../../cli/terminal/print.ts';
+import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
+import type { Config, Environment } from '../../config/config.ts';
+import { readSettings } from '../../config/settings.ts';
+import { acknowledgementText } from '../../domain/acknowledgement.ts';
+import { sendAgain } from './deliveries.ts';
+import { acknowledgeAlert, alertRecords, deliveryRecords } from './queries.ts';
+import { alertRules } from './settings.ts';
+import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
+import { testWebhook } from './test-webhook.ts';
+
+const WIDTH = 80;
+
+/** Open alerts; with `closed` also those that are resolved. */
+export async function alertList(
+  env: Environment,
+  options: PageOptions & { closed?: boolean },
+): Promise<void> {
+  const limit = pageLimit(options);
+  await using register = openDatabase(env);
+  const records = await alertRecords(register.sql, { isOpenOnly: !options.closed, limit });
+  if (options.json) return printJson(records);
+  if (records.length === 0) return print(options.closed ? 'there never was an alert' : 'no alert is open');
+  const now = new Date();
+  for (const { id, kind, summary, openedAt, resolvedAt, resolution, acknowledgement } of records) {
+    const state =
+      resolvedAt === null ? `open since ${ago(openedAt, now)}` : `resolved ${ago(resolvedAt, now)}`;
+    const notes = [resolution, acknowledgement && acknowledgementText(acknowledgement, now)];
+    const told = notes.filter(Boolean).map((note) => ` (${note})`);
+    printText(wrapped(`${id} ${kind}, ${state}: ${summary}${told.join('')}`, WIDTH));
+  }
+}
+
+/** What was sent to webhooks, the newest first. */
+export async function alertDeliveries(env: Environment, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  await using register = openDatabase(env);
+  const records = await deliveryRecords(register.sql, limit);
+  if (options.json) return printJson(records);
+  if (records.length === 0) return print('nothing was ever sent');
+  const now = new Date();
+  const rows = records.map(({ id, webhook, createdAt, attempts, state, nextAttemptAt, lastError, body }) => [
+    String(id),
+    webhook,
+    (body as { type: string }).type,
+    ago(createdAt, now),
+    state,
+    String(attempts),
+    nextAttemptAt !== null && lastError !== null
+      ? `${lastError}; next at ${nextAttemptAt.slice(11, 16)} UTC`
+      : (lastError ?? ''),
+  ]);
+  printText(alignedTable(['ID', 'WEBHOOK', 'TYPE', 'MADE', 'STATE', 'TRIES', 'LAST ERROR'], rows));
+}
+
+/** Sends a message without any alert to a webhook, at once and past those that wait. */
+export async function alertTest(
+  config: Config,
+  id: string,
+  options: DeciderOptions & { json?: boolean },
+): Promise<void> {
+  const { webhooks } = alertRules(config);
+  const webhook = webhooks.find((each) => each.id === id);
+  if (!webhook) {
+    const known = webhooks.map((each) => each.id).join(', ');
+    throw new UsageFailure(
+      `no webhook "${id}" is configured; ${known ? `give one of ${known}` : 'set ALERT_WEBHOOK_URL, or see docs/alerts.md'}`,
+    );
+  }
+  const by = decider(config, options);
+  await using store = openDatabase(config.settings.environment);
+  const error = await testWebhook(store.db, webhook, by);
+  if (error !== undefined) throw new CommandFailure(`webhook ${id} did not take the message: ${error}`);
+  if (options.json) printJson({ webhook: id, delivered: true });
+  else print(`webhook ${id} took the message`);
+}
+
+/** Puts a message at the end of its webhook's line once more. */
+export async function alertResend(
+  env: Environment,
+  deliveryId: number,
+  options: DeciderOptions & { json?: boolean },
+): Promise<void> {
+  const by = decider({ settings: readSettings(env) }, options);
+  await using store = openDatabase(env);
+  const webhook = await sendAgain(store.db, deliveryId, by);
+  if (webhook === undefined)
+    throw new CommandFailure(`there is no delivery ${deliveryId}; see: fleetbook alert deliveries`);
+  if (options.json) printJson({ delivery: deliveryId, webhook });
+  else print(`delivery ${deliveryId} is sent again to ${webhook} by a worker, within a minute`);
+}
+
+/** Acknowledges an open alert; with `for` until that time has passed. */
+export async function alertAcknowledge(
+  env: Environment,
+  alertId: number,
+  options: DeciderOptions & { for?: string; json?: boolean },
+): Promise<void> {
+  const { reason, ...by } = decider({ settings: readSettings(env) }, options);
+  if (reason === undefined) throw new UsageFailure('--reason is missing; say why, for the record');
+  const snoozeMs = options.for === undefined ? undefined : snoozeSpan(options.for);
+  if (options.for !== undefined && snoozeMs === undefined)
+    throw new UsageFailure(`--for must be ${SNOOZE_FORMS}; it is "${options.for}"`);
+  await using store = openDatabase(env);
+  const done = await acknowledgeAlert(store.db, alertId, snoozeMs, { ...by, reason });
+  if (done.outcome === 'unknown')
+    throw new CommandFailure(`there is no alert ${alertId}; see: fleetbook alert list`);
+  if (done.outcome === 'over') throw new CommandFailure(`alert ${alertId} is over`);
+  const { kind, subject, acknowledgement } = done;
+  if (options.json) printJson({ alert: alertId, kind, subject, acknowledgement });
+  else print(`alert ${alertId} ${kind} ${subject} is ${acknowledgementText(acknowledgement, new Date())}`);
+}

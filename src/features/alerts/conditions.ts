@@ -1,0 +1,163 @@
+/** What is wrong now, by what the database knows. */
+
+import type { Sql } from '../../db/connection/client.ts';
+import { areRatesNeeded } from '../../db/currency.ts';
+import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
+import { pendingBatches } from '../../db/held.ts';
+import { dirtyDocumentCounts, sourceTroubles } from '../../db/operating.ts';
+import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
+import { type SourceStatus, sourceStatus } from '../../db/sources.ts';
+import type { Condition } from '../../domain/condition.ts';
+import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled.ts';
+import type { HeldSample } from '../../domain/held-sample.ts';
+import type { PricedSource } from '../../domain/needed-rates.ts';
+import { span } from '../../domain/span.ts';
+import { movedPrices } from './queries.ts';
+import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
+
+/** A configured source, and how old its data may be. */
+export interface WatchedSource extends PricedSource {
+  /** Seconds. */
+  readonly maxAge: number;
+}
+
+/** All conditions of the core that hold at `now`. */
+export async function findConditions(
+  sql: Sql,
+  sources: readonly WatchedSource[],
+  rules: AlertRules,
+  now: Date,
+): Promise<Condition[]> {
+  const [statuses, held, troubles, dirty, differences, soldOut] = await Promise.all([
+    sourceStatus(sql),
+    pendingBatches(sql),
+    sourceTroubles(sql),
+    dirtyDocumentCounts(sql),
+    recentDifferences(sql),
+    soldOutRegions(sql, SOLD_OUT_SHARE, SOLD_OUT_AT_LEAST),
+  ]);
+  const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
+  const maxAges = new Map(sources.map(({ id, maxAge }) => [id, maxAge]));
+  const failedRuns = new Map(troubles.map((each) => [each.id, each.failedRuns]));
+  const found: Condition[] = held.map(({ id, sourceId, heldSince, broken, items, worst }) => ({
+    kind: 'batch_held',
+    subject: sourceId,
+    summary: `a batch of ${sourceId} is held for a decision: ${broken.map(({ detail }) => detail).join('; ')}`,
+    details: {
+      batch: id,
+      heldSince,
+      broken,
+      items,
+      ...rowsOf(worst),
+      decide: `fleetbook hold show ${sourceId}`,
+    },
+  }));
+  for (const status of statuses) {
+    const maxAge = maxAges.get(status.id);
+    if (maxAge === undefined) continue;
+    if (status.disabled?.by === SET_ASIDE_BY) found.push(setAside(status, status.disabled));
+    if (!isRead(status) || (status.kind === 'rates' && !isRateNeeded)) continue;
+    found.push(...staleness(status, maxAge, now));
+    const failures = failedRuns.get(status.id) ?? 0;
+    if (failures >= rules.failuresInRow) found.push(failing(status, failures));
+  }
+  found.push(...soldOut.filter(({ sourceId }) => maxAges.has(sourceId)).map(mostlySoldOut));
+  const backlog = Object.values(dirty).reduce((sum, count) => sum + count, 0);
+  if (backlog > rules.backlog)
+    found.push({
+      kind: 'publication_behind',
+      subject: 'cache',
+      summary: `${backlog} documents wait to be published`,
+      details: { documents: backlog },
+    });
+  if (differences.count > 0) found.push(differing(differences));
+  return found;
+}
+
+function mostlySoldOut({ sourceId, regionCode, soldOut, machines, examples }: SoldOutRegion): Condition {
+  const share = Math.round((soldOut / machines) * 100);
+  return {
+    kind: 'sold_out',
+    subject: `${sourceId}/${regionCode}`,
+    summary: `${soldOut} of ${machines} machines (${share} %) in region ${regionCode} of ${sourceId} are sold out: ${examples.join(', ')}${soldOut > examples.length ? ', …' : ''}`,
+    details: { soldOut, machines, examples, show: `fleetbook excluded ${sourceId}` },
+  };
+}
+
+function differing({ count, first }: FoundDifferences): Condition {
+  const what = count === 1 ? '1 document' : `${count} documents`;
+  return {
+    kind: 'cache_differs',
+    subject: 'cache',
+    summary: `the cache held something else than the database of ${what} within the last hour; what is wrong was published again`,
+    details: { documents: count, first },
+  };
+}
+
+/** `rows` that change most and how many `more` there are; nothing of a batch of an earlier release. */
+const rowsOf = (worst: HeldSample | null): object =>
+  worst === null ? {} : { rows: worst.rows, more: worst.total - worst.rows.length };
+
+/** False for a source that an operator has taken out or disabled: that it ages is what somebody wanted. */
+const isRead = ({ retiredAt, disabled }: SourceStatus): boolean => retiredAt === null && disabled === null;
+
+function failing({ id, lastEnded }: SourceStatus, failures: number): Condition {
+  const error = lastEnded?.error ?? null;
+  return {
+    kind: 'source_failing',
+    subject: id,
+    summary: `${id} has failed ${failures} times in a row: ${error ?? 'it was interrupted'}`,
+    details: { failures, error },
+  };
+}
+
+function setAside({ id }: SourceStatus, { at, reason }: Disabling): Condition {
+  const enable = `fleetbook source enable ${id}`;
+  return {
+    kind: 'source_set_aside',
+    subject: id,
+    summary: `${id} is set aside: ${reason}; to read it again: ${enable}`,
+    details: { at, reason, enable },
+  };
+}
+
+/** One condition for a source that is stale as a whole, else one for each stale region. */
+function staleness(status: SourceStatus, maxAge: number, now: Date): Condition[] {
+  const isStale = (since: string) => now.getTime() - Date.parse(since) > maxAge * 1000;
+  const { id, verifiedAt, registeredAt } = status;
+  const ageOf = (readAt: string | null, since: string) => {
+    const seconds = Math.max(0, now.getTime() - Date.parse(readAt ?? since)) / 1000;
+    const read =
+      readAt === null ? `was never read well in ${span(seconds)}` : `was last read well at ${readAt}`;
+    return `${read}: limit ${span(maxAge)}, ${readAt === null ? 'still without data' : `now ${span(seconds)} old`}`;
+  };
+  if (isStale(verifiedAt ?? registeredAt)) {
+    return [
+      {
+        kind: 'source_stale',
+        subject: id,
+        summary: `${id} ${ageOf(verifiedAt, registeredAt)}`,
+        details: { verifiedAt, maxAge, error: status.lastEnded?.error ?? null },
+      },
+    ];
+  }
+  return status.regions
+    .filter((region) => isStale(region.verifiedAt ?? region.unreadSince ?? registeredAt))
+    .map((region) => ({
+      kind: 'region_stale',
+      subject: `${id}/${region.code}`,
+      summary: `region ${region.code} of ${id} ${ageOf(region.verifiedAt, region.unreadSince ?? registeredAt)}`,
+      details: { verifiedAt: region.verifiedAt, maxAge, reason: region.reason },
+    }));
+}
+
+/** Prices that moved by more than the rules' factor, a condition for each run: it resolves at once. */
+export async function findMoves(sql: Sql, rules: AlertRules): Promise<Condition[]> {
+  const moves = await movedPrices(sql, 'prices_moved', rules.priceRatio);
+  return moves.map(({ sourceId, runId, count, first }) => ({
+    kind: 'prices_moved',
+    subject: `${sourceId}#${runId}`,
+    summary: `${count} ${count === 1 ? 'price' : 'prices'} of ${sourceId} moved by more than a factor of ${rules.priceRatio}`,
+    details: { source: sourceId, run: runId, count, first },
+  }));
+}

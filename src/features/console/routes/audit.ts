@@ -1,0 +1,63 @@
+/** The audit log: who did what, when, from where, how and why. For operators and admins; viewers do not read it. */
+import type { FastifyInstance } from 'fastify';
+import {
+  type AuditQuery,
+  type AuditRecord,
+  type AuditTerms,
+  auditPage,
+  auditTerms,
+} from '../../../db/audit.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { organizationsOfTokens } from '../../../db/tokens.ts';
+import { readPast } from '../../../domain/span.ts';
+import type { AuditAnswer, AuditEntry } from './api.ts';
+import { BadRequest, integerOf, type Parameters, textOf, windowOf } from './parameters.ts';
+
+const OPERATOR = { config: { access: 'operator' } } as const;
+
+export function addAudit(api: FastifyInstance, sql: Sql, now: () => Date): void {
+  api.get('/audit', OPERATOR, async (request): Promise<AuditAnswer> => {
+    const query = request.query as Parameters;
+    const { limit } = windowOf(query);
+    // One more than is shown tells whether there are older ones.
+    const rows = await auditPage(sql, { ...auditQuery(query, now()), limit: limit + 1 });
+    return { rows: await withOrganizations(sql, rows.slice(0, limit)), hasOlder: rows.length > limit };
+  });
+  api.get('/audit-terms', OPERATOR, (): Promise<AuditTerms> => auditTerms(sql));
+}
+
+/** @throws BadRequest that names the parameter */
+function auditQuery(query: Parameters, now: Date): AuditQuery {
+  const [kind, id] = [textOf(query, 'kind'), textOf(query, 'id')];
+  if (kind === undefined && id !== undefined)
+    throw new BadRequest('id', 'needs a kind as well, such as kind=organization');
+  const since = textOf(query, 'since');
+  const from = since === undefined ? undefined : readPast(since, now);
+  if (since !== undefined && from === undefined)
+    throw new BadRequest('since', `is no time; use e.g. 24h, 7d or 2026-01-31; it is "${since}"`);
+  return {
+    by: textOf(query, 'by'),
+    action: textOf(query, 'action'),
+    subject: kind === undefined ? undefined : { kind, id },
+    since: from,
+    before: integerOf(query, 'before', 1, 9_999_999_999),
+  };
+}
+
+/** A row about a token or a person, with the organization whose page shows them. */
+async function withOrganizations(sql: Sql, rows: readonly AuditRecord[]): Promise<AuditEntry[]> {
+  const tokens = rows
+    .filter(({ subject }) => subject.kind === 'token')
+    .map(({ subject }) => Number(subject.id));
+  const known = await organizationsOfTokens(sql, tokens);
+  return rows.map((row) => ({ ...row, organization: organizationOf(row, known) }));
+}
+
+function organizationOf(
+  { subject, details }: AuditRecord,
+  ofTokens: ReadonlyMap<number, string>,
+): string | null {
+  if (subject.kind === 'token') return ofTokens.get(Number(subject.id)) ?? null;
+  if (subject.kind !== 'user') return null;
+  return typeof details.organization === 'string' ? details.organization : null;
+}

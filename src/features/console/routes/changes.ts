@@ -1,0 +1,98 @@
+/** What has changed: by one run, or since a time. */
+import type { FastifyInstance } from 'fastify';
+import { type ChangePage, type ChangeScope, changesKeptSince, machineChanges } from '../../../db/changes.ts';
+import { clusterChanges } from '../../../db/cluster-changes.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { providerNames } from '../../../db/providers.ts';
+import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs.ts';
+import { isKept, type RunDiff, unshown } from '../../../db/timeline.ts';
+import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/changes.ts';
+import { SINCE_FORMS, sinceOf } from '../../../domain/since.ts';
+import type { ChangesAnswer, RunAnswer } from './api.ts';
+import { BadRequest, choiceOf, idOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
+
+const SINCE = '24h';
+
+export function addChanges(api: FastifyInstance, sql: Sql, now: () => Date): void {
+  api.get('/runs/:id', async (request): Promise<RunAnswer> => {
+    const id = idOf(request.params, 'id', 'run');
+    const run = await runRecord(sql, id);
+    if (!run) throw new NotFound(`there is no run ${id}, or it is not kept any more`);
+    const query = request.query as Parameters;
+    const diff = await diffOf(sql, run, query);
+    const isSearched = textOf(query, 'q') !== undefined;
+    const [neighbours, requests] = await Promise.all([runNeighbours(sql, run), runRequests(sql, id)]);
+    return {
+      run,
+      requests,
+      ...neighbours,
+      isKept: isKept(run),
+      unshown: isSearched ? 0 : unshown(run, diff),
+      diff,
+    };
+  });
+  api.get('/changes', async (request): Promise<ChangesAnswer> => {
+    const query = request.query as Parameters;
+    const since = sinceIn(query, now());
+    const provider = await providerIn(sql, query);
+    const scope = { since, provider, text: textOf(query, 'q') };
+    const of = choiceOf(query, 'of', ['machines', 'clusters']) ?? 'machines';
+    // The counts of both are told, and rows of one.
+    const [keptSince, diff, others] = await Promise.all([
+      changesKeptSince(sql),
+      pageOf(sql, of, scope, query),
+      of === 'machines' ? clusterChanges(sql, scope, { limit: 0 }) : machineChanges(sql, scope, { limit: 0 }),
+    ]);
+    return {
+      since,
+      keptSince,
+      isComplete: Date.parse(since) >= Date.parse(keptSince),
+      provider: provider ?? null,
+      diff,
+      otherTotals: others.totals,
+    };
+  });
+}
+
+async function diffOf(sql: Sql, { kind, id: runId }: RunRecord, query: Parameters): Promise<RunDiff> {
+  if (kind === 'rates') return { of: 'rates' };
+  const scope = { runId, text: textOf(query, 'q') };
+  return pageOf(sql, kind === 'catalogue' ? 'machines' : 'clusters', scope, query);
+}
+
+/** A page of changes. Parameters: `kind`, `order`, `limit`, `offset`. */
+async function pageOf(
+  sql: Sql,
+  of: 'machines' | 'clusters',
+  scope: ChangeScope,
+  query: Parameters,
+): Promise<Exclude<RunDiff, { of: 'rates' }>> {
+  const page: ChangePage = { ...windowOf(query), order: choiceOf(query, 'order', ['kind', 'biggest']) };
+  if (of === 'machines') {
+    const kind = choiceOf(query, 'kind', MACHINE_CHANGES);
+    return { of, ...(await machineChanges(sql, scope, page, kind && [kind])) };
+  }
+  const kind = choiceOf(query, 'kind', CLUSTER_CHANGES);
+  return { of, ...(await clusterChanges(sql, scope, page, kind && [kind])) };
+}
+
+/** RFC 3339. @throws BadRequest */
+function sinceIn(query: Parameters, now: Date): string {
+  const text = textOf(query, 'since') ?? SINCE;
+  const since = sinceOf(text, now);
+  if (since === 'no time')
+    throw new BadRequest('since', `must be a time such as ${SINCE_FORMS}; it is "${text}"`);
+  if (since === 'ahead')
+    throw new BadRequest('since', `lies ahead; give a time that has been; it is "${text}"`);
+  return since.toISOString();
+}
+
+/** The name of the provider that is asked for by name or id. @throws BadRequest */
+async function providerIn(sql: Sql, query: Parameters): Promise<string | undefined> {
+  const text = textOf(query, 'provider');
+  if (text === undefined) return undefined;
+  for (const [id, name] of await providerNames(sql)) {
+    if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return name;
+  }
+  throw new BadRequest('provider', `must be the name or id of a stored provider; it is "${text}"`);
+}

@@ -1,0 +1,42 @@
+/** Clusters of every organization, searched and sorted, and what has happened to one. */
+import type { FastifyInstance } from 'fastify';
+import { clusterHistory } from '../../../db/cluster-changes.ts';
+import {
+  CLUSTER_SORTS,
+  type ClusterTerms,
+  clusterDetails,
+  clusterTerms,
+  type FoundClusters,
+  searchClusters,
+} from '../../../db/clusters.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import type { ClusterAnswer } from './api.ts';
+import { choiceOf, idOf, integerOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
+
+export function addClusters(api: FastifyInstance, sql: Sql): void {
+  api.get('/clusters', async (request): Promise<FoundClusters> => {
+    const query = request.query as Parameters;
+    return searchClusters(sql, {
+      text: textOf(query, 'q'),
+      organization: textOf(query, 'organization'),
+      providerId: integerOf(query, 'provider', 1, 2_147_483_647),
+      status: textOf(query, 'status'),
+      retired: choiceOf(query, 'retired', ['no', 'yes', 'all']) ?? 'no',
+      sort: choiceOf(query, 'sort', CLUSTER_SORTS) ?? 'name',
+      descending: choiceOf(query, 'order', ['asc', 'desc']) === 'desc',
+      ...windowOf(query),
+    });
+  });
+  api.get('/cluster-terms', (): Promise<ClusterTerms> => clusterTerms(sql));
+  api.get('/clusters/:id', async (request): Promise<ClusterAnswer> => {
+    const id = idOf(request.params, 'id', 'cluster');
+    const { limit, offset } = windowOf(request.query as Parameters);
+    // One more than is shown tells whether there are older ones.
+    const [cluster, history] = await Promise.all([
+      clusterDetails(sql, id),
+      clusterHistory(sql, id, { limit: limit + 1, offset }),
+    ]);
+    if (!cluster) throw new NotFound(`there is no cluster ${id}`);
+    return { cluster, history: history.slice(0, limit), hasOlder: history.length > limit };
+  });
+}

@@ -1,0 +1,160 @@
+/** Held batches: what waits, what each would change, and decisions about them. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Sql } from '../../../db/connection/client.ts';
+import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held.ts';
+import type { PreviewRow } from '../../../db/sync/catalogue-diff.ts';
+import type { RunCounts } from '../../../db/sync/run.ts';
+import type { Decider } from '../../../domain/operator.ts';
+import { deciderOf } from '../../operators/sign-in/roles.ts';
+import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
+import {
+  Conflict,
+  choiceOf,
+  idOf,
+  NotFound,
+  neededText,
+  type Parameters,
+  reasonOf,
+  textOf,
+  windowOf,
+} from './parameters.ts';
+import { type Shared, shared } from './shared.ts';
+
+/** What can be done about a batch: the functions behind `fleetbook hold`. */
+export interface HeldActions {
+  /** What it would change now. @param limit rows of each kind of change */
+  preview(batch: BatchRecord, limit: number): Promise<HeldPreview>;
+  /** What readers are told of a machine of it, now and if it were approved. @param preview with this row */
+  readers(batch: BatchRecord, preview: PreviewOfMachines, row: PreviewRow): Promise<ReadersAnswer>;
+  /** False when it does not wait any more. */
+  reject(batch: BatchRecord, decider: Decider): Promise<boolean>;
+  /** Undefined when it does not wait any more, or a run began meanwhile. */
+  approve(batch: BatchRecord, decider: Decider): Promise<Stored | undefined>;
+  /** Takes a decision back; undefined when that is not possible any more. `counts` is null for a rejection. */
+  undo(batch: BatchRecord, decider: Decider): Promise<Stored | { readonly counts: null } | undefined>;
+}
+
+export type PreviewOfMachines = Extract<HeldPreview, { kind: 'catalogue' }>;
+
+export interface Stored {
+  readonly counts: RunCounts;
+  /** False when the cache is away. */
+  readonly published: boolean;
+}
+
+export interface HeldDependencies {
+  readonly sql: Sql;
+  readonly actions: HeldActions;
+  /** Called after a decision. */
+  changed(): Promise<void>;
+}
+
+/** Batches that the list goes back to. */
+const LISTED = 200;
+/** Rows of each kind of change that can be searched; a batch may hold millions. */
+const SEARCHED = 20_000;
+/** To compare a batch takes seconds when it is large: pages and searches share one comparison. */
+const PREVIEW_MS = 30_000;
+const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
+
+export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDependencies): void {
+  let compared: { readonly id: number; readonly preview: Shared<HeldPreview> } | undefined;
+  const previewOf = (batch: BatchRecord) => {
+    // Only the one that is looked at is kept.
+    if (compared?.id !== batch.id) {
+      compared = { id: batch.id, preview: shared(() => actions.preview(batch, SEARCHED), PREVIEW_MS) };
+    }
+    return compared.preview();
+  };
+  const known = async (request: FastifyRequest): Promise<BatchRecord> => {
+    const id = idOf(request.params, 'batch', 'batch');
+    const batch = await batchRecord(sql, id);
+    if (!batch) throw new NotFound(`there is no batch ${id}; it may be one that a younger one replaced`);
+    return batch;
+  };
+  const decided = async (answer: Decided): Promise<Decided> => {
+    compared = undefined;
+    await changed();
+    return answer;
+  };
+
+  api.get('/held', () => batchRecords(sql, LISTED));
+  api.get('/held/:batch', async (request): Promise<ShownBatch> => {
+    const batch = await known(request);
+    const trail = await batchTrail(sql, batch.id);
+    if (batch.status !== 'pending') return { ...batch, trail, changes: null };
+    return { ...batch, trail, changes: changesPage(await previewOf(batch), request.query as Parameters) };
+  });
+  api.get('/held/:batch/readers', async (request): Promise<ReadersAnswer> => {
+    const batch = waiting(await known(request));
+    const query = request.query as Parameters;
+    const [name, region] = [neededText(query, 'machine'), neededText(query, 'region')];
+    const preview = await previewOf(batch);
+    if (preview.kind !== 'catalogue')
+      throw new NotFound(`batch ${batch.id} is of clusters; what readers see is shown of machines`);
+    const row = preview.rows.find((each) => each.name === name && each.regionCode === region);
+    if (!row)
+      throw new NotFound(`batch ${batch.id} changes no machine ${name} in ${region} that readers see`);
+    return actions.readers(batch, preview, row);
+  });
+  api.post('/held/:batch/approve', async (request) => {
+    const decider = deciderOf(request, reasonOf(request.body));
+    const batch = waiting(await known(request));
+    const stored = await actions.approve(batch, decider);
+    if (!stored) throw overtaken();
+    return decided({ batch: batch.id, decision: 'approved', ...stored });
+  });
+  api.post('/held/:batch/reject', async (request) => {
+    const decider = deciderOf(request, reasonOf(request.body));
+    const batch = waiting(await known(request));
+    if (!(await actions.reject(batch, decider))) throw overtaken();
+    return decided({ batch: batch.id, decision: 'rejected', counts: null, published: null });
+  });
+  api.post('/held/:batch/undo', async (request) => {
+    const decider = deciderOf(request, reasonOf(request.body));
+    const batch = await known(request);
+    if (!batch.reversible)
+      throw new Conflict(
+        'this decision cannot be taken back: a run has stored or held something since, or there is none',
+      );
+    const undone = await actions.undo(batch, decider);
+    if (!undone) throw overtaken();
+    return decided({ batch: batch.id, decision: 'undone', published: null, ...undone });
+  });
+}
+
+function waiting(batch: BatchRecord): BatchRecord {
+  if (batch.status === 'pending') return batch;
+  throw new Conflict(`nothing is done: batch ${batch.id} is ${batch.status} already; load this page again`);
+}
+
+const overtaken = () =>
+  new Conflict('nothing is done: a run began meanwhile, or somebody else has decided; look again');
+
+/** One page of what a batch would change. Parameters: `q`, `change`, `limit`, `offset`. */
+export function changesPage(preview: HeldPreview, query: Parameters): HeldChanges {
+  const search = textOf(query, 'q')?.toLowerCase();
+  const change = choiceOf(query, 'change', KINDS);
+  const { limit, offset } = windowOf(query);
+  const all: readonly HeldRow[] = preview.rows;
+  const found = all.filter(
+    (row) => (change === undefined || row.change === change) && (search === undefined || fits(row, search)),
+  );
+  const totals: Readonly<Record<string, number>> = preview.totals;
+  return {
+    kind: preview.kind,
+    currency: preview.kind === 'catalogue' ? preview.currency : null,
+    diff: preview.diff,
+    reasons: preview.reasons,
+    totals,
+    unseen: preview.kind === 'catalogue' ? preview.unseen : 0,
+    total: found.length,
+    rows: found.slice(offset, offset + limit),
+    isCut: Object.values(totals).reduce((sum, each) => sum + each, 0) > all.length,
+  };
+}
+
+function fits(row: HeldRow, search: string): boolean {
+  const words = 'regionCode' in row ? [row.name, row.regionCode] : [row.name, row.organization, row.key];
+  return words.some((word) => word.toLowerCase().includes(search));
+}

@@ -1,0 +1,68 @@
+/** The catalogue: machines searched and sorted, and what one has cost. */
+import type { FastifyInstance } from 'fastify';
+import type { Sql } from '../../../db/connection/client.ts';
+import { storedCurrency } from '../../../db/currency.ts';
+import {
+  cataloguePlaces,
+  MACHINE_SORTS,
+  MACHINES_COUNTED,
+  type MachineSearch,
+  machineDetail,
+  machinePoints,
+  searchMachines,
+} from '../../../db/machines.ts';
+import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
+import {
+  choiceOf,
+  idOf,
+  integerOf,
+  NotFound,
+  numberOf,
+  type Parameters,
+  textOf,
+  windowOf,
+} from './parameters.ts';
+
+/** More cpu, and more GiB, than any machine has. */
+const LARGEST = 1_000_000;
+
+export function addMachines(api: FastifyInstance, sql: Sql): void {
+  const currency = async () => (await storedCurrency(sql)) ?? null;
+  api.get('/machines', async (request): Promise<MachinesAnswer> => {
+    const search = machineSearch(request.query as Parameters);
+    const [found, unit] = await Promise.all([searchMachines(sql, search), currency()]);
+    return { ...found, currency: unit };
+  });
+  api.get('/machines/points', async (request): Promise<PointsAnswer> => {
+    const search = machineSearch(request.query as Parameters);
+    const [found, unit] = await Promise.all([machinePoints(sql, search), currency()]);
+    return { ...found, currency: unit };
+  });
+  api.get('/places', async (): Promise<PlacesAnswer> => ({ providers: await cataloguePlaces(sql) }));
+  api.get('/machines/:id', async (request): Promise<MachineAnswer> => {
+    const id = idOf(request.params, 'id', 'machine');
+    const [machine, unit] = await Promise.all([machineDetail(sql, id), currency()]);
+    if (!machine) throw new NotFound(`there is no machine ${id}`);
+    return { ...machine, currency: unit };
+  });
+}
+
+/** @throws BadRequest that names the parameter */
+function machineSearch(query: Parameters): MachineSearch {
+  const { limit } = windowOf(query);
+  return {
+    text: textOf(query, 'q'),
+    providerId: integerOf(query, 'provider', 1, 2_147_483_647),
+    region: textOf(query, 'region'),
+    minCpu: integerOf(query, 'min_cpu', 0, LARGEST),
+    maxCpu: integerOf(query, 'max_cpu', 0, LARGEST),
+    minRam: numberOf(query, 'min_ram', 0, LARGEST),
+    maxRam: numberOf(query, 'max_ram', 0, LARGEST),
+    published: choiceOf(query, 'published', ['yes', 'no', 'all']) ?? 'yes',
+    sort: choiceOf(query, 'sort', MACHINE_SORTS) ?? 'price',
+    descending: choiceOf(query, 'order', ['asc', 'desc']) === 'desc',
+    limit,
+    // As far as rows are counted: who looks further narrows the search.
+    offset: integerOf(query, 'offset', 0, MACHINES_COUNTED) ?? 0,
+  };
+}

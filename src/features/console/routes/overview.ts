@@ -1,0 +1,220 @@
+/** What the overview says: every source with its state, and first what needs a person. */
+
+import type { BatchRecord } from '../../../db/held.ts';
+import type { HiddenReason } from '../../../db/quarantine.ts';
+import type { SourceStrip } from '../../../db/runs.ts';
+import type { SourceStatus } from '../../../db/sources.ts';
+import type { AcknowledgedAlert } from '../../../domain/acknowledgement.ts';
+import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
+import type { PricedSource } from '../../../domain/needed-rates.ts';
+import { span } from '../../../domain/span.ts';
+import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
+
+/** What the configuration says of a source. */
+export interface ConsoleSource extends PricedSource {
+  /** Five cron fields, UTC. */
+  readonly schedule: string;
+  /** How old its data may be, in seconds. */
+  readonly objectiveSeconds: number;
+  /** The first slot after `now`, RFC 3339. */
+  nextSlot(now: Date): string;
+}
+
+export interface Stored {
+  readonly status: readonly SourceStatus[];
+  readonly strips: readonly SourceStrip[];
+  readonly pending: readonly BatchRecord[];
+  /** Open alerts that an operator has acknowledged. */
+  readonly acknowledged: readonly AcknowledgedAlert[];
+  /** Of sources that publish nothing, the most frequent reasons first. */
+  readonly hidden: readonly HiddenReason[];
+  /** False if no price needs the exchange rates of a source that fails. */
+  readonly areRatesNeeded: boolean;
+}
+
+interface Judged {
+  readonly problems: readonly Problem[];
+  readonly sources: readonly ShownSource[];
+}
+
+/**
+ * Judges every source that is configured or stored. One without a problem is `ok`, and only then: a source that was
+ * never read, that brings nothing or that is older than it may be is never that.
+ */
+export function judgeSources(configured: readonly ConsoleSource[], stored: Stored, now: Date): Judged {
+  const status = new Map(stored.status.map((each) => [each.id, each]));
+  const strips = new Map(stored.strips.map((each) => [each.id, each]));
+  const unknown = configured.filter(({ id }) => !status.has(id)).map(neverRan);
+  const found = [...stored.status, ...unknown].map((each) => {
+    const config = configured.find(({ id }) => id === each.id);
+    const batch = stored.pending.find(({ sourceId }) => sourceId === each.id);
+    const isNeeded = each.kind !== 'rates' || stored.areRatesNeeded;
+    const problems = isNeeded
+      ? problemsOf(each, config, batch, stored.hidden, now).map((problem) =>
+          withAcknowledgement(problem, stored.acknowledged),
+        )
+      : [];
+    const strip = strips.get(each.id);
+    const { regions, ...rest } = each;
+    const shown: ShownSource = {
+      ...rest,
+      ...freshness(each.verifiedAt, config, now),
+      configured: config !== undefined,
+      schedule: config?.schedule ?? null,
+      nextSlot: each.disabled ? null : (config?.nextSlot(now) ?? null),
+      state: isNeeded ? stateOf(each, problems) : 'not-needed',
+      regionCount: regions.length,
+      unreadRegions: regions.filter(({ unreadSince }) => unreadSince !== null).length,
+      runs: strip?.runs ?? [],
+      changedAt: strip?.changedAt ?? null,
+    };
+    return { shown, problems };
+  });
+  const urgency = ({ kind }: Problem) => PROBLEMS.indexOf(kind);
+  const bySource = (one: string, other: string) => (one < other ? -1 : 1);
+  return {
+    problems: found
+      .flatMap(({ problems }) => problems)
+      .sort((one, other) => urgency(one) - urgency(other) || bySource(one.source, other.source)),
+    sources: found.map(({ shown }) => shown).sort((one, other) => bySource(one.id, other.id)),
+  };
+}
+
+/** The alert that opens about a problem. */
+const ALERTS: Readonly<Partial<Record<Problem['kind'], string>>> = {
+  held: 'batch_held',
+  failing: 'source_failing',
+  'never-read': 'source_stale',
+  stale: 'source_stale',
+};
+
+function withAcknowledgement(problem: Problem, acknowledged: readonly AcknowledgedAlert[]): Problem {
+  const alert = acknowledged.find(
+    ({ kind, subject }) => kind === ALERTS[problem.kind] && subject === problem.source,
+  );
+  return alert ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
+}
+
+/** The age of what was read at an instant, and how old it may be. */
+export function freshness(verifiedAt: string | null, config: ConsoleSource | undefined, now: Date) {
+  return {
+    ageSeconds:
+      verifiedAt === null ? null : Math.max(0, Math.round((now.getTime() - Date.parse(verifiedAt)) / 1000)),
+    objectiveSeconds: config?.objectiveSeconds ?? null,
+  };
+}
+
+function neverRan({ id, kind }: ConsoleSource): SourceStatus {
+  const never = { lastRun: null, lastEnded: null, verifiedAt: null, retiredAt: null, disabled: null };
+  return {
+    id,
+    kind,
+    ...never,
+    registeredAt: '',
+    regions: [],
+    known: 0,
+    published: 0,
+    quarantined: 0,
+    held: 0,
+  };
+}
+
+function stateOf(
+  { lastRun, retiredAt, disabled }: SourceStatus,
+  problems: readonly Problem[],
+): ShownSource['state'] {
+  const [first] = problems;
+  if (first === undefined && disabled !== null) return 'disabled';
+  if (first === undefined) return retiredAt === null ? 'ok' : 'retired';
+  return first.kind === 'never-read' && lastRun?.outcome === 'running' ? 'running' : first.kind;
+}
+
+const WHAT = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' } as const;
+
+function problemsOf(
+  status: SourceStatus,
+  config: ConsoleSource | undefined,
+  batch: BatchRecord | undefined,
+  hidden: readonly HiddenReason[],
+  now: Date,
+): Problem[] {
+  const { id: source, lastEnded, verifiedAt, regions, published, kind } = status;
+  if (config === undefined) return notConfigured(status);
+  const problems: Problem[] = [];
+  if (batch) {
+    const text = batch.broken.map(({ detail }) => detail).join('; ');
+    problems.push({ kind: 'held', source, text, since: batch.heldSince, batch: batch.id });
+  }
+  // That nobody reads it is what somebody wanted.
+  if (status.disabled !== null) return problems;
+  if (lastEnded !== null && (lastEnded.outcome === 'failed' || lastEnded.outcome === 'interrupted')) {
+    const text = lastEnded.error ?? `the last run ended as ${lastEnded.outcome}`;
+    problems.push({ kind: 'failing', source, text, since: lastEnded.finishedAt ?? lastEnded.startedAt });
+  }
+  const { ageSeconds, objectiveSeconds } = freshness(verifiedAt, config, now);
+  if (ageSeconds === null) {
+    const text = 'no run has read it well yet; readers see nothing of it';
+    problems.push({ kind: 'never-read', source, text, since: status.registeredAt || null });
+  } else if (objectiveSeconds !== null && ageSeconds > objectiveSeconds) {
+    const text = `its data may be ${span(objectiveSeconds)} old and is ${span(ageSeconds)} old`;
+    problems.push({ kind: 'stale', source, text, since: verifiedAt });
+  }
+  const unread = regions.filter(({ unreadSince }) => unreadSince !== null);
+  if (unread.length > 0) problems.push(unreadProblem(source, unread, regions.length));
+  if (ageSeconds !== null && published === 0) {
+    const why = whyEmpty(
+      status,
+      hidden.filter(({ id }) => id === source),
+    );
+    const text = `it was read, and readers see no ${WHAT[kind]} of it: ${why}`;
+    problems.push({ kind: 'empty', source, text, since: verifiedAt });
+  }
+  return problems;
+}
+
+/** Reasons of each kind that a sentence names. */
+const REASONS_NAMED = 3;
+
+/** Why a source publishes nothing, and the remedy. */
+function whyEmpty({ id, kind, known, quarantined }: SourceStatus, hidden: readonly HiddenReason[]): string {
+  const named = (of: HiddenReason['of'], words: (reason: string) => string) =>
+    hidden
+      .filter((each) => each.of === of)
+      .slice(0, REASONS_NAMED)
+      .map(({ reason, count }) => `${count} ${words(reason)}`)
+      .join(', ');
+  const meanings: Readonly<Record<string, string>> = EXCLUSION_MEANINGS;
+  const reasons = [
+    ...(kind === 'catalogue' && known > 0
+      ? [
+          `all ${known} machines are excluded (${named('excluded', (reason) => `${reason}: ${meanings[reason] ?? 'a reason of another release'}`)})`,
+        ]
+      : []),
+    ...(quarantined > 0
+      ? [
+          `${quarantined} rows cannot be used (${named('quarantined', (reason) => reason)}); see fleetbook rejected ${id}`,
+        ]
+      : []),
+  ];
+  if (reasons.length > 0) return reasons.join('; ');
+  return `its upstream listed none; check that its credentials and options let it list ${WHAT[kind]}, or disable it: fleetbook source disable ${id}`;
+}
+
+function unreadProblem(source: string, unread: SourceStatus['regions'], total: number): Problem {
+  const [first] = unread;
+  const codes = unread.slice(0, 3).map(({ code }) => code);
+  const more = unread.length > codes.length ? ', …' : '';
+  const since = unread.reduce<string | null>(
+    (oldest, { unreadSince }) => (oldest === null || (unreadSince ?? '') < oldest ? unreadSince : oldest),
+    null,
+  );
+  const text = `${unread.length} of ${total} regions could not be read (${codes.join(', ')}${more}): ${first?.reason}`;
+  return { kind: 'unread-regions', source, text, since };
+}
+
+/** A source that is stored and not configured keeps its data published, and nobody reads it any more. */
+function notConfigured({ id, kind, published, retiredAt, verifiedAt }: SourceStatus): Problem[] {
+  if (retiredAt !== null || published === 0) return [];
+  const text = `it is not configured here, and its ${published} ${WHAT[kind]} are still published; configure it again, or run: fleetbook source retire ${id}`;
+  return [{ kind: 'not-configured', source: id, text, since: verifiedAt }];
+}

@@ -1,0 +1,112 @@
+/** One source: what happened to it, its regions, what of it cannot be used and what is not published; and a run now. */
+import type { FastifyInstance } from 'fastify';
+import type { Sql } from '../../../db/connection/client.ts';
+import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
+import { sourceTimeline } from '../../../db/timeline.ts';
+import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
+import type { Decider } from '../../../domain/operator.ts';
+import { groupReasons, quarantineKey } from '../../../domain/rejected.ts';
+import { scheduleInWords } from '../../../domain/schedule-words.ts';
+import { nextSlots } from '../../../domain/slots.ts';
+import { deciderOf } from '../../operators/sign-in/roles.ts';
+import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
+import { anyReasonOf } from './fields.ts';
+import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';
+import { BadRequest, Conflict, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
+
+export interface RunActions {
+  /**
+   * Has a worker run a source soon, once however often it is asked for, and writes into the audit log who asked.
+   * False for one that is not configured.
+   */
+  run(sourceId: string, decider: Decider): Promise<boolean>;
+}
+
+export interface SourceDependencies {
+  readonly sql: Sql;
+  readonly sources: readonly ConsoleSource[];
+  /** What the database says of all sources. */
+  stored(): Promise<Stored>;
+  /** Undefined where this process has no queue. */
+  readonly runs: RunActions | undefined;
+  now(): Date;
+}
+
+/** Slots ahead that a source shows. */
+const SLOTS = 5;
+
+export function addSources(api: FastifyInstance, deps: SourceDependencies): void {
+  const { sql, sources, stored, runs, now } = deps;
+  const idOfSource = (params: unknown) => String((params as { id: string }).id);
+
+  api.get('/sources/:id', async (request): Promise<SourceAnswer> => {
+    const id = idOfSource(request.params);
+    const facts = await stored();
+    const at = now();
+    const judged = judgeSources(sources, facts, at);
+    const source = judged.sources.find((each) => each.id === id);
+    if (!source) throw new NotFound(`there is no source ${id}`);
+    const config = sources.find((each) => each.id === id);
+    const regions = facts.status.find((each) => each.id === id)?.regions ?? [];
+    return {
+      source,
+      problems: judged.problems.filter((problem) => problem.source === id),
+      regions: regions.map((region) => ({ ...region, ...freshness(region.verifiedAt, config, at) })),
+      scheduleInWords: config ? scheduleInWords(config.schedule) : null,
+      nextSlots: config && source.disabled === null ? nextSlots(config.schedule, at, SLOTS) : [],
+      canRun: config !== undefined && runs !== undefined,
+    };
+  });
+  api.get('/sources/:id/timeline', async (request): Promise<TimelineAnswer> => {
+    const query = request.query as Parameters;
+    const { limit } = windowOf(query);
+    const before = instantOf(query, 'before');
+    // One more than is shown tells whether there are older ones.
+    const entries = await sourceTimeline(sql, idOfSource(request.params), { before, limit: limit + 1 });
+    return { entries: entries.slice(0, limit), hasOlder: entries.length > limit };
+  });
+  api.get('/sources/:id/rejected', async (request): Promise<RejectedAnswer> => {
+    const id = idOfSource(request.params);
+    const query = request.query as Parameters;
+    const { limit, offset } = windowOf(query);
+    const search = textOf(query, 'q')?.toLowerCase();
+    const all = await quarantinedRows(sql, id);
+    const found = all.filter(
+      (row) =>
+        search === undefined ||
+        `${quarantineKey(row)} ${row.code} ${row.reason}`.toLowerCase().includes(search),
+    );
+    return {
+      source: id,
+      total: found.length,
+      reasons: groupReasons(all),
+      rows: found.slice(offset, offset + limit),
+    };
+  });
+  api.get('/sources/:id/excluded', async (request): Promise<ExcludedAnswer> => {
+    const id = idOfSource(request.params);
+    const { limit, offset } = windowOf(request.query as Parameters);
+    const { total, reasons, rows } = await excludedMachines(sql, id, offset + limit);
+    const told = reasons.map((each) => ({ ...each, meaning: meaningOf(each.reason) }));
+    return { source: id, total, reasons: told, rows: rows.slice(offset) };
+  });
+  api.post('/sources/:id/run', async (request) => {
+    const id = idOfSource(request.params);
+    if (!runs) throw new NotFound('this process has no queue; ask a worker, or run: fleetbook sync');
+    const { disabled } = (await stored()).status.find((each) => each.id === id) ?? {};
+    if (disabled) throw new Conflict(`${id} is disabled, by ${disabled.by}; enable it first`);
+    if (!(await runs.run(id, deciderOf(request, anyReasonOf(request.body)))))
+      throw new NotFound(`there is no source ${id} in the configuration`);
+    return { source: id, queued: true };
+  });
+}
+
+/** What a reason means; the reason itself where it is of another release. */
+const meaningOf = (reason: string): string =>
+  (EXCLUSION_MEANINGS as Readonly<Record<string, string>>)[reason] ?? reason;
+
+function instantOf(query: Parameters, name: string): string | undefined {
+  const text = textOf(query, name);
+  if (text === undefined || /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/.test(text)) return text;
+  throw new BadRequest(name, `must be an instant such as 2026-01-31T12:00:00Z; it is "${text}"`);
+}

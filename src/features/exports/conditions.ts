@@ -1,0 +1,23 @@
+import { type Configured, settingsOf } from '../../config/settings.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import type { Condition } from '../../domain/condition.ts';
+import { span } from '../../domain/span.ts';
+import { exportState, exportsMayBeBehind } from './queries.ts';
+import { EXPORT_SETTINGS } from './settings.ts';
+
+/** Finds files that are too far behind the catalogue. */
+export async function findBehind(sql: Sql, config: Configured): Promise<Condition[]> {
+  const { EXPORT_EVERY: every } = settingsOf(config, EXPORT_SETTINGS);
+  if (every === 0) return [];
+  const { behindSeconds, made } = await exportState(sql);
+  if (behindSeconds <= exportsMayBeBehind(every)) return [];
+  const newest = made ? `the newest are of ${made.createdAt}` : 'there are none yet';
+  return [
+    {
+      kind: 'exports_behind',
+      subject: 'exports',
+      summary: `the catalogue changed ${span(behindSeconds)} ago, and no files of it could be made since; ${newest}. The log of the workers says why`,
+      details: { behindSeconds: Math.round(behindSeconds), createdAt: made?.createdAt ?? null },
+    },
+  ];
+}

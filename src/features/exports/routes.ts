@@ -1,0 +1,209 @@
+/** Files of the whole catalogue: the list of them, and downloads, also of parts. */
+
+import { z } from 'zod';
+import { availableParameter } from '../../http/available.ts';
+import type { ApiFeature } from '../../http/feature.ts';
+import { type Operation, operation } from '../../http/operation.ts';
+import { Places } from '../../http/places.ts';
+import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
+import { parameter } from '../../http/protocol/parameters.ts';
+import { NOT_FOUND, Problem } from '../../http/protocol/problem.ts';
+import { requestedRange, unsatisfiable } from '../../http/protocol/range.ts';
+import { documented } from '../../http/schemas.ts';
+import {
+  type StreamAnswer,
+  type StreamOperation,
+  type StreamRequest,
+  streamOperation,
+} from '../../http/stream-operation.ts';
+import { type Answer, Unavailable } from '../../snapshot/document/answer.ts';
+import { encodeBody } from '../../snapshot/document/body.ts';
+import {
+  EXPORT_FILES,
+  EXPORT_TYPES,
+  type ExportFormat,
+  type ExportReader,
+  type ExportScope,
+  type StoredExport,
+  storedName,
+} from './files.ts';
+import { exportSchema, type ListedExport } from './schema.ts';
+
+const EXAMPLE: ListedExport = {
+  file: 'machines.parquet',
+  version: 'w2Yv0rIq3c8kT5dJm1xZfA',
+  bytes: 2_148_933,
+  rows: 48_211,
+  created_at: '2026-03-01T04:17:31.220418Z',
+  etag: '"9Xk2mVfQb0c1Zt4yLr7pAw8uTq3sEoG5hJ6nBvCdK0M"',
+};
+
+/** Seconds: the first files come as soon as a catalogue was read. */
+const FIRST_COMES_WITHIN_S = 30;
+/** Seconds after which a place may be free. */
+const PLACE_WITHIN_S = 10;
+
+const NOT_MADE = new Problem(503, {
+  detail:
+    'No files were made yet; try again after the pause in Retry-After. The operator sets in EXPORT_EVERY whether any are made.',
+  headers: { 'retry-after': String(FIRST_COMES_WITHIN_S) },
+});
+const TOO_MANY = new Problem(503, {
+  detail: 'As many downloads are under way as may be at once; try again after the pause in Retry-After.',
+  headers: { 'retry-after': String(PLACE_WITHIN_S) },
+});
+
+/** The operations of the API about files of the whole catalogue. */
+export const exportsApi =
+  (reader: ExportReader): ApiFeature =>
+  ({ downloadsAtOnce }) => ({
+    operations: [listOperation(reader)],
+    streams: [exportDownload(reader, downloadsAtOnce)],
+  });
+
+function listOperation(reader: ExportReader): Operation {
+  return operation({
+    path: '/v1/exports',
+    scope: 'machines:read',
+    parameters: { available: availableParameter },
+    isStrict: true,
+    doc: {
+      id: 'listExports',
+      summary: 'Files of the whole catalogue',
+      description:
+        'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
+      answers: z.array(exportSchema),
+      example: [EXAMPLE],
+      extension: true,
+    },
+    read: async ({ available }) => listAnswer(await reader.current(), available),
+    shared: true,
+  });
+}
+
+async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): Promise<Answer> {
+  const [first] = stored;
+  if (!first) throw new Unavailable('no files of the catalogue were made yet', FIRST_COMES_WITHIN_S);
+  const listed = EXPORT_FILES.flatMap((file) =>
+    stored
+      .filter((each) => each.coding === 'identity' && each.file === storedName(file, scope))
+      .map(
+        ({ version, bytes, rows, createdAt, hash }): ListedExport => ({
+          file,
+          version,
+          bytes,
+          rows,
+          created_at: createdAt,
+          etag: tagOf(hash),
+        }),
+      ),
+  );
+  const body = await encodeBody(Buffer.from(JSON.stringify(listed)));
+  return { body, tier: 'postgres', asOf: undefined, currency: first.currency ?? undefined };
+}
+
+/** Accepts any text: a name that no file has finds none. */
+const fileParameter = parameter(z.string().meta({ enum: EXPORT_FILES }), {
+  description: 'Its name',
+  example: EXAMPLE.file,
+  expected: 'one of the names that /v1/exports lists',
+});
+
+/** @param downloadsAtOnce each organization may have half of them */
+function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamOperation {
+  const half = Math.ceil(downloadsAtOnce / 2);
+  const places = new Places({ process: downloadsAtOnce, organization: half, token: half });
+  return streamOperation({
+    path: '/v1/exports/{file}',
+    scope: 'machines:read',
+    parameters: { file: fileParameter, available: availableParameter },
+    isStrict: true,
+    doc: {
+      id: 'downloadExport',
+      summary: 'One of these files',
+      description:
+        'NDJSON and CSV come compressed with gzip to whoever accepts that. `Range` asks for a part, with `If-Range` only of the same version: else the answer is the whole of the newest one. An answer that has fewer bytes than its `Content-Length` broke off.',
+      answers: documented(z.string(), { format: 'binary' }),
+      types: Object.values(EXPORT_TYPES),
+      example: undefined,
+      extension: true,
+    },
+    async open({ file: name, available }, request) {
+      const file = EXPORT_FILES.find((each) => each === name);
+      if (file === undefined) return NOT_FOUND;
+      const format = file.split('.')[1] as ExportFormat;
+      const type = EXPORT_TYPES[format];
+      if (!acceptsType(request.headers.accept, type)) return notAcceptable(type);
+      const stored = (await exports.current()).filter((each) => each.file === storedName(file, available));
+      const [plain] = stored;
+      if (!plain) return NOT_MADE;
+      const chosen = chooseRepresentation(stored, request) ?? plain;
+      const headers = { ...headersOf(chosen), 'content-type': type };
+      const known = knownTag(request.headers['if-none-match'], chosen, stored);
+      if (known !== undefined) return { status: 304, tier: 'postgres', headers: { ...headers, etag: known } };
+      const { bytes } = chosen;
+      // Only GET has ranges (RFC 9110, 14.2).
+      const range = request.isHead ? undefined : requestedRange(request.headers, tagOf(chosen.hash), bytes);
+      if (range === 'unsatisfiable') return unsatisfiable(bytes);
+      const { start, end } = range ?? { start: 0, end: bytes };
+      const sent: StreamAnswer = {
+        status: range ? 206 : 200,
+        tier: 'postgres',
+        headers: {
+          ...headers,
+          'content-disposition': `attachment; filename="${file}"`,
+          'content-length': String(end - start),
+          ...(chosen.coding === 'gzip' && { 'content-encoding': 'gzip' }),
+          ...(range && { 'content-range': `bytes ${start}-${end - 1}/${bytes}` }),
+        },
+      };
+      if (request.isHead) return sent;
+      if (places.enter(request.grant, request.life)) return TOO_MANY;
+      return { ...sent, body: exports.read(chosen, start, end) };
+    },
+  });
+}
+
+/** The most welcome coding of those that there are. */
+function chooseRepresentation(
+  stored: readonly StoredExport[],
+  { headers }: StreamRequest,
+): StoredExport | undefined {
+  const header = headers['accept-encoding'];
+  for (const coding of allowedCodings(header === undefined ? undefined : String(header))) {
+    const found = stored.find((each) => each.coding === coding);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+const tagOf = (hash: string): string => `"${hash}"`;
+
+/** The tag with which 304 answers: of this version in any coding (RFC 9110, 13.1.2: a weak comparison). */
+function knownTag(
+  header: string | undefined,
+  chosen: StoredExport,
+  stored: readonly StoredExport[],
+): string | undefined {
+  if (header === undefined) return undefined;
+  if (header.trim() === '*') return tagOf(chosen.hash);
+  const given = new Set([...header.matchAll(/"([^"]*)"/g)].map(([, opaque]) => opaque));
+  const found = [chosen, ...stored].find(({ hash }) => given.has(hash));
+  return found && tagOf(found.hash);
+}
+
+function headersOf({ hash, version, currency }: StoredExport): Record<string, string> {
+  return {
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-cache',
+    etag: tagOf(hash),
+    'fleetbook-export-version': version,
+    'fleetbook-tier': 'postgres',
+    ...(currency !== null && { 'fleetbook-currency': currency }),
+    vary: 'Authorization, Accept-Encoding',
+  };
+}
+
+function notAcceptable(type: string): Problem {
+  return new Problem(406, { detail: `The file is ${type}, which the request does not accept.` });
+}

@@ -1,0 +1,187 @@
+/** Changes as server-sent events, and requests that wait for the next one. */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { TokenCheck } from '../../http/token-check.ts';
+import type { Batch } from './batch.ts';
+import { type Cursor, encodeCursor } from './cursor.ts';
+import type { Change, FeedScope } from './feed-reads.ts';
+import type { Follower } from './feed-tail.ts';
+
+/** Milliseconds after which a client connects again. */
+const RETRY_MS = 2000;
+/** Milliseconds in which something is sent, be it a heartbeat. */
+const HEARTBEAT_MS = 15_000;
+/** Bytes that wait for one client. They are shared: what lies here for many clients is there once. */
+const WAITING_AT_MOST = 1_000_000;
+
+/** Events of changes, each with its cursor as id. */
+function framesOf(changes: readonly Change[]): Buffer {
+  return Buffer.from(
+    changes.map(({ id, type, json }) => `id: ${id}\nevent: ${type}\ndata: ${json}\n\n`).join(''),
+  );
+}
+
+/** The first of a stream. An id without data is no event: a client that connects again names it all the same. */
+export function firstFrame(start: Cursor): string {
+  return `retry: ${RETRY_MS}\nid: ${encodeCursor(start)}\n\n`;
+}
+
+/** The last heartbeat that was made: all who have everything get the same. */
+let beat: { readonly id: string; readonly frame: Buffer } | undefined;
+
+function heartbeat(at: Cursor): Buffer {
+  const id = encodeCursor(at);
+  if (beat?.id !== id) beat = { id, frame: Buffer.from(`:\nid: ${id}\n\n`) };
+  return beat.frame;
+}
+
+export interface EventStreamOptions {
+  readonly response: ServerResponse;
+  /** Ends with the response or its connection. */
+  readonly life: AbortSignal;
+  readonly scope: FeedScope;
+  readonly start: Cursor;
+  readonly token: TokenCheck;
+  /** Milliseconds for which a client may take no byte. */
+  readonly idleTimeoutMs: number;
+  /** Called when the client does not keep up. */
+  onCut(): void;
+}
+
+/** One client's stream. It ends when its token does, and is cut when the client does not take what it is sent. */
+export class EventStream implements Follower {
+  readonly scope: FeedScope;
+  position: number;
+  #feed: Cursor['feed'];
+  readonly #options: EventStreamOptions;
+  #isOver = false;
+  /** When its spans of `HEARTBEAT_MS` begin: streams that were opened at once have their heartbeats at different times. */
+  readonly #phase = Math.random() * HEARTBEAT_MS;
+  /** The span in which something was sent last. */
+  #sentIn: number;
+  /** Since when bytes wait for the client; undefined while none do. */
+  #stuckSince: number | undefined;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.scope = options.scope;
+    this.position = options.start.position;
+    this.#feed = options.start.feed;
+    this.#sentIn = this.#spanOf(Date.now());
+    const unwatch = options.token.watch(() => this.end());
+    const over = () => {
+      this.#isOver = true;
+      unwatch();
+    };
+    if (options.life.aborted) over();
+    else options.life.addEventListener('abort', over, { once: true });
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Waits until the client has taken what it was sent. @returns false when the stream is over */
+  async ready(): Promise<boolean> {
+    const { response, life } = this.#options;
+    if (!this.#isOver && response.writableNeedDrain)
+      await once(response, 'drain', { signal: life }).catch(() => {});
+    await this.#options.token.look();
+    return !this.#isOver;
+  }
+
+  deliver(batch: Batch, next: Cursor): void {
+    this.#feed = next.feed;
+    this.#write(batch.encoded(framesOf));
+  }
+
+  lost(): void {
+    this.end();
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#options.response.end();
+  }
+
+  tick(now: number): void {
+    if (this.#isOver) return;
+    const { response, token, idleTimeoutMs } = this.#options;
+    token.lookAgain(now);
+    if (!response.writableNeedDrain) this.#stuckSince = undefined;
+    else this.#stuckSince ??= now;
+    if (this.#stuckSince !== undefined && now - this.#stuckSince > idleTimeoutMs) this.#cut();
+    else if (this.#spanOf(now) !== this.#sentIn)
+      this.#write(heartbeat({ feed: this.#feed, position: this.position }), now);
+  }
+
+  #spanOf(now: number): number {
+    return Math.floor((now + this.#phase) / HEARTBEAT_MS);
+  }
+
+  #write(frames: Buffer, now = Date.now()): void {
+    if (this.#isOver) return;
+    const { response } = this.#options;
+    response.write(frames);
+    this.#sentIn = this.#spanOf(now);
+    if (response.writableLength > WAITING_AT_MOST) this.#cut();
+  }
+
+  #cut(): void {
+    this.#isOver = true;
+    this.#options.onCut();
+    this.#options.response.destroy();
+  }
+}
+
+/** What a request has waited for. */
+export interface Found {
+  readonly changes: readonly Change[];
+  readonly next: Cursor;
+}
+
+/** A request that waits for changes. It ends when its token does. */
+export class WaitingRequest implements Follower {
+  readonly scope: FeedScope;
+  position = 0;
+  readonly #until: number;
+  readonly #token: TokenCheck;
+  readonly #unwatch: () => void;
+  readonly #answered = Promise.withResolvers<Found | 'invalid token' | undefined>();
+
+  /** @param until milliseconds since the epoch */
+  constructor(scope: FeedScope, until: number, token: TokenCheck) {
+    this.scope = scope;
+    this.#until = until;
+    this.#token = token;
+    this.#unwatch = token.watch((isKnown) => this.#answered.resolve(isKnown ? 'invalid token' : undefined));
+  }
+
+  /** What has come; undefined when nothing has in time. */
+  get answer(): Promise<Found | 'invalid token' | undefined> {
+    return this.#answered.promise;
+  }
+
+  deliver({ changes }: Batch, next: Cursor): void {
+    this.#answered.resolve({ changes, next });
+  }
+
+  lost(): void {
+    this.end();
+  }
+
+  end(): void {
+    this.#answered.resolve(undefined);
+  }
+
+  tick(now: number): void {
+    if (now >= this.#until) this.end();
+    else this.#token.lookAgain(now);
+  }
+
+  /** Once nobody waits any more. */
+  [Symbol.dispose](): void {
+    this.#unwatch();
+  }
+}

@@ -1,0 +1,112 @@
+/** Accounts of people who sign in by OpenID Connect: made at their first sign-in, with the role that their groups give. */
+
+import { audit } from '../../../db/audit.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { and, eq, isNull, sql } from '../../../db/connection/drizzle.ts';
+import { operators } from '../../../db/schema.ts';
+import type { Role } from '../../../domain/operator.ts';
+import { nameOfPerson, neutralName, type OidcIdentity } from '../oidc.ts';
+import { endSessionsOf } from './sessions.ts';
+
+export interface OidcPerson extends OidcIdentity {
+  /** Undefined for a person whose groups give none. */
+  readonly role: Role | undefined;
+}
+
+export type OidcSignIn =
+  | { readonly outcome: 'account'; readonly id: number; readonly name: string }
+  /** `account` where there is one already. */
+  | { readonly outcome: 'no-role'; readonly account: string | undefined }
+  /** The name belongs to an operator with tokens, or of another subject. */
+  | { readonly outcome: 'taken'; readonly account: string }
+  | { readonly outcome: 'disabled'; readonly account: string };
+
+/**
+ * Finds the account of a person by issuer and subject, or makes one, gives it the role of now, and records the sign-in, in
+ * one transaction. All sessions of a person without a role end.
+ * @param address of the request
+ */
+export async function signInByOidc(db: Database, person: OidcPerson, address: string): Promise<OidcSignIn> {
+  const { issuer, subject, role } = person;
+  const isPerson = and(eq(operators.oidcIssuer, issuer), eq(operators.oidcSubject, subject));
+  return db.transaction(async (tx) => {
+    const record: Recorder = (by, action, details) =>
+      audit(
+        tx,
+        { by, how: 'oidc', address, reason: undefined },
+        { action, subject: { kind: 'operator', id: by }, ...(details && { details }) },
+      );
+    const find = async () => (await tx.select().from(operators).where(isPerson).for('update'))[0];
+    let known = await find();
+    if (known === undefined) {
+      if (role === undefined) return { outcome: 'no-role', account: undefined };
+      await createOrClaim(tx, person, role, record);
+      known = await find();
+      if (known === undefined) return { outcome: 'taken', account: nameOfPerson(person) };
+    }
+    if (known.disabledAt) return { outcome: 'disabled', account: known.name };
+    if (role === undefined) {
+      await endSessionsOf(tx, known.id);
+      await record(known.name, 'operator.end-sessions', { reason: 'no group gives a role any more' });
+      return { outcome: 'no-role', account: known.name };
+    }
+    const name = (await renameUnproven(tx, person, known, record)) ?? known.name;
+    await tx
+      .update(operators)
+      .set({ role, verifiedAddress: person.address ?? null })
+      .where(eq(operators.id, known.id));
+    if (known.role !== role) await record(name, 'operator.set-role', { role });
+    await record(name, 'session.begin');
+    return { outcome: 'account', id: known.id, name };
+  });
+}
+
+type Recorder = (by: string, action: string, details?: Record<string, unknown>) => Promise<void>;
+
+/**
+ * Makes an account. An account of the name that an admin handed over gets the person instead, if the issuer has verified the
+ * name as the person's address.
+ */
+async function createOrClaim(tx: Database, person: OidcPerson, role: Role, record: Recorder): Promise<void> {
+  const name = nameOfPerson(person);
+  const bound = {
+    oidcIssuer: person.issuer,
+    oidcSubject: person.subject,
+    verifiedAddress: person.address ?? null,
+  };
+  const made = await tx
+    .insert(operators)
+    .values({ name, role, ...bound })
+    .onConflictDoNothing()
+    .returning();
+  if (made.length > 0) return record(name, 'operator.create', { role, issuer: person.issuer });
+  const isFree = and(eq(operators.awaitsOidc, true), isNull(operators.disabledAt));
+  await tx
+    .update(operators)
+    .set({ ...bound, awaitsOidc: false })
+    .where(and(eq(operators.name, name), isFree));
+}
+
+/**
+ * Renames an account that an earlier release named by what the person chose at the issuer. The old name stays in the audit
+ * log, so a disabled account keeps it from everyone else.
+ * @returns the new name; undefined if the name is proven
+ */
+async function renameUnproven(
+  tx: Database,
+  person: OidcPerson,
+  known: { readonly id: number; readonly name: string; readonly verifiedAddress: string | null },
+  record: Recorder,
+): Promise<string | undefined> {
+  const proven = nameOfPerson(person);
+  const neutral = neutralName(person);
+  if (known.verifiedAddress !== null || [proven, neutral].includes(known.name)) return undefined;
+  const isTaken = (await tx.$count(operators, eq(operators.name, proven))) > 0;
+  const name = isTaken ? neutral : proven;
+  await tx.update(operators).set({ name }).where(eq(operators.id, known.id));
+  await tx
+    .insert(operators)
+    .values({ name: known.name, role: 'viewer', awaitsOidc: true, disabledAt: sql`now()` });
+  await record(name, 'operator.rename', { from: known.name, reason: 'the issuer has not verified the name' });
+  return name;
+}

@@ -1,0 +1,167 @@
+/** Operators of the console. Each change and its row of the audit log are one transaction. */
+
+import { audit } from '../../../db/audit.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { eq, type PgUpdateSetSource, sql } from '../../../db/connection/drizzle.ts';
+import { rfc3339 } from '../../../db/connection/statements.ts';
+import { auditLog, operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
+import type { Decider, Role } from '../../../domain/operator.ts';
+import { endSessionsOf } from './sessions.ts';
+import { type IssuedToken, insertToken, recordToken, type TokenTerms, tokenState } from './tokens.ts';
+
+/** The result of a change; `unchanged` leaves no row in the audit log. */
+export type OperatorChange = 'changed' | 'unchanged' | 'unknown';
+
+/** Creates an operator and a first token. Undefined if the name is taken, also by a disabled operator. */
+export async function createOperator(
+  db: Database,
+  decider: Decider,
+  { name, role, token }: { readonly name: string; readonly role: Role; readonly token: TokenTerms },
+): Promise<IssuedToken | undefined> {
+  return db.transaction(async (tx) => {
+    const [made] = await tx.insert(operators).values({ name, role }).onConflictDoNothing().returning();
+    if (!made) return undefined;
+    const issued = await insertToken(tx, made, token);
+    await recordToken(tx, decider, 'operator.create', issued, { role, ...token });
+    return issued;
+  });
+}
+
+/**
+ * Issues a token to an operator. The operator of a person of OpenID Connect signs in with tokens from now on.
+ * @returns undefined without such an operator
+ */
+export async function issueToken(
+  db: Database,
+  decider: Decider,
+  operator: string,
+  terms: TokenTerms,
+): Promise<IssuedToken | undefined> {
+  return db.transaction(async (tx) => {
+    const [found] = await tx.select().from(operators).where(eq(operators.name, operator)).for('update');
+    if (!found) return undefined;
+    const wasOidc = found.oidcSubject !== null || found.awaitsOidc;
+    if (wasOidc) {
+      await tx.update(operators).set(UNBOUND).where(eq(operators.id, found.id));
+      await endSessionsOf(tx, found.id);
+    }
+    const issued = await insertToken(tx, found, terms);
+    await recordToken(tx, decider, 'operator.create-token', issued, {
+      ...terms,
+      ...(wasOidc && { signedInBy: 'oidc' }),
+    });
+    return issued;
+  });
+}
+
+/** Gives an operator another role, from the next request on. */
+export async function setOperatorRole(
+  db: Database,
+  decider: Decider,
+  name: string,
+  role: Role,
+): Promise<OperatorChange> {
+  return change(db, decider, 'operator.set-role', name, { role }, (operator) =>
+    operator.role === role ? undefined : { role },
+  );
+}
+
+/**
+ * Lets the person whose verified address is the name take the account over at the next sign-in by OpenID Connect. Revokes
+ * its tokens and ends its sessions.
+ */
+export async function setOperatorByOidc(
+  db: Database,
+  decider: Decider,
+  name: string,
+): Promise<OperatorChange> {
+  return change(db, decider, 'operator.use-oidc', name, {}, async ({ id }, tx) => {
+    await endSessionsOf(tx, id);
+    await tx
+      .update(operatorTokens)
+      .set({ revokedAt: sql`coalesce(${operatorTokens.revokedAt}, now())` })
+      .where(eq(operatorTokens.operatorId, id));
+    return { ...UNBOUND, awaitsOidc: true };
+  });
+}
+
+/** A disabled operator cannot sign in, and the sessions end. The tokens are good again once the operator is enabled. */
+export async function setOperatorDisabled(
+  db: Database,
+  decider: Decider,
+  name: string,
+  disabled: boolean,
+): Promise<OperatorChange> {
+  const action = disabled ? 'operator.disable' : 'operator.enable';
+  return change(db, decider, action, name, {}, async ({ id, disabledAt }, tx) => {
+    if ((disabledAt !== null) === disabled) return undefined;
+    await endSessionsOf(tx, id);
+    return { disabledAt: disabled ? sql`now()` : null };
+  });
+}
+
+/** Ends all sessions of an operator, e.g. because a computer was lost. */
+export async function endOperatorSessions(
+  db: Database,
+  decider: Decider,
+  name: string,
+): Promise<OperatorChange> {
+  return change(db, decider, 'operator.end-sessions', name, {}, async ({ id }, tx) => {
+    await endSessionsOf(tx, id);
+    return {};
+  });
+}
+
+const UNBOUND = { oidcIssuer: null, oidcSubject: null, verifiedAddress: null, awaitsOidc: false };
+
+type Operator = typeof operators.$inferSelect;
+type Changed = PgUpdateSetSource<typeof operators>;
+
+/** @param values returns what changes of the operator; undefined for nothing */
+async function change(
+  db: Database,
+  decider: Decider,
+  action: string,
+  name: string,
+  details: Readonly<Record<string, unknown>>,
+  values: (operator: Operator, tx: Database) => Promise<Changed | undefined> | Changed | undefined,
+): Promise<OperatorChange> {
+  return db.transaction(async (tx) => {
+    const [operator] = await tx.select().from(operators).where(eq(operators.name, name)).for('update');
+    if (!operator) return 'unknown';
+    const changed = await values(operator, tx);
+    if (!changed) return 'unchanged';
+    if (Object.keys(changed).length > 0)
+      await tx.update(operators).set(changed).where(eq(operators.id, operator.id));
+    await audit(tx, decider, { action, subject: { kind: 'operator', id: name }, details });
+    return 'changed';
+  });
+}
+
+export type OperatorSummary = Awaited<ReturnType<typeof listOperators>>[number];
+
+/** Every operator, by name, with the number of good tokens. Instants are RFC 3339, to the second. */
+export async function listOperators(db: Database) {
+  const { id, name, role, oidcSubject, awaitsOidc, verifiedAddress, createdAt, disabledAt } = operators;
+  // Drizzle would leave the table out of a column in the outermost expression.
+  const goodTokens = sql`(select count(*)::int from ${operatorTokens}
+    where ${operatorTokens.operatorId} = ${id} and ${tokenState} = 'good')`;
+  return db
+    .select({
+      name,
+      role,
+      signsInBy: sql<
+        'token' | 'oidc'
+      >`case when ${oidcSubject} is not null or ${awaitsOidc} then 'oidc' else 'token' end`,
+      tokens: sql<number>`${goodTokens}`,
+      verifiedAddress,
+      createdAt: sql<string>`${rfc3339(createdAt)}`,
+      disabledAt: rfc3339(disabledAt),
+      lastSeenAt: rfc3339(sql`greatest(
+        (select max(${auditLog.at}) from ${auditLog} where ${auditLog.by} = ${name} and ${auditLog.how} <> 'cli'),
+        (select max(${operatorSessions.seenAt}) from ${operatorSessions} where ${operatorSessions.operatorId} = ${id}),
+        (select max(${operatorTokens.lastUsedAt}) from ${operatorTokens} where ${operatorTokens.operatorId} = ${id}))`),
+    })
+    .from(operators)
+    .orderBy(sql`${name} collate "C"`);
+}

@@ -1,0 +1,73 @@
+/** Sessions of signed-in operators. A request reads the row, its token and its operator, so each of them can end it at once. */
+import type { Database } from '../../../db/connection/connect.ts';
+import { and, eq, gt, inArray, isNull, lte, sql } from '../../../db/connection/drizzle.ts';
+import { operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
+import { bytesOf, tokenState } from './tokens.ts';
+
+export interface NewSession {
+  /** SHA-256 of the cookie, in hexadecimal. */
+  readonly key: string;
+  readonly operatorId: number;
+  /** The token that opens it; null for OpenID Connect. */
+  readonly tokenId: number | null;
+}
+
+/** Stores a session. Deletes rows that began before `expired`. */
+export async function beginSession(
+  db: Database,
+  { key, ...session }: NewSession,
+  at: Date,
+  expired: Date,
+): Promise<void> {
+  const now = at.toISOString();
+  await db.delete(operatorSessions).where(lte(operatorSessions.beganAt, expired.toISOString()));
+  await db.insert(operatorSessions).values({ ...session, digest: bytesOf(key), beganAt: now, seenAt: now });
+}
+
+/** The live ones of these sessions. A disabled operator, and a token that is not good any more, end theirs. */
+export async function liveSessions(
+  db: Database,
+  keys: readonly string[],
+  { beganAfter, seenAfter }: { readonly beganAfter: Date; readonly seenAfter: Date },
+) {
+  const { digest, operatorId, tokenId, beganAt, seenAt } = operatorSessions;
+  const rows = await db
+    .select({
+      key: sql<string>`encode(${digest}, 'hex')`,
+      operatorId: operators.id,
+      tokenId,
+      name: operators.name,
+      role: operators.role,
+      seenAt,
+    })
+    .from(operatorSessions)
+    .innerJoin(operators, eq(operators.id, operatorId))
+    .leftJoin(operatorTokens, eq(operatorTokens.id, tokenId))
+    .where(
+      and(
+        inArray(digest, keys.map(bytesOf)),
+        gt(beganAt, beganAfter.toISOString()),
+        gt(seenAt, seenAfter.toISOString()),
+        isNull(operators.disabledAt),
+        eq(tokenState, 'good'),
+      ),
+    );
+  return rows.map((row) => ({ ...row, seenAt: new Date(row.seenAt) }));
+}
+
+/** Notes a use, so that the session is not idle. */
+export async function noteSessionUse(db: Database, key: string, at: Date): Promise<void> {
+  await db
+    .update(operatorSessions)
+    .set({ seenAt: at.toISOString() })
+    .where(eq(operatorSessions.digest, bytesOf(key)));
+}
+
+export async function endSession(db: Database, key: string): Promise<void> {
+  await db.delete(operatorSessions).where(eq(operatorSessions.digest, bytesOf(key)));
+}
+
+/** Ends all sessions of an operator. */
+export async function endSessionsOf(db: Database, operatorId: number): Promise<void> {
+  await db.delete(operatorSessions).where(eq(operatorSessions.operatorId, operatorId));
+}

@@ -1,0 +1,171 @@
+/** Tokens of operators: random, stored as SHA-256, shown once. A change and its row of the audit log are one transaction. */
+
+import { audit } from '../../../db/audit.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { eq, inArray, sql } from '../../../db/connection/drizzle.ts';
+import { rfc3339 } from '../../../db/connection/statements.ts';
+import { operators, operatorTokens } from '../../../db/schema.ts';
+import type { Decider } from '../../../domain/operator.ts';
+import { hashToken, newToken } from '../../../domain/token.ts';
+
+export interface TokenTerms {
+  /** What uses it; null for a token without a name. */
+  readonly name: string | null;
+  /** RFC 3339; null for a token without an expiry. */
+  readonly expiresAt: string | null;
+}
+
+export interface IssuedToken extends TokenTerms {
+  readonly id: number;
+  readonly operator: string;
+  /** The token itself: shown once, stored nowhere. */
+  readonly token: string;
+}
+
+/** Stores a new token of an operator. @param tx the transaction that records it */
+export async function insertToken(
+  tx: Database,
+  { id: operatorId, name: operator }: { readonly id: number; readonly name: string },
+  terms: TokenTerms,
+): Promise<IssuedToken> {
+  const token = newToken('operator');
+  const [row] = await tx
+    .insert(operatorTokens)
+    .values({ operatorId, ...terms, hash: bytesOf(hashToken(token)) })
+    .returning({ id: operatorTokens.id });
+  if (!row) throw new Error('unreachable: an insert returns its row');
+  return { ...terms, id: row.id, operator, token };
+}
+
+/** Revokes a token, which ends its sessions. Undefined without such a token. */
+export async function revokeOperatorToken(
+  db: Database,
+  decider: Decider,
+  id: number,
+): Promise<'revoked' | 'was revoked' | undefined> {
+  return db.transaction(async (tx) => {
+    const old = await lockToken(tx, id);
+    if (old === undefined || old.state === 'revoked') return old && 'was revoked';
+    await tx.update(operatorTokens).set(REVOKED).where(eq(operatorTokens.id, id));
+    await recordToken(tx, decider, 'operator.revoke-token', old);
+    return 'revoked';
+  });
+}
+
+export interface RotatedOperatorToken extends IssuedToken {
+  /** RFC 3339: from then on the old token is refused. Null if it is refused already. */
+  readonly oldExpiresAt: string | null;
+}
+
+/**
+ * Issues a token with the operator, name and expiry of another one, which is revoked at once or, with a grace (in
+ * milliseconds), expires after it. @returns the reason if the old token is not good
+ */
+export async function rotateOperatorToken(
+  db: Database,
+  decider: Decider,
+  id: number,
+  graceMs: number,
+): Promise<RotatedOperatorToken | 'unknown' | 'revoked' | 'expired'> {
+  return db.transaction(async (tx) => {
+    const old = await lockToken(tx, id);
+    if (old === undefined) return 'unknown';
+    if (old.state !== 'good') return old.state;
+    const { operatorId, operator, name, expiresAt } = old;
+    const issued = await insertToken(tx, { id: operatorId, name: operator }, { name, expiresAt });
+    const grace = sql`least(${operatorTokens.expiresAt}, now() + ${graceMs} * interval '1 ms')`;
+    const [left] = await tx
+      .update(operatorTokens)
+      .set(graceMs > 0 ? { expiresAt: grace } : REVOKED)
+      .where(eq(operatorTokens.id, id))
+      .returning({ expiresAt: rfc3339(operatorTokens.expiresAt) });
+    const oldExpiresAt = graceMs > 0 ? (left?.expiresAt ?? null) : null;
+    await recordToken(tx, decider, 'operator.rotate-token', old, { successor: issued.id, oldExpiresAt });
+    return { ...issued, oldExpiresAt };
+  });
+}
+
+const REVOKED = { revokedAt: sql`now()` };
+
+/** Of a token, or of the absent token of a left join, which is good. */
+export const tokenState = sql<'good' | 'expired' | 'revoked'>`case
+  when ${operatorTokens.revokedAt} is not null then 'revoked'
+  when ${operatorTokens.expiresAt} <= now() then 'expired' else 'good' end`;
+
+async function lockToken(tx: Database, id: number) {
+  const { operatorId, name, expiresAt } = operatorTokens;
+  const fields = { id: operatorTokens.id, operatorId, operator: operators.name, name, state: tokenState };
+  const [found] = await tx
+    .select({ ...fields, expiresAt: rfc3339(expiresAt) })
+    .from(operatorTokens)
+    .innerJoin(operators, eq(operators.id, operatorId))
+    .where(eq(operatorTokens.id, id))
+    .for('update', { of: operatorTokens });
+  return found;
+}
+
+/** Writes the row of the audit log about a token: its subject is the operator. */
+export function recordToken(
+  tx: Database,
+  decider: Decider,
+  action: string,
+  { id: token, operator }: { readonly id: number; readonly operator: string },
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  return audit(tx, decider, {
+    action,
+    subject: { kind: 'operator', id: operator },
+    details: { token, ...more },
+  });
+}
+
+export type OperatorTokenSummary = Awaited<ReturnType<typeof listOperatorTokens>>[number];
+
+/** The tokens of all operators, or of one, by id. Instants are RFC 3339, to the second; the last use is kept to the minute. */
+export async function listOperatorTokens(db: Database, operator: string | undefined) {
+  const { id, name, expiresAt, createdAt, lastUsedAt } = operatorTokens;
+  return db
+    .select({
+      id,
+      operator: operators.name,
+      name,
+      state: tokenState,
+      createdAt: sql<string>`${rfc3339(createdAt)}`,
+      expiresAt: rfc3339(expiresAt),
+      lastUsedAt: rfc3339(lastUsedAt),
+    })
+    .from(operatorTokens)
+    .innerJoin(operators, eq(operators.id, operatorTokens.operatorId))
+    .where(operator === undefined ? undefined : eq(operators.name, operator))
+    .orderBy(id);
+}
+
+export type FoundToken = Awaited<ReturnType<typeof findTokens>>[number];
+
+/** The tokens with these keys (SHA-256 in hexadecimal) and their operators. Only a `good` one opens anything. */
+export async function findTokens(db: Database, keys: readonly string[]) {
+  const { id, hash, lastUsedAt } = operatorTokens;
+  return db
+    .select({
+      key: sql<string>`encode(${hash}, 'hex')`,
+      id,
+      operatorId: operators.id,
+      name: operators.name,
+      role: operators.role,
+      state: sql<
+        'good' | 'expired' | 'revoked' | 'disabled'
+      >`case when ${operators.disabledAt} is null then ${tokenState} else 'disabled' end`,
+      /** True if the stored last use is older than a minute. */
+      isUnnoted: sql<boolean>`coalesce(${lastUsedAt} < now() - interval '1 minute', true)`,
+    })
+    .from(operatorTokens)
+    .innerJoin(operators, eq(operators.id, operatorTokens.operatorId))
+    .where(inArray(hash, keys.map(bytesOf)));
+}
+
+export async function noteTokenUse(db: Database, id: number): Promise<void> {
+  await db.update(operatorTokens).set({ lastUsedAt: sql`now()` }).where(eq(operatorTokens.id, id));
+}
+
+/** The stored form of a SHA-256. */
+export const bytesOf = (key: string): Buffer => Buffer.from(key, 'hex');

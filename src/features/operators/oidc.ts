@@ -1,0 +1,74 @@
+/** Claims of OpenID Connect about a person: the verified address and the role. Pure. */
+import { createHash } from 'node:crypto';
+import { OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
+
+/** How operators sign in by OpenID Connect. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** By which browsers reach the pages: `https://fleetbook.example.com`. The issuer sends people back to it. */
+  readonly origin: string;
+  /** `openid` among them, separated by spaces. */
+  readonly scopes: string;
+  /** The claim that holds a person's groups; its name, or a path such as `realm_access.roles`. */
+  readonly rolesClaim: string;
+  readonly roles: readonly RoleRule[];
+}
+
+/** Who is in the group has the role. */
+export interface RoleRule {
+  readonly role: Role;
+  /** `*` for everybody whom the issuer knows. */
+  readonly group: string;
+}
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** The highest role that a person's groups give; undefined for none. */
+export function roleByClaims(
+  claims: Claims,
+  { rolesClaim, roles }: Pick<OidcSettings, 'rolesClaim' | 'roles'>,
+): Role | undefined {
+  const found = claimAt(claims, rolesClaim);
+  const groups = new Set(['*', ...(Array.isArray(found) ? found : [found])]);
+  const given = new Set(roles.filter(({ group }) => groups.has(group)).map(({ role }) => role));
+  return ROLES.findLast((role) => given.has(role));
+}
+
+/** A claim by its name, or by its path through objects. */
+function claimAt(claims: Claims, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  return path.split('.').reduce<unknown>((value, name) => {
+    return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }, claims);
+}
+
+/** Printable ASCII without spaces: letters of other scripts may have the same shape. */
+const ADDRESS = /^[\x21-\x7e]{1,240}@[\x21-\x7e]{1,253}$/;
+
+/** The address of email that the issuer has verified; undefined without one. All other names are the person's own choice. */
+export function verifiedAddress({ email, email_verified: isVerified }: Claims): string | undefined {
+  return isVerified === true && typeof email === 'string' && ADDRESS.test(email) ? email : undefined;
+}
+
+/** A person of an issuer. Issuer and subject identify the person; the address is for display. */
+export interface OidcIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly address: string | undefined;
+}
+
+/** The name of a new account: the verified address if it can be an operator's name, else the neutral name. */
+export function nameOfPerson(person: OidcIdentity): string {
+  const lower = person.address?.toLowerCase() ?? '';
+  return OPERATOR_NAME.test(lower) ? lower : neutralName(person);
+}
+
+/** A name made of issuer and subject: the person cannot choose it. */
+export function neutralName({ issuer, subject }: Pick<OidcIdentity, 'issuer' | 'subject'>): string {
+  const digest = createHash('sha256').update(`${issuer}\n${subject}`).digest('hex');
+  return `oidc-${digest.slice(0, 16)}`;
+}
+
+const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null;

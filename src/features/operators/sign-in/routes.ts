@@ -1,0 +1,91 @@
+/** Signing in by a page with a form, signing out, and `/api/session`, which says who is signed in. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { audit } from '../../../db/audit.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { isLostConnection } from '../../../db/connection/errors.ts';
+import { endOperatorSessions } from '../db/operators.ts';
+import { ownPath } from './own-site.ts';
+import { type LoginPage, loginPage } from './pages.ts';
+import type { Refusals } from './refusals.ts';
+import { deciderOf, operatorOf } from './roles.ts';
+import type { Sessions } from './sessions.ts';
+import type { CheckToken } from './tokens.ts';
+
+export const LOGIN = '/login';
+/** Bytes of a token and a path. */
+const BODY_LIMIT = 16_384;
+
+export interface SignInRoutes {
+  readonly sessions: Sessions;
+  readonly db: Database;
+  readonly check: CheckToken;
+  readonly refusals: Refusals;
+  /** The start of OpenID Connect, if it is configured. */
+  readonly oidc: LoginPage['oidc'];
+}
+
+const NO_SESSION =
+  'OPS_TOKEN is for programs and opens no session. Create an operator with a token: fleetbook operator create <name> --role admin';
+const WRONG =
+  'The token is wrong, expired or revoked. Operators’ tokens begin with fbo_; for a new one: fleetbook operator token <name>';
+const AWAY = 'PostgreSQL does not answer; try again in a moment.';
+
+export function addSignInRoutes(
+  app: FastifyInstance,
+  { sessions, db, check, refusals, oidc }: SignInRoutes,
+): void {
+  app.addContentTypeParser<string>(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: BODY_LIMIT },
+    (_, body, done) => done(null, Object.fromEntries(new URLSearchParams(body))),
+  );
+
+  /** @returns the problem; undefined once a session has begun */
+  const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> => {
+    const wait = refusals.wait(request.ip);
+    if (wait) {
+      reply.code(429).header('retry-after', String(wait.seconds));
+      return wait.problem;
+    }
+    const found = await check(textOf(request.body, 'token').trim(), 'console', request.ip);
+    if (found === undefined || found === 'OPS_TOKEN') {
+      reply.code(401);
+      return found ? NO_SESSION : WRONG;
+    }
+    const { id: tokenId, operatorId, name: by } = found;
+    const decider = { by, how: 'console', tokenId, address: request.ip, reason: undefined } as const;
+    await audit(db, decider, { action: 'session.begin', subject: { kind: 'operator', id: by } });
+    await sessions.begin(request, reply, operatorId, tokenId);
+    return undefined;
+  };
+  const showPage = (reply: FastifyReply, next: string, problem?: string) =>
+    reply.type('text/html; charset=utf-8').send(loginPage({ next, problem, oidc }));
+
+  app.get(LOGIN, { config: { access: 'public' } }, async (request, reply) =>
+    showPage(reply, ownPath(textOf(request.query, 'next'))),
+  );
+  app.post(LOGIN, { config: { access: 'public' }, bodyLimit: BODY_LIMIT }, async (request, reply) => {
+    const next = ownPath(textOf(request.body, 'next'));
+    const problem = await enter(request, reply).catch((error: unknown) => {
+      if (!isLostConnection(error)) throw error;
+      reply.code(503);
+      return AWAY;
+    });
+    return problem === undefined ? reply.redirect(next, 303) : showPage(reply, next, problem);
+  });
+  app.post('/logout', { config: { access: 'viewer' } }, async (request, reply) => {
+    if (textOf(request.body, 'everywhere') !== '')
+      await endOperatorSessions(db, deciderOf(request), operatorOf(request).name);
+    await sessions.end(request, reply);
+    return reply.redirect(LOGIN, 303);
+  });
+  app.get('/api/session', async (request) => {
+    const { name, role, how, tokenId } = operatorOf(request);
+    return { name, role, how, tokenId };
+  });
+}
+
+function textOf(fields: unknown, name: string): string {
+  const field = (fields as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+  return typeof field === 'string' ? field : '';
+}

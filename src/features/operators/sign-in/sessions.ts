@@ -1,0 +1,65 @@
+/** Sessions of signed-in operators: a random id in a cookie, and its row in PostgreSQL. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Database } from '../../../db/connection/connect.ts';
+import { hashToken, isWellFormedToken, newToken } from '../../../domain/token.ts';
+import { beginSession, endSession, liveSessions, noteSessionUse } from '../db/sessions.ts';
+
+/** Seconds without a request after which a session ends. */
+const IDLE = 3600;
+/** Seconds after which a session ends in any case. */
+const LIFETIME = 43_200;
+
+/** Another name than the cookies of earlier releases, which run next to this one during an upgrade. */
+const COOKIE = 'fleetbook-operator';
+/** A use is stored if the last stored one is older than this. */
+const SEEN_EVERY_MS = 60_000;
+
+/** @param now milliseconds */
+export function openSessions(db: Database, now: () => number) {
+  const ago = (seconds: number) => new Date(now() - seconds * 1000);
+  const live = (keys: readonly string[]) =>
+    liveSessions(db, keys, { beganAfter: ago(LIFETIME), seenAfter: ago(IDLE) });
+  return {
+    /** The live ones of the sessions with these keys. */
+    live,
+    /** Begins a session under a new id, and ends the session that this browser had. */
+    async begin(request: FastifyRequest, reply: FastifyReply, operatorId: number, tokenId: number | null) {
+      const before = keyOf(request);
+      if (before !== undefined) await endSession(db, before);
+      const id = newToken('session');
+      await beginSession(db, { key: hashToken(id), operatorId, tokenId }, ago(0), ago(LIFETIME));
+      reply.setCookie(cookieName(request, COOKIE), id, cookieOptions(request, 'strict'));
+    },
+    /** The request's session; undefined without a live one. Keeps it from being idle. */
+    async find(request: FastifyRequest) {
+      const key = keyOf(request);
+      if (key === undefined) return undefined;
+      const [found] = await live([key]);
+      if (found && now() - found.seenAt.getTime() >= SEEN_EVERY_MS) await noteSessionUse(db, key, ago(0));
+      return found;
+    },
+    /** Ends the request's session, also for copies of its cookie. */
+    async end(request: FastifyRequest, reply: FastifyReply) {
+      const key = keyOf(request);
+      if (key !== undefined) await endSession(db, key);
+      reply.clearCookie(cookieName(request, COOKIE), cookieOptions(request, 'strict'));
+    },
+  };
+}
+export type Sessions = ReturnType<typeof openSessions>;
+
+/** The SHA-256 of the cookie. A cookie without the shape of an id needs no query. */
+function keyOf(request: FastifyRequest): string | undefined {
+  const id = request.cookies[cookieName(request, COOKIE)];
+  return id !== undefined && isWellFormedToken(id, 'session') ? hashToken(id) : undefined;
+}
+
+const isSecure = ({ protocol }: FastifyRequest) => protocol === 'https';
+
+/** Behind TLS the prefix lets only this host set the cookie, and only over TLS. */
+export const cookieName = (request: FastifyRequest, name: string): string =>
+  isSecure(request) ? `__Host-${name}` : name;
+
+/** Scripts cannot read the cookie, and other sites cannot send it; `lax` for the way back from another site by a link. */
+export const cookieOptions = (request: FastifyRequest, sameSite: 'strict' | 'lax') =>
+  ({ httpOnly: true, sameSite, secure: isSecure(request), path: '/' }) as const;

@@ -1,0 +1,134 @@
+/** The machines of all regions, as they are searched. Immutable: a publication makes another one. */
+import { hash } from 'node:crypto';
+import type { Place, RegionColumns } from '../../snapshot/document/columns.ts';
+import { Dictionary } from './dictionary.ts';
+import { BYTES_PER_ROW, type Columns, emptyColumns, mergeRows, NO_ROWS, type Rows } from './rows.ts';
+
+/** A region as it was published last. */
+export interface IndexedRegion extends Place {
+  readonly version: number;
+  /** Of what the document holds. */
+  readonly hash: string;
+  readonly sources: readonly string[];
+  readonly currency: string | undefined;
+}
+
+/** A region that takes the place of what it was. */
+export interface RegionUpdate extends IndexedRegion {
+  readonly columns: RegionColumns;
+}
+
+/** Names in lower case, one after the other, each behind a line feed. */
+export interface NameText {
+  readonly text: string;
+  /** By type: where its name starts. */
+  readonly starts: Uint32Array;
+}
+
+export interface CatalogueIndex {
+  readonly rows: Rows;
+  readonly dictionary: Dictionary;
+  /** By type. It has the types of this index; the dictionary may have more by now. */
+  readonly kindOf: Uint32Array;
+  readonly names: NameText;
+  readonly regions: readonly IndexedRegion[];
+  /** By id: its place in `regions`. */
+  readonly regionOf: ReadonlyMap<number, number>;
+  /** Names what is searched: the same for the same content, in every process. */
+  readonly version: string;
+}
+
+export function emptyIndex(): CatalogueIndex {
+  return {
+    rows: NO_ROWS,
+    dictionary: new Dictionary(),
+    kindOf: new Uint32Array(0),
+    names: { text: '', starts: new Uint32Array(0) },
+    regions: [],
+    regionOf: new Map(),
+    version: versionOf([]),
+  };
+}
+
+/** Measured by `npm run bench:search`: objects, names and map entries of each. */
+const BYTES_PER_TYPE = 160;
+const BYTES_PER_KIND = 800;
+const BYTES_PER_REGION = 1500;
+
+/** Bytes that an index takes. */
+export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: number): number {
+  return (
+    rows * BYTES_PER_ROW +
+    names.length * BYTES_PER_TYPE +
+    kinds.length * BYTES_PER_KIND +
+    regions * BYTES_PER_REGION
+  );
+}
+
+/** Machines that are looked up in the dictionary between two turns. */
+const MACHINES_PER_TURN = 512;
+
+/** The index with these regions as they are now. The one of before stays as it is. */
+export function* updateIndex(
+  before: CatalogueIndex,
+  updates: readonly RegionUpdate[],
+): Generator<void, CatalogueIndex> {
+  const { dictionary } = before;
+  const regions = [...before.regions];
+  const regionOf = new Map(before.regionOf);
+  for (const update of updates) {
+    const { region, provider, version, hash: contentHash, sources, currency } = update;
+    const place = regionOf.get(region.id) ?? regions.length;
+    regionOf.set(region.id, place);
+    regions[place] = { region, provider, version, hash: contentHash, sources, currency };
+  }
+  const isChanged = new Uint8Array(regions.length);
+  for (const { region } of updates) isChanged[regionOf.get(region.id) as number] = 1;
+  const incoming = yield* gather(updates, dictionary, regionOf);
+  yield;
+  const isLarger = dictionary.names.length > before.kindOf.length;
+  const kindOf = isLarger ? Uint32Array.from(dictionary.kindOf) : before.kindOf;
+  const names = isLarger ? nameText(dictionary) : before.names;
+  yield;
+  const rows = yield* mergeRows(before.rows, { incoming, isChanged, kindOf, kinds: dictionary.kinds });
+  return { rows, dictionary, kindOf, names, regions, regionOf, version: versionOf(regions) };
+}
+
+function* gather(
+  updates: readonly RegionUpdate[],
+  dictionary: Dictionary,
+  regionOf: ReadonlyMap<number, number>,
+): Generator<void, Columns> {
+  const incoming = emptyColumns(updates.reduce((sum, { columns }) => sum + columns.ids.length, 0));
+  let at = 0;
+  for (const { columns, region, provider } of updates) {
+    const { names, kinds, kindOf, prices, ids } = columns;
+    const known = kinds.map((kind) => dictionary.kind(provider.id, kind));
+    incoming.prices.set(prices, at);
+    incoming.ids.set(ids, at);
+    incoming.regions.fill(regionOf.get(region.id) as number, at, at + ids.length);
+    for (const [i, name] of names.entries()) {
+      incoming.types[at++] = dictionary.type(known[kindOf[i] as number] as number, name);
+      if (at % MACHINES_PER_TURN === 0) yield;
+    }
+  }
+  return incoming;
+}
+
+function nameText({ names }: Dictionary): NameText {
+  const starts = new Uint32Array(names.length);
+  const parts: string[] = [];
+  let at = 0;
+  for (const [i, name] of names.entries()) {
+    const part = `\n${name.replaceAll('\n', ' ').toLowerCase()}`;
+    starts[i] = at;
+    at += part.length;
+    parts.push(part);
+  }
+  return { text: parts.join(''), starts };
+}
+
+function versionOf(regions: readonly IndexedRegion[]): string {
+  const lines = regions.map(({ region, hash: contentHash }) => `${region.id} ${contentHash}`);
+  return hash('sha256', lines.sort().join('\n'), 'base64url').slice(0, 22);
+}

@@ -1,0 +1,374 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { withTimeout } from '../../domain/timeout.ts';
+import { type MaybePromise, type Tier, Unavailable } from '../../snapshot/document/answer.ts';
+import { readColumns } from '../../snapshot/document/columns.ts';
+import { documentId } from '../../snapshot/document/keys.ts';
+import { loadRegionVersions } from '../../snapshot/document/load-region.ts';
+import type { CacheSubscription } from '../../snapshot/read/cache-subscription.ts';
+import { UNLINKED_MAX_AGE_MS } from '../../snapshot/read/consistency.ts';
+import type { Documents } from '../../snapshot/read/documents.ts';
+import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../../snapshot/read/freshness.ts';
+import {
+  type CatalogueIndex,
+  emptyIndex,
+  indexBytes,
+  type RegionUpdate,
+  updateIndex,
+} from './catalogue-index.ts';
+
+/** No machine can be searched now; the message says why, for the caller. */
+export class SearchUnavailable extends Unavailable {}
+
+/** What a search is answered from. */
+export interface Searched {
+  readonly index: CatalogueIndex;
+  readonly tier: Tier;
+  /** When the data of these places in `index.regions` was last verified; undefined while that is not known. */
+  asOf(places: readonly number[]): string | undefined;
+}
+
+export interface SearchCounts {
+  readonly machines: number;
+  /** By the index's own count. */
+  readonly bytes: number;
+  readonly limitBytes: number;
+  /** Times at which the machines could not be read. */
+  readonly failures: Readonly<Record<'too-large' | 'failed', number>>;
+}
+
+export interface SearchableOptions {
+  readonly documents: Documents;
+  readonly subscription: CacheSubscription;
+  readonly logger: Logger;
+  readonly now?: (() => number) | undefined;
+  /** Bytes that the index may take, out of what documents have. */
+  readonly memoryLimit: number;
+  /** Milliseconds for which the index answers when nobody can say whether it is current. */
+  readonly staleLimitMs: number;
+}
+
+/** Milliseconds that a search waits for an index that is read for the first time. */
+const FIRST_WAIT_MS = 1000;
+/** Milliseconds that one waits for an index that was not compared for a while. */
+const WAIT_MS = 250;
+/** Milliseconds for which searches do not wait for what was published: it is being put in. */
+const BEHIND_MS = 1000;
+/** Milliseconds until an index that was too large is tried again. */
+const TOO_LARGE_MS = 60_000;
+/** Documents that are read at once, and rows that are put in at once: names take room until they are. */
+const READS_AT_ONCE = 4;
+const ROWS_AT_ONCE = 100_000;
+/** Milliseconds of work between two turns of the event loop. */
+const TURN_MS = 2;
+/** The epoch of an index that nothing confirms. */
+const NO_EPOCH = -1;
+
+/**
+ * The index of all machines, which searches are answered from: read when the first one comes, and kept current by the
+ * messages of publications. Many of them at once are one change. Whoever searches meanwhile has the index of before.
+ */
+export class Searchable {
+  readonly #options: SearchableOptions;
+  readonly #now: () => number;
+  /** What was read last. It is shown when all of its prices are in one currency. */
+  #latest = emptyIndex();
+  #shown: CatalogueIndex | undefined;
+  /** Regions of which a newer version was published than is in `#latest`. */
+  readonly #heard = new Map<number, number>();
+  #behindSince = 0;
+  /** The stamps that the shown index covers: known before its last read, or confirmed until a newer version was published. */
+  #stamps: Stamps = NO_STAMPS;
+  #epoch = NO_EPOCH;
+  #confirmedAt = Number.NEGATIVE_INFINITY;
+  #isOfDisk = false;
+  #refreshing: Promise<void> | undefined;
+  #retryAt = Number.NEGATIVE_INFINITY;
+  #failure: Unavailable | undefined;
+  readonly #failures = { 'too-large': 0, failed: 0 };
+  /** Rises with each lineage: what was read before is of another history. */
+  #generation = 0;
+
+  constructor(options: SearchableOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    options.documents.onPublished({
+      onPublished: (id, version) => this.#onPublished(id, version),
+      onLineage: () => this.#clear(),
+    });
+  }
+
+  /** At once while the index is current, or a publication is just being put in. Rejects with `Unavailable`. */
+  get(): MaybePromise<Searched> {
+    const shown = this.#shown;
+    if (shown && this.#isCurrent()) return this.#searched(shown, true);
+    const refreshing = this.#refresh();
+    const isBehind = this.#isLinked() && this.#now() - this.#behindSince < BEHIND_MS;
+    if (shown && isBehind) return this.#searched(shown, false);
+    return this.#wait(refreshing);
+  }
+
+  /** What is measured. */
+  get counts(): SearchCounts {
+    const { rows } = this.#latest;
+    return {
+      machines: rows.count,
+      bytes: this.#bytes(rows.count),
+      limitBytes: this.#options.memoryLimit,
+      failures: this.#failures,
+    };
+  }
+
+  async #wait(refreshing: Promise<void>): Promise<Searched> {
+    const before = this.#shown;
+    await withTimeout(before ? WAIT_MS : FIRST_WAIT_MS, refreshing);
+    const shown = this.#shown;
+    if (!shown)
+      throw (
+        this.#failure ?? new SearchUnavailable('The machines are being read for searches; try again soon.')
+      );
+    const isCurrent = this.#isCurrent();
+    if (!isCurrent && this.#now() - this.#knownAt() > this.#options.staleLimitMs)
+      throw this.#failure ?? new Unavailable('nobody can say whether the index of machines is current');
+    return this.#searched(shown, isCurrent);
+  }
+
+  #searched(index: CatalogueIndex, isCurrent: boolean): Searched {
+    const sourcesOf = (places: readonly number[]) => [
+      ...new Set(places.flatMap((place) => index.regions[place]?.sources ?? [])),
+    ];
+    return {
+      index,
+      tier: this.#isOfDisk ? 'disk' : 'memory',
+      asOf: (places) => {
+        const sources = sourcesOf(places);
+        const confirmed = timeBy(this.#confirmed(), 'columns', sources);
+        const asOf = later(timeBy(this.#stamps, 'columns', sources), confirmed);
+        return boundedBy(isCurrent ? undefined : this.#knownAt(), asOf);
+      },
+    };
+  }
+
+  #isLinked(): boolean {
+    const { subscription } = this.#options;
+    return subscription.linked && this.#epoch === subscription.epoch;
+  }
+
+  #isCurrent(): boolean {
+    const { linked, epoch } = this.#options.subscription;
+    if (this.#isBehind() || this.#epoch !== epoch) return false;
+    return linked || this.#now() - this.#knownAt() <= UNLINKED_MAX_AGE_MS;
+  }
+
+  /** True if a newer version of a region is known than the shown index has. */
+  #isBehind(): boolean {
+    return this.#heard.size > 0 || this.#shown !== this.#latest;
+  }
+
+  /** The stamps that the epoch of the index has confirmed for it. */
+  #confirmed(): Stamps {
+    return this.#isBehind() ? NO_STAMPS : this.#options.documents.freshness.confirmed(this.#epoch);
+  }
+
+  /** When the index was last known to be what the cache or Postgres had. */
+  #knownAt(): number {
+    return Math.max(this.#confirmedAt, this.#options.subscription.confirmedAt(this.#epoch));
+  }
+
+  #onPublished(id: string, version: number): void {
+    const regionId = /^columns:(\d+)$/.exec(id)?.[1];
+    // Nobody has searched yet.
+    if (regionId === undefined || (!this.#shown && !this.#refreshing)) return;
+    if (this.#heard.size === 0) {
+      this.#behindSince = this.#now();
+      this.#stamps = merged(this.#stamps, this.#confirmed());
+    }
+    this.#heard.set(Number(regionId), Math.max(version, this.#heard.get(Number(regionId)) ?? 0));
+    void this.#refresh();
+  }
+
+  #clear(): void {
+    this.#generation += 1;
+    this.#heard.clear();
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#latest = emptyIndex();
+    this.#shown = undefined;
+    this.#stamps = NO_STAMPS;
+    this.#epoch = NO_EPOCH;
+    this.#confirmedAt = Number.NEGATIVE_INFINITY;
+    this.#options.documents.reserve(0);
+  }
+
+  /** Never fails: what went wrong is `#failure`. */
+  #refresh(): Promise<void> {
+    if (this.#now() < this.#retryAt) return Promise.resolve();
+    this.#refreshing ??= this.#read()
+      .then(
+        () => {
+          this.#failure = undefined;
+        },
+        (error: unknown) => this.#failed(error),
+      )
+      .finally(() => {
+        this.#refreshing = undefined;
+        // What was published meanwhile.
+        if (this.#heard.size > 0) void this.#refresh();
+      });
+    return this.#refreshing;
+  }
+
+  #failed(error: unknown): void {
+    this.#failures[error instanceof TooLarge ? 'too-large' : 'failed'] += 1;
+    this.#retryAt = this.#now() + UNLINKED_MAX_AGE_MS;
+    if (error instanceof TooLarge) {
+      this.#retryAt = this.#now() + TOO_LARGE_MS;
+      this.#heard.clear();
+      this.#forget();
+      this.#options.logger.warn({ limit: this.#options.memoryLimit }, error.message);
+    }
+    if (!(error instanceof Unavailable))
+      this.#options.logger.error({ err: error }, 'machines cannot be searched');
+    this.#failure =
+      error instanceof Unavailable ? error : new Unavailable('machines cannot be read for searches');
+  }
+
+  async #read(): Promise<void> {
+    const { subscription, documents } = this.#options;
+    const stamps = await documents.freshness.begin();
+    const { epoch } = subscription;
+    const generation = this.#generation;
+    const at = this.#now();
+    const isComplete = this.#shown !== undefined && this.#isLinked();
+    const versions = isComplete ? undefined : await this.#versions();
+    const wanted = versions ?? (isComplete ? new Map<number, number>() : await this.#listed());
+    for (const [region, version] of this.#heard)
+      wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
+    const { index, ofDisk, knownSince, read } = await this.#put(this.#latest, wanted, generation);
+    // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
+    if (generation !== this.#generation) return this.#read();
+    const isSame = index === this.#latest;
+    // It covers what it covered before, and the stamps of the beginning. Without versions each region states its own time.
+    this.#stamps = merged(this.#stamps, this.#confirmed());
+    const covered = versions ? stamps.postgres : isComplete ? stamps.cache : read;
+    for (const [region, version] of wanted)
+      if ((this.#heard.get(region) ?? Infinity) <= version) this.#heard.delete(region);
+    if (knownSince === undefined) {
+      if (!isComplete) this.#epoch = epoch;
+      this.#isOfDisk = false;
+      this.#confirmedAt = at;
+    } else {
+      // Where the disk had nothing newer, the index is what it was.
+      this.#isOfDisk ||= ofDisk && !isSame;
+      this.#confirmedAt = isSame ? Math.max(this.#knownAt(), knownSince) : knownSince;
+      this.#epoch = NO_EPOCH;
+      // Whether a server answers again is looked at now and then.
+      this.#retryAt = at + UNLINKED_MAX_AGE_MS;
+    }
+    this.#latest = index;
+    if (isUniform(index)) {
+      this.#shown = index;
+      this.#stamps = merged(this.#stamps, covered);
+    }
+    this.#behindSince = this.#now();
+    documents.reserve(this.counts.bytes);
+  }
+
+  /** The version of every region by Postgres; undefined if that does not answer. */
+  async #versions(): Promise<Map<number, number> | undefined> {
+    try {
+      return await this.#options.documents.postgres(
+        loadRegionVersions,
+        (found, believes) =>
+          believes.stamps([]) &&
+          [...found].every(([regionId, version]) =>
+            believes.version(documentId({ kind: 'columns', regionId }), version),
+          ),
+      );
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Every region that readers are shown, with 0 for its version. */
+  async #listed(): Promise<Map<number, number>> {
+    const { document } = await this.#options.documents.get({ kind: 'providers' });
+    const keys = [...(document?.keys() ?? [])];
+    return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
+  }
+
+  /** Puts these regions into an index, those that have another version there. */
+  async #put(before: CatalogueIndex, wanted: ReadonlyMap<number, number>, generation: number) {
+    const { documents } = this.#options;
+    let index = before;
+    let ofDisk = false;
+    // Set where nothing confirms what was read: the disk gave it, or a cache that no publisher reaches.
+    let knownSince: number | undefined;
+    /** Source of a region → the time of the region's document. */
+    const read = new Map<string, string>();
+    let updates: RegionUpdate[] = [];
+    let rows = 0;
+    const merge = async () => {
+      if (updates.length > 0) index = await inTurns(updateIndex(index, updates));
+      updates = [];
+      rows = 0;
+      if (this.#bytes(index.rows.count, index) > this.#options.memoryLimit) throw new TooLarge();
+    };
+    const versionOf = (region: number) => before.regions[before.regionOf.get(region) ?? -1]?.version ?? -1;
+    const queue = [...wanted].filter(([region, version]) => version === 0 || version > versionOf(region));
+    for (let from = 0; from < queue.length; from += READS_AT_ONCE) {
+      if (generation !== this.#generation) break;
+      const batch = queue.slice(from, from + READS_AT_ONCE);
+      const found = await Promise.all(
+        batch.map(([regionId, version]) => documents.readApart({ kind: 'columns', regionId }, version)),
+      );
+      for (const { document, tier, knownAt, asOf } of found) {
+        ofDisk ||= tier === 'disk';
+        if (knownAt !== undefined) knownSince = Math.min(knownAt, knownSince ?? knownAt);
+        if (asOf !== undefined) for (const id of document?.sources ?? []) read.set(id, `catalogue ${asOf}`);
+        const columns = document && readColumns(document.body.identity);
+        if (!columns || document.version <= versionOf(columns.region.id)) continue;
+        const { version, body, sources, currency } = document;
+        const { region, provider } = columns;
+        updates.push({ region, provider, version, hash: body.hash, sources, currency, columns });
+        rows += columns.ids.length;
+      }
+      if (rows >= ROWS_AT_ONCE) await merge();
+    }
+    await merge();
+    return { index, ofDisk, knownSince, read };
+  }
+
+  #bytes(rows: number, { dictionary, regions } = this.#latest): number {
+    return indexBytes(rows, dictionary, regions.length);
+  }
+}
+
+class TooLarge extends SearchUnavailable {
+  constructor() {
+    super(
+      'Machines cannot be searched here: their index does not fit into what MEMORY_LIMIT leaves for it.',
+      60,
+    );
+  }
+}
+
+/** Prices are compared: in the midst of a conversion, regions are in two currencies. */
+function isUniform({ regions }: CatalogueIndex): boolean {
+  return regions.every(({ currency }) => currency === regions[0]?.currency);
+}
+
+/** Does the work in turns, so that nothing else waits for long. */
+async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    const until = performance.now() + TURN_MS;
+    do {
+      const step = work.next();
+      if (step.done) return step.value;
+    } while (performance.now() < until);
+    await nextTurn();
+  }
+}

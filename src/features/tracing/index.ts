@@ -1,0 +1,33 @@
+/** Traces for OpenTelemetry. Its packages are loaded only if the environment names a collector: docs/decisions/0084. */
+import type { Feature, TracedProgram, Tracing } from '../../app/feature.ts';
+import { BadSetting } from '../../config/settings.ts';
+import type { Environment } from '../../config/source-config.ts';
+
+export const tracingFeature: Feature = { name: 'tracing', trace };
+
+const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
+const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL'] as const;
+
+/**
+ * Starts tracing if OTEL_EXPORTER_OTLP_ENDPOINT names a collector. The packages of OpenTelemetry read its other settings:
+ * service name, headers, sampler.
+ * @param program names the service unless OTEL_SERVICE_NAME does
+ * @returns undefined without an endpoint, or if OTEL_SDK_DISABLED is `true`
+ * @throws BadSetting for another protocol, or an endpoint that is no URL
+ */
+async function trace(env: Environment, program: TracedProgram): Promise<Tracing | undefined> {
+  const endpoint = ENDPOINTS.find((name) => env[name]);
+  if (endpoint === undefined || env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return undefined;
+  const address = env[endpoint] ?? '';
+  if (!URL.canParse(address) || !/^https?:/.test(address))
+    throw new BadSetting(
+      `${endpoint} must be a URL that starts with http:// or https://; it is ${JSON.stringify(address)}`,
+    );
+  const protocol = PROTOCOLS.find((name) => env[name]);
+  if (protocol !== undefined && env[protocol] === 'grpc')
+    throw new BadSetting(
+      `${protocol} must be http/json, or left out; it is "grpc". A collector takes that on its HTTP port, usually 4318`,
+    );
+  const { startTracing } = await import('./start.ts');
+  return startTracing(`fleetbook-${program}`);
+}

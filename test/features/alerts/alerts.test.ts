@@ -1,0 +1,375 @@
+import { createHmac } from 'node:crypto';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { noteDifference, pruneDifferences } from '../../../src/db/differences.ts';
+import { decide, pendingBatches } from '../../../src/db/held.ts';
+import { disableSource } from '../../../src/db/sync/disabled.ts';
+import { finishRun } from '../../../src/db/sync/run.ts';
+import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';
+import { deliver } from '../../../src/features/alerts/deliver.ts';
+import { dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
+import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
+import type { AlertMessage } from '../../../src/features/alerts/message.ts';
+import { alertRecords, deliveryRecords } from '../../../src/features/alerts/queries.ts';
+import { type AlertRules, NO_ALERTS, type Webhook } from '../../../src/features/alerts/rules.ts';
+import { freePort } from '../../../src/processes/port.ts';
+import { ACME, LAX, OPERATOR, offers, openScene, region, type Scene, STRICT } from '../../sync/scene.ts';
+import { type Receiver, receiver } from './receiver.ts';
+
+const HOUR = 3_600_000;
+const SOURCES: readonly WatchedSource[] = [{ id: 'acme', kind: 'catalogue', maxAge: 3 * 3600 }];
+const SECRET = Buffer.alloc(32, 7);
+
+let scene: Scene;
+let hook: Receiver;
+let closing: AsyncDisposableStack;
+beforeAll(async () => {
+  scene = await openScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await scene.reset();
+  closing = new AsyncDisposableStack();
+  hook = closing.use(await receiver());
+  return () => closing.disposeAsync();
+});
+
+const webhook = (more: Partial<Webhook> = {}): Webhook => ({
+  id: 'ops',
+  url: hook.url,
+  secret: SECRET,
+  format: 'standard',
+  kinds: undefined,
+  ...more,
+});
+const rules = (more: Partial<AlertRules> = {}): AlertRules => ({
+  ...NO_ALERTS,
+  webhooks: [webhook()],
+  ...more,
+});
+const later = (hours: number) => new Date(scene.now().getTime() + hours * HOUR);
+const evaluate = (now: Date = scene.now(), more: Partial<AlertRules> = {}, sources = SOURCES) =>
+  evaluateAlerts(scene.store.db, sources, rules(more), now);
+const send = (to: Webhook = webhook()) =>
+  deliver({ db: scene.store.db, webhook: to, logger: pino({ level: 'silent' }) });
+const messages = () => hook.taken.map(({ text }) => JSON.parse(text) as AlertMessage);
+const kinds = (message: AlertMessage | undefined) =>
+  message?.data.alerts.map(({ kind, subject }) => `${kind} ${subject}`);
+const items = (count: number, amount = '0.06') => [region('fsn1'), ...offers('fsn1', count, { amount })];
+
+describe('an alert', () => {
+  it('opens once, and resolves when what it is about is over', async () => {
+    await scene.catalogue(items(3));
+    expect(await evaluate(later(2))).toEqual({ opened: [], repeated: [], resolved: [] });
+    expect(await evaluate(later(4))).toMatchObject({ opened: [{ kind: 'source_stale', subject: 'acme' }] });
+    expect(await evaluate(later(5))).toEqual({ opened: [], repeated: [], resolved: [] });
+    await scene.catalogue(items(3));
+    expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'source_stale' }] });
+    await send();
+    expect(messages().map(({ type }) => type)).toEqual(['alerts.opened', 'alerts.resolved']);
+    expect(messages()[1]?.data.alerts[0]).toMatchObject({ resolved_at: expect.stringMatching(/Z$/) });
+    expect(await alertRecords(scene.sql, { isOpenOnly: true, limit: undefined })).toEqual([]);
+    expect(await alertRecords(scene.sql, { isOpenOnly: false, limit: undefined })).toHaveLength(1);
+  });
+
+  it('is none about a source that an operator has disabled', async () => {
+    await scene.catalogue(items(3));
+    await disableSource(scene.store.db, 'acme', OPERATOR);
+    expect(await evaluate(later(9))).toEqual({ opened: [], repeated: [], resolved: [] });
+  });
+
+  it('is told again while it is open, at most every so many hours', async () => {
+    await scene.catalogue(items(3));
+    await evaluate(later(4));
+    await scene.sql`update alerts set told_at = now() - interval '23 hours 59 minutes'`;
+    expect(await evaluate(later(5))).toMatchObject({ repeated: [] });
+    await scene.sql`update alerts set told_at = now() - interval '24 hours 1 minute'`;
+    expect(await evaluate(later(6))).toMatchObject({ repeated: [{ kind: 'source_stale' }] });
+    expect(await evaluate(later(7))).toMatchObject({ repeated: [] });
+  });
+
+  it('is of a region of which half or more is sold out, and ends when it can be ordered again', async () => {
+    const stock = (soldOut: number) => [
+      ...items(9).slice(0, 10 - soldOut),
+      ...offers('fsn1', 9, { excluded: 'sold_out' }).slice(9 - soldOut),
+      region('hel1'),
+      ...offers('hel1', 2, { excluded: 'sold_out' }),
+    ];
+    await scene.catalogue(items(9));
+    await scene.catalogue(stock(4));
+    expect(await evaluate()).toMatchObject({ opened: [] });
+    await scene.catalogue(stock(5));
+    expect(await evaluate()).toMatchObject({
+      opened: [
+        {
+          kind: 'sold_out',
+          subject: 'acme/fsn1',
+          summary: '5 of 9 machines (56 %) in region fsn1 of acme are sold out: m5, m6, m7, …',
+          details: { soldOut: 5, machines: 9 },
+        },
+      ],
+    });
+    await scene.catalogue(items(9));
+    expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'sold_out' }] });
+  });
+
+  it('is of one region where the others were read', async () => {
+    await scene.catalogue([region('fsn1'), region('hel1'), ...offers('fsn1', 2), ...offers('hel1', 2)]);
+    await scene.sql`update region_freshness set verified_at = verified_at - interval '4 hours'
+      where region_id = (select id from regions where code = 'hel1')`;
+    expect(await evaluate(later(0))).toMatchObject({
+      opened: [{ kind: 'region_stale', subject: 'acme/hel1' }],
+    });
+  });
+
+  it('says of a held batch what broke, and how it was decided', async () => {
+    await scene.catalogue(items(10));
+    await scene.catalogue(items(2), { limits: STRICT });
+    const [batch] = await pendingBatches(scene.sql);
+    expect(await evaluate()).toMatchObject({ opened: [{ kind: 'batch_held', subject: 'acme' }] });
+    await decide(scene.store.db, batch?.id ?? 0, 'rejected', OPERATOR);
+    expect(await evaluate()).toMatchObject({
+      resolved: [{ resolution: 'rejected by ada@desk because it is right' }],
+    });
+    await send();
+    const [opened] = messages()[0]?.data.alerts ?? [];
+    expect(opened?.summary).toMatch(/^a batch of acme is held for a decision: .*10/);
+    expect(opened?.details).toMatchObject({ decide: 'fleetbook hold show acme' });
+  });
+
+  it('says the limit and the age of data that is too old, as of now', async () => {
+    await scene.catalogue(items(3));
+    const sources = [{ id: 'acme', kind: 'catalogue', maxAge: 120 }] as const;
+    await scene.sql`update sources set verified_at = ${scene.now().toISOString()}`;
+    const opened = await evaluate(later(7 / 60), {}, sources);
+    expect(opened?.opened[0]?.summary).toMatch(
+      /^acme was last read well at \S+Z: limit 2 min, now 7 min old$/,
+    );
+    await evaluate(later(3), {}, sources);
+    const [record] = await alertRecords(scene.sql, { isOpenOnly: true, limit: undefined });
+    expect(record?.summary).toMatch(/: limit 2 min, now 3 h old$/);
+  });
+
+  it('comes of runs that fail in a row, and not of fewer', async () => {
+    await scene.catalogue(items(3));
+    const fail = async () => {
+      const run = await scene.begin();
+      await finishRun(scene.store.db, run, 'failed', undefined, scene.now().toISOString(), 'answered 503');
+    };
+    await fail();
+    await fail();
+    expect(await evaluate()).toMatchObject({ opened: [] });
+    await fail();
+    expect(await evaluate()).toMatchObject({
+      opened: [{ kind: 'source_failing', summary: 'acme has failed 3 times in a row: answered 503' }],
+    });
+    await scene.catalogue(items(3));
+    expect(await evaluate()).toMatchObject({ resolved: [{ kind: 'source_failing' }] });
+  });
+
+  it('tells once of a run whose prices moved by more than the factor', async () => {
+    await scene.catalogue(items(3));
+    await scene.catalogue([region('fsn1'), ...offers('fsn1', 2, { amount: '0.12' }), ...items(3).slice(-1)], {
+      limits: LAX,
+    });
+    // The scene's clock is not that of the runs.
+    await scene.sql.begin(async (sql) => {
+      await sql`update machine_prices set valid_to = now() where valid_to is not null`;
+      await sql`update machine_prices new set valid_from = now() where valid_to is null
+        and exists (select from machine_prices old where old.machine_id = new.machine_id and old.valid_to is not null)`;
+    });
+    const all = await Promise.all(Array.from({ length: 6 }, () => evaluate()));
+    const [found, ...others] = all.filter((changes) => changes?.opened.length !== 0 && changes !== undefined);
+    expect(others).toEqual([]);
+    expect(found?.opened).toMatchObject([{ kind: 'prices_moved', subject: 'acme#2', details: { count: 2 } }]);
+    expect(found?.opened[0]?.details).toMatchObject({
+      first: [
+        { machine: 'm1', region: 'fsn1', before: '0.06', after: '0.12', per: 'hour', currency: 'USD' },
+        {},
+      ],
+    });
+    expect(await evaluate()).toEqual({ opened: [], repeated: [], resolved: [] });
+    expect(await evaluate(scene.now(), { priceRatio: 3 })).toMatchObject({ opened: [] });
+    await scene.sql`delete from alerts`;
+    expect(await evaluate()).toMatchObject({ opened: [{ kind: 'prices_moved' }] });
+    await scene.sql`delete from alerts`;
+    await scene.sql`update sync_runs set cause = 'decision' where id = 2`;
+    expect(await evaluate(), 'an operator approved these prices').toMatchObject({ opened: [] });
+  });
+
+  it('counts no region that only an organization’s cluster has named, which is never published', async () => {
+    await scene.catalogue(items(3));
+    const id = await scene.organization('org');
+    await scene.sql`insert into regions (provider_id, code, name, organization_id)
+      select ${ACME.id}, 'own-' || i, 'Own', ${id} from generate_series(1, 50) i`;
+    await evaluate(scene.now(), { backlog: 20 });
+    expect(await scene.sql`select from alerts`).toHaveLength(0);
+  });
+
+  it('of a backlog opens when that has lasted for five minutes, and is forgotten when it has not', async () => {
+    await scene.catalogue(items(3));
+    const behind = () => evaluate(scene.now(), { backlog: 1 });
+    expect(await behind()).toEqual({ opened: [], repeated: [], resolved: [] });
+    expect(await evaluate(scene.now(), { backlog: 1000 })).toEqual({
+      opened: [],
+      repeated: [],
+      resolved: [],
+    });
+    expect(await scene.sql`select from alerts`).toHaveLength(0);
+    await behind();
+    await scene.sql`update alerts set opened_at = now() - interval '5 minutes 1 second'`;
+    expect(await behind()).toMatchObject({ opened: [{ kind: 'publication_behind', subject: 'cache' }] });
+    expect(await evaluate(scene.now(), { backlog: 1000 })).toMatchObject({
+      resolved: [{ subject: 'cache' }],
+    });
+  });
+
+  it('of a cache that differed is one however many documents did, and ends an hour after the last', async () => {
+    const note = (document: string, cached: number) =>
+      noteDifference(scene.store.db, { document, verdict: 'different', version: 7, cached });
+    for (let region = 1; region <= 7; region++) await note(`region:${region}`, 7);
+    await note('region:3', 5);
+    const changes = await evaluate();
+    expect(changes?.opened).toMatchObject([
+      {
+        kind: 'cache_differs',
+        subject: 'cache',
+        summary: expect.stringMatching(/^the cache held something else than the database of 7 documents/),
+        details: {
+          documents: 7,
+          first: [{ document: 'region:3', version: 7, cached: 5, times: 2 }, {}, {}, {}, {}],
+        },
+      },
+    ]);
+    await scene.sql`update cache_differences set found_at = now() - interval '59 minutes'`;
+    expect(await evaluate()).toEqual({ opened: [], repeated: [], resolved: [] });
+    await scene.sql`update cache_differences set found_at = now() - interval '61 minutes'`;
+    expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'cache_differs' }] });
+    await scene.sql`update cache_differences set found_at = now() - interval '91 days' where document <> 'region:3'`;
+    await pruneDifferences(scene.store.db);
+    expect(await scene.sql`select document from cache_differences`).toEqual([{ document: 'region:3' }]);
+  });
+
+  it('is evaluated by one worker at a time, and told once', async () => {
+    await scene.catalogue(items(3));
+    const all = await Promise.all(Array.from({ length: 6 }, () => evaluate(later(4))));
+    expect(all.flatMap((changes) => changes?.opened ?? [])).toHaveLength(1);
+    expect(await deliveryRecords(scene.sql, undefined)).toHaveLength(1);
+  });
+
+  it('is one of many in one message', async () => {
+    const many = Array.from({ length: 30 }, (_, i) => `r${i}`);
+    await scene.catalogue([...many.map((code) => region(code)), ...many.flatMap((code) => offers(code, 1))]);
+    await scene.sql`update region_freshness set verified_at = verified_at - interval '4 hours' where region_id > 1`;
+    await evaluate();
+    await send();
+    expect(messages()).toHaveLength(1);
+    expect(messages()[0]?.data.alerts).toHaveLength(29);
+  });
+});
+
+describe('a webhook', () => {
+  const open = async (hours: number) => {
+    await scene.catalogue(items(3));
+    await evaluate(later(hours));
+  };
+
+  it('gets messages that are signed as standardwebhooks.com says', async () => {
+    await open(4);
+    await send();
+    const [{ headers, text } = { headers: {}, text: '' }] = hook.taken;
+    const [id, at] = [headers['webhook-id'], headers['webhook-timestamp']];
+    expect(id).toMatch(/^msg_\w+$/);
+    expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(60);
+    const signature = createHmac('sha256', SECRET).update(`${id}.${at}.${text}`).digest('base64');
+    expect(headers['webhook-signature']).toBe(`v1,${signature}`);
+    expect(kinds(messages()[0])).toEqual(['source_stale acme']);
+  });
+
+  it('gets a text in the form of Slack, in which nothing of an upstream is a link or a mention', async () => {
+    await scene.sql`insert into sources (id, kind, adapter, registered_at) values ('<!here>&', 'catalogue', 'test', ${later(-9).toISOString()})`;
+    await evaluate(scene.now(), {}, [{ id: '<!here>&', kind: 'catalogue', maxAge: 60 }]);
+    await send(webhook({ format: 'slack', secret: undefined }));
+    const { text } = JSON.parse(hook.taken[0]?.text ?? '{}') as { text: string };
+    expect(text).toContain('*Fleetbook: new alert*\n• &lt;!here&gt;&amp; was never read well');
+    expect(text).toContain('\n    `fleetbook source show &lt;!here&gt;&amp;`');
+    expect(hook.taken[0]?.headers['webhook-signature']).toBeUndefined();
+  });
+
+  it('gets a link to the console and the command for each alert', async () => {
+    await scene.catalogue(items(10));
+    await scene.catalogue(items(2), { limits: STRICT });
+    const [batch] = await pendingBatches(scene.sql);
+    const webhooks = [webhook(), webhook({ id: 'chat', format: 'slack', secret: undefined })];
+    await evaluate(scene.now(), { opsUrl: 'https://ops.test', webhooks });
+    await send();
+    const url = `https://ops.test/held/${batch?.id}`;
+    const command = 'fleetbook hold show acme';
+    expect(messages()[0]?.data.alerts).toMatchObject([{ url, command }]);
+    await send(webhooks[1]);
+    expect(JSON.parse(hook.taken[1]?.text ?? '{}').text).toContain(`\n    ${url} · \`${command}\``);
+    await decide(scene.store.db, batch?.id ?? 0, 'approved', OPERATOR);
+    await evaluate(scene.now(), { webhooks });
+    await send();
+    expect(messages().at(-1)?.data.alerts).toMatchObject([{ url: null }]);
+  });
+
+  it('is told of the kinds that it asked for', async () => {
+    const webhooks = [webhook({ id: 'held', kinds: ['batch_held'] }), webhook({ id: 'all' })];
+    await scene.catalogue(items(3));
+    await evaluate(later(4), { webhooks });
+    expect((await deliveryRecords(scene.sql, undefined)).map((each) => each.webhook)).toEqual(['all']);
+  });
+
+  it('that is away for an hour gets everything once and in order, also from workers that send at once', async () => {
+    hook.status = 503;
+    for (let turn = 0; turn < 4; turn++) {
+      await scene.catalogue(items(3));
+      await evaluate(later(4));
+      expect(await send()).toBe(15_000 * 2 ** turn);
+      await scene.catalogue(items(3));
+      await evaluate();
+    }
+    const waiting = await deliveryRecords(scene.sql, undefined);
+    expect(waiting).toHaveLength(8);
+    expect(waiting.at(-1)).toMatchObject({ state: 'waiting', attempts: 4, lastError: 'it answered 503' });
+    // The first message is tried, those behind it wait for it.
+    expect(hook.asked).toBe(4);
+
+    hook.status = 200;
+    await Promise.all(Array.from({ length: 4 }, () => send()));
+    await send();
+    const ids = hook.taken.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toEqual(waiting.map(({ messageId }) => messageId).reverse());
+    expect(messages().map(({ type }) => type)).toEqual(
+      Array.from({ length: 4 }, () => ['alerts.opened', 'alerts.resolved']).flat(),
+    );
+    expect(await dueWebhooks(scene.store.db)).toEqual([]);
+  });
+
+  it('that hangs or is not there holds up no other one, and its address is told nobody', async () => {
+    const gone = webhook({ id: 'gone', url: `http://127.0.0.1:${await freePort()}/secret-path` });
+    await scene.catalogue(items(3));
+    await evaluate(later(4), { webhooks: [gone, webhook()] });
+    expect(await send(gone)).toBe(15_000);
+    expect(await send()).toBeUndefined();
+    expect(hook.taken).toHaveLength(1);
+    const records = JSON.stringify(await deliveryRecords(scene.sql, undefined));
+    expect(records).toContain('it could not be reached (ECONNREFUSED)');
+    expect(records).not.toContain('secret-path');
+    expect(await dueWebhooks(scene.store.db)).toEqual([]);
+  });
+
+  it('loses a message after three days, and gets those after it', async () => {
+    hook.status = 500;
+    await open(4);
+    await scene.sql`update alert_deliveries set created_at = now() - interval '73 hours'`;
+    await send();
+    expect(await deliveryRecords(scene.sql, undefined)).toMatchObject([{ state: 'given up', attempts: 1 }]);
+    hook.status = 200;
+    const [first] = await deliveryRecords(scene.sql, 1);
+    expect(await sendAgain(scene.store.db, first?.id ?? 0, OPERATOR)).toBe('ops');
+    await send();
+    expect(hook.taken[0]?.headers['webhook-id']).toBe(first?.messageId);
+  });
+});

@@ -1,0 +1,240 @@
+/** By a real browser: what another site can do with the session of an operator, and what is shown when servers are away. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pendingBatches } from '../../../src/db/held.ts';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  seriousFindings,
+} from '../../support/browser.ts';
+import { faultProxy } from '../../support/fault-proxy.ts';
+import { needs } from '../../support/needs.ts';
+import { createDatabase } from '../../support/postgres.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+import { tokenOf } from '../operators/accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+/** A server of one page, which another site would be: `localhost` is another one than `127.0.0.1`, a port is not. */
+async function evilSite() {
+  let page = '';
+  const server = createServer((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end(page),
+  );
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    show(html: string) {
+      page = `<!doctype html><title>evil</title>${html}`;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe('the console, by a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  let browser: Browser;
+  let scene: ConsoleScene;
+  let origin: string;
+  let evil: Awaited<ReturnType<typeof evilSite>>;
+  let batch: number;
+  beforeAll(async () => {
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+    evil = closing.use(await evilSite());
+    scene = closing.use(await openConsoleScene({ ALERT_WEBHOOK_URL: 'http://127.0.0.1:1/' }));
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    await scene.sync(1);
+    await scene.sync(9);
+    const [held] = await pendingBatches(scene.worker.store.sql);
+    batch = held?.id ?? expect.unreachable('a batch is held');
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const signedIn = async (name = 'ada') => (await openPage(browser, origin, tokenOf(name))).page;
+  const audited = async () =>
+    scene.worker.store.sql`select action from audit_log where action not like 'session.%'`;
+  const status = async (page: Page) => (await page.request.get('/api/session')).status();
+
+  describe.each([
+    ['another site', 'localhost'],
+    ['another port of the same site', '127.0.0.1'],
+  ])('%s', (_, host) => {
+    const at = () => `http://${host}:${evil.port}/`;
+
+    it('shows nothing of it in a frame', async () => {
+      const page = await signedIn();
+      evil.show(`<iframe src="${origin}/held/${batch}" width="800" height="600"></iframe>`);
+      const refused = page.waitForEvent('console', (message) => /frame-ancestors/.test(message.text()));
+      await page.goto(at());
+      await refused;
+      await until(() => page.frames()[1]?.url().startsWith('chrome-error:') ?? false);
+      const [, frame] = page.frames();
+      expect(await frame?.locator('body').textContent()).not.toMatch(/Approve|Batch|Sign in/);
+      await page.context().close();
+    });
+
+    it('changes nothing by a form or a request', async () => {
+      const page = await signedIn();
+      const before = await audited();
+      const answers: number[] = [];
+      page.on('response', (response) => {
+        if (response.request().method() === 'POST') answers.push(response.status());
+      });
+      evil.show(`<form method="post" action="${origin}/api/held/${batch}/approve" enctype="text/plain">
+        <input name='{"reason":"' value='forged"}'><button>Win</button></form>`);
+      await page.goto(at());
+      await page.getByRole('button').click();
+      await page.waitForURL(`${origin}/**`);
+      evil.show('');
+      await page.goto(at());
+      await page.evaluate(
+        async ([target, id]) => {
+          const post = (path: string, body: string) =>
+            fetch(`${target}${path}`, { method: 'POST', mode: 'no-cors', credentials: 'include', body });
+          await post(`/api/held/${id}/approve`, '{"reason":"forged"}');
+          await post('/api/sources/hetzner/run', '{}');
+          await post('/logout', '');
+          const put = fetch(`${target}/queues/api/queues/sync/pause`, {
+            method: 'PUT',
+            credentials: 'include',
+          });
+          await put.catch(() => undefined);
+        },
+        [origin, String(batch)],
+      );
+      expect(answers).toHaveLength(4);
+      for (const answer of answers) expect([401, 403]).toContain(answer);
+      expect(await audited()).toEqual(before);
+      expect((await pendingBatches(scene.worker.store.sql)).map(({ id }) => id)).toEqual([batch]);
+      expect(await scene.queues.sync.isPaused()).toBe(false);
+      expect(await scene.queues.sync.getJobCountByTypes('waiting', 'delayed', 'active')).toBe(0);
+      // Nor was the operator signed out.
+      expect(await status(page)).toBe(200);
+      await page.context().close();
+    });
+  });
+
+  it('shows a viewer no action anywhere, and an operator each', async () => {
+    const buttons = async (page: Page, path: string, ready: string) => {
+      await page.goto(path);
+      await page.getByText(ready).first().waitFor();
+      // Who is signed in is known by then, and so is what they may.
+      await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      const names = await page.getByRole('button').allTextContents();
+      return names.filter((name) => name !== 'Sign out').sort();
+    };
+    const [vera, ada] = [await signedIn('vera'), await signedIn('ada')];
+    for (const [path, ready, actions] of [
+      [
+        `/held/${batch}`,
+        'What it would change for readers',
+        ['Approve: store it', 'Reject: keep what is stored'],
+      ],
+      ['/sources/hetzner', 'Age of data', ['Run now']],
+      ['/alerts', 'default', ['Send a test']],
+    ] as const) {
+      expect([path, await buttons(vera, path, ready)]).toEqual([path, []]);
+      expect([path, await buttons(ada, path, ready)]).toEqual([path, actions]);
+    }
+    const board = async (page: Page) => {
+      await page.goto('/queues/queue/sync');
+      await page.getByRole('button', { name: 'Nothing is consuming this queue' }).waitFor();
+      return page.getByRole('button').count();
+    };
+    // The one that opens the menu of what can be done with a queue.
+    expect((await board(ada)) - (await board(vera))).toBe(1);
+    await ada.getByRole('button').last().click();
+    await ada.getByText('Pause', { exact: true }).waitFor();
+    await vera.context().close();
+    await ada.context().close();
+  });
+
+  it('shows alerts to everybody, in light, dark and on a phone', async () => {
+    for (const options of [
+      {},
+      { colorScheme: 'dark' },
+      { viewport: { width: 390, height: 844 }, isMobile: true },
+    ] as const) {
+      const { page, complaints } = await openPage(browser, origin, tokenOf('ada'), options);
+      await page.goto('/alerts');
+      await page.getByRole('heading', { name: 'Rules' }).waitFor();
+      await page.getByRole('button', { name: 'Send a test' }).waitFor();
+      expect(await seriousFindings(page)).toEqual([]);
+      expect([await overflows(page), complaints]).toEqual([false, []]);
+      await page.context().close();
+    }
+  });
+
+  it('acknowledges an alert, and shows by whom and why', async () => {
+    await scene.worker.store.sql`insert into alerts (key, kind, subject, summary, details, told_at)
+      values ('source_stale:acme', 'source_stale', 'acme', 'acme was never read well', '{}', now())`;
+    const page = await signedIn();
+    await page.goto('/alerts');
+    await page.getByRole('button', { name: 'Acknowledge …' }).click();
+    await page.getByLabel('Send no reminders').selectOption('4h');
+    await page.getByLabel(/^Reason/).fill('the provider repairs it');
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+    await page.getByText(/^snoozed by ada until .* UTC: the provider repairs it$/).waitFor();
+    expect(await audited()).toContainEqual({ action: 'alert.snooze' });
+    await page.context().close();
+  });
+
+  it('tests a webhook, and says what came of it', async () => {
+    const page = await signedIn();
+    await page.goto('/alerts');
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await page.getByText('It did not take the message: it could not be reached').waitFor();
+    expect(await audited()).toContainEqual({ action: 'alert.test' });
+    await page.context().close();
+  });
+});
+
+describe('the console without its servers, by a browser', needs(hasChromium, CHROMIUM), () => {
+  it('says what is away, and goes on when it is back', async () => {
+    await using database = await createDatabase();
+    await using postgres = await faultProxy(database.url);
+    await using redis = await startTestRedis();
+    await using queues = await faultProxy(redis.url);
+    await using scene = await openConsoleScene({ DATABASE_URL: postgres.url, REDIS_URL: queues.url });
+    await scene.sync(1);
+    const origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    const browser = await launchBrowser();
+    try {
+      const { page } = await openPage(browser, origin, tokenOf('ada'));
+      await queues.refuse();
+      await page.goto('/');
+      await page.getByRole('row', { name: 'hetzner' }).waitFor();
+      await page
+        .getByText(/Redis does not answer/)
+        .first()
+        .waitFor();
+      const board = await page.request.get('/queues/api/queues');
+      expect([board.status(), await board.json()]).toEqual([
+        500,
+        { error: 'Not now', message: 'The queues’ Redis does not answer.' },
+      ]);
+      await queues.heal();
+      await postgres.refuse();
+      await page.goto('/');
+      await page.getByRole('heading', { name: 'Not now' }).waitFor();
+      expect(await page.getByRole('alert').textContent()).toMatch(/^PostgreSQL does not answer/);
+      expect(await seriousFindings(page)).toEqual([]);
+      await postgres.heal();
+      await page.getByRole('link', { name: 'Try again' }).click();
+      await page.getByRole('row', { name: 'hetzner' }).waitFor();
+    } finally {
+      await browser.close();
+    }
+  });
+});

@@ -1,0 +1,213 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  PHONE,
+  seriousFindings,
+  type WatchedPage,
+} from '../../support/browser.ts';
+import { needs } from '../../support/needs.ts';
+import { tokenOf } from '../operators/accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  let scene: ConsoleScene;
+  let browser: Browser;
+  let origin: string;
+
+  beforeAll(async () => {
+    scene = closing.use(await openConsoleScene());
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
+    openPage(browser, origin, tokenOf(name), options);
+
+  /** Reads the batch that waits, and signs out: there is nothing that a viewer could press. */
+  async function cannotApprove(viewer: string): Promise<void> {
+    const { page } = await open({}, viewer);
+    await page.getByText(`${viewer}, viewer`).waitFor();
+    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByRole('searchbox').first().waitFor();
+    expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out']);
+    expect(await page.getByLabel(/^Reason/).count()).toBe(0);
+    await page.goto('/sources/hetzner');
+    await page.getByRole('heading', { name: 'hetzner' }).waitFor();
+    await page.getByText('Age of data').waitFor();
+    expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out']);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL('**/login*');
+    await page.context().close();
+  }
+
+  it('shows a run as soon as it has ended, without being loaded again', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/');
+    const row = page.getByRole('row', { name: 'hetzner' });
+    await row.getByText('never read').first().waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
+    await scene.sync(1);
+    await row.getByText('fresh').waitFor();
+    await row.getByRole('img', { name: 'last 1 runs: 1 changed' }).waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', {}],
+    ['dark', { colorScheme: 'dark' }],
+    ['on a phone', PHONE],
+  ] as const)('can be read by everybody, %s', async (_, options) => {
+    const { page, complaints } = await open(options);
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Sources' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('keeps a batch and the typed reason while the source says the same, and leads to what replaces it', async () => {
+    expect((await scene.sync(100)).outcome).toBe('held');
+    const { page, complaints } = await open();
+    await page.goto('/');
+    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    const reason = page.getByLabel(/^Reason/);
+    await reason.fill('the provider announced it');
+    expect((await scene.sync(100)).outcome).toBe('held');
+    await page.getByText('last read').waitFor();
+    expect(await reason.inputValue()).toBe('the provider announced it');
+    await scene.sync(200);
+    await page.getByText('Your reason is kept for the next batch').waitFor();
+    expect(await overflows(page)).toBe(false);
+    await page.getByRole('link', { name: /^Look at batch \d+, which waits now$/ }).click();
+    await reason.waitFor();
+    expect(await reason.inputValue()).toBe('the provider announced it');
+    await page.reload();
+    expect(await reason.inputValue()).toBe('the provider announced it');
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('leads from the overview to a held batch, which is read, approved with a reason, and gone', async () => {
+    await scene.sync(100);
+    await cannotApprove('vera');
+    const { page, complaints } = await open();
+    await page.goto('/');
+    await page.getByRole('link', { name: /^Look at batch \d+$/ }).click();
+    await page.getByText('known rows have another price').waitFor();
+    const machine = page.getByRole('row', { name: 'cx31' }).first();
+    const cells = (await machine.locator('th, td').allTextContents()).map((text) => text.trim());
+    expect(cells).toEqual(['price', 'cx31', 'fsn1', '0.03 EUR/h', '3 EUR/h', '× 100', 'Preview']);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel('Search').fill('nbg1');
+    await page.getByText('1–5 of 5 changes').waitFor();
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText('Say why, for the record.').waitFor();
+    await page.getByLabel(/^Reason/).fill('the provider announced it');
+    await page.getByRole('button', { name: /^Approve/ }).click();
+    await page.getByText('is stored: 0 new, 12 changed, 0 retired').waitFor();
+    const decision = page.getByRole('definition').filter({ hasText: 'the provider announced it' });
+    expect(await decision.textContent()).toMatch(/^ada, \d+ s ago: “the provider announced it”$/);
+    await page.getByRole('heading', { name: 'What its approval changed' }).waitFor();
+    await page.getByRole('row', { name: 'cx31' }).first().waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('No batch is held').or(page.getByText('exchange-rates')).first().waitFor();
+    expect(await page.getByText('Look at batch').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('finds a machine by what it costs, and draws what it has cost', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/machines?min_cpu=3');
+    await page.getByRole('link', { name: 'per GB' }).click();
+    await page.waitForURL('**/machines?min_cpu=3&sort=price_per_gb');
+    await page.getByRole('row', { name: 'cx21' }).first().waitFor();
+    expect(await page.getByRole('row', { name: 'cx11' }).count()).toBe(0);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'cx21' }).first().click();
+    await page.locator('.chart canvas').waitFor();
+    await page
+      .getByRole('cell', { name: /^0\.02 EUR\/hour$/ })
+      .first()
+      .waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('draws price against size, and leads from a point to its machine', async () => {
+    const { page, complaints } = await open();
+    await page.goto('/machines?q=cx3');
+    await page.getByRole('link', { name: 'Price against size' }).click();
+    await page.waitForURL('**/machines?q=cx3&view=chart');
+    await page.getByText('2 machines.').waitFor();
+    const chart = page.getByRole('img', { name: 'Price per hour against memory of 2 machines' });
+    await page.getByRole('combobox', { name: 'Against' }).selectOption('cpu');
+    await page.waitForURL('**/machines?q=cx3&view=chart&size=cpu');
+    expect(await seriousFindings(page)).toEqual([]);
+    // Both cost the same: they are in the middle.
+    const box = (await page.locator('.scatter svg').boundingBox()) ?? expect.unreachable('no chart');
+    await page.mouse.move(box.x + 64 + (box.width - 80) / 2, box.y + 14 + (380 - 56) / 2);
+    await page.getByText(/^cx31 Hetzner, (fsn1|nbg1): 4 cpu, 12 GB/).waitFor();
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByRole('heading', { name: /^cx31 in (fsn1|nbg1)$/ }).waitFor();
+    expect(await chart.count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('draws the runs of a day, what they changed and the jobs, and says where requests are counted', async () => {
+    await scene.fail();
+    const { page, complaints } = await open();
+    await page.goto('/');
+    const runs = page.getByRole('figure').filter({ has: page.getByRole('heading', { name: /^Runs$/ }) });
+    await runs.getByRole('img', { name: 'Runs over time; the table below says the same' }).waitFor();
+    expect(await page.locator('.line-chart canvas').count()).toBe(5);
+    expect(await page.getByRole('figure').getByRole('heading').allTextContents()).toEqual([
+      'Runs',
+      'Duration of runs',
+      'Rows changed',
+      'Jobs completed',
+      'Jobs failed',
+    ]);
+    const [changed, , , failed] = await runs.getByRole('listitem').allTextContents();
+    expect([changed, failed]).toEqual([
+      expect.stringMatching(/^changed [1-9]/),
+      expect.stringMatching(/^failed [1-9]/),
+    ]);
+    await runs.getByText('As a table').click();
+    await runs.getByRole('row').nth(10).waitFor();
+    await page.getByRole('status').getByText('No batch is held.').waitFor();
+    await page.getByRole('paragraph').getByRole('link', { name: '/metrics' }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it('keeps what was searched in the address', async () => {
+    const { page } = await open();
+    await page.goto('/?state=trouble');
+    await page.getByLabel('Search').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('hetz');
+    await page.waitForURL('**/?state=trouble&q=hetz');
+    await page.getByLabel('State').selectOption('');
+    await page.waitForURL('**/?q=hetz');
+    await page.reload();
+    await page.getByRole('row', { name: 'hetzner' }).waitFor();
+    expect(await page.getByLabel('Search').inputValue()).toBe('hetz');
+    await page.context().close();
+  });
+});

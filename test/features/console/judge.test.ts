@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { BatchRecord } from '../../../src/db/held.ts';
+import type { HiddenReason } from '../../../src/db/quarantine.ts';
+import type { RunStatus, SourceStatus } from '../../../src/db/sources.ts';
+import { consoleSource } from '../../../src/features/console/open.ts';
+import { judgeSources } from '../../../src/features/console/routes/overview.ts';
+
+const NOW = new Date('2026-05-04T12:00:00Z');
+const hourly = consoleSource({ id: 'linode', kind: 'catalogue', schedule: '0 * * * *', maxAge: 3 * 3600 });
+
+const run = (outcome: string, error: string | null = null): RunStatus => ({
+  startedAt: '2026-05-04T11:00:00Z',
+  finishedAt: '2026-05-04T11:00:09Z',
+  outcome,
+  seen: 10,
+  added: 0,
+  changed: 0,
+  retired: 0,
+  rejected: 0,
+  withdrawn: 0,
+  error,
+});
+
+/** A source that is as it should be, but for what a test says. */
+function linode(other: Partial<SourceStatus> = {}): SourceStatus {
+  return {
+    id: 'linode',
+    kind: 'catalogue',
+    lastRun: run('unchanged'),
+    lastEnded: run('unchanged'),
+    verifiedAt: '2026-05-04T11:00:00Z',
+    registeredAt: '2026-01-01T00:00:00Z',
+    retiredAt: null,
+    disabled: null,
+    regions: [{ code: 'de', verifiedAt: '2026-05-04T11:00:00Z', unreadSince: null, reason: null }],
+    known: 10,
+    published: 9,
+    quarantined: 0,
+    held: 0,
+    ...other,
+  };
+}
+
+const held: BatchRecord = {
+  id: 7,
+  sourceId: 'linode',
+  createdAt: '2026-05-04T11:00:00Z',
+  heldSince: '2026-05-04T09:00:00Z',
+  readAt: '2026-05-04T11:00:00Z',
+  broken: [{ guard: 'priceRatio', found: 100, limit: 10, detail: 'prices rise by 100' }],
+  items: 10,
+  worst: null,
+  status: 'pending',
+  decidedAt: null,
+  decidedBy: null,
+  reason: null,
+  reversible: false,
+  undoneAt: null,
+  undoneBy: null,
+  undoneReason: null,
+};
+
+const judged = (
+  status: SourceStatus[],
+  configured = [hourly],
+  pending: BatchRecord[] = [],
+  hidden: HiddenReason[] = [],
+  areRatesNeeded = true,
+) => judgeSources(configured, { status, strips: [], pending, hidden, acknowledged: [], areRatesNeeded }, NOW);
+
+describe('what the overview says of a source', () => {
+  it('is nothing where all is well', () => {
+    const { problems, sources } = judged([linode()]);
+    expect(problems).toEqual([]);
+    expect(sources).toMatchObject([
+      {
+        id: 'linode',
+        state: 'ok',
+        ageSeconds: 3600,
+        objectiveSeconds: 10_800,
+        nextSlot: '2026-05-04T13:00:00Z',
+        regionCount: 1,
+        unreadRegions: 0,
+      },
+    ]);
+  });
+
+  const stale = { verifiedAt: '2026-05-04T08:59:59Z' };
+  const unread = {
+    code: 'us',
+    verifiedAt: null,
+    unreadSince: '2026-05-04T10:00:00Z',
+    reason: 'status 500',
+  };
+  it.each<[what: string, other: Partial<SourceStatus>, state: string, text: RegExp]>([
+    ['is older than three intervals', stale, 'stale', /may be 3 h old and is 3 h old/],
+    ['was never read', { verifiedAt: null }, 'never-read', /no run has read it well yet/],
+    ['brings nothing', { published: 0 }, 'empty', /readers see no machines of it/],
+    ['failed', { lastEnded: run('failed', 'status 401') }, 'failing', /^status 401$/],
+    ['was interrupted', { lastEnded: run('interrupted') }, 'failing', /ended as interrupted/],
+    [
+      'has a region that cannot be read',
+      { regions: [...linode().regions, unread] },
+      'unread-regions',
+      /^1 of 2 regions could not be read \(us\): status 500$/,
+    ],
+  ])('is no good news where it %s', (_, other, state, text) => {
+    const { problems, sources } = judged([linode(other)]);
+    expect(sources.map((each) => each.state)).toEqual([state]);
+    expect(problems).toMatchObject([{ kind: state, source: 'linode', text: expect.stringMatching(text) }]);
+  });
+
+  it('is not stale while it is as old as it may be', () => {
+    expect(judged([linode({ verifiedAt: '2026-05-04T09:00:00Z' })]).problems).toEqual([]);
+  });
+
+  it('names every problem, and the batch that waits first', () => {
+    const status = linode({ verifiedAt: null, published: 0, lastEnded: run('failed', 'status 401') });
+    const { problems, sources } = judged([status], [hourly], [held]);
+    expect(problems.map(({ kind, since, batch }) => [kind, since, batch])).toEqual([
+      ['held', '2026-05-04T09:00:00Z', 7],
+      ['failing', '2026-05-04T11:00:09Z', undefined],
+      ['never-read', '2026-01-01T00:00:00Z', undefined],
+    ]);
+    expect(sources[0]?.state).toBe('held');
+  });
+
+  it('does not alarm while the first run is under way, and does not call it good', () => {
+    const { sources } = judged([linode({ verifiedAt: null, lastRun: run('running'), lastEnded: null })]);
+    expect(sources[0]?.state).toBe('running');
+  });
+
+  it('names a source that nobody reads any more, as long as it is published', () => {
+    expect(judged([linode()], []).problems).toMatchObject([
+      { kind: 'not-configured', text: expect.stringContaining('fleetbook source retire linode') },
+    ]);
+    const retired = judged([linode({ published: 0, retiredAt: '2026-05-01T00:00:00Z' })], []);
+    expect(retired).toMatchObject({ problems: [], sources: [{ state: 'retired', objectiveSeconds: null }] });
+  });
+
+  it('does not call a disabled source fresh, nor what nobody reads a trouble', () => {
+    const disabled = { at: '2026-05-01T00:00:00Z', by: 'ada', reason: null };
+    const found = judged([linode({ disabled, verifiedAt: '2026-05-01T00:00:00Z' })]);
+    expect(found).toMatchObject({ problems: [], sources: [{ state: 'disabled', nextSlot: null }] });
+  });
+
+  it.each<[what: string, other: Partial<SourceStatus>, hidden: HiddenReason[], text: string]>([
+    [
+      'excluded machines',
+      { known: 10, published: 0 },
+      [
+        { id: 'linode', of: 'excluded', reason: 'no_exchange_rate', count: 9 },
+        { id: 'linode', of: 'excluded', reason: 'deprecated', count: 1 },
+        { id: 'other', of: 'excluded', reason: 'licensed', count: 5 },
+      ],
+      'it was read, and readers see no machines of it: all 10 machines are excluded (9 no_exchange_rate: its price has no exchange rate; give one in CATALOGUE_RATES, 1 deprecated: its provider has announced its end)',
+    ],
+    [
+      'unusable rows',
+      { known: 0, published: 0, quarantined: 4 },
+      [{ id: 'linode', of: 'quarantined', reason: 'cpu is missing', count: 4 }],
+      'it was read, and readers see no machines of it: 4 rows cannot be used (4 cpu is missing); see fleetbook rejected linode',
+    ],
+    [
+      'an empty upstream',
+      { known: 0, published: 0 },
+      [],
+      'it was read, and readers see no machines of it: its upstream listed none; check that its credentials and options let it list machines, or disable it: fleetbook source disable linode',
+    ],
+  ])('says why a source is empty, and the remedy: %s', (_, other, hidden, text) => {
+    expect(judged([linode(other)], [hourly], [], hidden).problems).toMatchObject([{ kind: 'empty', text }]);
+  });
+
+  it('is no failure of exchange rates that no price needs', () => {
+    const ecb = consoleSource({ id: 'exchange-rates', kind: 'rates', schedule: '0 * * * *', maxAge: 3600 });
+    const failing = linode({
+      id: 'exchange-rates',
+      kind: 'rates',
+      verifiedAt: null,
+      lastEnded: run('failed', 'status 503'),
+    });
+    const judgedWith = (areNeeded: boolean) => judged([failing, linode()], [hourly, ecb], [], [], areNeeded);
+    expect(judgedWith(true).problems.map(({ kind }) => kind)).toEqual(['failing', 'never-read']);
+    expect(judgedWith(true).sources[0]?.state).toBe('failing');
+    expect(judgedWith(false)).toMatchObject({ problems: [], sources: [{ state: 'not-needed' }, {}] });
+  });
+
+  it('names a configured source that the database does not know yet', () => {
+    expect(judged([]).problems).toMatchObject([{ kind: 'never-read', source: 'linode', since: null }]);
+  });
+});

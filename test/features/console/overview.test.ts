@@ -1,0 +1,126 @@
+import { createServer } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Overview } from '../../../src/features/console/routes/api.ts';
+import { until } from '../../support/until.ts';
+import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
+
+let scene: ConsoleScene;
+beforeAll(async () => {
+  scene = await openConsoleScene();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+const overview = async () => (await scene.get('/api/overview')) as Overview;
+
+describe('the console’s overview', () => {
+  it('shows a configured source before its first run, and does not call it good', async () => {
+    const { problems, sources, queues } = await overview();
+    const hetzner = sources.find(({ id }) => id === 'hetzner');
+    expect(hetzner).toMatchObject({ state: 'never-read', configured: true, schedule: '0 * * * *', runs: [] });
+    expect(sources.filter(({ state }) => state === 'ok')).toEqual([]);
+    expect(problems.map(({ kind }) => kind)).toContain('never-read');
+    expect(queues).toEqual(
+      ['sync', 'sweep', 'alerts'].map((name) => ({ name, waiting: 0, active: 0, delayed: 0, failed: 0 })),
+    );
+  });
+
+  it('shows what a run brought, and its strip', async () => {
+    expect((await scene.sync(1)).outcome).toBe('changed');
+    const hetzner = await until(async () =>
+      (await overview()).sources.find(({ id, state }) => id === 'hetzner' && state === 'ok'),
+    );
+    expect(hetzner).toMatchObject({
+      known: 12,
+      published: 10,
+      held: 0,
+      objectiveSeconds: 10_800,
+      regionCount: 2,
+      unreadRegions: 0,
+      runs: [{ outcome: 'changed' }],
+    });
+    expect(hetzner.ageSeconds).toBeLessThan(60);
+    expect(hetzner.changedAt).toBe(hetzner.lastRun?.startedAt);
+    expect(Date.parse(hetzner.nextSlot ?? '')).toBeGreaterThan(Date.now());
+  });
+
+  it('puts a batch that is held first, then a run that failed', async () => {
+    expect((await scene.sync(100)).outcome).toBe('held');
+    await scene.fail();
+    const { problems, sources } = await until(async () => {
+      const found = await overview();
+      return found.problems.some(({ kind }) => kind === 'failing') && found;
+    });
+    expect(problems.filter(({ source }) => source === 'hetzner')).toMatchObject([
+      { kind: 'held', batch: 1, text: expect.stringContaining('known rows have another price') },
+      { kind: 'failing', text: expect.stringContaining('127.0.0.1') },
+    ]);
+    const hetzner = sources.find(({ id }) => id === 'hetzner');
+    expect(hetzner?.state).toBe('held');
+    expect(hetzner?.runs.map(({ outcome }) => outcome)).toEqual(['changed', 'held', 'failed']);
+  });
+
+  it('is closed without the token', async () => {
+    for (const url of ['/', '/held/1', '/api/overview', '/api/events', '/assets/x.js']) {
+      expect([url, (await scene.app.inject({ url })).statusCode]).toEqual([url, 401]);
+    }
+  });
+
+  it('says what is wrong as JSON where a route is not there', async () => {
+    const answer = await scene.app.inject({ url: '/api/nothing', headers: HEADERS });
+    expect([answer.statusCode, answer.json()]).toEqual([404, { error: 'there is no /api/nothing' }]);
+  });
+});
+
+describe('the console’s page', () => {
+  it.each(['/', '/held', '/held/3', '/sources/hetzner', '/machines?q=cx', '/machines/1'])(
+    'is there at %s, and may load and do nothing that is not its own',
+    async (url) => {
+      const { statusCode, headers, body } = await scene.app.inject({ url, headers: HEADERS });
+      expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      const policy = String(headers['content-security-policy']);
+      expect(policy).toContain("default-src 'self'; script-src 'self'; style-src 'self'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain('unsafe');
+      expect(body).not.toMatch(/<script>|<style|style="|https?:\/\//);
+    },
+  );
+
+  it('has files that may be kept, since their names change with them, and that are compressed', async () => {
+    const page = await scene.app.inject({ url: '/', headers: HEADERS });
+    const [, script = ''] = /src="(\/assets\/[^"]+\.js)"/.exec(page.body) ?? [];
+    const answer = await scene.app.inject({ url: script, headers: { ...HEADERS, 'accept-encoding': 'br' } });
+    expect(answer.statusCode).toBe(200);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'text/javascript; charset=utf-8',
+      'content-encoding': 'br',
+      'cache-control': 'private, max-age=31536000, immutable',
+    });
+    expect(answer.rawPayload.length).toBeLessThan(150_000);
+    const missing = await scene.app.inject({ url: '/assets/..%2findex.html', headers: HEADERS });
+    expect(missing.statusCode).toBe(404);
+  });
+});
+
+describe('the console’s events', () => {
+  it('tell an open page of a run, and end with the server', async () => {
+    const url = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    const response = await fetch(`${url}/api/events`, { headers: HEADERS });
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+    let text = '';
+    const marks = () => [...text.matchAll(/^event: change\ndata: (.*)$/gm)].map(([, data]) => data);
+    const reading = (async () => {
+      for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString();
+    })();
+    reading.catch(() => {});
+    await until(() => marks().length > 0);
+    const before = marks().length;
+    await scene.sync(1);
+    await until(() => marks().length > before);
+    expect(new Set(marks()).size).toBe(marks().length);
+    await scene.app.close();
+    await reading.catch(() => {});
+    const free = createServer();
+    await new Promise<void>((resolve) => free.listen(Number(new URL(url).port), '127.0.0.1', resolve));
+    free.close();
+  });
+});

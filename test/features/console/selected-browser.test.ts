@@ -1,0 +1,97 @@
+/** What an operator does with several sources at once, in a browser. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { auditRecords } from '../../../src/db/audit.ts';
+import {
+  CHROMIUM,
+  hasChromium,
+  launchBrowser,
+  openPage,
+  overflows,
+  PHONE,
+  seriousFindings,
+} from '../../support/browser.ts';
+import { needs } from '../../support/needs.ts';
+import { tokenOf } from '../operators/accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
+  const closing = new AsyncDisposableStack();
+  let scene: ConsoleScene;
+  let browser: Browser;
+  let origin: string;
+
+  beforeAll(async () => {
+    scene = closing.use(await openConsoleScene({ LINODE_URL: 'http://127.0.0.1:1' }));
+    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+    browser = await launchBrowser();
+    closing.defer(() => browser.close());
+    await scene.sync(1);
+    await scene.worker.store
+      .sql`insert into sources (id, kind, adapter) values ('old', 'catalogue', 'hetzner')`;
+  });
+  afterAll(() => closing.disposeAsync());
+
+  const open = (name: string, options = {}) => openPage(browser, origin, tokenOf(name), options);
+  const audited = async () =>
+    (await auditRecords(scene.worker.store.sql, {})).rows
+      .filter(({ action }) => action.startsWith('source.'))
+      .map(({ action, by, subject, reason }) => `${action} ${subject.id} ${by}: ${reason}`);
+
+  it('are disabled and run with one reason; what fails is named, and stays selected', async () => {
+    const { page, complaints } = await open('ada');
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
+    expect(await button('Disable …').isDisabled()).toBe(true);
+    await page.getByLabel('Select hetzner').check();
+    await page.getByLabel('Select linode').check();
+    await page.getByText('2 sources selected.').waitFor();
+    await button('Disable …').click();
+    await page.getByRole('heading', { name: 'Disable 2 sources' }).waitFor();
+    await page.getByLabel(/^Reason/).fill('wrong prices');
+    expect(await seriousFindings(page)).toEqual([]);
+    await button('Disable').click();
+    await page.getByText('2 sources disabled.').waitFor();
+    expect(await audited()).toEqual([
+      'source.disable linode ada: wrong prices',
+      'source.disable hetzner ada: wrong prices',
+    ]);
+
+    await scene.post('/api/sources/linode/enable', { reason: 'mended' });
+    for (const id of ['hetzner', 'linode', 'old']) await page.getByLabel(`Select ${id}`).check();
+    await button('Run …').click();
+    await page.getByLabel(/^Reason/).fill('look again');
+    await button('Run').click();
+    await page.getByText('1 source will be run as soon as a worker has room.').waitFor();
+    await page.getByText('hetzner: hetzner is disabled, by ada; enable it first').waitFor();
+    await page.getByText('old: there is no source old in the configuration').waitFor();
+    await page.getByText('2 sources selected.').waitFor();
+    expect((await audited())[0]).toBe('source.run linode ada: look again');
+    expect(await scene.queues.sync.getJobCountByTypes('waiting')).toBe(1);
+    // The browser reports both refusals by itself.
+    expect(complaints.filter((text) => !text.includes('Failed to load resource'))).toEqual([]);
+    await page.context().close();
+  });
+
+  it('are selected on a phone, all at once, and a viewer has nothing to select', async () => {
+    const viewer = await open('vera');
+    await viewer.page.getByRole('row', { name: 'hetzner' }).waitFor();
+    expect(await viewer.page.getByRole('checkbox').count()).toBe(0);
+    await viewer.page.context().close();
+
+    const { page, complaints } = await open('ada', PHONE);
+    await page.goto('/?q=o');
+    await page.getByLabel('Select all').check();
+    expect(await page.getByLabel('Select linode').isChecked()).toBe(true);
+    await page.goto('/');
+    await page.getByLabel('Select hetzner').check();
+    await page.getByRole('button', { name: 'Enable …' }).click();
+    await page.getByLabel(/^Reason/).fill('mended');
+    expect(await overflows(page)).toBe(false);
+    await page.getByRole('button', { name: 'Enable', exact: true }).click();
+    await page.getByText('1 source enabled.').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { shared } from '../../../src/features/console/routes/shared.ts';
+
+describe('a read that is shared', () => {
+  const reads: PromiseWithResolvers<number>[] = [];
+  let now = 0;
+  const read = () => {
+    const next = Promise.withResolvers<number>();
+    reads.push(next);
+    return next.promise;
+  };
+  const ask = shared(read, 500, () => now);
+
+  it('is one for all who ask at once, and for those who ask shortly after', async () => {
+    const answers = [ask(), ask()];
+    reads[0]?.resolve(1);
+    expect(await Promise.all(answers)).toEqual([1, 1]);
+    now = 499;
+    expect(await ask()).toBe(1);
+    expect(reads).toHaveLength(1);
+  });
+
+  it('is another one later', async () => {
+    now = 500;
+    const answer = ask();
+    reads[1]?.resolve(2);
+    expect(await answer).toBe(2);
+  });
+
+  it('is another one for who asks after something has happened, though it is not done', async () => {
+    now = 2000;
+    const before = ask();
+    ask.forget();
+    const after = ask();
+    reads[3]?.resolve(4);
+    expect(await after).toBe(4);
+    // The older one ends last, and is not kept for that.
+    reads[2]?.resolve(3);
+    expect(await before).toBe(3);
+    expect(await ask()).toBe(4);
+  });
+
+  it('is tried again after it has failed', async () => {
+    now = 4000;
+    const failing = ask();
+    reads[4]?.reject(new Error('away'));
+    await expect(failing).rejects.toThrow('away');
+    const answer = ask();
+    reads[5]?.resolve(6);
+    expect(await answer).toBe(6);
+  });
+});

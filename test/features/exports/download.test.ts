@@ -1,0 +1,346 @@
+/** Downloads over real sockets, out of PostgreSQL. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openStore } from '../../../src/db/connection/connect.ts';
+import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/files.ts';
+import { newestExports } from '../../../src/features/exports/queries.ts';
+import { exportsApi } from '../../../src/features/exports/routes.ts';
+import { exportReader } from '../../../src/features/exports/stored-exports.ts';
+import { PostgresReads } from '../../../src/snapshot/read/postgres/postgres-reads.ts';
+import { listen, type TestApi, testApi } from '../../http/harness.ts';
+import { until } from '../../support/until.ts';
+import { addCatalogue, addMany, type ExportScene, openExportScene, raise, storedBytes } from './scene.ts';
+
+const closing = new AsyncDisposableStack();
+let scene: ExportScene;
+let api: TestApi;
+let port: number;
+let region: number;
+/** The clock of the reader that is asked which files are the newest. */
+let ahead = 0;
+
+beforeAll(async () => {
+  scene = closing.use(await openExportScene());
+  const { sql } = closing.use(openStore({ url: scene.url, role: 'reader', connections: 2 }));
+  const logger = pino({ level: 'silent' });
+  const reads = new PostgresReads({ sql, logger, now: Date.now, atOnce: 2, deadlineMs: 5000 });
+  const exports = exportReader({ reads, now: () => Date.now() + ahead });
+  api = closing.use(await testApi({ features: [exportsApi(exports)], limits: { downloadsAtOnce: 4 } }));
+  port = await listen(api.app);
+});
+afterAll(() => closing.disposeAsync());
+
+const ask = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${api.token}`, 'accept-encoding': 'identity', ...headers },
+  });
+const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer());
+
+it('answers 503 with a time to come back before the first files were made', async () => {
+  for (const path of ['/v1/exports', '/v1/exports/machines.csv']) {
+    const response = await ask(path);
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '30']);
+  }
+});
+
+describe('once files were made', () => {
+  let stored: readonly StoredExport[];
+  const of = (file: ExportFile, coding = 'identity') =>
+    stored.find((each) => each.file === file && each.coding === coding) ?? expect.unreachable(file);
+
+  beforeAll(async () => {
+    region = await addCatalogue(scene.store.sql);
+    // Of text far more than the sockets of a stalled download take in.
+    await addMany(scene.store.sql, region, 3500, 110);
+    expect(await scene.make()).toMatchObject({ outcome: 'made' });
+    ahead += 2000;
+    stored = await newestExports(scene.store.sql);
+    expect(of('machines.csv').bytes).toBeGreaterThan(3 * of('machines.csv').chunkBytes);
+  });
+
+  it('lists them, all of one version', async () => {
+    const response = await ask('/v1/exports');
+    expect(response.status).toBe(200);
+    expect(response.headers.get('fleetbook-currency')).toBe('USD');
+    const listed = (await response.json()) as {
+      file: string;
+      version: string;
+      bytes: number;
+      rows: number;
+    }[];
+    expect(listed.map(({ file }) => file)).toEqual(EXPORT_FILES);
+    expect(new Set(listed.map(({ version }) => version)).size).toBe(1);
+    const { hash, version, rows, bytes, createdAt } = of('prices.sqlite');
+    expect(listed.at(-1)).toEqual({
+      file: 'prices.sqlite',
+      version,
+      bytes,
+      rows,
+      created_at: createdAt,
+      etag: `"${hash}"`,
+    });
+    const etag = response.headers.get('etag') ?? '';
+    expect((await ask('/v1/exports', { 'if-none-match': etag })).status).toBe(304);
+  });
+
+  it.each(EXPORT_FILES)('gives %s with machines that are sold out where all are asked for', async (file) => {
+    const [one] = await newestExports(scene.store.sql).then((all) =>
+      all.filter((each) => each.file === `all-${file}` && each.coding === 'identity'),
+    );
+    const response = await ask(`/v1/exports/${file}?available=all`);
+    expect([response.status, response.headers.get('etag')]).toEqual([200, `"${one?.hash}"`]);
+    expect(response.headers.get('content-disposition')).toBe(`attachment; filename="${file}"`);
+    await response.body?.cancel();
+    const listed = (await (await ask('/v1/exports?available=all')).json()) as {
+      file: string;
+      etag: string;
+    }[];
+    expect(listed.find((each) => each.file === file)?.etag).toBe(`"${one?.hash}"`);
+    expect((await ask(`/v1/exports/all-${file}`)).status).toBe(404);
+  });
+
+  it.each(EXPORT_FILES)('gives the stored bytes of %s, and says of what they are', async (file) => {
+    const response = await ask(`/v1/exports/${file}`);
+    const { hash, bytes, version } = of(file);
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      etag: `"${hash}"`,
+      'content-length': String(bytes),
+      'accept-ranges': 'bytes',
+      'fleetbook-export-version': version,
+      'content-disposition': `attachment; filename="${file}"`,
+      'cache-control': 'private, no-cache',
+      vary: 'Authorization, Accept-Encoding',
+    });
+    expect(response.headers.get('content-encoding')).toBeNull();
+    expect((await bytesOf(response)).equals(await storedBytes(scene.store.sql, of(file)))).toBe(true);
+    const head = await ask(`/v1/exports/${file}`, { range: 'bytes=0-1' }, 'HEAD');
+    expect([head.status, head.headers.get('content-length'), (await bytesOf(head)).length]).toEqual([
+      200,
+      String(bytes),
+      0,
+    ]);
+  });
+
+  it('compresses text for whoever accepts gzip, under another tag', async () => {
+    const plain = await bytesOf(await ask('/v1/exports/machines.ndjson'));
+    const [sent] = await raw('/v1/exports/machines.ndjson', 'Accept-Encoding: gzip, br');
+    expect(sent.headers).toMatchObject({
+      'content-encoding': 'gzip',
+      'content-length': String(of('machines.ndjson', 'gzip').bytes),
+      etag: `"${of('machines.ndjson', 'gzip').hash}"`,
+    });
+    expect(gunzipSync(sent.body).equals(plain)).toBe(true);
+    const parquet = await ask('/v1/exports/machines.parquet', { 'accept-encoding': 'gzip' });
+    expect(parquet.headers.get('content-encoding')).toBeNull();
+    await parquet.body?.cancel();
+  });
+
+  it.each(['identity', 'gzip'] as const)(
+    'parts of the %s coding, put together, are the file',
+    async (coding) => {
+      const { bytes, hash, chunkBytes } = of('machines.csv', coding);
+      const parts: Buffer[] = [];
+      const size = coding === 'gzip' ? Math.ceil(bytes / 4) : chunkBytes - 7;
+      for (let start = 0; start < bytes; start += size) {
+        const end = Math.min(start + size, bytes);
+        const [part] = await raw(
+          '/v1/exports/machines.csv',
+          `Accept-Encoding: ${coding}`,
+          `Range: bytes=${start}-${start + size - 1}`,
+          `If-Range: "${hash}"`,
+        );
+        expect(part.status).toBe(206);
+        expect(part.headers['content-range']).toBe(`bytes ${start}-${end - 1}/${bytes}`);
+        expect(part.body.length).toBe(end - start);
+        parts.push(part.body);
+      }
+      expect(parts.length).toBeGreaterThan(3);
+      expect(
+        Buffer.concat(parts).equals(await storedBytes(scene.store.sql, of('machines.csv', coding))),
+      ).toBe(true);
+    },
+  );
+
+  it.each([
+    ['bytes=-10', 206, 10],
+    ['bytes=5-', 206, -5],
+    ['bytes=0-0', 206, 1],
+    ['bytes=0-999999999999', 206, 0],
+    ['bytes=-999999999999', 206, 0],
+    ['bytes=0-1,5-6', 200, 0],
+    ['bytes=7-5', 200, 0],
+    ['rows=0-1', 200, 0],
+    ['bytes=-', 200, 0],
+    ['bytes=-0', 416, undefined],
+    ['bytes=999999999-', 416, undefined],
+  ] as const)('Range: %s is answered with %i', async (range, status, length) => {
+    const response = await ask('/v1/exports/machines.parquet', { range });
+    const { bytes } = of('machines.parquet');
+    expect(response.status).toBe(status);
+    const body = await bytesOf(response);
+    if (length === undefined) expect(response.headers.get('content-range')).toBe(`bytes */${bytes}`);
+    else expect(body.length).toBe(length > 0 ? length : bytes + length);
+  });
+
+  it('answers 304 to whoever has the version, in any coding', async () => {
+    const tags = [of('machines.csv').hash, of('machines.csv', 'gzip').hash];
+    for (const tag of tags) {
+      const response = await ask('/v1/exports/machines.csv', { 'if-none-match': `"other", W/"${tag}"` });
+      expect([response.status, response.headers.get('etag')]).toEqual([304, `"${tag}"`]);
+    }
+    expect((await ask('/v1/exports/machines.csv', { 'if-none-match': '*' })).status).toBe(304);
+    const other = await ask('/v1/exports/machines.csv', { 'if-none-match': '"other"' });
+    expect(other.status).toBe(200);
+    await other.body?.cancel();
+  });
+
+  it('refuses as other operations do', async () => {
+    const status = async (path: string, headers?: Record<string, string>, method?: string) =>
+      (await ask(path, headers, method)).status;
+    const file = '/v1/exports/machines.csv';
+    expect(await status(file, { authorization: '' })).toBe(401);
+    const other = api.tokens.issue({ scopes: ['clusters:read'] });
+    expect(await status(file, { authorization: `Bearer ${other}` })).toBe(403);
+    expect(await status('/v1/exports/machines.xlsx')).toBe(404);
+    expect(await status('/v1/exports/__proto__.csv')).toBe(404);
+    expect(await status(file, {}, 'POST')).toBe(405);
+    expect(await status(file, { accept: 'application/json' })).toBe(406);
+    expect(await status(file, { accept: 'text/*;q=0' })).toBe(406);
+    expect(await status(`${file}?version=1`)).toBe(400);
+    expect(await status('/v1/exports?limit=1')).toBe(400);
+  });
+
+  it('tells of a download when it has ended', async () => {
+    const before = api.observed.length;
+    await bytesOf(await ask('/v1/exports/machines.sqlite'));
+    await until(() => api.observed.length > before);
+    expect(api.observed.at(-1)).toMatchObject({ route: '/v1/exports/{file}', status: 200, tier: 'postgres' });
+  });
+
+  describe('while downloads are under way', () => {
+    const slow: Awaited<ReturnType<typeof stalled>>[] = [];
+    beforeEach(() => () => {
+      for (const each of slow.splice(0)) each.socket.destroy();
+    });
+
+    it('an organization takes half of the places, and gives them back', async () => {
+      slow.push(await stalled('machines.ndjson'), await stalled('machines.ndjson'));
+      const refused = await ask('/v1/exports/prices.csv');
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
+      expect((await ask('/v1/exports/prices.csv', {}, 'HEAD')).status).toBe(200);
+      const other = api.tokens.issue({ organizationId: 2 });
+      const given = await ask('/v1/exports/prices.csv', { authorization: `Bearer ${other}` });
+      expect((await bytesOf(given)).length).toBe(of('prices.csv').bytes);
+      slow.pop()?.socket.destroy();
+      await until(async () => {
+        const again = await ask('/v1/exports/prices.csv');
+        await bytesOf(again);
+        return again.status === 200;
+      });
+    });
+
+    it('one that began ends with its version, though a new one is there', async () => {
+      const download = await stalled('machines.ndjson');
+      slow.push(download);
+      const before = await storedBytes(scene.store.sql, of('machines.ndjson'));
+      await raise(scene.store.sql, region);
+      await scene.store.sql`update machines set price = price * 2`;
+      expect(await scene.make()).toMatchObject({ outcome: 'made' });
+      ahead += 2000;
+      expect((await download.rest()).equals(before)).toBe(true);
+    }, 240_000);
+
+    it('a part of the version before is answered with all of the new one', async () => {
+      const response = await ask('/v1/exports/machines.csv', {
+        range: 'bytes=10-20',
+        'if-range': `"${of('machines.csv').hash}"`,
+      });
+      const newest = (await newestExports(scene.store.sql)).find(({ file }) => file === 'machines.csv');
+      expect(response.status).toBe(200);
+      expect((await bytesOf(response)).length).toBe(newest?.bytes);
+    });
+
+    it('one whose token is revoked breaks off', async () => {
+      const bearer = api.tokens.issue();
+      const download = await stalled('machines.ndjson', bearer);
+      slow.push(download);
+      api.tokens.revoke(bearer);
+      const received = await download.rest();
+      expect(received.length).toBeLessThan(download.length);
+      expect((await ask('/v1/exports/machines.ndjson', { authorization: `Bearer ${bearer}` })).status).toBe(
+        401,
+      );
+    });
+
+    it('one whose version goes away breaks off, and does not look whole', async () => {
+      const download = await stalled('machines.ndjson');
+      slow.push(download);
+      await scene.store.sql`delete from exports`;
+      const received = await download.rest();
+      expect(received.length).toBeGreaterThan(0);
+      expect(received.length).toBeLessThan(download.length);
+    });
+  });
+});
+
+interface Raw {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/** As the bytes come: nothing is decoded. */
+async function raw(path: string, ...lines: string[]): Promise<[Raw]> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.write(requestOf(path, ['Connection: close', ...lines]));
+  const received: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => received.push(chunk));
+  await once(socket, 'close');
+  const { head, body } = split(Buffer.concat(received));
+  return [{ status: Number(head[0]?.split(' ')[1]), headers: fieldsOf(head), body }];
+}
+
+/** A download whose client takes nothing after its first bytes, until it asks for the rest. */
+async function stalled(file: ExportFile, bearer = api.token) {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.write(requestOf(`/v1/exports/${file}`, ['Connection: close'], bearer));
+  const [first] = (await once(socket, 'data')) as [Buffer];
+  socket.pause();
+  const received = [first];
+  const { head } = split(first);
+  return {
+    socket,
+    length: Number(fieldsOf(head)['content-length']),
+    /** All of the body that came. */
+    async rest() {
+      socket.on('data', (chunk: Buffer) => received.push(chunk));
+      socket.on('error', () => {});
+      socket.resume();
+      await once(socket, 'close');
+      return split(Buffer.concat(received)).body;
+    },
+  };
+}
+
+function requestOf(path: string, lines: readonly string[], bearer = api.token): string {
+  const all = [`GET ${path} HTTP/1.1`, 'Host: a', `Authorization: Bearer ${bearer}`, ...lines];
+  return `${all.join('\r\n')}\r\n\r\n`;
+}
+
+function split(bytes: Buffer): { head: string[]; body: Buffer } {
+  const end = bytes.indexOf('\r\n\r\n');
+  return { head: bytes.toString('latin1', 0, end).split('\r\n'), body: bytes.subarray(end + 4) };
+}
+
+const fieldsOf = ([, ...lines]: string[]): Record<string, string> =>
+  Object.fromEntries(
+    lines.map((line) => [
+      line.slice(0, line.indexOf(':')).toLowerCase(),
+      line.slice(line.indexOf(':') + 1).trim(),
+    ]),
+  );

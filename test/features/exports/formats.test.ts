@@ -1,0 +1,212 @@
+/** Real clients open the files, and all of them find what PostgreSQL has. */
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { columnsOf as columnsOfExport } from '../../../src/features/exports/columns.ts';
+import { EXPORT_FILES, EXPORT_TABLES, type StoredExport } from '../../../src/features/exports/files.ts';
+import { csvLine } from '../../../src/features/exports/formats/csv.ts';
+import { newestExports } from '../../../src/features/exports/queries.ts';
+import { addCatalogue, download, type ExportScene, NAMES, openExportScene, storedBytes } from './scene.ts';
+
+const run = promisify(execFile);
+const hasPython = await run('python3', ['-c', 'import sqlite3']).then(
+  () => true,
+  () => false,
+);
+
+let scene: ExportScene;
+let files: Record<StoredExport['file'], string>;
+let duckdb: DuckDBConnection;
+/** By table: what PostgreSQL has, each value as text. */
+const truth: Record<string, readonly unknown[]> = {};
+
+beforeAll(async () => {
+  scene = await openExportScene();
+  const { sql } = scene.store;
+  await addCatalogue(sql);
+  expect(await scene.make()).toMatchObject({ outcome: 'made', rows: NAMES.length * 3 });
+  files = await download(scene);
+  duckdb = await (await DuckDBInstance.create(':memory:')).connect();
+  await duckdb.run("set TimeZone = 'UTC'");
+  truth.machines = await sql`
+    select m.id, m.name, m.cpu, m.ram::int as ram, m.ram_unit,
+      (m.ram * case m.ram_unit when 'Binary' then 1024 ^ 3 else 1000 ^ 3 end)::float8 as ram_bytes,
+      m.price::float8 as price, 'USD' as currency, p.id as provider_id, p.name as provider, r.id as region_id,
+      r.code as region_code, r.name as region, m.architecture, m.generation, m.cpu_kind,
+      m.local_disk::float8 as local_disk, m.network::float8 as network, '2026-01-02T03:04:05.678901Z' as as_of
+    from machines m join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    where m.excluded_reason is null order by m.id`;
+  truth.prices = await sql`
+    select h.machine_id, h.price::float8 as price,
+      to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as valid_from,
+      to_char(h.valid_to at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as valid_to
+    from machine_prices h join machines m on m.id = h.machine_id
+    where m.excluded_reason is null and h.price > 0 order by 1, 3`;
+});
+afterAll(async () => {
+  duckdb?.closeSync();
+  await scene?.[Symbol.asyncDispose]();
+});
+
+/** Columns as a client of DuckDB asks for them: instants as text, integers as numbers that JSON has. */
+function columnsOf(table: (typeof EXPORT_TABLES)[number]): string {
+  return columnsOfExport(table, 'now')
+    .map(({ name, type }) => {
+      if (type === 'instant') return `strftime(${name}::timestamptz, '%Y-%m-%dT%H:%M:%S.%fZ') as ${name}`;
+      const number = { int32: 'integer', int64: 'double', double: 'double', text: undefined }[type];
+      return number ? `${name}::${number} as ${name}` : name;
+    })
+    .join(', ');
+}
+
+describe.each(EXPORT_TABLES)('%s', (table) => {
+  it.each(['parquet', 'csv', 'ndjson'] as const)('DuckDB finds in %s what PostgreSQL has', async (format) => {
+    const reader = { parquet: 'read_parquet', csv: 'read_csv', ndjson: 'read_ndjson' }[format];
+    // A column of which DuckDB sees no text in the sample is one of a type of its own; an empty text is no null.
+    const options = format === 'csv' ? ", header = true, allow_quoted_nulls = false, nullstr = ''" : '';
+    const found = await duckdb.runAndReadAll(
+      `select ${columnsOf(table)} from ${reader}('${files[`${table}.${format}`]}'${options}) order by 1, 3`,
+    );
+    const expected = [...(truth[table] ?? [])].sort(byFirstAndThird);
+    expect(sorted(found.getRowObjectsJson())).toEqual(expected);
+    expect(expected.length).toBeGreaterThan(0);
+  });
+
+  it('SQLite finds what PostgreSQL has, in a file without holes', () => {
+    const database = new DatabaseSync(files[`${table}.sqlite`], { readOnly: true });
+    const rows = database
+      .prepare(`select * from ${table}`)
+      .all()
+      .map((row) => ({ ...row }));
+    expect(sorted(rows)).toEqual(sorted(truth[table] ?? []));
+    expect(database.prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' });
+    expect(database.prepare('pragma freelist_count').get()).toEqual({ freelist_count: 0 });
+    expect(database.prepare('pragma user_version').get()).toEqual({ user_version: 1 });
+    database.close();
+  });
+
+  it.skipIf(!hasPython)('Python finds in SQLite what PostgreSQL has', async () => {
+    const program = `
+import json, sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+database.row_factory = sqlite3.Row
+print(json.dumps([dict(row) for row in database.execute('select * from ${table}')]))`;
+    const { stdout } = await run('python3', ['-c', program, files[`${table}.sqlite`]]);
+    expect(sorted(JSON.parse(stdout))).toEqual(sorted(truth[table] ?? []));
+  });
+
+  it.skipIf(!hasPython)('Python finds in CSV what PostgreSQL has', async () => {
+    const program = `
+import csv, json, sys
+print(json.dumps(list(csv.DictReader(open(sys.argv[1], newline='', encoding='utf-8'), strict=True))))`;
+    const { stdout } = await run('python3', ['-c', program, files[`${table}.csv`]]);
+    const texts = (truth[table] ?? []).map((row) =>
+      Object.fromEntries(
+        Object.entries(row as object).map(([name, value]) => [name, value === null ? '' : String(value)]),
+      ),
+    );
+    const found = JSON.parse(stdout) as Record<string, string>[];
+    expect(found.map(({ price, ...row }) => ({ ...row, price: String(Number(price)) }))).toEqual(texts);
+  });
+});
+
+it('the columns of Parquet have the types that the documentation names', async () => {
+  const found = await duckdb.runAndReadAll(`describe select * from '${files['machines.parquet']}'`);
+  const types = Object.fromEntries(
+    found.getRowObjectsJson().map(({ column_name, column_type }) => [column_name, column_type]),
+  );
+  expect(types).toMatchObject({
+    id: 'INTEGER',
+    name: 'VARCHAR',
+    ram_bytes: 'BIGINT',
+    price: 'DOUBLE',
+    as_of: 'TIMESTAMP WITH TIME ZONE',
+  });
+});
+
+it('all files are stored, and what is compressed of them is the same', async () => {
+  const { sql } = scene.store;
+  const stored = (await newestExports(sql)).filter(({ file }) => !file.startsWith('all-'));
+  expect(stored.filter(({ coding }) => coding === 'identity').map(({ file }) => file)).toEqual(EXPORT_FILES);
+  const compressed = stored.filter(({ coding }) => coding === 'gzip');
+  expect(compressed.map(({ file }) => file)).toEqual(EXPORT_FILES.filter((file) => /csv|ndjson/.test(file)));
+  for (const each of compressed)
+    expect(gunzipSync(await storedBytes(sql, each))).toEqual(await readFile(files[each.file]));
+});
+
+it('an empty catalogue makes files without a row', async () => {
+  await using empty = await openExportScene();
+  await addCatalogue(empty.store.sql);
+  await empty.store.sql`update machines set excluded_reason = 'deprecated'`;
+  expect(await empty.make()).toMatchObject({ outcome: 'made', rows: 0 });
+  const made = await download(empty);
+  const found = await duckdb.runAndReadAll(`select count(*)::int as n from '${made['machines.parquet']}'`);
+  expect(found.getRowObjectsJson()).toEqual([{ n: 0 }]);
+  expect(await readFile(made['prices.csv'], 'utf8')).toBe('machine_id,price,valid_from,valid_to\r\n');
+  expect(await readFile(made['machines.ndjson'], 'utf8')).toBe('');
+});
+
+it('any text comes back out of a CSV', async () => {
+  const rows = fc.array(
+    fc.tuple(
+      fc.string({ unit: 'binary', minLength: 1 }).filter((text) => !text.includes('\0')),
+      fc.integer(),
+    ),
+    {
+      minLength: 1,
+      maxLength: 100,
+    },
+  );
+  let number = 0;
+  await fc.assert(
+    fc.asyncProperty(rows, async (given) => {
+      const path = join(scene.folder, `any-${number++}.csv`);
+      await writeFile(path, csvLine(['text', 'number']) + given.map(csvLine).join(''));
+      const found = await duckdb.runAndReadAll(
+        `select * from read_csv('${path}', header = true, auto_detect = false, quote = '"', escape = '"', delim = ',', new_line = '\\r\\n',
+         columns = {text: 'varchar', number: 'integer'}, allow_quoted_nulls = false)`,
+      );
+      const plain = found.getRows().map(([text, value]) => [withoutGuard(String(text)), value]);
+      expect(plain).toEqual(given.map(([text, value]) => [wellFormed(text), value]));
+    }),
+    { numRuns: 5 },
+  );
+});
+
+/** As docs/exports.md says it. */
+const withoutGuard = (text: string) => text.replace(/^'(?='*[=+\-@\t\r])/, '');
+
+it.each([
+  ["=HYPERLINK('http://evil.example')", "'=HYPERLINK('http://evil.example')"],
+  ['+1', "'+1"],
+  ['-1', "'-1"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\t=1', "'\t=1"],
+  ['\r=1', '"\'\r=1"'],
+  ['=1,2', '"\'=1,2"'],
+  ["'=1", "''=1"],
+  ["'s", "'s"],
+  ['a=1', 'a=1'],
+])('a CSV has the text %j as %j, which no spreadsheet takes for a formula', (text, written) => {
+  expect(csvLine([text])).toBe(`${written}\r\n`);
+});
+
+it('a CSV has a negative number as a number', () => {
+  expect(csvLine([-1.5, 2])).toBe('-1.5,2\r\n');
+});
+
+/** As UTF-8 has it. */
+const wellFormed = (text: string) => Buffer.from(text).toString();
+
+const byFirstAndThird = (a: unknown, b: unknown) => keyOf(a).localeCompare(keyOf(b));
+const keyOf = (row: unknown) => {
+  const values = Object.values(row as object);
+  return `${String(values[0]).padStart(12, '0')} ${values[2]}`;
+};
+const sorted = (rows: readonly unknown[]) => [...rows].sort(byFirstAndThird);

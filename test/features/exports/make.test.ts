@@ -1,0 +1,250 @@
+/** When files are made, of what, and what is left of a maker that died. */
+import { access } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { readSettings } from '../../../src/config/settings.ts';
+import type { Sql } from '../../../src/db/connection/client.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
+import { readLineage } from '../../../src/db/lineage.ts';
+import { findBehind } from '../../../src/features/exports/conditions.ts';
+import { checkExports } from '../../../src/features/exports/doctor.ts';
+import { type ExportsOptions, exportNowAndThen } from '../../../src/features/exports/job.ts';
+import { makeInThread } from '../../../src/features/exports/make-in-thread.ts';
+import { exportState, newestExports } from '../../../src/features/exports/queries.ts';
+import { run } from '../../support/postgres.ts';
+import { until } from '../../support/until.ts';
+import {
+  addCatalogue,
+  addMany,
+  download,
+  type ExportScene,
+  openExportScene,
+  raise,
+  storedBytes,
+} from './scene.ts';
+
+let scene: ExportScene;
+let region: number;
+
+beforeEach(async () => {
+  scene = await openExportScene();
+  region = await addCatalogue(scene.store.sql);
+  return () => scene[Symbol.asyncDispose]();
+});
+
+const newestVersion = async () => (await newestExports(scene.store.sql))[0]?.version;
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+it('makes nothing of a catalogue that was never read, and nothing twice of the same state', async () => {
+  await using empty = await openExportScene();
+  expect(await empty.make()).toEqual({ outcome: 'unchanged' });
+  expect(await scene.make()).toMatchObject({ outcome: 'made' });
+  const version = await newestVersion();
+  expect(await scene.make()).toEqual({ outcome: 'unchanged' });
+  await raise(scene.store.sql, region);
+  expect(await scene.make()).toMatchObject({ outcome: 'made' });
+  expect(await newestVersion()).not.toBe(version);
+});
+
+it('keeps two versions, and nothing in its folder', async () => {
+  for (let n = 0; n < 3; n += 1) {
+    await raise(scene.store.sql, region);
+    await scene.make();
+  }
+  const rows = await scene.store.sql`
+    select count(distinct version)::int as versions, count(distinct export_id)::int as files
+    from exports left join export_chunks on export_id = id`;
+  expect(rows).toEqual([{ versions: 2, files: 48 }]);
+  expect(await isThere(join(scene.folder, 'making'))).toBe(false);
+});
+
+it('all files are of one state, however often the catalogue changes meanwhile', async () => {
+  await addMany(scene.store.sql, region, 3000);
+  let edition = 0;
+  let isOver = false;
+  // As a sync does: prices, their history and the version in one transaction.
+  const change = () =>
+    scene.store.sql.begin(async (sql) => {
+      edition += 1;
+      await sql`update machines set price = ${edition}, cpu = ${edition} where excluded_reason is null`;
+      await sql`update machine_prices set price = ${edition} where price > 0`;
+      await sql`update regions set version = version + 1 where id = ${region}`;
+    });
+  await change();
+  const changing = (async () => {
+    while (!isOver) await change();
+  })();
+  expect(await scene.make()).toMatchObject({ outcome: 'made' });
+  isOver = true;
+  await changing;
+  expect(edition).toBeGreaterThan(2);
+  const found = new Set<number>();
+  for (const stored of await newestExports(scene.store.sql)) {
+    if (!stored.file.endsWith('.ndjson') || stored.coding !== 'identity') continue;
+    const lines = (await storedBytes(scene.store.sql, stored)).toString().trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThan(3000);
+    for (const line of lines) found.add(JSON.parse(line).price);
+  }
+  expect(found.size).toBe(1);
+});
+
+it('a machine that is sold out is only in the files of all machines', async () => {
+  await scene.store.sql`update machines set excluded_reason = 'sold_out' where name = 'plain'`;
+  await raise(scene.store.sql, region);
+  await scene.make();
+  const stored = await newestExports(scene.store.sql);
+  const rowsOf = async (name: string) => {
+    const file = stored.find((each) => each.file === name && each.coding === 'identity') ?? expect.fail(name);
+    const lines = (await storedBytes(scene.store.sql, file)).toString().trimEnd().split('\n');
+    expect(lines).toHaveLength(file.rows);
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+  const [now, all] = [await rowsOf('machines.ndjson'), await rowsOf('all-machines.ndjson')];
+  expect([now.length, all.length]).toEqual([9, 10]);
+  expect(now.every((row) => row.name !== 'plain' && !('available' in row))).toBe(true);
+  expect(all.map(({ name, available }) => [name, available])).toContainEqual(['plain', 0]);
+  expect(all.filter(({ available }) => available === 1)).toHaveLength(9);
+  const [prices, allPrices] = [await rowsOf('prices.ndjson'), await rowsOf('all-prices.ndjson')];
+  expect(allPrices.length - prices.length).toBe(2);
+});
+
+describe('a maker that dies amid its work', () => {
+  /** Makes files in a thread, which is ended when all are written and none is stored. */
+  async function amid(end: (stop: AbortController, sql: Sql) => Promise<unknown>) {
+    // Only who has logged in sees what a session waits for.
+    await using owner = openStore({ url: scene.url, role: 'owner', connections: 2 });
+    const { sql } = owner;
+    const folder = join(scene.folder, 'thread');
+    await sql.begin(async (blocking) => {
+      await blocking`lock table export_chunks in share mode`;
+      const stop = new AbortController();
+      const data = { url: scene.url, directUrl: scene.url, folder };
+      const made = makeInThread(data, stop.signal);
+      made.catch(() => {});
+      await until(async () => {
+        const rows = await sql`
+          select from pg_stat_activity where application_name = 'fleetbook exports' and wait_event_type = 'Lock'
+            and datname = current_database()`;
+        return rows.length === 1;
+      });
+      expect(await isThere(join(folder, 'machines.parquet'))).toBe(true);
+      await end(stop, sql);
+      await expect(made).rejects.toThrow();
+    });
+    return folder;
+  }
+
+  it.each([
+    ['its thread', async (stop: AbortController) => stop.abort()],
+    [
+      'its connection',
+      (_stop: AbortController, sql: Sql) =>
+        sql`
+          select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name = 'fleetbook exports' and datname = current_database()`,
+    ],
+  ])('leaves the last good version, and the next one makes a new one: %s', async (_, end) => {
+    expect(await scene.make()).toMatchObject({ outcome: 'made' });
+    const before = await newestVersion();
+    await raise(scene.store.sql, region);
+    const folder = await amid(end);
+    expect(await newestVersion()).toBe(before);
+    await download(scene);
+    const data = { url: scene.url, directUrl: scene.url, folder };
+    await until(async () => (await makeInThread(data, new AbortController().signal)).outcome === 'made');
+    expect(await newestVersion()).not.toBe(before);
+    expect(await isThere(folder)).toBe(false);
+  });
+});
+
+describe('a worker', () => {
+  const outcomes: string[] = [];
+  const start = (more: Partial<ExportsOptions> = {}) =>
+    exportNowAndThen({
+      sql: scene.store.sql,
+      url: scene.url,
+      directUrl: scene.url,
+      everyMs: 0,
+      lookEveryMs: 10,
+      logger: pino({ level: 'silent' }),
+      observe: (outcome) => outcomes.push(outcome),
+      ...more,
+    });
+  beforeEach(() => {
+    outcomes.length = 0;
+  });
+
+  it('makes the first files at once, and new ones when the catalogue has changed; two of them make each once', async () => {
+    await using _one = start();
+    await using _other = start();
+    await until(async () => (await newestVersion()) !== undefined);
+    const first = await newestVersion();
+    await raise(scene.store.sql, region);
+    await until(async () => (await newestVersion()) !== first);
+    await until(() => outcomes.filter((outcome) => outcome === 'made').length === 2);
+    expect(outcomes).not.toContain('failed');
+    const rows = await scene.store.sql`select count(*)::int as n from exports group by version`;
+    expect(rows).toEqual([{ n: 24 }, { n: 24 }]);
+    expect(await isThere(join(tmpdir(), `fleetbook-exports-${await readLineage(scene.store.sql)}`))).toBe(
+      false,
+    );
+  });
+
+  it('leaves alone files that are younger than the interval', async () => {
+    await scene.make();
+    await raise(scene.store.sql, region);
+    const first = await newestVersion();
+    let looks = 0;
+    const { sql } = scene.store;
+    await using _ = start({
+      everyMs: 3_600_000,
+      sql: new Proxy(sql, {
+        apply(target, self, parts) {
+          looks += 1;
+          return Reflect.apply(target, self, parts);
+        },
+      }),
+    });
+    await until(() => looks > 5);
+    expect(await newestVersion()).toBe(first);
+    await sql`update exports set created_at = created_at - interval '1 hour'`;
+    await until(async () => (await newestVersion()) !== first);
+  });
+
+  it('keeps the files when it cannot make new ones, and goes on once it can', async () => {
+    await scene.make();
+    const first = await newestVersion();
+    const { sql } = scene.store;
+    await raise(sql, region);
+    await sql`insert into sources (id, kind, adapter) values ('c', 'catalogue', 'json')`;
+    await sql`insert into sync_runs (source_id, fence, changed_at) values ('c', 1, now() + interval '1 second')`;
+    await run(scene.url, 'revoke insert on export_chunks from fleetbook_worker');
+    await using _ = start({ againMs: 10 });
+    await until(() => outcomes.includes('failed'));
+    expect(await newestVersion()).toBe(first);
+    await sql`update sync_runs set changed_at = now() - interval '2 hours'`;
+    await sql`update exports set created_at = now() - interval '3 hours'`;
+    expect((await exportState(sql)).behindSeconds).toBeCloseTo(7200, -1);
+    const told = async (exportEvery: number) =>
+      (await findBehind(sql, { settings: readSettings({ EXPORT_EVERY: String(exportEvery) }) })).map(
+        ({ kind }) => kind,
+      );
+    expect(await told(900)).toEqual(['exports_behind']);
+    expect(await told(3600)).toEqual([]);
+    expect(await told(0)).toEqual([]);
+    const settings = readSettings({ DATABASE_URL: scene.url });
+    expect(await checkExports({ settings })).toMatchObject([
+      { check: 'exports', verdict: 'problem', found: expect.stringContaining('changed 2 h ago') },
+    ]);
+    await run(scene.url, 'grant insert on export_chunks to fleetbook_worker');
+    await until(async () => (await newestVersion()) !== first);
+    expect((await exportState(sql)).behindSeconds).toBe(0);
+    expect(await checkExports({ settings })).toMatchObject([{ verdict: 'ok' }]);
+  });
+});

@@ -1,0 +1,121 @@
+/** The end of the feed, read from two servers behind one address, of which one is behind the other. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { openStore } from '../../../src/db/connection/connect.ts';
+import { FeedReads } from '../../../src/features/feed/feed-reads.ts';
+import { FeedTail, type Follower } from '../../../src/features/feed/feed-tail.ts';
+import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
+import { addSample, reprice, type Sample, setStatus } from '../../snapshot/rows.ts';
+import { openScene, type Scene } from '../../snapshot/scene.ts';
+import { feedPublisher } from '../../support/feed-publisher.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/postgres-replica.ts';
+import { startTestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+
+let servers: ReplicatedPostgres;
+let scene: Scene;
+let sample: Sample;
+let publisher: Publisher;
+let changed = 0;
+const closing = new AsyncDisposableStack();
+beforeAll(async () => {
+  servers = closing.use(await startReplicatedPostgres());
+  const redis = closing.use(await startTestRedis());
+  const db = { url: servers.primary.url, name: 'fleetbook', [Symbol.asyncDispose]: async () => {} };
+  scene = closing.use(await openScene(redis, db));
+  await scene.sql`update lineage set currency = 'USD'`;
+  sample = await addSample(scene.sql);
+  publisher = feedPublisher(scene.store.db, scene.cache);
+  await publisher.publishDirty();
+});
+afterAll(() => closing.disposeAsync());
+beforeEach(async () => {
+  await servers.stream.heal();
+  await servers.caughtUp();
+});
+
+const storeOf = (url: string) => openStore({ url, role: 'reader', connections: 4, statementTimeoutMs: 2500 });
+
+/** Follows the feed from its end. @param ahead for each read, in order, whether the server that is ahead answers; then it does */
+async function follow(stack: AsyncDisposableStack, ahead: boolean[]) {
+  const stores = [servers.primary.url, servers.replica.url].map((url) => stack.use(storeOf(url)));
+  const tail = stack.use(
+    new FeedTail({
+      run: (read) => {
+        const store = stores[ahead.length === 0 || ahead.shift() ? 0 : 1];
+        if (!store) throw new Error('there are two servers');
+        return read(store.sql);
+      },
+      atOnce: 1,
+      logger: pino({ level: 'silent' }),
+    }),
+  );
+  const types: string[] = [];
+  const follower: Follower = {
+    scope: { machines: true, organizationId: sample.a },
+    position: 0,
+    deliver: ({ changes }) => types.push(...changes.map(({ type }) => type)),
+    lost: () => types.push('lost'),
+    tick: () => {},
+  };
+  const { head } = await tail.reads.beginning();
+  await tail.follow(follower, head, async () => true);
+  return { tail, types, follower };
+}
+
+/** One change of the catalogue and one of the organization's clusters, which the replica does not have. */
+async function changeBoth(): Promise<number> {
+  servers.stream.hang();
+  changed += 1;
+  await reprice(scene.sql, sample.small, `0.00${changed}`);
+  await setStatus(scene.sql, sample.clusterOfA, `State${changed}`);
+  await publisher.publishDirty();
+  const [row] = await scene.sql<{ position: string }[]>`select position from feed_head`;
+  return Number(row?.position);
+}
+
+/** The reads after a change: the catalogue's page, then the cluster changes of each organization. */
+const orders = [[], [false], [true, false], [true, true, false], [false, true, false], [true, false, false]];
+
+it.each(orders.map((order) => ({ order })))(
+  'skips no change when the server that is behind gives an answer: $order',
+  async ({ order }) => {
+    await using stack = new AsyncDisposableStack();
+    const reads: boolean[] = [];
+    const { tail, types, follower } = await follow(stack, reads);
+    await until(() => tail.size === 1);
+    const position = await changeBoth();
+    reads.push(...order);
+    tail.heard(position);
+    await until(() => follower.position >= position);
+    expect(types.toSorted()).toEqual(['cluster.changed', 'machine.repriced']);
+  },
+);
+
+it('gives a change the same cursor from either server', async () => {
+  await using stack = new AsyncDisposableStack();
+  const found = [servers.primary.url, servers.replica.url].map(async (url) => {
+    const store = stack.use(storeOf(url));
+    const reads = new FeedReads(async (read) => read(store.sql));
+    const { start } = await reads.beginning();
+    return (await reads.catalogue({ ...start, position: 0 }, 500)).changes.map(({ id }) => id);
+  });
+  const [ofPrimary, ofReplica] = await Promise.all(found);
+  expect(ofPrimary).not.toEqual([]);
+  expect(ofReplica).toEqual(ofPrimary);
+});
+
+it('reads no page of its own from a server without the changes that memory has', async () => {
+  await using stack = new AsyncDisposableStack();
+  const reads: boolean[] = [];
+  const { tail, follower } = await follow(stack, reads);
+  const position = await changeBoth();
+  tail.heard(position);
+  await until(() => follower.position >= position);
+  const late: Follower = { ...follower, position: 0, deliver: () => {} };
+  reads.push(false, false);
+  const { feed } = (await tail.reads.beginning()).head;
+  const before = { feed, position: position - 2 };
+  await expect(tail.follow(late, before, async () => true)).rejects.toThrow(Unavailable);
+});

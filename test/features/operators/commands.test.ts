@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashToken, isWellFormedToken } from '../../../src/domain/token.ts';
+import type { Scene } from '../../snapshot/scene.ts';
+import { openCommandScene } from '../../support/command-scene.ts';
+import { fleetbook } from '../../support/fleetbook.ts';
+
+describe('operator', () => {
+  const closing = new AsyncDisposableStack();
+  let env: Record<string, string>;
+  let scene: Scene;
+  beforeAll(async () => {
+    ({ scene, env } = closing.use(await openCommandScene()));
+  });
+  afterAll(() => closing.disposeAsync());
+  const operator = (args: readonly string[]) => fleetbook(['operator', ...args], env);
+  const json = async (args: readonly string[]) => {
+    const { code, stdout, stderr } = await operator([...args, '--json']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  };
+
+  it('create prints a token alone on standard output, once, and stores its hash', async () => {
+    expect((await operator(['list'])).stdout).toMatch(
+      /there is no operator; create one: fleetbook operator create/,
+    );
+    const { code, stdout, stderr } = await operator(['create', 'ada', '--role', 'admin', '--by', 'root']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^fbo_[0-9A-Za-z]{36}\n$/);
+    expect(isWellFormedToken(stdout.trim(), 'operator')).toBe(true);
+    expect(stderr).toBe(
+      'operator ada is admin; token 1, without an expiry. It is shown once; revoke it with: fleetbook operator revoke 1\n',
+    );
+    const hash = Buffer.from(hashToken(stdout.trim()), 'hex');
+    expect(await scene.sql`select hash from operator_tokens`).toEqual([{ hash }]);
+    expect(await operator(['create', 'ada', '--role', 'viewer'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'fleetbook: the name "ada" is taken; for another token: fleetbook operator token ada\n',
+    });
+    expect((await operator(['list'])).stdout).toMatch(
+      /^OPERATOR +ROLE +SIGNS IN BY +STATE +MADE +LAST SEEN\nada +admin +1 token +enabled +\d+ s ago +never\n$/,
+    );
+  });
+
+  it.each([
+    [['create', 'Ada Lovelace', '--role', 'admin'], /"Ada Lovelace" is no operator’s name; use 1 to 64/],
+    [['create', 'bob', '--role', 'king'], /"king" is no role; use viewer, operator, admin/],
+    [['create', 'bob', '--role', 'viewer', '--expires', 'soon'], /--expires "soon" is no time/],
+    [['set-role', 'ada', 'root'], /"root" is no role/],
+    [['revoke', 'fbo_x'], /"fbo_x" is no token id; .*, not the token/],
+    [['set-password', 'ada'], /operators have no passwords any more, .*: fleetbook operator token <name>/],
+    [['set-password', '--by', 'root'], /operators have no passwords any more/],
+  ])('%j with wrong input says what would do', async (args, message) => {
+    expect(await operator(args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(message),
+    });
+  });
+
+  it('offers no removed command', async () => {
+    expect((await operator(['--help'])).stdout).not.toContain('password');
+    expect((await fleetbook(['completion', 'bash'], env)).stdout).not.toContain('password');
+  });
+
+  it('token, rotate and revoke change tokens, which tokens lists', async () => {
+    const other = await json(['token', 'ada', '--name', 'prometheus', '--expires', '90d']);
+    expect(other).toEqual({
+      id: 2,
+      operator: 'ada',
+      token: expect.stringMatching(/^fbo_/),
+      name: 'prometheus',
+      expiresAt: expect.stringMatching(/Z$/),
+    });
+    const rotated = await json(['rotate', '2', '--grace', '1h']);
+    expect(rotated).toMatchObject({
+      id: 3,
+      operator: 'ada',
+      name: 'prometheus',
+      old: { id: 2, revoked: false },
+    });
+    expect(await json(['rotate', '3'])).toMatchObject({
+      id: 4,
+      old: { id: 3, revoked: true, expiresAt: null },
+    });
+    expect((await operator(['rotate', '3'])).stderr).toMatch(/^fleetbook: operator token 3 is revoked, so/);
+    expect((await operator(['revoke', '4'])).stdout).toBe(
+      'operator token 4 is revoked; its sessions end within a second\n',
+    );
+    expect(await json(['revoke', '4'])).toEqual({ id: 4, revoked: true, wasRevoked: true });
+    for (const command of ['revoke', 'rotate'])
+      expect(await operator([command, '77'])).toMatchObject({
+        code: 1,
+        stderr: 'fleetbook: there is no operator token 77; see fleetbook operator tokens\n',
+      });
+    expect((await operator(['token', 'nobody'])).stderr).toMatch(/there is no operator "nobody"/);
+    const rows = await json(['tokens', 'ada']);
+    expect(rows.map(({ id, state }: { id: number; state: string }) => [id, state])).toEqual([
+      [1, 'good'],
+      [2, 'good'],
+      [3, 'revoked'],
+      [4, 'revoked'],
+    ]);
+    expect((await operator(['tokens'])).stdout).toMatch(
+      /^ID +OPERATOR +NAME +STATE +MADE +EXPIRES +LAST USED\n1 +ada +- +good +\d+ s ago +never +never\n2 +ada +prometheus/,
+    );
+    expect((await operator(['tokens', 'eve'])).stdout).toMatch(/^eve has no token/);
+  });
+
+  it('set-role, disable and enable change an operator, with --json', async () => {
+    expect(await json(['set-role', 'ada', 'viewer'])).toEqual({ name: 'ada', role: 'viewer', changed: true });
+    expect(await json(['disable', 'ada'])).toEqual({ name: 'ada', disabled: true, changed: true });
+    expect(await json(['disable', 'ada'])).toEqual({ name: 'ada', disabled: true, changed: false });
+    expect((await json(['list']))[0]).toMatchObject({
+      role: 'viewer',
+      tokens: 2,
+      disabledAt: expect.any(String),
+    });
+    expect(await json(['enable', 'ada'])).toMatchObject({ disabled: false, changed: true });
+    expect(await operator(['enable', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: 'fleetbook: there is no operator "nobody"; see fleetbook operator list\n',
+    });
+    const { rows } = JSON.parse((await fleetbook(['audit', '--json'], env)).stdout);
+    expect(
+      rows.map(({ action, details }: { action: string; details: { token?: number } }) => [
+        action,
+        details.token,
+      ]),
+    ).toEqual([
+      ['operator.enable', undefined],
+      ['operator.disable', undefined],
+      ['operator.set-role', undefined],
+      ['operator.revoke-token', 4],
+      ['operator.rotate-token', 3],
+      ['operator.rotate-token', 2],
+      ['operator.create-token', 2],
+      ['operator.create', 1],
+    ]);
+    expect(rows.at(-1)).toMatchObject({ by: 'root', subject: { kind: 'operator', id: 'ada' } });
+    expect(JSON.stringify(rows)).not.toContain('fbo_');
+  });
+
+  it('use-oidc revokes the tokens, and token issues one again', async () => {
+    const olga = 'olga@example.com';
+    const { id } = await json(['create', olga, '--role', 'viewer']);
+    expect(await json(['use-oidc', olga])).toEqual({ name: olga, signsInBy: 'oidc' });
+    expect((await json(['tokens', olga]))[0]).toMatchObject({ id, state: 'revoked' });
+    expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +OpenID Connect +enabled/m);
+    expect(await operator(['use-oidc', 'eve@example.com'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('there is no operator "eve@example.com"'),
+    });
+    expect(await operator(['use-oidc', 'olga'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('"olga" is no address'),
+    });
+    expect((await operator(['token', olga])).code).toBe(0);
+    expect((await operator(['list'])).stdout).toMatch(/^olga@example.com +viewer +1 token +enabled/m);
+    const { stdout } = await fleetbook(['audit', '--json', '--limit', '2'], env);
+    expect(stdout).toContain('operator.use-oidc');
+  });
+});

@@ -1,0 +1,139 @@
+/** Who has which account by OpenID Connect: issuer and subject identify a person, and a verified address names the account. */
+import { describe, expect, it } from 'vitest';
+import {
+  issueToken,
+  listOperators,
+  setOperatorByOidc,
+  setOperatorDisabled,
+} from '../../../src/features/operators/db/operators.ts';
+import { neutralName } from '../../../src/features/operators/oidc.ts';
+import { OPERATOR } from '../../sync/scene.ts';
+import { addOperators, Browser } from './accounts-scene.ts';
+import {
+  ADA,
+  app,
+  browserOf,
+  latest,
+  pages,
+  problemIn,
+  provider,
+  scene,
+  signIn,
+  useOidc,
+  who,
+} from './oidc-scene.ts';
+
+useOidc();
+
+describe('an account of OpenID Connect', () => {
+  it('never takes the account of somebody with tokens, until that is handed over', async () => {
+    await addOperators(scene, { 'ada@example.com': 'admin' });
+    const refused = await signIn();
+    expect([refused.status, problemIn(refused.body)]).toEqual([
+      403,
+      expect.stringContaining('fleetbook operator use-oidc ada@example.com'),
+    ]);
+    await setOperatorByOidc(scene.store.db, OPERATOR, 'ada@example.com');
+    expect((await new Browser(app).signIn('ada@example.com')).statusCode).toBe(401);
+    const { browser, status } = await signIn();
+    expect([status, await who(browser)]).toEqual([200, expect.objectContaining({ role: 'operator' })]);
+    // Somebody else whom the issuer calls so does not get it.
+    provider.person = { ...ADA, sub: 'person-8' };
+    expect((await signIn()).status).toBe(403);
+    // With a token again it is closed to the issuer's people.
+    provider.person = ADA;
+    const issued = await issueToken(scene.store.db, OPERATOR, 'ada@example.com', {
+      name: null,
+      expiresAt: null,
+    });
+    expect(await browser.status()).toBe(401);
+    expect((await signIn()).status).toBe(403);
+    expect((await new Browser(app).signIn('', issued?.token)).statusCode).toBe(303);
+  });
+
+  it('knows a person by the subject, whose name stays what it was', async () => {
+    await signIn();
+    provider.person = { ...ADA, email: 'ada.lovelace@example.com' };
+    const { browser } = await signIn();
+    expect(await who(browser)).toMatchObject({ name: 'ada@example.com' });
+  });
+
+  const neutral = (subject: string) => neutralName({ issuer: provider.issuer, subject });
+
+  it.each([
+    ['an address that is not verified', { email: 'ada@example.com', email_verified: false }],
+    ['an address verified as a text', { email: 'ada@example.com', email_verified: 'true' }],
+    ['a preferred_username', { preferred_username: 'ada@example.com' }],
+    // Its lower case is ASCII.
+    ['an address with the sign of Kelvin', { email: '\u212Aim@example.com', email_verified: true }],
+  ])('names nobody by %s', async (_, claims) => {
+    provider.person = { sub: 'person-9', groups: ['sre'], ...claims };
+    const { status, browser } = await signIn();
+    expect([status, await who(browser)]).toEqual([
+      200,
+      expect.objectContaining({ name: neutral('person-9'), role: 'operator' }),
+    ]);
+    expect(await listOperators(scene.store.db)).toMatchObject([
+      { name: neutral('person-9'), verifiedAddress: null },
+    ]);
+  });
+
+  it('takes an address and its verification from one document', async () => {
+    provider.person = { sub: 'person-9', groups: ['sre'], email: 'ada@example.com' };
+    provider.userinfo = { email: 'eve@example.com', email_verified: true };
+    const { browser } = await signIn(browserOf(await pages()));
+    expect(await who(browser)).toMatchObject({ name: 'eve@example.com' });
+  });
+
+  it('gives a waiting account to the person whose verified address is its name, and to no other', async () => {
+    await addOperators(scene, { 'ada@example.com': 'admin' });
+    await setOperatorByOidc(scene.store.db, OPERATOR, 'ada@example.com');
+    provider.person = { sub: 'eve', preferred_username: 'ada@example.com', groups: ['sre'] };
+    expect(await who((await signIn()).browser)).toMatchObject({ name: neutral('eve') });
+    provider.person = ADA;
+    expect(await who((await signIn()).browser)).toMatchObject({ name: 'ada@example.com' });
+  });
+
+  it('renames an account that an earlier release named by the choice of its person, and reserves the old name', async () => {
+    await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
+      values ('ada@example.com', 'admin', ${provider.issuer}, 'eve')`;
+    provider.person = { sub: 'eve', preferred_username: 'ada@example.com', groups: ['sre'] };
+    const { browser } = await signIn();
+    expect(await who(browser)).toMatchObject({ name: neutral('eve'), role: 'operator' });
+    expect((await latest(3)).map(({ action }) => action)).toEqual([
+      'session.begin',
+      'operator.set-role',
+      'operator.rename',
+    ]);
+    expect((await latest(3))[2]).toMatchObject({
+      by: neutral('eve'),
+      details: { from: 'ada@example.com', reason: 'the issuer has not verified the name' },
+    });
+    expect(await listOperators(scene.store.db)).toMatchObject([
+      { name: 'ada@example.com', disabledAt: expect.any(String) },
+      { name: neutral('eve'), disabledAt: null },
+    ]);
+    // Her name is in the audit log with another person's deeds: an admin decides.
+    provider.person = ADA;
+    const refused = await signIn();
+    expect([refused.status, problemIn(refused.body)]).toEqual([
+      403,
+      expect.stringContaining('fleetbook operator use-oidc ada@example.com (and operator enable'),
+    ]);
+    await setOperatorByOidc(scene.store.db, OPERATOR, 'ada@example.com');
+    await setOperatorDisabled(scene.store.db, OPERATOR, 'ada@example.com', false);
+    expect(await who((await signIn()).browser)).toMatchObject({ name: 'ada@example.com' });
+    // The next sign-in changes no name.
+    provider.person = { sub: 'eve', groups: ['sre'] };
+    expect(await who((await signIn()).browser)).toMatchObject({ name: neutral('eve') });
+  });
+
+  it('keeps the name of an account of an earlier release that is the verified address', async () => {
+    await scene.sql`insert into operators (name, role, oidc_issuer, oidc_subject)
+      values ('ada@example.com', 'admin', ${provider.issuer}, ${ADA.sub})`;
+    await signIn();
+    expect(await listOperators(scene.store.db)).toMatchObject([
+      { name: 'ada@example.com', verifiedAddress: 'Ada@example.com' },
+    ]);
+  });
+});

@@ -1,0 +1,79 @@
+/** Pages of operators with an issuer of OpenID Connect, and browsers that sign in there. */
+import type { FastifyInstance } from 'fastify';
+import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { auditRecords } from '../../../src/db/audit.ts';
+import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import { CLIENT, type OidcProvider, oidcProvider } from '../../support/oidc-provider.ts';
+import { openScene, type Scene } from '../../sync/scene.ts';
+import { Browser, type Clock, openPages } from './accounts-scene.ts';
+
+export const ORIGIN = 'http://fleetbook.test';
+export const ADA = {
+  sub: 'person-7',
+  email: 'Ada@example.com',
+  email_verified: true,
+  preferred_username: 'ada.l',
+  groups: ['sre', 'people'],
+};
+
+export let scene: Scene;
+export let clock: Clock;
+export let provider: OidcProvider;
+export let app: FastifyInstance;
+let closing: AsyncDisposableStack;
+
+/** A database for the tests of the file, and an issuer and pages for each. */
+export function useOidc(): void {
+  beforeAll(async () => {
+    scene = await openScene();
+    return () => scene[Symbol.asyncDispose]();
+  });
+  beforeEach(async () => {
+    await scene.reset();
+    closing = new AsyncDisposableStack();
+    clock = { now: Date.now() };
+    provider = closing.use(await oidcProvider());
+    provider.person = ADA;
+    app = await pages();
+  });
+  afterEach(() => closing.disposeAsync());
+}
+
+export async function pages(more: Partial<OidcSettings> = {}): Promise<FastifyInstance> {
+  const oidc: OidcSettings = {
+    issuer: provider.issuer,
+    clientId: CLIENT.id,
+    clientSecret: CLIENT.secret,
+    origin: ORIGIN,
+    scopes: 'openid email profile',
+    rolesClaim: 'groups',
+    roles: [
+      { role: 'admin', group: 'fleet-admins' },
+      { role: 'operator', group: 'sre' },
+      { role: 'viewer', group: 'people' },
+    ],
+    ...more,
+  };
+  const made = await openPages(scene, clock, { oidc });
+  return closing.use(made);
+}
+
+export const browserOf = (at = app) => new Browser(at, { accept: 'text/html' });
+
+/** Goes to the issuer. @returns the path by which it sends back */
+export async function toIssuer(browser: Browser, next = '/'): Promise<string> {
+  const sent = await browser.ask('GET', `/login/oidc?next=${encodeURIComponent(next)}`);
+  expect(sent.statusCode).toBe(303);
+  const answered = await fetch(String(sent.headers.location), { redirect: 'manual' });
+  const back = new URL(answered.headers.get('location') ?? '');
+  expect(back.origin).toBe(ORIGIN);
+  return back.pathname + back.search;
+}
+export async function signIn(browser = browserOf(), next = '/') {
+  const answer = await browser.ask('GET', await toIssuer(browser, next));
+  return { browser, status: answer.statusCode, body: answer.body };
+}
+export const problemIn = (body: string) => /<p role="alert">(.*?)<\/p>/.exec(body)?.[1];
+export const who = async (browser: Browser) => (await browser.ask('GET', '/api/session', API)).json();
+const API = { headers: { accept: 'application/json' } };
+export const latest = async (limit = 1) => (await auditRecords(scene.store.sql, { limit })).rows;

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { readConfig } from '../../../src/config/config.ts';
+
+const DATABASE = { DATABASE_URL: 'postgres://127.0.0.1/x', REDIS_URL: 'redis://127.0.0.1' };
+const WHOLE = {
+  ...DATABASE,
+  OPS_URL: 'https://fleetbook.example.com/',
+  OPS_OIDC_ISSUER: 'https://login.example.com/realms/a',
+  OPS_OIDC_CLIENT_ID: 'fleetbook',
+  OPS_OIDC_CLIENT_SECRET: 'the-secret',
+  OPS_OIDC_ROLES: 'admin=fleet-admins, operator=cn=sre ,viewer=*',
+};
+
+describe('OpenID Connect', () => {
+  it('is configured by the environment, whole', () => {
+    expect(readConfig(WHOLE).oidc).toEqual({
+      issuer: 'https://login.example.com/realms/a',
+      clientId: 'fleetbook',
+      clientSecret: 'the-secret',
+      origin: 'https://fleetbook.example.com',
+      scopes: 'openid email profile',
+      rolesClaim: 'groups',
+      roles: [
+        { role: 'admin', group: 'fleet-admins' },
+        { role: 'operator', group: 'cn=sre' },
+        { role: 'viewer', group: '*' },
+      ],
+    });
+    expect(readConfig(DATABASE).oidc).toBeUndefined();
+  });
+
+  it.each([
+    [{ OPS_OIDC_CLIENT_ID: 'x' }, 'OPS_OIDC_CLIENT_ID has no use without OPS_OIDC_ISSUER; set both'],
+    [{ ...WHOLE, OPS_URL: '' }, 'OPS_URL is not set; OPS_OIDC_ISSUER needs it'],
+    [{ ...WHOLE, OPS_OIDC_ROLES: '' }, 'OPS_OIDC_ROLES is not set; OPS_OIDC_ISSUER needs it'],
+    [{ ...WHOLE, OPS_OIDC_ROLES: 'king=x' }, 'OPS_OIDC_ROLES must be a list such as admin=fleet-admins'],
+    [{ ...WHOLE, OPS_OIDC_ROLES: 'admin' }, '"admin" is no role (viewer, operator, admin) and group'],
+    [{ ...WHOLE, OPS_URL: 'https://x.example/ops' }, 'OPS_URL must be a URL without a path'],
+    [
+      { ...WHOLE, OPS_OIDC_ISSUER: 'http://x.example' },
+      'OPS_OIDC_ISSUER must be a URL that starts with https://',
+    ],
+    [{ ...WHOLE, OPS_OIDC_SCOPES: 'email' }, 'OPS_OIDC_SCOPES must hold openid'],
+  ])('%j is refused, and what would do is said', (env, message) => {
+    const read = () => readConfig({ ...DATABASE, ...env });
+    expect(read).toThrow(message);
+    expect(read).not.toThrow('the-secret');
+  });
+});

@@ -1,0 +1,269 @@
+/** Readers on a streaming replica: never older than what they gave or heard of, and right while it is behind. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createToken, revokeToken } from '../../../src/db/administration/tokens.ts';
+import { hashToken } from '../../../src/domain/token.ts';
+import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import { addSample, reprice, type Sample, verify } from '../../snapshot/rows.ts';
+import {
+  openScene,
+  type ReaderOptions,
+  type Scene,
+  TestClock,
+  type TestReader,
+} from '../../snapshot/scene.ts';
+import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/postgres-replica.ts';
+import { startTestRedis, type TestRedis } from '../../support/redis.ts';
+import { until } from '../../support/until.ts';
+
+let servers: ReplicatedPostgres;
+let redis: TestRedis;
+let scene: Scene;
+let sample: Sample;
+/** Readers' ways to both. */
+let toPrimary: FaultProxy;
+let toReplica: FaultProxy;
+const closing = new AsyncDisposableStack();
+beforeAll(async () => {
+  servers = closing.use(await startReplicatedPostgres());
+  redis = closing.use(await startTestRedis());
+  const db = { url: servers.primary.url, name: 'fleetbook', [Symbol.asyncDispose]: async () => {} };
+  toPrimary = closing.use(await faultProxy(servers.primary.url));
+  toReplica = closing.use(await faultProxy(servers.replica.url));
+  scene = closing.use(await openScene(redis, db));
+  await scene.sql`update lineage set currency = 'USD'`;
+  sample = await addSample(scene.sql);
+  await scene.publisher.publishDirty();
+});
+afterAll(() => closing.disposeAsync());
+afterEach(async () => {
+  for (const way of [toPrimary, toReplica, servers.stream]) await way.heal();
+  await servers.caughtUp();
+});
+
+const region = () => ({ kind: 'region', regionId: sample.region }) as const;
+const open = (options: Partial<ReaderOptions> = {}) =>
+  scene.reader({ databaseUrl: toPrimary.url, replicaUrl: toReplica.url, pollMs: 50, ...options });
+/** Linked, and sure of what the replica has. */
+async function linked(options: Partial<ReaderOptions> = {}): Promise<TestReader> {
+  await servers.caughtUp();
+  const reader = open(options);
+  await reader.catalogue.providers();
+  await until(() => reader.link.linked);
+  await sure(reader);
+  return reader;
+}
+/** It asks the replica, which has all that was committed before. */
+const sure = (reader: TestReader) =>
+  until(async () => {
+    const before = fenced(reader);
+    await reader.documents.postgres((sql) => sql`select 1`);
+    return fenced(reader) === before;
+  });
+const fenced = (reader: TestReader) =>
+  [...(reader.replica?.counts.fenced.values() ?? [])].reduce((a, b) => a + b, 0);
+const because = (reader: TestReader, why: 'older' | 'unknown' | 'behind' | 'away') =>
+  reader.replica?.counts.fenced.get(why) ?? 0;
+/** Nobody has it but PostgreSQL, and it is no gap. */
+const evict = () => scene.cache.del(scene.keys.document(region()));
+const version = async (reader: TestReader) => {
+  const { document, tier } = await reader.documents.get(region());
+  return { version: document?.version, tier };
+};
+const LATER = '2026-07-08T09:10:11.121Z';
+const price = () => `0.00${Math.floor(Math.random() * 90_000) + 10_000}`;
+/** A change that the replica does not hear of, and that was published. @returns the region's version */
+async function changeUnheardByReplica(): Promise<number> {
+  servers.stream.hang();
+  const changed = await reprice(scene.sql, sample.small, price());
+  await scene.publisher.publishDirty();
+  return changed;
+}
+
+describe('a replica that is in step', () => {
+  it('answers what neither memory nor Redis has, and the primary is not asked', async () => {
+    const reader = await linked();
+    await evict();
+    const before = fenced(reader);
+    toPrimary.hang();
+    expect(await until(() => version(reader))).toMatchObject({ tier: 'postgres' });
+    expect(fenced(reader)).toBe(before);
+    expect(reader.replica?.counts.lagSeconds).toBeLessThan(2);
+  });
+
+  it('fills no cache: another reader may know of more', async () => {
+    const reader = await linked();
+    await evict();
+    await version(reader);
+    await reader.link.ask((commands) => commands.ping());
+    expect(await scene.cache.exists(scene.keys.document(region()))).toBe(0);
+    await scene.publisher.sweep();
+  });
+});
+
+describe('a replica that is behind', () => {
+  it('gives no older version than one that was published', async () => {
+    const reader = await linked();
+    const old = await version(reader);
+    const changed = await changeUnheardByReplica();
+    await until(() => reader.documents.getFresh(region()) === undefined);
+    await evict();
+    expect(await version(reader)).toEqual({ version: changed, tier: 'postgres' });
+    expect(changed).toBeGreaterThan(old.version ?? 0);
+    expect(because(reader, 'older') + because(reader, 'behind')).toBeGreaterThan(0);
+    await scene.publisher.sweep();
+  });
+
+  it('gives no older version than one that this reader has given and forgotten', async () => {
+    const reader = await linked({ memoryLimit: 1 });
+    const changed = await changeUnheardByReplica();
+    expect((await version(reader)).version).toBe(changed);
+    await evict();
+    expect(await version(reader)).toEqual({ version: changed, tier: 'postgres' });
+    await scene.publisher.sweep();
+  });
+
+  it('is no reason to give an old answer where the primary cannot be asked: there is none', async () => {
+    const reader = await linked({ memoryLimit: 1, postgresDeadlineMs: 300 });
+    const changed = await changeUnheardByReplica();
+    expect((await version(reader)).version).toBe(changed);
+    await evict();
+    await toPrimary.refuse();
+    const failure = await version(reader).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(Unavailable);
+    expect((failure as Unavailable).retryAfterSeconds).toBeGreaterThan(0);
+    await toPrimary.heal();
+    await until(async () => (await version(reader)).version === changed);
+    await scene.publisher.sweep();
+  });
+
+  it('brings no revoked token back, and keeps no new one out', async () => {
+    const { db } = scene.store;
+    const { token, id } = await createToken(db, { organizationId: sample.a, scopes: ['clusters:read'] });
+    await scene.publisher.publishDirty();
+    const reader = await linked({ lagLimitMs: 600_000 });
+    expect(await reader.tokens.verify(token)).toMatchObject({ organizationId: sample.a });
+    servers.stream.hang();
+    await revokeToken(db, id);
+    const late = await createToken(db, { organizationId: sample.b, scopes: ['clusters:read'] });
+    await scene.publisher.publishDirty();
+    const name = { kind: 'token', hash: hashToken(token) } as const;
+    await until(() => reader.documents.getFresh(name) === undefined);
+    await scene.cache.del(
+      scene.keys.document(name),
+      scene.keys.document({ kind: 'token', hash: hashToken(late.token) }),
+    );
+    expect(await reader.tokens.verify(token)).toBeUndefined();
+    expect(await reader.tokens.verify(late.token)).toMatchObject({ organizationId: sample.b });
+    expect(because(reader, 'unknown')).toBeGreaterThan(0);
+  });
+
+  it('is not believed about what was published while nothing was heard', async () => {
+    await using way = await faultProxy(redis.url);
+    const reader = await linked({ redisUrl: way.url });
+    await version(reader);
+    await way.refuse();
+    const changed = await changeUnheardByReplica();
+    await evict();
+    await way.heal();
+    await until(() => reader.link.linked);
+    // What is given now stays: no message comes any more.
+    for (let i = 0; i < 10; i++) {
+      expect((await version(reader)).version).toBe(changed);
+      await reader.link.poll();
+    }
+    await scene.publisher.sweep();
+  });
+
+  it('names no time at which it had another version', async () => {
+    const reader = await linked({ memoryLimit: 1 });
+    servers.stream.hang();
+    const changed = price();
+    await verify(scene.sql, 'cloud', LATER);
+    await reprice(scene.sql, sample.small, changed);
+    await evict();
+    // The document is nowhere, and nobody has heard of it; the time alone has arrived.
+    for (const id of ['cloud', `cloud/${sample.region}`])
+      await scene.cache.hset(scene.keys.verified, id, `catalogue ${LATER}`);
+    const confirmed = () => reader.documents.freshness.confirmed(reader.link.epoch);
+    await until(() => confirmed().get(`cloud/${sample.region}`) === `catalogue ${LATER}`);
+    const answer = await reader.catalogue.machine(sample.small);
+    const shown = JSON.parse(answer?.body.identity.toString() ?? '{}').price;
+    expect([answer?.asOf, shown]).toEqual([LATER, Number(changed)]);
+    await scene.publisher.publishDirty();
+  });
+
+  it('is left when it is further behind than the limit', async () => {
+    const clock = new TestClock();
+    const reader = await linked({ now: clock.now, lagLimitMs: 2000 });
+    servers.stream.hang();
+    const changed = await reprice(scene.sql, sample.small, price());
+    await evict();
+    // Nothing was published: nobody could have heard of it.
+    clock.forward(3000);
+    // The timer's look may have begun before.
+    for (let look = 0; look < 2; look++) await reader.replica?.look();
+    const [row] = await reader.documents.postgres(
+      (sql) => sql<{ version: string }[]>`select version from regions where id = ${sample.region}`,
+    );
+    expect(Number(row?.version)).toBe(changed);
+    expect(because(reader, 'behind')).toBeGreaterThan(0);
+    expect(reader.replica?.counts.lagSeconds).toBeGreaterThan(2);
+    await scene.publisher.publishDirty();
+  });
+});
+
+describe('when one of both is away', () => {
+  it('the primary answers for the replica', async () => {
+    const reader = await linked({ postgresDeadlineMs: 500 });
+    await toReplica.refuse();
+    await evict();
+    expect(await version(reader)).toMatchObject({ tier: 'postgres' });
+    expect(because(reader, 'away')).toBeGreaterThan(0);
+    await scene.publisher.sweep();
+  });
+
+  it('the replica answers for the primary, also a reader that has just begun', async () => {
+    await servers.caughtUp();
+    await toPrimary.refuse();
+    await evict();
+    const reader = open({ postgresDeadlineMs: 500 });
+    // A busy machine may be late: it is asked again.
+    expect(await until(() => version(reader))).toMatchObject({ tier: 'postgres' });
+    await scene.publisher.sweep();
+  });
+
+  it('the replica is not believed about tokens for longer than known ones are', async () => {
+    const { token } = await createToken(scene.store.db, {
+      organizationId: sample.a,
+      scopes: ['clusters:read'],
+    });
+    await servers.caughtUp();
+    await toPrimary.refuse();
+    const clock = new TestClock();
+    const reader = open({ postgresDeadlineMs: 500, now: clock.now, tokenStaleLimitMs: 60_000 });
+    const verify = async () => reader.tokens.verify(token);
+    expect(await until(() => verify().catch(() => undefined))).toMatchObject({ organizationId: sample.a });
+    clock.forward(120_000);
+    await expect(reader.tokens.verify(token)).rejects.toBeInstanceOf(Unavailable);
+  });
+
+  it('a new lineage of which the replica has not heard is followed, and not left again', async () => {
+    const reader = await linked({ memoryLimit: 1, postgresDeadlineMs: 500 });
+    await version(reader);
+    servers.stream.hang();
+    const { lineage } = await scene.publisher.restored('a test');
+    await until(async () => {
+      await version(reader);
+      return reader.link.keys?.lineage === lineage?.id;
+    });
+    await toPrimary.refuse();
+    await scene.cache.flushall();
+    for (let i = 0; i < 5; i++) {
+      await reader.link.poll();
+      const answer = await version(reader).catch(() => undefined);
+      expect(answer?.tier).not.toBe('postgres');
+      expect(reader.link.keys?.lineage).toBe(lineage?.id);
+    }
+  });
+});

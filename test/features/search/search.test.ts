@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type CatalogueIndex,
+  emptyIndex,
+  indexBytes,
+  updateIndex,
+} from '../../../src/features/search/catalogue-index.ts';
+import {
+  type Filters,
+  isSameVersion,
+  questionHash,
+  readCursor,
+  type Sort,
+  writeCursor,
+} from '../../../src/features/search/question.ts';
+import { cheapestOfEach } from '../../../src/features/search/recommend.ts';
+import { search } from '../../../src/features/search/search.ts';
+import * as worlds from './world.ts';
+
+const CHEAPEST: Sort = { by: 'price', descending: false };
+
+const idsOf = (index: CatalogueIndex, rows: readonly number[]) => rows.map((row) => index.rows.ids[row]);
+
+/** Pages from the first to the last, each by the position that the one before ended with. */
+function pages(index: CatalogueIndex, filters: Filters, sort: Sort, limit: number) {
+  let { rows, next } = search(index, filters, sort, limit);
+  const found = [...idsOf(index, rows)];
+  while (next) {
+    expect(rows.length).toBe(limit);
+    ({ rows, next } = search(index, filters, sort, limit, next));
+    found.push(...idsOf(index, rows));
+  }
+  return found;
+}
+
+describe('a search', () => {
+  it('finds what looking at every machine finds, in that order, page by page', () => {
+    fc.assert(
+      fc.property(
+        worlds.world,
+        worlds.filters,
+        worlds.sort,
+        fc.integer({ min: 1, max: 7 }),
+        (world, filters, sort, limit) => {
+          const index = worlds.indexOf(emptyIndex(), world);
+          const wanted = worlds.naive(world, filters, sort).map(({ id }) => id);
+          expect(pages(index, filters, sort, limit)).toEqual(wanted);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('goes on behind its place in the order, whatever was published between two pages', () => {
+    const changes = fc.array(
+      fc
+        .constantFrom(...worlds.REGIONS)
+        .chain((id) => worlds.machinesOf(id).map((machines) => ({ id, machines }))),
+      { minLength: 1, maxLength: 3 },
+    );
+    fc.assert(
+      fc.property(
+        worlds.world,
+        changes,
+        worlds.filters,
+        worlds.sort,
+        fc.integer({ min: 1, max: 5 }),
+        (world, changed, filters, sort, limit) => {
+          const before = worlds.indexOf(emptyIndex(), world);
+          const first = search(before, filters, sort, limit);
+          const updates = new Map(changed.map(({ id, machines }) => [id, machines]));
+          const after = worlds.indexOf(before, updates);
+          const now = new Map([...world, ...updates]);
+          const all = worlds.naive(now, filters, sort).map(({ id }) => id);
+          expect(pages(after, filters, sort, limit)).toEqual(all);
+          if (first.next) {
+            const { rows } = search(after, filters, sort, limit, first.next);
+            const wanted = worlds.naive(now, filters, sort, first.next).slice(0, limit);
+            expect(idsOf(after, rows)).toEqual(wanted.map(({ id }) => id));
+          }
+          // Who still has the index of before searches what was then.
+          expect(search(before, filters, sort, limit)).toEqual(first);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('recommends the cheapest of each provider', () => {
+    fc.assert(
+      fc.property(worlds.world, worlds.filters, (world, filters) => {
+        const index = worlds.indexOf(emptyIndex(), world);
+        const fitting = worlds.naive(world, filters, CHEAPEST);
+        const wanted = [1, 2].flatMap((id) => fitting.find(({ provider }) => provider === id) ?? []);
+        wanted.sort((a, b) => a.price - b.price || a.id - b.id);
+        expect(idsOf(index, cheapestOfEach(index, filters))).toEqual(wanted.map(({ id }) => id));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** 40,000 machines of 8 groups in 4 regions; the first region's are the dearest. One name is there once. */
+function large(): CatalogueIndex {
+  const facts = { architecture: null, generation: null, cpuKind: null, localDisk: null, network: null };
+  const world = new Map(
+    [1, 2, 3, 4].map((region) => [
+      region,
+      Array.from({ length: 10_000 }, (_, i) => ({
+        id: region * 100_000 + i,
+        name: region === 4 && i === 9_999 ? 'needle' : `${region === 1 ? 'dear' : 'type'}-${i}`,
+        cpu: 1 + (i % 4),
+        ram: 4,
+        ramUnit: 'Binary' as const,
+        price: (region === 1 ? 100 : 1) + i / 10_000,
+        facts,
+        region,
+        provider: worlds.providerOf(region),
+      })),
+    ]),
+  );
+  return worlds.indexOf(emptyIndex(), world);
+}
+
+describe('the cost of a search', () => {
+  const index = large();
+  const cheapest = (filters: Filters) => search(index, filters, CHEAPEST, 50);
+
+  it.each<[string, Filters, number]>([
+    ['nothing but an order', {}, 50],
+    // Every second machine has them.
+    ['sizes', { minCpu: 2, maxCpu: 3 }, 100],
+    ['a price that none has', { maxPrice: 0.5 }, 0],
+    ['a name of one machine', { name: 'NEEDLE' }, 1],
+    ['a name that none has', { name: 'nowhere' }, 0],
+    ['a name that most have', { name: 'type' }, 60],
+    ['cheap regions', { regions: [2, 3] }, 120],
+    ['a region whose machines are the dearest', { regions: [1] }, 50],
+    ['a name that only the dearest have', { name: 'dear' }, 50],
+    ['a name that none of the region has', { regions: [2], name: 'dear' }, 0],
+  ])('is bounded for %s', (_, filters, most) => {
+    expect(cheapest(filters).looked).toBeLessThanOrEqual(most);
+  });
+
+  it('is as low on a late page as on the first', () => {
+    const last = 1 + 9_000 / 10_000;
+    const { rows, looked } = search(index, {}, CHEAPEST, 50, { key: last, price: last, id: 200_001 });
+    expect([rows.length, looked]).toEqual([50, 50]);
+  });
+
+  it('finds the dearest all the same', () => {
+    expect(cheapest({ regions: [1] }).rows.map((row) => index.rows.prices[row])).toEqual(
+      Array.from({ length: 50 }, (_, i) => 100 + i / 10_000),
+    );
+  });
+});
+
+describe('an index', () => {
+  it('has the same version for the same content, whatever came first, and another one for another', () => {
+    fc.assert(
+      fc.property(worlds.world, worlds.machinesOf(9), (world, more) => {
+        const one = worlds.indexOf(emptyIndex(), world);
+        const other = worlds.indexOf(emptyIndex(), new Map([...world].reverse()));
+        expect(other.version).toBe(one.version);
+        const later = worlds.indexOf(one, new Map([[9, more]]));
+        expect(later.version).not.toBe(one.version);
+        expect(worlds.indexOf(later, new Map([[9, more]])).version).toBe(later.version);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('gives others a turn every few thousand rows while it is made', () => {
+    const work = updateIndex(large(), [worlds.updateOf(9, [])]);
+    let turns = 0;
+    while (!work.next().done) turns += 1;
+    expect(turns).toBeGreaterThan(4 * Math.floor(40_000 / 8192));
+  });
+
+  it('counts its bytes', () => {
+    const { dictionary, rows, regions } = large();
+    const { prices, ids, types, regions: places, orders } = rows;
+    const held = [prices, ids, types, places, ...Object.values(orders)];
+    const bytes = held.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    expect(indexBytes(rows.count, dictionary, regions.length)).toBeGreaterThanOrEqual(bytes);
+  });
+});
+
+describe('a cursor', () => {
+  const question = questionHash({ minCpu: 2, regions: [2, 1, 1], name: 'A' }, CHEAPEST);
+
+  it('says where a page ended, and of which version', () => {
+    const price = fc.double({ noNaN: true, noDefaultInfinity: true });
+    fc.assert(
+      fc.property(price, fc.nat(2_147_483_647), (at, id) => {
+        const after = { key: -at, price: at, id };
+        const text = writeCursor(question, { after, version: 'abcdefghij' });
+        expect(text).toMatch(/^[\w-]{40,60}$/);
+        const cursor = readCursor(question, text) ?? expect.fail('it cannot be read');
+        expect(cursor.after).toEqual(after);
+        expect([isSameVersion(cursor, 'abcdefghij'), isSameVersion(cursor, 'abcdefgx')]).toEqual([
+          true,
+          false,
+        ]);
+      }),
+    );
+  });
+
+  it('is of its question alone, however that is written', () => {
+    const same = { name: 'a', regions: [1, 2], minCpu: 2, maxCpu: undefined };
+    expect(questionHash(same, CHEAPEST)).toBe(question);
+    const others: [Filters, Sort][] = [
+      [{ ...same, minCpu: 3 }, CHEAPEST],
+      [{ ...same, regions: [1] }, CHEAPEST],
+      [{ ...same, providers: [1] }, CHEAPEST],
+      [same, { by: 'price', descending: true }],
+      [same, { by: 'cpu', descending: false }],
+    ];
+    const text = writeCursor(question, { after: { key: 1, price: 1, id: 1 }, version: 'abcdefgh' });
+    for (const [filters, sort] of others)
+      expect(readCursor(questionHash(filters, sort), text)).toBeUndefined();
+  });
+
+  it.each(['', 'x', 'xxxxxxxxabcdefgh', '\u0000', 'é'])('is no other text: "%s"', (rest) => {
+    expect(readCursor(question, question + rest)).toBeUndefined();
+    expect(readCursor(question, rest)).toBeUndefined();
+  });
+
+  it('has numbers', () => {
+    const text = writeCursor(question, { after: { key: Number.NaN, price: 1, id: 1 }, version: 'abcdefgh' });
+    expect(readCursor(question, text)).toBeUndefined();
+  });
+});
