@@ -1,15 +1,22 @@
 /** The interface by which a feature attaches to the core. */
 
+import type { Queue } from 'bullmq';
+import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Finding } from '../cli/doctor/finding.ts';
 import type { Config } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
+import type { Environment } from '../config/source-config.ts';
 import type { Sql } from '../db/client.ts';
-import type { Store } from '../db/connect.ts';
+import type { Database, Store } from '../db/connect.ts';
 import type { Condition } from '../domain/condition.ts';
+import type { Decider } from '../domain/operator.ts';
 import type { ApiFeature } from '../http/feature.ts';
+import type { OpsPart } from '../ops/part.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
+import type { Writing } from './actions/publish.ts';
+import type { SyncQueue } from './actions/source.ts';
 import type { Disposer } from './disposer.ts';
 
 /**
@@ -25,6 +32,12 @@ export interface Feature {
   readonly read?: (context: ReaderContext) => ReaderPart;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
+  /** Opens the feature's part of the operators' server, in a process with a database for operators: `work` and `up`. */
+  readonly operations?: (context: OpsContext) => OpsPart | Promise<OpsPart>;
+  /** Lets the person at this machine sign in to the operators' server. `up` prints the result after the address. */
+  readonly up?: (context: UpContext) => Promise<string>;
+  /** Adds commands to the command line. */
+  readonly commands?: (program: Command, env: () => Environment) => void;
   /** Finds what is wrong, for alerts. */
   readonly conditions?: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
@@ -55,4 +68,28 @@ export interface WorkerContext {
   readonly store: Store;
   /** Undefined where nobody reads metrics. */
   readonly registry: Registry | undefined;
+}
+
+/** What the feature's part of the operators' server may use. */
+export interface OpsContext {
+  readonly config: Config;
+  /** The environment that `config` was read from. */
+  readonly env: Environment;
+  readonly logger: Logger;
+  readonly closing: Disposer;
+  /** In the worker's role, which sees every organization. */
+  readonly store: Store;
+  readonly queues: readonly Queue[];
+  readonly syncQueue: SyncQueue;
+  /** Opens what changes are written and published with, at the first call. */
+  openWriter(): Writing;
+}
+
+/** What a feature may use when `up` starts. */
+export interface UpContext {
+  readonly db: Database;
+  /** For the audit log. */
+  readonly by: Decider;
+  /** The operator's token in the folder of `up`. */
+  readonly kept: { read(): string | undefined; write(token: string): void };
 }

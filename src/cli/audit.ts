@@ -3,7 +3,7 @@ import { type AuditRecord, auditRecords } from '../db/audit.ts';
 import { detailsText } from '../domain/audit.ts';
 import { type PageOptions, pageLimit, readSince } from './terminal/arguments.ts';
 import { UsageFailure } from './terminal/failure.ts';
-import { openDatabase } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { alignedTable, moreLine } from './terminal/table.ts';
 

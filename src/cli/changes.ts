@@ -6,7 +6,7 @@ import { providerNames } from '../db/providers.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { type PageOptions, pageLimit, readSince } from './terminal/arguments.ts';
 import { UsageFailure } from './terminal/failure.ts';
-import { openDatabase } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { printJson, printText } from './terminal/print.ts';
 import { age, count, wrapped } from './terminal/table.ts';
 

@@ -1,9 +1,10 @@
 /** Every command with its arguments and options. What carries one out is loaded when it is called. */
 import type { Command } from 'commander';
+import { FEATURES } from '../app/features.ts';
 import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
-import { addAudit, addOperators, addOrganizations, addTokens, addUsers } from './account-commands.ts';
+import { addAudit, addOrganizations, addTokens, addUsers } from './account-commands.ts';
 import { addAlerts, addHold, addSources } from './source-commands.ts';
 import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
 
@@ -29,7 +30,7 @@ export function addCommands(program: Command, given: Environment): void {
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
-  addOperators(program.command('operator').description('operators of the console, and their tokens'), env);
+  for (const { commands } of FEATURES) commands?.(program, env);
   addAudit(program.command('audit'), env);
   program
     .command('completion')

@@ -2,13 +2,14 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Disposer } from '../app/disposer.ts';
+import type { OpsContext } from '../app/feature.ts';
+import { FEATURES } from '../app/features.ts';
+import { composeWriter, type Writer } from '../app/writer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import type { Store } from '../db/connect.ts';
-import type { ConsoleDependencies } from '../features/console/routes/routes.ts';
-import { listOperators } from '../features/operators/db/operators.ts';
-import type { OidcSettings } from '../features/operators/oidc.ts';
+import type { Database } from '../db/connect.ts';
 import { exportMetrics } from '../ops/collect.ts';
+import type { OpsPart } from '../ops/part.ts';
 import { buildOps } from '../ops/server.ts';
 import { answerParent } from '../processes/ipc.ts';
 
@@ -21,23 +22,34 @@ export interface OfferedMetrics {
   exported(): Promise<unknown>;
 }
 
-/** What is there for people, beside metrics and queues. */
-export interface OfPeople {
-  /** In the worker's role: lets operators sign in. */
-  readonly store: Store;
-  readonly console?: () => ConsoleDependencies;
-  readonly oidc?: OidcSettings | undefined;
-}
-
 /** Of this process alone. */
 export const ownMetrics = (registry: Registry): OfferedMetrics => ({
   metrics: () => registry.metrics(),
   exported: () => exportMetrics(registry),
 });
 
+/** What opens the operators' server to people. A reader has none of it: OPS_TOKEN alone opens its pages. */
+export interface OpenedParts {
+  readonly parts: readonly OpsPart[];
+  /** In the worker's role: takes the audit log's rows. */
+  readonly db: Database;
+}
+
+/** Opens what features add to the operators' server. What it opens, `closing` closes. */
+export async function openParts(given: Omit<OpsContext, 'openWriter'>): Promise<OpenedParts> {
+  const { config, logger, closing, store } = given;
+  let writer: Writer | undefined;
+  const openWriter = () => {
+    writer ??= closing.use(composeWriter(config, logger));
+    return writer;
+  };
+  const opened = FEATURES.flatMap(({ operations }) => operations?.({ ...given, openWriter }) ?? []);
+  return { parts: await Promise.all(opened), db: store.db };
+}
+
 /**
  * Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions.
- * @param people without it OPS_TOKEN alone opens, and there is no console
+ * @param open opens the parts of features, if this process listens
  */
 export async function offerOps(
   config: Configured,
@@ -46,29 +58,24 @@ export async function offerOps(
   queues: readonly Queue[],
   closing: Disposer,
   logger: Logger,
-  people?: OfPeople,
+  open?: () => Promise<OpenedParts>,
 ): Promise<void> {
   if (env[OPS_BY_PARENT] === '1') {
     answerParent('metrics', () => offered.exported());
     return;
   }
   const token = config.settings.OPS_TOKEN;
-  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, people);
+  const opened = await open?.();
+  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, opened);
+  const parts = opened?.parts ?? [];
   // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
-  const isOpen = token !== undefined || people !== undefined;
+  const isOpen = token !== undefined || parts.some(({ addSignIn }) => addSignIn);
   if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
   else logger.info({ url }, 'operators’ pages');
-  if (people && !(await canSignIn(people)))
-    logger.info(
-      'no operator can sign in yet; create one: fleetbook operator create <name> --role admin, or issue a token to one that exists: fleetbook operator token <name>',
-    );
-}
-
-/** True if an operator has a good token, or OpenID Connect is configured. */
-async function canSignIn({ store, oidc }: OfPeople): Promise<boolean> {
-  if (oidc !== undefined) return true;
-  const operators = await listOperators(store.db);
-  return operators.some(({ disabledAt, tokens }) => disabledAt === null && tokens > 0);
+  for (const { advice } of parts) {
+    const line = await advice?.();
+    if (line !== undefined) logger.info(line);
+  }
 }
 
 export async function listenOps(
@@ -78,16 +85,13 @@ export async function listenOps(
   queues: readonly Queue[],
   closing: Disposer,
   logger: Logger,
-  people?: OfPeople,
+  opened?: OpenedParts,
 ): Promise<string> {
-  const operators = people && { store: people.store, oidc: people.oidc };
-  const console = people?.console?.();
   const ops = await buildOps({
     token,
     metrics,
     queues,
-    operators,
-    console,
+    ...opened,
     logger,
     trustProxy: settings.TRUST_PROXY,
   });

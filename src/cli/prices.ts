@@ -4,7 +4,7 @@ import { storedCurrency } from '../db/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../db/prices.ts';
 import { readId } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openDatabase } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { printJson, printText } from './terminal/print.ts';
 import { terminalWidth, wrapped } from './terminal/table.ts';
 

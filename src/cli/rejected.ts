@@ -4,7 +4,7 @@ import { sourceKind } from '../db/sources.ts';
 import { groupReasons, quarantineKey } from '../domain/rejected.ts';
 import { type PageOptions, pageLimit } from './terminal/arguments.ts';
 import { UsageFailure } from './terminal/failure.ts';
-import { openDatabase } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { exclusionMeaning, reasonLines } from './terminal/reasons.ts';
 import { ago, alignedTable, count, fitted, moreLine, terminalWidth } from './terminal/table.ts';

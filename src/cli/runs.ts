@@ -10,7 +10,7 @@ import { knownSource } from './rejected.ts';
 import { requestsText } from './run-requests.ts';
 import { type PageOptions, pageLimit, readId } from './terminal/arguments.ts';
 import { CommandFailure } from './terminal/failure.ts';
-import { openDatabase } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { reasonLines } from './terminal/reasons.ts';
 import { age, alignedLines, alignedTable, count, moreLine, wrapped } from './terminal/table.ts';

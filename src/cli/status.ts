@@ -15,7 +15,7 @@ import { type AlertRecord, acknowledgedAlerts } from '../features/alerts/queries
 import { sourceOfAlert } from '../features/alerts/subject.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
-import { openDatabase } from './terminal/open.ts';
+import { openDatabase } from './terminal/open-database.ts';
 import { printJson, printText } from './terminal/print.ts';
 import { missingRateLines } from './terminal/reasons.ts';
 import { age, ago, alignedTable, shortened, wrapped } from './terminal/table.ts';

@@ -11,11 +11,10 @@ import { databaseUrls } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import { claimContent, sourceStatus } from '../db/sources.ts';
 import { registerSource } from '../db/sync/run.ts';
-import { openConsole } from '../features/console/open.ts';
 import { workerMetrics } from '../ops/metrics.ts';
 import { addQueueGauges } from '../ops/queue-gauges.ts';
 import { reportReady } from '../processes/ipc.ts';
-import { offerOps, ownMetrics } from './ops.ts';
+import { offerOps, openParts, ownMetrics } from './ops.ts';
 import { disabledNote, notConfigured } from './status.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
@@ -36,11 +35,10 @@ export async function work(env: Environment): Promise<void> {
     await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
   );
   addQueueGauges(metrics.registry, worker.queues.all);
-  await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
-    store,
-    oidc: config.oidc,
-    console: () => openConsole(config, worker.queues.sync, closing, logger, env),
-  });
+  const queues = worker.queues.all;
+  await offerOps(config, env, ownMetrics(metrics.registry), queues, closing, logger, () =>
+    openParts({ config, env, logger, closing, store, queues, syncQueue: worker.queues.sync }),
+  );
   reportReady();
   logger.info({ why: await stop }, 'worker stops');
 }

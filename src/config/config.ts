@@ -1,8 +1,6 @@
 import { resolve } from 'node:path';
 import type { AlertRules } from '../features/alerts/rules.ts';
 import { readAlertRules } from '../features/alerts/settings.ts';
-import type { OidcSettings } from '../features/operators/oidc.ts';
-import { readOidc } from '../features/operators/settings.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
@@ -20,8 +18,6 @@ export interface Config {
   readonly alerts: AlertRules;
   /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
   readonly content: 'sample' | 'live';
-  /** How operators sign in, beside passwords. */
-  readonly oidc?: OidcSettings | undefined;
 }
 
 /**
@@ -53,9 +49,8 @@ export function inspectConfig(env: Environment, more: SettingDefinitions = {}): 
   const named = namedSources(env, settings, file, problems);
   const sources = openSources(named, settings, env, problems);
   const alerts = readAlertRules(env, settings, file?.alerts, problems);
-  const oidc = readOidc(settings, problems);
   const content = env.FLEETBOOK_CONTENT === 'sample' ? 'sample' : 'live';
-  return { settings, named, sources, alerts, content, oidc, problems };
+  return { settings, named, sources, alerts, content, problems };
 }
 
 /** The variables that the configuration reads, also those that the file of sources names, with their values. */

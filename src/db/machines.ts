@@ -1,5 +1,7 @@
 /** Machines for operators: published or not, searched and sorted, however many there are. */
 import type { MachineFacts } from '../domain/machine-facts.ts';
+import { type MachineChange, machineHistory } from './changes.ts';
+import type { Sql } from './client.ts';
 import {
   bestOfShapes,
   chooseWay,
@@ -11,12 +13,10 @@ import {
   type Part,
   SEARCH_LIMITS,
   type Way,
-} from '../features/console/machine-search.ts';
-import { type MachineChange, machineHistory } from './changes.ts';
-import type { Sql } from './client.ts';
+} from './machine-search.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 
-export { MACHINE_SORTS, type MachineSearch, type MachineSort } from '../features/console/machine-search.ts';
+export { MACHINE_SORTS, type MachineSearch, type MachineSort } from './machine-search.ts';
 
 export interface FoundMachine {
   readonly id: number;

@@ -5,7 +5,7 @@ import { type FoundMachine, searchMachines } from '../../db/machines.ts';
 import { knownProvider } from '../changes.ts';
 import { existingOrganization } from '../org.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
-import { openDatabase } from './open.ts';
+import { openDatabase } from './open-database.ts';
 import { print, printJson, printText } from './print.ts';
 import { ago, alignedTable, moreLine } from './table.ts';
 

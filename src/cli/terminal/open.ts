@@ -1,24 +1,10 @@
-/** Opens what a command needs: the database; the cache as well, to publish. */
+/** Opens what a command changes and publishes with. */
 import { openLogger } from '../../app/logger.ts';
 import { composeWriter, type Writer } from '../../app/writer.ts';
-import { type Configured, databaseUrls, readSettings, type Settings } from '../../config/settings.ts';
+import { type Configured, readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { openStore, type Store } from '../../db/connect.ts';
-import { redisReady } from '../../redis/redis.ts';
 import type { LineageObserver } from '../../snapshot/publish/publisher.ts';
 import { printAside } from './print.ts';
-
-/** PostgreSQL alone, for a command that publishes nothing. The worker's role sees the rows of all organizations. */
-export function openDatabase(env: Environment): Store & { readonly settings: Settings } {
-  const settings = readSettings(env);
-  const store = openStore({
-    ...databaseUrls({ settings }),
-    role: 'worker',
-    connections: 2,
-    statementTimeoutMs: settings.WRITE_STATEMENT_TIMEOUT * 1000,
-  });
-  return { ...store, settings };
-}
 
 /**
  * The database and the cache.
@@ -54,15 +40,4 @@ export function restoredTokensMessage({ revokedAgain, forgotten }: Parameters<Li
     );
   }
   return lines;
-}
-
-/** Publishes what a command changed. False when the cache is away: a worker's next round sends it. */
-export async function publishNow(writer: Writer): Promise<boolean> {
-  try {
-    await redisReady(writer.cache, 2000);
-    await writer.publisher.publishDirty();
-    return true;
-  } catch {
-    return false;
-  }
 }

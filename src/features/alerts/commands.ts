@@ -1,6 +1,6 @@
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from '../../cli/terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
-import { openDatabase } from '../../cli/terminal/open.ts';
+import { openDatabase } from '../../cli/terminal/open-database.ts';
 import { print, printJson, printText } from '../../cli/terminal/print.ts';
 import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
 import { type Environment, readConfig } from '../../config/config.ts';

@@ -1,13 +1,13 @@
 /** However many machines there are, the same ones are found: by regions, by names and by walking the shapes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, type Store } from '../../../src/db/connect.ts';
+import { SEARCH_LIMITS } from '../../../src/db/machine-search.ts';
 import {
   MACHINE_SORTS,
   type MachineSearch,
   machinePoints,
   searchMachines,
 } from '../../../src/db/machines.ts';
-import { SEARCH_LIMITS } from '../../../src/features/console/machine-search.ts';
 import { createDatabase } from '../../support/postgres.ts';
 
 const opened = new AsyncDisposableStack();

@@ -9,6 +9,7 @@ import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
 import { openConsole } from '../../../src/features/console/open.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
@@ -95,10 +96,25 @@ export async function openConsoleScene(
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
   const app = await buildOps({
     token: TOKEN,
-    operators: { store: worker.store, oidc },
+    parts: [
+      operatorsPart({ store: worker.store, oidc }),
+      openConsole(
+        {
+          config,
+          env,
+          logger: silent,
+          closing,
+          store: worker.store,
+          queues: queues.all,
+          syncQueue: queues.sync,
+          openWriter: () => worker,
+        },
+        { lookEveryMs: 20 },
+      ),
+    ],
+    db: worker.store.db,
     metrics: async () => '',
     queues: queues.all,
-    console: { ...openConsole(config, queues.sync, closing, silent, env), lookEveryMs: 20 },
   });
   opening.defer(() => app.close());
   const runHetzner = async (url: string) => {

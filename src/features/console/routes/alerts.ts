@@ -2,16 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Sql } from '../../../db/client.ts';
 import type { Decider } from '../../../domain/operator.ts';
-import { SNOOZE_FORMS, snoozeSpan } from '../../alerts/acknowledgement.ts';
-import {
-  type Acknowledged,
-  alertRecords,
-  type DeliveryRecord,
-  findDeliveries,
-  resolvedAlerts,
-} from '../../alerts/queries.ts';
-import { deciderOf } from '../../operators/sign-in/roles.ts';
-import type { AlertsAnswer, DeliveriesAnswer, ShownDelivery } from './api.ts';
+import { deciderOf } from '../../../ops/access.ts';
 import {
   BadRequest,
   Conflict,
@@ -22,7 +13,16 @@ import {
   reasonOf,
   textOf,
   windowOf,
-} from './parameters.ts';
+} from '../../../ops/parameters.ts';
+import { SNOOZE_FORMS, snoozeSpan } from '../../alerts/acknowledgement.ts';
+import {
+  type Acknowledged,
+  alertRecords,
+  type DeliveryRecord,
+  findDeliveries,
+  resolvedAlerts,
+} from '../../alerts/queries.ts';
+import type { AlertsAnswer, DeliveriesAnswer, ShownDelivery } from './api.ts';
 
 /** What is configured, and the functions behind `fleetbook alert`. */
 export interface ConsoleAlerts extends Pick<AlertsAnswer, 'rules' | 'repeatHours' | 'webhooks'> {

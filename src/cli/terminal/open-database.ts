@@ -1,0 +1,15 @@
+import { databaseUrls, readSettings, type Settings } from '../../config/settings.ts';
+import type { Environment } from '../../config/source-config.ts';
+import { openStore, type Store } from '../../db/connect.ts';
+
+/** PostgreSQL alone, for a command that publishes nothing. The worker's role sees the rows of all organizations. */
+export function openDatabase(env: Environment): Store & { readonly settings: Settings } {
+  const settings = readSettings(env);
+  const store = openStore({
+    ...databaseUrls({ settings }),
+    role: 'worker',
+    connections: 2,
+    statementTimeoutMs: settings.WRITE_STATEMENT_TIMEOUT * 1000,
+  });
+  return { ...store, settings };
+}
