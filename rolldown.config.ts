@@ -41,11 +41,11 @@ const folders: Plugin = {
   },
 };
 
-/** Drizzle is bundled as ES modules, of which the unused ones are left out: see src/db/drizzle.ts. */
+/** Drizzle is bundled as ES modules, of which the unused ones are left out: see src/db/connection/drizzle.ts. */
 const drizzle: Plugin = {
   name: 'drizzle',
   transform: {
-    filter: { id: /src\/db\/drizzle\.ts$/ },
+    filter: { id: /src\/db\/connection\/drizzle\.ts$/ },
     handler: (code) =>
       code.replace(/export const (\{[^}]*\}) = require\(('.+?')\).*;/g, 'export $1 from $2;'),
   },

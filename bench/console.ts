@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Sql } from '../src/db/connect.ts';
+import type { Sql } from '../src/db/connection/connect.ts';
 import { freePort } from '../src/processes/port.ts';
 import { hasChromium, launchBrowser } from '../test/support/browser.ts';
 import { type Address, addresses, type Facts } from './console/addresses.ts';

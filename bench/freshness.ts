@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { createOrganization } from '../src/db/administration/organizations.ts';
 import { createToken } from '../src/db/administration/tokens.ts';
-import { openStore } from '../src/db/connect.ts';
+import { openStore } from '../src/db/connection/connect.ts';
 import { freePort } from '../src/processes/port.ts';
 import { openRedis, redisReady } from '../src/redis/redis.ts';
 import { chi } from '../test/sources/clusters/kubernetes-objects.ts';

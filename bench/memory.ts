@@ -65,6 +65,7 @@ async function perEntry(
 function memory(): DocumentMemory {
   return new DocumentMemory({
     rules: new Consistency({ subscription, now: Date.now, staleLimitMs: 0, tokenStaleLimitMs: 0 }),
+    freshness: { timeOf: () => undefined },
     memoryLimit: 1e9,
     unknownTokensLimit: 1e9,
     onInvalidate() {},

@@ -18,6 +18,7 @@ import {
   indexBytes,
   updateIndex,
 } from '../src/features/search/catalogue-index.ts';
+import { searchApi } from '../src/features/search/routes.ts';
 import { search } from '../src/features/search/search.ts';
 import { searchReader } from '../src/features/search/search-reader.ts';
 import { buildApp } from '../src/http/app.ts';
@@ -226,7 +227,7 @@ async function overHttp(opened: AsyncDisposableStack): Promise<Ask> {
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
-    search: searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }),
+    features: [searchApi(searchReader({ get: () => ({ index, tier: 'memory', asOf: () => undefined }) }))],
     tokens,
     readiness: async () => ({ ready: true, checks: {} }),
     logger: false,

@@ -1,7 +1,7 @@
 /** Looks now and then whether readers get what Postgres holds, tells how far that is so, and mends what is not. */
 
 import type { Logger } from 'pino';
-import type { ClientDatabase } from '../src/db/connect.ts';
+import type { ClientDatabase } from '../src/db/connection/connect.ts';
 import { readLineage } from '../src/db/lineage.ts';
 import {
   dirtyDocuments,

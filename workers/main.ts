@@ -8,7 +8,7 @@ import { composeWorker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneChanges } from '../src/db/changes.ts';
-import type { Sql } from '../src/db/client.ts';
+import type { Sql } from '../src/db/connection/client.ts';
 import { readLineage } from '../src/db/lineage.ts';
 import { EVERY_MINUTE } from '../src/db/operating.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';

@@ -1,6 +1,6 @@
 import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
-import type { ClientDatabase } from '../src/db/connect.ts';
+import type { ClientDatabase } from '../src/db/connection/connect.ts';
 import { claimSlot, databaseNow, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/sync/slots.ts';
 import { latestSlot } from '../src/domain/slots.ts';
 

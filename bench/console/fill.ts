@@ -1,5 +1,5 @@
 /** A large database as a day of syncs would leave it, written in a few statements: what the console has to show. */
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 
 export interface ConsoleSize {
   /** About so many: of the largest provider a fifth, of eight more a third. */

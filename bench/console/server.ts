@@ -8,7 +8,7 @@ import { Disposer } from '../../src/app/disposer.ts';
 import { listenOps, openParts } from '../../src/cli/ops.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { databaseUrl } from '../../src/config/settings.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { reportReady } from '../../src/processes/ipc.ts';
 import { openQueues } from '../../workers/queues.ts';
 

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { deafRedis } from './deaf-redis.ts';
 import { type BenchPublisher, PROVIDER } from './fill.ts';
 import { startFleetbook } from './fleetbook.ts';

@@ -4,10 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
 import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
 import { redisReady } from '../../src/redis/redis.ts';
+import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 
 export const PROVIDER = 900;
 
@@ -135,8 +136,13 @@ export async function openPublisher(databaseUrl: string, redisUrl: string): Prom
     pino({ level: 'error' }, pino.destination(2)),
   );
   await redisReady(worker.cache, 10_000);
+  // Without it readers trust neither the cache nor their memory.
+  const pulse = keepPulse(() => worker.publisher.pulse());
   return {
     publish: async () => (await worker.publisher.publishDirty()).published,
-    [Symbol.asyncDispose]: () => worker[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      pulse[Symbol.dispose]();
+      await worker[Symbol.asyncDispose]();
+    },
   };
 }

@@ -1,7 +1,7 @@
 /** A thousand callers who all want, at the same moment, what is not in memory. */
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { ask } from './capture.ts';
 import { PROVIDER } from './fill.ts';

@@ -1,7 +1,7 @@
 /** What a sync left behind, as the servers themselves count it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 

@@ -1,6 +1,6 @@
 /** What PostgreSQL itself does with the same rows: one COPY a table, from its own file, with the same indexes. */
 import { performance } from 'node:perf_hooks';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 
 const TABLES = ['machines', 'machine_prices'] as const;
 

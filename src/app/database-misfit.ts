@@ -1,9 +1,9 @@
 /** Whether PostgreSQL is what its settings take it for, looked at when readers and workers start. */
 import type { Logger } from 'pino';
 import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
-import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/postgres-misfit.ts';
-import type { ServerSetting } from '../db/server-problem.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
+import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/connection/postgres-misfit.ts';
+import type { ServerSetting } from '../db/connection/server-problem.ts';
 
 /** Milliseconds until a server that did not answer is looked at again. */
 const AGAIN_MS = 1000;

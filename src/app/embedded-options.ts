@@ -1,6 +1,7 @@
 /** What a host says of the reader that it embeds, as the settings that `serve` has. */
 import type { FastifyBaseLogger } from 'fastify';
-import { BadSetting, readSettings, SETTINGS, type Settings } from '../config/settings.ts';
+import { BadSetting, readSettings, type Settings } from '../config/settings.ts';
+import { ALL_SETTINGS } from './feature-settings.ts';
 
 /** How much an embedded reader may take and how old its answers may be. What is left out is as in `serve`. */
 export interface ReaderLimits {
@@ -38,9 +39,7 @@ export interface ReaderOptions {
   readonly docs?: boolean;
 }
 
-type SettingName = keyof typeof SETTINGS;
-
-const OPTIONS: Readonly<Record<Exclude<keyof ReaderOptions, 'limits' | 'logger' | 'docs'>, SettingName>> = {
+const OPTIONS: Readonly<Record<Exclude<keyof ReaderOptions, 'limits' | 'logger' | 'docs'>, string>> = {
   databaseUrl: 'DATABASE_URL',
   readerDatabaseUrl: 'READER_DATABASE_URL',
   cacheRedisUrl: 'CACHE_REDIS_URL',
@@ -49,7 +48,7 @@ const OPTIONS: Readonly<Record<Exclude<keyof ReaderOptions, 'limits' | 'logger' 
   corsOrigins: 'CORS_ORIGINS',
 };
 
-const LIMITS: Readonly<Record<keyof ReaderLimits, SettingName>> = {
+const LIMITS: Readonly<Record<keyof ReaderLimits, string>> = {
   staleSeconds: 'STALE_LIMIT',
   tokenStaleSeconds: 'TOKEN_STALE_LIMIT',
   memoryBytes: 'MEMORY_LIMIT',
@@ -66,21 +65,22 @@ const REQUIRED = ['databaseUrl', 'cacheRedisUrl'] as const;
  */
 export function settingsOf(options: ReaderOptions): Settings {
   const problems: string[] = [];
-  const given: Partial<Record<SettingName, unknown>> = {};
+  const given: Record<string, string> = {};
   for (const name of REQUIRED) if (!options[name]) problems.push(`${name} is missing`);
   const { limits = {}, logger: _, docs = true, ...others } = options;
+  given.API_DOCS = docs ? 'on' : 'off';
   take(others, OPTIONS, '', given, problems);
   take(limits, LIMITS, 'limits.', given, problems);
   if (problems.length > 0) throw new TypeError(`createReader: ${problems.join('; ')}`);
-  return Object.freeze({ ...readSettings({}), ...given, API_DOCS: docs ? 'on' : 'off' }) as Settings;
+  return readSettings(given);
 }
 
 /** Reads each option as its setting is read. */
 function take(
   options: object,
-  names: Readonly<Record<string, SettingName>>,
+  names: Readonly<Record<string, string>>,
   place: string,
-  given: Partial<Record<SettingName, unknown>>,
+  given: Record<string, string>,
   problems: string[],
 ): void {
   for (const [name, value] of Object.entries(options)) {
@@ -92,7 +92,8 @@ function take(
     // As a setting that is empty: it stands for its default.
     if (value === undefined || value === '') continue;
     try {
-      given[setting] = SETTINGS[setting].read(String(value));
+      ALL_SETTINGS[setting]?.read(String(value));
+      given[setting] = String(value);
     } catch (error) {
       if (!(error instanceof BadSetting)) throw error;
       problems.push(`${place}${name} ${error.message}`);

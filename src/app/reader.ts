@@ -1,16 +1,11 @@
 /** Puts together what serves. Nothing that only writers need is loaded here: a reader has to start at once. */
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { type Settings, snapshotDirLimit } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
-import { postgresProblem, type ServerSetting } from '../db/server-problem.ts';
+import type { Settings } from '../config/settings.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
+import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
-import type { DiskCopyCounts } from '../features/disk-copy/copy-health.ts';
-import { DiskCopy } from '../features/disk-copy/disk-copy.ts';
-import { FeedTail } from '../features/feed/feed-tail.ts';
 import { ReplicaReads } from '../features/replica/reads.ts';
-import { type SearchReader, searchReader } from '../features/search/search-reader.ts';
-import { Searchable, type SearchCounts } from '../features/search/searchable.ts';
 import type { ApiDeps } from '../http/app.ts';
 import type { ApiFeature } from '../http/feature.ts';
 import { ResponseCache } from '../http/response-cache.ts';
@@ -44,18 +39,12 @@ import { FEATURES } from './features.ts';
 export interface Reader extends AsyncDisposable {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
-  /** What is counted of the index that searches are answered from. */
-  searchCounts(): SearchCounts;
   readonly tokens: TokenReader;
   /** Operations that features add. */
   readonly features: readonly ApiFeature[];
   /** Adds the series of features. */
   addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  readonly feed: FeedTail;
-  /** What is counted of its copy on disk, where it keeps one. */
-  readonly diskCopy: DiskCopyCounts | undefined;
   /** What is counted of the replica, where it may read one. */
   readonly replica: Pick<ReplicaReads, 'counts'> | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
@@ -105,9 +94,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
-  const { SNAPSHOT_DIR: folder } = settings;
-  const limits = { bytes: snapshotDirLimit(settings), staleLimitMs, tokenStaleLimitMs };
-  const diskCopy = folder ? closing.use(new DiskCopy({ folder, limits, logger })) : undefined;
+  const copies = FEATURES.flatMap((feature) => feature.copy?.({ config, logger, closing }) ?? []);
+  const copy = copies[0]?.copy;
   const cache = cacheRedis(config);
   const subscription = closing.use(
     new CacheSubscription({
@@ -120,16 +108,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const primary = openPrimary(config, closing);
   const replica = primary && closing.use(replicaReads(config, store, primary, logger));
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
-  // What comes is heard by the documents, and read by their way to Postgres.
-  const feed: FeedTail = new FeedTail({
-    run: (read, check) => documents.postgres(read, check),
-    atOnce: Math.ceil(settings.POSTGRES_READS / 4),
-    logger,
-  });
-  closing.defer(() => feed[Symbol.dispose]());
   const documents = new Documents({
-    onFeed: (position) => feed.heard(position),
-    onLineage: () => feed.reset(),
     sql: store.sql,
     replica,
     subscription,
@@ -141,14 +120,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     onUnusable: observer.onUnusable,
     staleLimitMs,
     tokenStaleLimitMs,
-    copy: diskCopy,
-  });
-  const searchable = new Searchable({
-    documents,
-    subscription,
-    logger,
-    memoryLimit: memory.search,
-    staleLimitMs,
+    copy,
   });
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
@@ -166,14 +138,15 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
         config,
         logger,
         closing,
+        documents,
+        subscription,
+        memory,
         openReads: (connections) => openReads(database, connections, logger, closing),
       }) ?? [],
   );
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    search: searchReader(searchable),
-    searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       used: (tokenId) => tokenUse.used(tokenId),
       memoryLimit: memory.acceptedTokens,
@@ -181,11 +154,9 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     }),
     features: parts.flatMap(({ api }) => api ?? []),
     addMetrics: (registry) => {
-      for (const { addMetrics } of parts) addMetrics?.(registry);
+      for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    feed,
-    diskCopy: diskCopy?.counts,
     replica,
     async readiness() {
       let catalogue = 'ok';
@@ -201,7 +172,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
           catalogue,
           cache: cacheState(subscription),
           // Whoever watches a reader with a copy on disk wants to know that it lives on it.
-          ...(diskCopy && tier ? { tier } : {}),
+          ...(copy && tier ? { tier } : {}),
         },
       };
     },

@@ -2,13 +2,13 @@
 
 import type { Logger } from 'pino';
 import type { Configured } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connect.ts';
-import { FeedPublisher } from '../features/feed/feed-publisher.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
 import type { RedisClient } from '../redis/redis.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
-import type { LineageObserver, Publisher, PublishObserver } from '../snapshot/publish/publisher.ts';
+import { type LineageObserver, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';
 import { cacheRedis, databaseUrls, openLoggedRedis } from './connections.ts';
 import { Disposer } from './disposer.ts';
+import { FEATURES } from './features.ts';
 
 export interface Writer extends AsyncDisposable {
   readonly store: Store;
@@ -46,13 +46,18 @@ export function composeWriter(
   );
   const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
-  const publisher = new FeedPublisher(store.db, cache, onPublish, (begun, why) => {
-    const { id, revokedAgain, forgotten } = begun;
-    logger.warn(
-      { lineage: id, revokedAgain, forgottenTokens: forgotten },
-      `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
-    );
-    onNewLineage(begun, why);
+  const followers = FEATURES.flatMap(({ follow }) => follow?.({ db: store.db, redis: cache }) ?? []);
+  const publisher = new Publisher(store.db, cache, {
+    followers,
+    observe: onPublish,
+    onLineage: (begun, why) => {
+      const { id, revokedAgain, forgotten } = begun;
+      logger.warn(
+        { lineage: id, revokedAgain, forgottenTokens: forgotten },
+        `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
+      );
+      onNewLineage(begun, why);
+    },
   });
   return { store, publisher, cache, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
 }

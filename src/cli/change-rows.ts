@@ -7,8 +7,8 @@ import {
   type MachineState,
   machineChanges,
 } from '../db/changes.ts';
-import type { Sql } from '../db/client.ts';
 import { type ClusterChange, type ClusterChanges, clusterChanges } from '../db/cluster-changes.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../domain/changes.ts';
 import { factsChange } from '../domain/machine-facts.ts';
 import { alignedLines, moreLine, wrapped } from './terminal/table.ts';

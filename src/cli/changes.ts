@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts';
 import { changesKeptSince, type MachineChanges } from '../db/changes.ts';
-import type { Sql } from '../db/client.ts';
 import type { ClusterChanges } from '../db/cluster-changes.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { providerNames } from '../db/providers.ts';
 import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
 import { type PageOptions, pageLimit, readSince } from './terminal/arguments.ts';

@@ -4,7 +4,6 @@ import { FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
 import { messageOf } from '../domain/driver-error.ts';
-import { checkDiskCopy } from '../features/disk-copy/doctor.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { type Finding, problem, problemOf, warning } from './doctor/finding.ts';
@@ -31,7 +30,6 @@ export async function examine(env: Environment, now = () => new Date()): Promise
   const found = await Promise.all([
     made('database', () => checkDatabase(config, now)),
     made('Redis', () => checkRedis(config)),
-    made('copy on disk', () => checkDiskCopy(config)),
     ...FEATURES.map(({ name, check }) => made(name, async () => (await check?.(config)) ?? [])),
     made('ports', () => checkPorts(config)),
     made('sources', () => checkSources(config, env, now)),

@@ -2,7 +2,7 @@
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../app/actions/batch.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { type BatchRecord, type BatchTrail, batchRecords, batchTrail, pendingBatches } from '../db/held.ts';
 import { runRecord } from '../db/runs.ts';
 import type { HeldSample } from '../domain/held-sample.ts';

@@ -1,7 +1,7 @@
 import { type Environment, readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
-import { migrate } from '../db/migrate.ts';
-import { describeDatabase } from '../db/server-problem.ts';
+import { describeDatabase } from '../db/connection/server-problem.ts';
+import { migrate } from '../db/migration/migrate.ts';
 import { type DeciderOptions, decider } from './terminal/arguments.ts';
 import { print, printAside, printJson, printText } from './terminal/print.ts';
 import { wrapped } from './terminal/table.ts';

@@ -7,7 +7,7 @@ import { FEATURES } from '../app/features.ts';
 import { composeWriter, type Writer } from '../app/writer.ts';
 import type { Configured } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import type { Database } from '../db/connect.ts';
+import type { Database } from '../db/connection/connect.ts';
 import { exportMetrics } from '../ops/collect.ts';
 import type { OpsPart } from '../ops/part.ts';
 import { buildOps } from '../ops/server.ts';

@@ -1,7 +1,7 @@
 import { publishNow } from '../app/actions/publish.ts';
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/administration/administration.ts';
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import {
   findOrganization,
   listOrganizations,

@@ -1,5 +1,5 @@
 import type { Environment } from '../config/config.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { storedCurrency } from '../db/currency.ts';
 import { machinesNamed, type PriceHistory, priceHistory } from '../db/prices.ts';
 import { readId } from './terminal/arguments.ts';

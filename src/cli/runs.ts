@@ -1,5 +1,5 @@
 import type { Environment } from '../config/config.ts';
-import type { Sql } from '../db/client.ts';
+import type { Sql } from '../db/connection/client.ts';
 import { type RunRecord, runRecord, runRequests, sourceRuns } from '../db/runs.ts';
 import { sourceKind } from '../db/sources.ts';
 import { isKept, type RunDiff, unshown } from '../db/timeline.ts';

@@ -4,7 +4,7 @@ import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
 import { inLogContext } from '../app/log-context.ts';
 import { openLogger } from '../app/logger.ts';
 import { apiOptions, composeReader } from '../app/reader.ts';
-import { openTracing } from '../app/tracing/open.ts';
+import { openTracing } from '../app/tracing.ts';
 import type { Environment } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
 import { warnOfRemovedSettings } from '../config/removed-settings.ts';
@@ -97,10 +97,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   );
   const metrics = apiMetrics({
     requests: counts,
-    diskCopy: reader.diskCopy,
     replica: reader.replica,
-    streams: reader.feed,
-    search: reader.searchCounts,
   });
   reader.addMetrics(metrics.registry);
   const app = buildApp({

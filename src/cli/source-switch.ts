@@ -4,7 +4,7 @@ import { disableSource } from '../app/actions/source.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { openStore, type Store } from '../db/connect.ts';
+import { openStore, type Store } from '../db/connection/connect.ts';
 import type { sourceStatus } from '../db/sources.ts';
 import { disablingOf, enableSource } from '../db/sync/disabled.ts';
 import { cancelRun } from '../db/sync/live-runs.ts';

@@ -1,5 +1,5 @@
 import { publishNow } from '../app/actions/publish.ts';
-import { openTracing } from '../app/tracing/open.ts';
+import { openTracing } from '../app/tracing.ts';
 import type { Worker } from '../app/worker.ts';
 import type { Config, Environment } from '../config/config.ts';
 import { missingRates } from '../db/quarantine.ts';

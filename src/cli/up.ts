@@ -17,8 +17,8 @@ import {
 } from '../config/config.ts';
 import { ownScript, programScript } from '../config/package.ts';
 import { type Administration, administration } from '../db/administration/administration.ts';
-import { type Database, openStore, type Store } from '../db/connect.ts';
-import { migrate } from '../db/migrate.ts';
+import { type Database, openStore, type Store } from '../db/connection/connect.ts';
+import { migrate } from '../db/migration/migrate.ts';
 import { firstOrganization, type Organization } from '../db/organizations.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { type Content, claimContent, exampleRegion, sourceStatus } from '../db/sources.ts';

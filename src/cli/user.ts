@@ -1,7 +1,7 @@
 import { publishNow } from '../app/actions/publish.ts';
 import type { Environment } from '../config/config.ts';
 import { administration, type UserName } from '../db/administration/administration.ts';
-import { listUsers, type User } from '../db/users.ts';
+import { listUsers, type User } from '../db/organizations.ts';
 import { existingOrganization } from './org.ts';
 import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';

@@ -5,7 +5,15 @@ import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
 import { openSources } from './open-sources.ts';
-import { BadSetting, inspectSettings, type SettingDefinitions, type Settings, valuesOf } from './settings.ts';
+import {
+  BadSetting,
+  inspectSettings,
+  SETTINGS,
+  type Setting,
+  type SettingDefinitions,
+  type Settings,
+  valuesOf,
+} from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
 import { readSourcesFile } from './sources-file.ts';
 
@@ -67,7 +75,8 @@ export function variablesRead(env: Environment, more: SettingDefinitions): Recor
     more,
   );
   // Another command may run in another folder.
-  for (const name of ['FLEETBOOK_CONFIG', 'SNAPSHOT_DIR']) if (read[name]) read[name] = resolve(read[name]);
+  for (const [name, { isPath }] of Object.entries<Setting<unknown>>({ ...SETTINGS, ...more }))
+    if (isPath && read[name]) read[name] = resolve(read[name]);
   return read;
 }
 

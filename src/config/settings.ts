@@ -31,6 +31,8 @@ export interface Setting<T> {
   readonly needs?: readonly string[];
   /** The setting without which this one has no effect. */
   readonly uselessWithout?: string;
+  /** The value is a path, relative to the folder of the process. */
+  readonly isPath?: boolean;
   readonly read: (text: string) => T;
 }
 
@@ -124,7 +126,7 @@ export const SETTINGS = {
     'exchange rates such as EUR:1.0845,GBP:1.27, units of the published currency for one of the other; for other currencies workers read the European Central Bank, or a copy of its file at `EXCHANGE_RATES_URL`',
     rates,
   ),
-  FLEETBOOK_CONFIG: setting('JSON file that lists sources', text),
+  FLEETBOOK_CONFIG: { ...setting('JSON file that lists sources', text), isPath: true },
   FLEETBOOK_HOME: setting('folder of what `up` keeps: embedded database, sample, tokens', text, '.fleetbook'),
   FLEETBOOK_OPERATOR: setting('who acts by commands, for the audit log; unset: user@host', text),
   STALE_LIMIT: setting(
@@ -136,10 +138,6 @@ export const SETTINGS = {
     'seconds for which known tokens are accepted when they cannot be checked',
     integer(0, 86_400, 'seconds'),
     '900',
-  ),
-  SNAPSHOT_DIR: setting(
-    'folder on a local disk where readers keep what they serve, and have it when nothing else answers; unset: none',
-    text,
   ),
   MEMORY_LIMIT: setting(
     'bytes by which what one reader keeps of the data may enlarge its process; in SNAPSHOT_DIR it keeps at most twice as many',
@@ -252,11 +250,6 @@ export function valuesOf<const D extends SettingDefinitions>(
       problems.push(`${name} has no use without ${main}; set both`);
   }
   return result as ValuesOf<D>;
-}
-
-/** Returns the most bytes of the copy on disk: as much as memory holds, and as much again while it is replaced. */
-export function snapshotDirLimit({ MEMORY_LIMIT }: Pick<Settings, 'MEMORY_LIMIT'>): number {
-  return 2 * MEMORY_LIMIT;
 }
 
 export interface Configured {

@@ -1,10 +1,10 @@
 /** The audit log: who changed what. Each row is written in the transaction that makes the change. */
 import type { Decider, Way } from '../domain/operator.ts';
-import type { Sql } from './client.ts';
-import type { Database } from './database.ts';
-import { type SQL, sql } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/database.ts';
+import { type SQL, sql } from './connection/drizzle.ts';
+import { insertInto } from './connection/statements.ts';
 import { auditLog } from './schema.ts';
-import { insertInto } from './statements.ts';
 
 export interface AuditEntry {
   /** What was done, e.g. `token.revoke`. */

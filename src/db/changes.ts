@@ -1,16 +1,16 @@
 /** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
 import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/changes.ts';
 import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { Sql } from './client.ts';
-import type { Database } from './connect.ts';
-import { sql } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/connect.ts';
+import { sql } from './connection/drizzle.ts';
+import { nameOf } from './connection/statements.ts';
 import {
   lineage,
   clusterChanges as storedClusterChanges,
   machineChanges as storedMachineChanges,
   syncRuns,
 } from './schema.ts';
-import { nameOf } from './statements.ts';
 
 /** A machine as one run left it. */
 export interface MachineState {

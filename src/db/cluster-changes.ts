@@ -1,5 +1,10 @@
 /** What runs have changed about clusters, for operators. */
-import { CLUSTER_CHANGES, type ClusterChangeKind, type ClusterField } from '../domain/changes.ts';
+import {
+  CLUSTER_CHANGES,
+  CLUSTER_FIELDS,
+  type ClusterChangeKind,
+  type ClusterField,
+} from '../domain/changes.ts';
 import {
   type ChangePage,
   type ChangeScope,
@@ -9,8 +14,7 @@ import {
   isOfProvider,
   isRunInScope,
 } from './changes.ts';
-import type { Sql } from './client.ts';
-import { CLUSTER_STATE, JOIN_OF_STATE } from './cluster-state.ts';
+import type { Sql } from './connection/client.ts';
 
 export type ClusterState = Readonly<Partial<Record<ClusterField, string | null>>>;
 
@@ -139,3 +143,30 @@ function named(state: ClusterState | null, names: ReadonlyMap<string, string>): 
   if (state?.user == null) return state;
   return { ...state, user: names.get(state.user) ?? null };
 }
+
+/** Fields of a cluster `c` in the region `r` of the provider `p`, on the machine `m`. Both readers and Drizzle use the text. */
+const FIELDS: Readonly<Record<ClusterField, string>> = {
+  name: 'c.name',
+  slug: 'c.slug',
+  provider: 'p.name',
+  region: 'r.code',
+  machine: 'm.name',
+  status: 'c.status',
+  shards: 'c.shards::text',
+  replicas: 'c.replicas::text',
+  user: 'c.user_id::text',
+  disks: `(
+    select string_agg(k.size || ' ' || k.unit || ' ' || t.name || ' at ' || trim_scale(t.source_amount) || ' ' ||
+      t.source_currency || '/' || t.source_per || case when k.autoscaling then ', autoscaling' else '' end,
+      '; ' order by k.position)
+    from disks k join disk_types t on t.organization_id = k.organization_id and t.id = k.disk_type_id
+    where k.organization_id = c.organization_id and k.cluster_id = c.id)`,
+  created_at: `to_char(c.created_at, 'YYYY-MM-DD"T"HH24:MI:SS.US')`,
+};
+
+/** All fields of a cluster as text, `{name, slug, …}`; the creator is the id of a user. */
+export const CLUSTER_STATE = `jsonb_build_object(${CLUSTER_FIELDS.map((field) => `'${field}', ${FIELDS[field]}`).join(', ')})`;
+
+/** What the state of a cluster `c` is made of. */
+export const JOIN_OF_STATE = `join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
+  join machines m on m.id = c.machine_id`;

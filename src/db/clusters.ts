@@ -2,7 +2,7 @@
 import type { DiskSizeUnit } from '../domain/cluster.ts';
 import type { MemoryUnit } from '../domain/memory.ts';
 import { instant } from './changes.ts';
-import type { Sql } from './client.ts';
+import type { Sql } from './connection/client.ts';
 
 export const CLUSTER_SORTS = ['name', 'organization', 'provider', 'status', 'created'] as const;
 export type ClusterSort = (typeof CLUSTER_SORTS)[number];

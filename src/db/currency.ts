@@ -5,9 +5,9 @@
 import type { RateChange } from '../domain/changes.ts';
 import { isRateNeeded, type PricedSource } from '../domain/needed-rates.ts';
 import type { ReferenceRates } from '../domain/rates.ts';
-import type { Sql } from './client.ts';
-import type { Database, SessionDatabase } from './connect.ts';
-import { COPY_NULL, copyField, copyLines } from './copy.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database, SessionDatabase } from './connection/connect.ts';
+import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';
 import {
   alias,
   and,
@@ -20,7 +20,15 @@ import {
   type SQL,
   sql,
   text,
-} from './drizzle.ts';
+} from './connection/drizzle.ts';
+import {
+  array,
+  createTemporary,
+  increment,
+  insertInto,
+  nameOf,
+  type RowOf,
+} from './connection/statements.ts';
 import { minutePrice } from './schema/columns.ts';
 import {
   diskTypes,
@@ -32,7 +40,6 @@ import {
   regions,
 } from './schema.ts';
 import type { SourceStatus } from './sources.ts';
-import { array, createTemporary, increment, insertInto, nameOf, type RowOf } from './statements.ts';
 import { lockOrganizations } from './sync/lock-organizations.ts';
 
 /** The currency of every published price; undefined while it is not known. */

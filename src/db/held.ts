@@ -3,9 +3,9 @@
 import type { HeldSample } from '../domain/held-sample.ts';
 import type { Decider } from '../domain/operator.ts';
 import { auditRow } from './audit.ts';
-import type { Sql } from './client.ts';
-import type { Database, SessionDatabase } from './database.ts';
-import { and, eq, inArray, type SQL, sql } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database, SessionDatabase } from './connection/database.ts';
+import { and, eq, inArray, type SQL, sql } from './connection/drizzle.ts';
 import { heldBatches, heldItems as storedItems } from './schema.ts';
 
 export interface HeldBatch {

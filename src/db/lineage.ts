@@ -1,12 +1,12 @@
 /** Which history the database is in, and how a new one begins. */
 import type { Decider } from '../domain/operator.ts';
 import { audit } from './audit.ts';
-import type { Sql } from './client.ts';
-import type { ClientDatabase, Database } from './connect.ts';
-import { and, eq, isNull, sql } from './drizzle.ts';
-import type { HistoryLook } from './history.ts';
+import type { Sql } from './connection/client.ts';
+import type { ClientDatabase, Database } from './connection/connect.ts';
+import { and, eq, isNull, sql } from './connection/drizzle.ts';
+import type { HistoryLook } from './connection/history.ts';
+import { array, increment } from './connection/statements.ts';
 import { lineage, organizations, scheduleSlots, sources, tokens } from './schema.ts';
-import { array, increment } from './statements.ts';
 
 /** The id of this database's history. */
 export async function readLineage(sql: Sql): Promise<string> {

@@ -4,7 +4,7 @@
  */
 
 import type postgres from 'postgres';
-import type { Sql } from './client.ts';
+import type { Sql } from './connection/client.ts';
 
 export const MACHINE_SORTS = ['price', 'price_per_cpu', 'price_per_gb', 'cpu', 'ram', 'region'] as const;
 export type MachineSort = (typeof MACHINE_SORTS)[number];

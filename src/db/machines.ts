@@ -1,7 +1,7 @@
 /** Machines for operators: published or not, searched and sorted, however many there are. */
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import { type MachineChange, machineHistory } from './changes.ts';
-import type { Sql } from './client.ts';
+import type { Sql } from './connection/client.ts';
 import {
   bestOfShapes,
   chooseWay,

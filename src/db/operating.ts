@@ -1,5 +1,5 @@
 /** What an operator has to look after, in numbers. */
-import type { Sql } from './client.ts';
+import type { Sql } from './connection/client.ts';
 
 export interface SourceTrouble {
   readonly id: string;

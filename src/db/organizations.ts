@@ -1,9 +1,9 @@
 /** Organizations for operators: searched, sorted and paged, however many there are. */
 
 import { instant } from './changes.ts';
-import type { Sql } from './client.ts';
-import type { Database } from './database.ts';
-import { isNull } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/database.ts';
+import { isNull } from './connection/drizzle.ts';
 import { organizations } from './schema.ts';
 
 export interface Organization {
@@ -172,4 +172,24 @@ export async function firstOrganization(db: Database): Promise<Organization | un
     .orderBy(organizations.id)
     .limit(1);
   return row;
+}
+
+export interface User {
+  readonly id: number;
+  readonly firstName: string;
+  readonly lastName: string;
+  /** Clusters that are shown with this creator. */
+  readonly clusters: number;
+}
+
+/** The people of an organization, by name; without those who were renamed or deleted. */
+export async function listUsers(sql: Sql, organizationId: number): Promise<User[]> {
+  return sql<User[]>`
+    select u.id, u.first_name as "firstName", u.last_name as "lastName",
+      (select count(*)::int from clusters c
+        where c.organization_id = u.organization_id and c.user_id = u.id and c.retired_at is null) as clusters
+    from users u
+    where u.organization_id = ${organizationId} and u.replaced_by is null
+      and (u.first_name, u.last_name) <> ('', '')
+    order by u.last_name collate "C", u.first_name collate "C"`;
 }

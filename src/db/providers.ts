@@ -1,8 +1,8 @@
-import type { Sql } from './client.ts';
-import type { Database } from './connect.ts';
-import { alias, eq, sql } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/connect.ts';
+import { alias, eq, sql } from './connection/drizzle.ts';
+import { array, increment, insertInto } from './connection/statements.ts';
 import { clusters, machineNames, machines, organizations, providers, regions } from './schema.ts';
-import { array, increment, insertInto } from './statements.ts';
 
 /** The names of the providers, by id: those that a catalogue lists, and those that only clusters name. */
 export async function providerNames(sql: Sql): Promise<ReadonlyMap<number, string>> {

@@ -1,10 +1,10 @@
 /** Rows of a source that could not be used: the current state, not a log. */
 import { quarantineKey, type RejectedKey, type RejectionCode, rejectionCode } from '../domain/rejected.ts';
-import type { Sql } from './client.ts';
-import type { SessionDatabase } from './connect.ts';
-import { alias, and, eq, isNotNull, sql } from './drizzle.ts';
+import type { Sql } from './connection/client.ts';
+import type { SessionDatabase } from './connection/connect.ts';
+import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';
+import { array, insertInto, nameOf } from './connection/statements.ts';
 import { quarantinedRows as kept } from './schema.ts';
-import { array, insertInto, nameOf } from './statements.ts';
 
 export interface QuarantinedRow extends RejectedKey {
   /** RFC 3339: since when it cannot be used. */

@@ -3,8 +3,20 @@ import type { Naming, RateChange } from '../domain/changes.ts';
 import type { ReasonGroup } from '../domain/rejected.ts';
 import type { Caused } from '../domain/run-cause.ts';
 import type { RunRequests } from '../domain/run-requests.ts';
-import type { Sql } from './client.ts';
-import { INTERRUPTED, IS_UNDER_WAY } from './run-mark.ts';
+import type { Sql } from './connection/client.ts';
+
+/** The advisory lock that marks a run as under way, see sync/live-runs.ts. @param id as SQL */
+export const markOf = (id: string): string => `hashtextextended('fleetbook run ' || ${id}, 0)`;
+
+/** Of a run `r` that is recorded as running: whether some process has marked it as under way. */
+export const IS_UNDER_WAY = `exists (
+  select from pg_locks l
+  where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
+    and l.database = (select d.oid from pg_database d where d.datname = current_database())
+    and (l.classid::bigint << 32 | l.objid::bigint) = ${markOf('r.id')})`;
+
+/** What is recorded of a run whose process ended before it was done. */
+export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 /** One run with what came of it; times in RFC 3339. */
 export interface RunRecord extends Caused {

@@ -1,9 +1,9 @@
 /** Which sources are stored, and how fresh their regions are. */
 import type { Disabling } from '../domain/disabled.ts';
-import type { Sql } from './client.ts';
-import type { Database } from './connect.ts';
-import { isNull } from './drizzle.ts';
-import { INTERRUPTED, IS_UNDER_WAY } from './run-mark.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/connect.ts';
+import { isNull } from './connection/drizzle.ts';
+import { INTERRUPTED, IS_UNDER_WAY } from './runs.ts';
 import { lineage } from './schema.ts';
 import { IS_PUBLISHED } from './shown-rows.ts';
 

@@ -1,10 +1,9 @@
 /** The runs of a source, the decisions about its batches, and what operators did. */
 import type { Caused } from '../domain/run-cause.ts';
 import type { MachineChanges } from './changes.ts';
-import type { Sql } from './client.ts';
 import type { ClusterChanges } from './cluster-changes.ts';
-import { INTERRUPTED, IS_UNDER_WAY } from './run-mark.ts';
-import { CAUSE, HELD_BATCH, type RunRecord } from './runs.ts';
+import type { Sql } from './connection/client.ts';
+import { CAUSE, HELD_BATCH, INTERRUPTED, IS_UNDER_WAY, type RunRecord } from './runs.ts';
 import type { RunStatus } from './sources.ts';
 
 export interface TimelineRun extends RunStatus, Caused {

@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import { withTimeout } from '../domain/timeout.ts';
 import { hashToken } from '../domain/token.ts';
 import { instant } from './changes.ts';
-import type { Sql } from './client.ts';
-import type { Database } from './database.ts';
-import { and, eq, gt, isNull, or, sql } from './drizzle.ts';
-import { codeOf } from './errors.ts';
+import type { Sql } from './connection/client.ts';
+import type { Database } from './connection/database.ts';
+import { and, eq, gt, isNull, or, sql } from './connection/drizzle.ts';
+import { codeOf } from './connection/errors.ts';
 import { organizations, tokens } from './schema.ts';
 
 /** Instants as RFC 3339, to the second; the last use to the minute, but never before the token was made. */

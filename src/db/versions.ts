@@ -1,9 +1,9 @@
 /** The versions of documents: what was published, and what is ahead of that. */
 import { type DocumentName, type RowName, rowName } from '../domain/document-name.ts';
-import type { Database } from './connect.ts';
-import { eq, isNull, lt, type SQL, sql } from './drizzle.ts';
+import type { Database } from './connection/connect.ts';
+import { eq, isNull, lt, type SQL, sql } from './connection/drizzle.ts';
+import { array, nameOf } from './connection/statements.ts';
 import { lineage, organizations, regions, tokens } from './schema.ts';
-import { array, nameOf } from './statements.ts';
 
 export interface VersionedDocument {
   readonly name: RowName;

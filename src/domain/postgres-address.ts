@@ -28,42 +28,37 @@ export interface PostgresAddress {
   readonly url: string;
 }
 
-const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+const URL_PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)((?:\/[^?#]*)?(?:\?[^#]*)?)$/;
 
 /** @throws Error that says what is wrong with it and what would do, without any part of it that may be secret */
 export function postgresAddress(url: string): PostgresAddress {
-  const [, before, hostList, path = '', query] = URL_PARTS.exec(url) ?? [];
-  if (before === undefined || hostList === undefined) throw new Error(`must be ${POSTGRES_URLS}`);
+  const [, before, hostList = '', after = ''] = URL_PARTS.exec(url) ?? [];
   const parts = hostList.split(',');
-  const options = query?.split('&').filter((option) => option !== '') ?? [];
-  const target = targetOf(options, parts.length);
-  const isPooled = isPooledBy(options);
-  const driverOptions = options.filter((option) => !/^(?:target_session_attrs|pool_mode)=/.test(option));
-  const rest = `${path}${driverOptions.length === 0 ? '' : `?${driverOptions.join('&')}`}`;
-  const driverUrl = `${before}${parts[0]}${rest}`;
-  if (!URL.canParse(driverUrl)) throw new Error(`must be ${POSTGRES_URLS}`);
+  const first = before === undefined ? null : URL.parse(`${before}${parts[0]}${after}`);
+  if (!first) throw new Error(`must be ${POSTGRES_URLS}`);
+  const taken = (name: string) => {
+    // The last one counts, as in libpq.
+    const value = first.searchParams.getAll(name).at(-1);
+    first.searchParams.delete(name);
+    return value;
+  };
+  const target = targetOf(taken('target_session_attrs'), parts.length);
+  const isPooled = isPooledBy(taken('pool_mode'));
   const isChosen = parts.length > 1 || target !== 'any';
   // One server is left to the driver, which also knows sockets.
-  const hosts = isChosen ? parts.map(hostOf) : [];
-  return { hosts, target, isChosen, isPooled, url: driverUrl };
+  return { hosts: isChosen ? parts.map(hostOf) : [], target, isChosen, isPooled, url: first.href };
 }
 
-/** The same hosts, of which the primary is wanted; undefined where only one is named. */
+/** The same hosts with the primary as the wanted one; undefined for one host. */
 export function primaryAmong(url: string): string | undefined {
-  const { hosts } = postgresAddress(url);
-  if (hosts.length < 2) return undefined;
-  const [address = '', query = ''] = url.split('?', 2);
-  const options = query
-    .split('&')
-    .filter((option) => option !== '' && !option.startsWith('target_session_attrs='));
-  return `${address}?${[...options, 'target_session_attrs=primary'].join('&')}`;
+  if (postgresAddress(url).hosts.length < 2) return undefined;
+  return `${url}${url.includes('?') ? '&' : '?'}target_session_attrs=primary`;
 }
 
 const POSTGRES_URLS =
   'a URL that starts with postgres:// or postgresql://, such as postgres://user:password@host:5432/database, or with several hosts postgres://user:password@host:5432,host:5432/database';
 
-function targetOf(options: readonly string[], hosts: number): SessionTarget {
-  const given = lastOf(options, 'target_session_attrs');
+function targetOf(given: string | undefined, hosts: number): SessionTarget {
   if (given === undefined) return hosts > 1 ? 'read-write' : 'any';
   const target = SESSION_TARGETS.find((each) => each === given);
   if (target === undefined)
@@ -71,17 +66,12 @@ function targetOf(options: readonly string[], hosts: number): SessionTarget {
   return target;
 }
 
-function isPooledBy(options: readonly string[]): boolean {
-  const given = lastOf(options, 'pool_mode');
+function isPooledBy(given: string | undefined): boolean {
   if (given === undefined || given === 'session') return false;
   if (given === 'transaction') return true;
   throw new Error(
     'must have transaction or session as pool_mode: what a pooler does otherwise cannot be used',
   );
-}
-
-function lastOf(options: readonly string[], name: string): string | undefined {
-  return options.findLast((option) => option.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 function hostOf(text: string): PostgresHost {

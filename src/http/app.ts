@@ -8,11 +8,6 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { EventStream, WaitingRequest } from '../features/feed/event-stream.ts';
-import type { FeedTail } from '../features/feed/feed-tail.ts';
-import { addChanges, changesOperation } from '../features/feed/routes.ts';
-import { searchOperations } from '../features/search/routes.ts';
-import type { SearchReader } from '../features/search/search-reader.ts';
 import {
   type CatalogueReader,
   type ClusterReader,
@@ -30,7 +25,7 @@ import { type CorsOrigins, corsListener } from './protocol/cors.ts';
 import { deadline } from './protocol/deadline.ts';
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from './protocol/limits.ts';
 import { accepts } from './protocol/negotiate.ts';
-import { QueryString } from './protocol/parameters.ts';
+import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
 import { Overloaded, refuseUnderPressure } from './protocol/pressure.ts';
 import {
   INTERNAL_ERROR,
@@ -56,12 +51,9 @@ import { addStreamOperation } from './stream-operation.ts';
 export interface ApiDeps {
   readonly catalogue: CatalogueReader;
   readonly clusters: ClusterReader;
-  readonly search: SearchReader;
   readonly tokens: TokenReader;
   /** Further operations. */
   readonly features?: readonly ApiFeature[];
-  /** Without it there is no `/v1/changes`. */
-  readonly feed?: FeedTail | undefined;
   /** What `/readyz` tells everybody. */
   readiness(): Promise<Readiness>;
   readonly logger: Logger | false;
@@ -108,10 +100,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
     ...(trustProxy.length > 0 ? { trustProxy: [...trustProxy] } : {}),
     routerOptions: {
       maxParamLength: limits.maxHeaderSize,
-      querystringParser: (text) => ({ query: new QueryString(text) }),
     },
-    // Parameters are read in parameters.ts. The framework's own compilers would be a quarter of its loading.
-    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
+    // Zod validates. The framework's own compilers would be a quarter of its loading.
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     exposeHeadRoutes: false,
     // A request that arrives while the server closes is answered: whoever sent it was not told in time.
     return503OnClosing: false,
@@ -145,7 +136,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   app.decorateRequest('tier', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('lasts', false);
+  app.setValidatorCompiler(validatorOf);
   app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
     if (error instanceof Unavailable) {
       // Overload is told by its answers: a line more for each would add to it.
       if (!(error instanceof Overloaded)) record.unavailable(error, request);
@@ -157,9 +150,9 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const { inRequest } = deps;
   if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
   // Before what waits for answers that are under way: a stream has no end of its own.
-  const openStreams = new Set<EventStream | WaitingRequest>();
+  const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {
-    for (const each of openStreams) each.end();
+    for (const each of endless) each.end();
     done();
   });
   const { isClosing, tellToClose } = drainOnClose(app, limits.drainMs);
@@ -209,7 +202,6 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const operations = [
     ...providerOperations(deps.catalogue),
     ...machineOperations(deps.catalogue),
-    ...searchOperations(deps.search),
     ...clusterOperations(deps.clusters),
     ...parts.flatMap(({ operations = [] }) => operations),
   ];
@@ -226,10 +218,8 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   };
   for (const operation of operations) addOperation(app, operation, answering);
   for (const operation of streams) addStreamOperation(app, operation, answering);
-  const { feed } = deps;
-  const { streamsAtMost: streamsLimit, idleTimeoutMs } = limits;
-  if (feed) addChanges(app, { ...answering, feed, streamsLimit, idleTimeoutMs, open: openStreams });
-  const documented = [...operations, ...streams, ...(feed ? [changesOperation] : [])];
+  for (const { addRoutes } of parts) addRoutes?.(app, { ...answering, limits, endless });
+  const documented = [...operations, ...streams, ...parts.flatMap(({ described = [] }) => described)];
 
   const openPaths: string[] = [];
   /** A route that asks for no token. */
@@ -281,6 +271,6 @@ function answerBefore(
   server.on('request', listener(ordinary));
 }
 
-function noSchemas(): never {
-  throw new Error('routes of this API have no schema for the framework to check');
+function noCompiler(): never {
+  throw new Error('no route has a JSON Schema for the framework to compile');
 }

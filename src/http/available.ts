@@ -1,7 +1,8 @@
-import { optional, wordParameter } from './protocol/parameters.ts';
+import { wordParameter } from './protocol/parameters.ts';
 
 /** The parameter that also shows machines that are sold out. */
-export const availableParameter = optional(
-  wordParameter('`all` also shows machines that are sold out', ['now', 'all'], 'all'),
-  'now',
-);
+export const availableParameter = wordParameter(
+  '`all` also shows machines that are sold out',
+  ['now', 'all'],
+  'all',
+).default('now');

@@ -1,4 +1,5 @@
-import type { Operation } from './operation.ts';
+import type { FastifyInstance } from 'fastify';
+import type { DescribedOperation, Operation, OperationDeps } from './operation.ts';
 import type { HttpLimits } from './protocol/limits.ts';
 import type { StreamOperation } from './stream-operation.ts';
 
@@ -6,6 +7,15 @@ import type { StreamOperation } from './stream-operation.ts';
 export interface ApiPart {
   readonly operations?: readonly Operation[];
   readonly streams?: readonly StreamOperation[];
+  /** Adds routes of another form. `described` documents them. */
+  readonly addRoutes?: (app: FastifyInstance, deps: RouteDeps) => void;
+  readonly described?: readonly DescribedOperation[];
+}
+
+export interface RouteDeps extends OperationDeps {
+  readonly limits: HttpLimits;
+  /** Answers without an end of their own. The server ends them when it closes. */
+  readonly endless: Set<{ end(): void }>;
 }
 
 export type ApiFeature = (limits: HttpLimits) => ApiPart;

@@ -1,7 +1,7 @@
 /** The headers and the responses that `/openapi.json` has by name. Examples are what is really answered. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from './auth.ts';
 import { reference, references } from './openapi-schemas.ts';
-import { invalidParameter, unknownParameter } from './protocol/parameters.ts';
+import { idParameter, invalidParameter, unknownParameter } from './protocol/parameters.ts';
 import {
   INTERNAL_ERROR,
   METHOD_NOT_ALLOWED,
@@ -81,12 +81,9 @@ const LACKING = insufficientScope('clusters:read');
 
 const INVALID = 'A parameter is missing, repeated, or not what it must be; `parameter` names it';
 const invalidExample = invalidParameter(
+  'query',
   'region',
-  {
-    in: 'query',
-    expected: 'a positive 32-bit integer in decimal digits',
-    listedBy: '/v1/providers',
-  },
+  idParameter({ description: 'Region id', example: 3, listedBy: '/v1/providers' }),
   'fsn1',
 );
 

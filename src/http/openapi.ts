@@ -1,5 +1,6 @@
 /** `/openapi.json`: written out of the very operations that are routed. Pure. */
 
+import { z } from 'zod';
 import {
   FILE_HEADERS,
   HEADERS,
@@ -11,7 +12,7 @@ import {
 } from './openapi-responses.ts';
 import { NAMED, reference, references } from './openapi-schemas.ts';
 import type { DescribedOperation, OperationDoc } from './operation.ts';
-import { type Parameter, queryNames } from './protocol/parameters.ts';
+import { aboutOf, queryNames } from './protocol/parameters.ts';
 import type { Schema } from './schemas.ts';
 
 const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
@@ -74,7 +75,10 @@ function subjectOf(path: string): 'Machines' | 'Clusters' | 'Changes' | 'Exports
 }
 
 function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation): Schema {
-  const named = Object.entries(parameters);
+  const inQuery = queryNames(path, parameters);
+  const described = Object.entries(parameters).map(([name, schema]) =>
+    describeParameter(name, inQuery.includes(name) ? 'query' : 'path', schema),
+  );
   return {
     operationId: doc.id,
     summary: doc.summary,
@@ -82,9 +86,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
     tags: [subjectOf(path)],
     // The badge is what the reference page shows.
     ...(doc.extension && { 'x-extension': true, 'x-badges': [{ name: 'Extension' }] }),
-    ...(named.length > 0 && {
-      parameters: named.map(([name, parameter]) => describeParameter(name, parameter)),
-    }),
+    ...(described.length > 0 && { parameters: described }),
     responses: {
       200: {
         description: doc.summary,
@@ -93,7 +95,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
       },
       ...responseReferences([
         304,
-        ...(isStrict || !named.some(([, { schema }]) => schema.type === 'integer') ? [] : ([400] as const)),
+        ...(isStrict || !described.some(({ schema }) => schema.type === 'integer') ? [] : ([400] as const)),
         401,
         403,
         ...(path.includes('{') ? ([404] as const) : []),
@@ -103,7 +105,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
         503,
         'default',
       ]),
-      ...(isStrict && { 400: strict400(queryNames(parameters)) }),
+      ...(isStrict && { 400: strict400(inQuery) }),
       ...(doc.types && RANGE_RESPONSES),
       ...doc.otherResponses,
     },
@@ -115,13 +117,12 @@ function contentOf({ types, answers, example }: OperationDoc): Schema {
   return { 'application/json': { schema: named200(answers), example } };
 }
 
-function describeParameter(
-  name: string,
-  { in: where, description, schema, example, absent }: Parameter<unknown>,
-): Schema {
+function describeParameter(name: string, where: 'query' | 'path', parameter: z.ZodType) {
+  const { description, example, isList } = aboutOf(parameter);
+  const { $schema: _, ...schema } = z.toJSONSchema(parameter, { unrepresentable: 'any' });
   // Lists stand between commas, as one value.
-  const form = schema.type === 'array' ? { style: 'form', explode: false } : {};
-  return { name, in: where, required: absent === undefined, ...form, description, schema, example };
+  const form = isList ? { style: 'form', explode: false } : {};
+  return { name, in: where, required: !parameter.isOptional(), ...form, description, schema, example };
 }
 
 /** A schema that has a name is referred to by it. */

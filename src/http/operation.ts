@@ -12,13 +12,7 @@ import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../
 import { type GuardDeps, guard, guardHook } from './auth.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
 import { accepts } from './protocol/negotiate.ts';
-import {
-  type Parameters,
-  parameterReader,
-  type QueryString,
-  type RawParameters,
-  type Values,
-} from './protocol/parameters.ts';
+import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
 import { EVERYBODY, type ResponseCache } from './response-cache.ts';
@@ -94,7 +88,6 @@ export function addOperation(
   deps: OperationDeps,
 ) {
   const { recorder, sendAnswer, withDeadline, rateLimit, responses } = deps;
-  const readParameters = parameterReader(parameters, isStrict);
 
   function answered(request: FastifyRequest, status: number): void {
     recorder.answered(path, request, status, performance.now() - request.startedAt);
@@ -112,14 +105,15 @@ export function addOperation(
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
+    schema: requestSchemas(path, parameters, isStrict),
     onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
+    preValidation: refuseUnacceptable,
     // Problems alone come by here: answers are not sent in the framework's way.
     onSend: (request, { statusCode }, payload, done) => {
       answered(request, statusCode);
       done(null, payload);
     },
     handler: async (request, reply) => {
-      if (!accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
       const grant = grantOf(request);
       const target = request.raw.url ?? '';
       const cached = responses?.get(target, grant.organizationId);
@@ -127,9 +121,7 @@ export function addOperation(
         await send(request, reply, cached.prepared);
         return reply;
       }
-      const values = readParameters(found(request));
-      if (values instanceof Problem) return sendProblem(reply, values);
-      const reading = read(values, grant);
+      const reading = read(valuesOf(request), grant);
       const answer = reading instanceof Promise ? await withDeadline(reading) : reading;
       if (answer === undefined) return sendProblem(reply, NOT_FOUND);
       if (answer instanceof Problem) return sendProblem(reply, answer);
@@ -155,8 +147,18 @@ async function compressed(body: EncodedBody): Promise<void> {
   await body.compress?.();
 }
 
-export function found({ params, query }: FastifyRequest): RawParameters {
-  return { path: params as RawParameters['path'], query: (query as { query: QueryString }).query };
+function refuseUnacceptable(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  done: HookHandlerDoneFunction,
+): void {
+  if (accepts(headers)) done();
+  else sendProblem(reply, NOT_ACCEPTABLE);
+}
+
+/** The values of a request that its schemas accept. */
+export function valuesOf<P extends Parameters>({ params, query }: FastifyRequest): Values<P> {
+  return { ...(params as Values<P>), ...(query as Values<P>) };
 }
 
 /** `/v1/machines/{id}` → `/v1/machines/:id`. */

@@ -7,15 +7,15 @@ import type { Grant } from '../domain/grant.ts';
 import { type Tier, Unavailable } from '../snapshot/document/answer.ts';
 import { guard, guardHook } from './auth.ts';
 import {
-  found,
   grantOf,
   type OperationBase,
   type OperationDeps,
   routePattern,
   startClock,
+  valuesOf,
 } from './operation.ts';
 import { lifeOf } from './places.ts';
-import { type Parameters, parameterReader, type Values } from './protocol/parameters.ts';
+import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
 import { type TokenCheck, TokenChecks } from './token-check.ts';
@@ -55,7 +55,6 @@ export function addStreamOperation(
   deps: Pick<OperationDeps, 'tokens' | 'admit' | 'recorder' | 'pressure' | 'withDeadline' | 'rateLimit'>,
 ): void {
   const { recorder, tokens, withDeadline } = deps;
-  const readParameters = parameterReader(parameters, isStrict);
   const checks = new TokenChecks(tokens);
   const answered = (request: FastifyRequest, status: number) =>
     recorder.answered(path, request, status, performance.now() - request.startedAt);
@@ -63,6 +62,7 @@ export function addStreamOperation(
   app.route({
     method: ['GET', 'HEAD'],
     url: routePattern(path),
+    schema: requestSchemas(path, parameters, isStrict),
     onRequest: [startClock, deps.pressure, guardHook(guard(deps, scope))],
     onSend: (request, reply, payload, done) => {
       // A stream is told of when it has ended, however it does.
@@ -71,15 +71,13 @@ export function addStreamOperation(
       done(null, payload);
     },
     handler: async (request, reply) => {
-      const values = readParameters(found(request));
-      if (values instanceof Problem) return sendProblem(reply, values);
       const asked: StreamRequest = {
         grant: grantOf(request),
         headers: request.headers,
         life: lifeOf(request.raw, reply.raw),
         isHead: request.method === 'HEAD',
       };
-      const answer = await withDeadline(open(values, asked));
+      const answer = await withDeadline(open(valuesOf(request), asked));
       if (asked.life.aborted) return reply.hijack();
       if (answer instanceof Problem) return sendProblem(reply, answer);
       request.tier = answer.tier;

@@ -1,13 +1,10 @@
 /** What is measured, under which names. Each process makes its own; nothing is global. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Sql } from '../db/connect.ts';
+import type { Sql } from '../db/connection/connect.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
-import { addDiskCopySeries, type DiskCopyCounts } from '../features/disk-copy/metrics.ts';
-import { addStreamSeries, type StreamCounts } from '../features/feed/metrics.ts';
 import { addReplicaSeries, type ReplicaSeriesOf } from '../features/replica/metrics.ts';
-import { addSearchSeries, type SearchCounts } from '../features/search/metrics.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
@@ -45,22 +42,14 @@ const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 export interface ApiCounts {
   /** What was counted before somebody wanted to know. */
   readonly requests?: RequestCounts;
-  /** Of a copy on disk, where there is one. */
-  readonly diskCopy?: DiskCopyCounts | undefined;
   /** Of a replica of PostgreSQL, where there is one. */
   readonly replica?: ReplicaSeriesOf | undefined;
-  /** Of those who follow the changes feed. */
-  readonly streams?: StreamCounts;
-  readonly search?: () => SearchCounts;
 }
 
 export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
-  const { requests: counts = new RequestCounts(), diskCopy, replica, streams, search } = of;
+  const { requests: counts = new RequestCounts(), replica } = of;
   const registry = processRegistry('api');
-  if (diskCopy) addDiskCopySeries(registry, diskCopy);
   if (replica) addReplicaSeries(registry, replica);
-  if (streams) addStreamSeries(registry, streams);
-  if (search) addSearchSeries(registry, search);
   addRequestSeries(registry, counts);
   return {
     registry,

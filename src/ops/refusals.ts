@@ -7,8 +7,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
-import type { Database } from '../db/connect.ts';
-import { isLostConnection } from '../db/errors.ts';
+import type { Database } from '../db/connection/connect.ts';
+import { isLostConnection } from '../db/connection/errors.ts';
 import { addressKey } from '../domain/address.ts';
 import type { Decider } from '../domain/operator.ts';
 

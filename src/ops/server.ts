@@ -2,7 +2,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
-import type { Database } from '../db/connect.ts';
+import type { Database } from '../db/connection/connect.ts';
 import { deciderOf, type SignedIn, wantsPage } from './access.ts';
 import { addApi } from './api.ts';
 import type { ShownQueues } from './board.ts';

@@ -1,8 +1,8 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { keepConnecting } from '../db/keep-connecting.ts';
-import { hostOf, redisProblem, type ServerSetting } from '../db/server-problem.ts';
+import { hostOf, redisProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { type RedisAddress, type RedisHost, redisAddress } from '../domain/redis-address.ts';
 import { hostWithoutConnection, MasterConnector, nextHost, ServerConnector } from './connectors.ts';
+import { keepConnecting } from './keep-connecting.ts';
 
 /** One server, also the master behind Sentinels, or a Redis Cluster. */
 export type RedisClient = Redis | Cluster;

@@ -1,6 +1,6 @@
 /** The currency in which prices are stored and published, and the rates into it. */
 
-import type { SessionDatabase, Store } from '../db/connect.ts';
+import type { SessionDatabase, Store } from '../db/connection/connect.ts';
 import {
   type CurrencyChange,
   changeCurrency,

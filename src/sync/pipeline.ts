@@ -7,8 +7,8 @@
  * of source says how its rows are staged, compared and written.
  */
 
-import type { SessionDatabase, Store } from '../db/connect.ts';
-import { sql } from '../db/drizzle.ts';
+import type { SessionDatabase, Store } from '../db/connection/connect.ts';
+import { sql } from '../db/connection/drizzle.ts';
 import { type BatchDecision, decide, isOpen } from '../db/held.ts';
 import { writeQuarantine } from '../db/quarantine.ts';
 import { stampEveryRegion } from '../db/sync/freshness.ts';
@@ -24,9 +24,9 @@ import {
   recordReasons,
 } from '../db/sync/run.ts';
 import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
-import { traced } from '../db/traced.ts';
 import type { Naming, RateChange } from '../domain/changes.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
+import { traced } from '../domain/traced.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
 import type { BrokenGuard } from './guard.ts';

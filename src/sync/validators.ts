@@ -1,6 +1,6 @@
 /** What a run keeps of the validators of the payloads that it read. */
 
-import type { SessionDatabase } from '../db/connect.ts';
+import type { SessionDatabase } from '../db/connection/connect.ts';
 import { regionsWithMissed, writeValidators } from '../db/sync/validators.ts';
 import type { RejectedKey } from '../domain/rejected.ts';
 import type { ValidatorItem } from '../sources/source.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/administration/organizations.ts';
-import { statementTimeout } from '../../src/db/statement-timeout.ts';
+import { statementTimeout } from '../../src/db/connection/statement-timeout.ts';
 import { fixture } from '../conformance/catalogue-case.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';

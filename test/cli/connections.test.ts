@@ -5,9 +5,9 @@ import { cacheRedis, openLoggedRedis, queueRedis } from '../../src/app/connectio
 import { composeReader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { openStore } from '../../src/db/connect.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { postgresProblem } from '../../src/db/server-problem.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
+import { postgresProblem } from '../../src/db/connection/server-problem.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 import { fleetbook } from '../support/fleetbook.ts';

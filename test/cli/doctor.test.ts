@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { examine, findingsText } from '../../src/cli/doctor.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import { claimSlot } from '../../src/db/sync/slots.ts';
 import { fleetbook } from '../support/fleetbook.ts';

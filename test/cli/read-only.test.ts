@@ -1,6 +1,6 @@
 /** Commands that only read need PostgreSQL alone. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, registerSource } from '../../src/db/sync/run.ts';
 import { addSample } from '../snapshot/rows.ts';
 import { fleetbook } from '../support/fleetbook.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { addMachines, addSample, reprice, type Sample } from '../snapshot/rows.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

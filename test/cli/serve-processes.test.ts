@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createToken } from '../../src/db/administration/tokens.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { identify } from '../../src/dev/process-identity.ts';
 import { mergeMetrics } from '../../src/ops/collect.ts';
 import { startChild } from '../../src/processes/child-process.ts';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { startServers } from '../../src/cli/servers.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { Supervisor } from '../../src/processes/supervisor.ts';
 import { until } from '../support/until.ts';
 import { temporaryHome } from '../support/up.ts';

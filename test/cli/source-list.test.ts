@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ListedSource, listedSources } from '../../src/app/listed-sources.ts';
 import { sourceTable } from '../../src/cli/source.ts';
 import { readNamedSources } from '../../src/config/named-sources.ts';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { sourceRegions, storedSources } from '../../src/db/sources.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { registerSource } from '../../src/db/sync/run.ts';

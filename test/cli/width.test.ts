@@ -13,7 +13,7 @@ import { clustersCommand, machinesCommand } from '../../src/cli/terminal/find.ts
 import { listTokensCommand } from '../../src/cli/token.ts';
 import { listOrgUsers } from '../../src/cli/user.ts';
 import { administration } from '../../src/db/administration/administration.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
 import type { Decider } from '../../src/domain/operator.ts';
 import { alertDeliveries, alertList } from '../../src/features/alerts/commands.ts';

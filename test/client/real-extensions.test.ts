@@ -3,11 +3,11 @@ import { expect, it } from 'vitest';
 import { type Change, FleetbookClient } from '../../packages/client/src/index.ts';
 import { createToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES } from '../../src/domain/token.ts';
-import { FeedPublisher } from '../../src/features/feed/feed-publisher.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { listen } from '../http/harness.ts';
 import { addMachines, reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
+import { feedPublisher } from '../support/feed-publisher.ts';
 import { until } from '../support/until.ts';
 
 const scene = sceneForEachTest();
@@ -16,7 +16,7 @@ async function serve() {
   const closing = new AsyncDisposableStack();
   const { sample, store, sql, cache } = scene;
   await addMachines(sql, sample.region, 30);
-  const publisher = new FeedPublisher(store.db, cache);
+  const publisher = feedPublisher(store.db, cache);
   await publisher.publishDirty();
   const app = buildApp({
     ...(await scene.linkedReader()),

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { SAMPLE_RATES } from '../../src/dev/sample/rates.ts';
 import { SAMPLE_HETZNER_TOKEN, startSampleUpstream } from '../../src/dev/sample/upstream.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';

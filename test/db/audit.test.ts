@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { approveHeld, undoApproval } from '../../src/app/actions/batch.ts';
 import { type Administration, administration } from '../../src/db/administration/administration.ts';
 import { audit, auditRecords } from '../../src/db/audit.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { decide, undoRejection } from '../../src/db/held.ts';
 import { findOrganization } from '../../src/db/organizations.ts';
 import { acceptPrice } from '../../src/db/prices.ts';

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStore, type Sql } from '../../src/db/connect.ts';
-import { copyField, copyLines } from '../../src/db/copy.ts';
-import { sql } from '../../src/db/drizzle.ts';
+import { openStore, type Sql } from '../../src/db/connection/connect.ts';
+import { copyField, copyLines } from '../../src/db/connection/copy.ts';
+import { sql } from '../../src/db/connection/drizzle.ts';
 import { providers } from '../../src/db/schema.ts';
 import { driverError } from '../../src/domain/driver-error.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -223,6 +223,8 @@ describe('a store', () => {
       sql`insert into providers (id, name) values (1, 'x')`,
     ]);
     expect(await failure(refused)).toMatchObject({ code: '23505' });
+    const unsent = store.sql.begin((sql) => [sql`select ${undefined as never}::int`]);
+    expect(await failure(unsent)).toMatchObject({ code: 'UNDEFINED_VALUE' });
     expect(await store.sql`select from providers`).toHaveLength(0);
     const [, rows] = await store.sql.begin((sql) => [sql`select 1`, sql`select 2 as two`]);
     expect(rows).toEqual([{ two: 2 }]);
@@ -233,11 +235,6 @@ describe('a store', () => {
     expect(await store.db.query.providers.findMany()).toEqual([]);
     await cut('drizzle');
     expect(await until(() => store.db.query.providers.findMany())).toEqual([]);
-  });
-
-  it('reserves no connection: a session is for that', async () => {
-    await using store = open('reserve');
-    expect(() => store.sql.reserve()).toThrow('open a session');
   });
 
   it('ends its connections when it is disposed of', async () => {

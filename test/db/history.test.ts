@@ -6,7 +6,7 @@ import {
   KnownHistory,
   markText,
   readMark,
-} from '../../src/db/history.ts';
+} from '../../src/db/connection/history.ts';
 
 const HERE = '7 00000001 5 6';
 const looks = (look: Partial<HistoryLook> = {}) =>

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { Leases } from '../../src/db/sync/leases.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';

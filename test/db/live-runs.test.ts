@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ClientDatabase, openStore, type Sql } from '../../src/db/connect.ts';
+import { type ClientDatabase, openStore, type Sql } from '../../src/db/connection/connect.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { finishRun, registerSource } from '../../src/db/sync/run.ts';
 import { startProgram } from '../support/program.ts';

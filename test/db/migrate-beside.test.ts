@@ -1,7 +1,7 @@
 /** Migrations while another release reads, writes, and holds locks. */
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';

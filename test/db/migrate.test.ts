@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { migrationsOf } from '../support/older-migrations.ts';
 import { createDatabase } from '../support/postgres.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { offer, openScene, region, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClientDatabase, Sql } from '../../src/db/connect.ts';
+import type { ClientDatabase, Sql } from '../../src/db/connection/connect.ts';
 import { providerNamed, seedProviders } from '../../src/db/providers.ts';
 import { claimContent, exampleRegion, lastSeen, sourceStatus } from '../../src/db/sources.ts';
 import { anyNeverRan, beginRun, finishRun, registerSource } from '../../src/db/sync/run.ts';

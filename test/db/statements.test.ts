@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { openStore, type Store } from '../../src/db/connect.ts';
-import { eq, gt, integer, numeric, pgTable, sql, text } from '../../src/db/drizzle.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
+import { eq, gt, integer, numeric, pgTable, sql, text } from '../../src/db/connection/drizzle.ts';
 import {
   array,
   countIf,
@@ -10,7 +10,7 @@ import {
   nameOf,
   notRetired,
   selectAs,
-} from '../../src/db/statements.ts';
+} from '../../src/db/connection/statements.ts';
 import { createDatabase } from '../support/postgres.ts';
 
 const source = pgTable('source', {

@@ -2,8 +2,8 @@ import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { openStore, type Session, type StoreOptions } from '../../src/db/connect.ts';
-import { copyLines } from '../../src/db/copy.ts';
+import { openStore, type Session, type StoreOptions } from '../../src/db/connection/connect.ts';
+import { copyLines } from '../../src/db/connection/copy.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 

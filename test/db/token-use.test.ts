@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createToken } from '../../src/db/administration/tokens.ts';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { TokenUse, type TokenUseOptions } from '../../src/db/tokens.ts';
 import { SCOPES } from '../../src/domain/token.ts';
 import { faultProxy } from '../support/fault-proxy.ts';

@@ -1,8 +1,8 @@
 /** What PostgreSQL has of a statement when the process that sends it stops. */
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ClientDatabase, openStore, type Sql } from '../../src/db/connect.ts';
-import { sql } from '../../src/db/drizzle.ts';
+import { type ClientDatabase, openStore, type Sql } from '../../src/db/connection/connect.ts';
+import { sql } from '../../src/db/connection/drizzle.ts';
 import { providers } from '../../src/db/schema.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { createDatabase, run } from '../support/postgres.ts';
 

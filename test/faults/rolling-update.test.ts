@@ -1,7 +1,7 @@
 /** Two releases side by side, on the same PostgreSQL, cache and queues. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { releaseBefore, releaseOfFormat } from './support/release.ts';
 import { troubles, underLoad } from './support/row.ts';
 import type { Stack } from './support/stack.ts';

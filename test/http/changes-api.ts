@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { expect } from 'vitest';
-import { FeedPublisher } from '../../src/features/feed/feed-publisher.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
 import type { RequestOutcome } from '../../src/http/record.ts';
 import type { Page } from '../features/feed/copy.ts';
 import type { sceneForEachTest } from '../snapshot/scene.ts';
+import { feedPublisher } from '../support/feed-publisher.ts';
 import { listen } from './harness.ts';
 
 export type ChangesApi = Awaited<ReturnType<typeof serveChanges>>;
@@ -15,7 +15,7 @@ export async function serveChanges(
   scene: ReturnType<typeof sceneForEachTest>,
   limits: ApiDeps['limits'] = {},
 ) {
-  const publisher = new FeedPublisher(scene.store.db, scene.cache);
+  const publisher = feedPublisher(scene.store.db, scene.cache);
   // As if each version of the sample's lists had been told, but for the last.
   await scene.sql`update regions set told_version = version - 1`;
   await scene.sql`update organizations set told_version = clusters_version - 1`;

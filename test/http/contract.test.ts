@@ -132,6 +132,12 @@ describe('/v1/machines/{id}', () => {
     }
   });
 
+  it('is named by the path alone', async () => {
+    const plain = await get('/v1/machines/300');
+    const odd = await get('/v1/machines/300?id=301');
+    expect([odd.statusCode, odd.body]).toEqual([200, plain.body]);
+  });
+
   it.each(['1', '999', '2147483647'])('%s is in no catalogue: 404', async (text) => {
     expect((await get(`/v1/machines/${text}`)).statusCode).toBe(404);
   });

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { describe, expect, it } from 'vitest';
-import { drizzle, sql } from '../../src/db/drizzle.ts';
+import { drizzle, sql } from '../../src/db/connection/drizzle.ts';
 import { type ClusterReader, Unavailable } from '../../src/snapshot/document/answer.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { until } from '../support/until.ts';

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { searchApi } from '../../src/features/search/routes.ts';
 import { type ApiDeps, buildApp } from '../../src/http/app.ts';
 import type { RequestOutcome } from '../../src/http/record.ts';
 import { type MemoryTokens, memoryCatalogue, memoryClusters, memorySearch, memoryTokens } from './readers.ts';
@@ -21,7 +22,7 @@ export async function testApi({ limits, ...overrides }: Partial<ApiDeps> = {}): 
   const app = buildApp({
     catalogue: await memoryCatalogue(),
     clusters: await memoryClusters(),
-    search: memorySearch(),
+    features: [searchApi(memorySearch())],
     tokens,
     readiness: async () => ({ ready: true, checks: { catalogue: 'ok' } }),
     logger: false,

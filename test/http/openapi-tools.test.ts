@@ -14,8 +14,10 @@ import { inPackage } from '../../src/config/package.ts';
 import type { ExportReader } from '../../src/features/exports/files.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
+import { feedApi } from '../../src/features/feed/routes.ts';
+import { searchApi } from '../../src/features/search/routes.ts';
 import { listen, type TestApi, testApi } from './harness.ts';
-import { CLUSTERS } from './readers.ts';
+import { CLUSTERS, memorySearch } from './readers.ts';
 
 const run = promisify(execFile);
 const cleanUp = new AsyncDisposableStack();
@@ -29,7 +31,9 @@ beforeAll(async () => {
   const feed = cleanUp.use(new FeedTail({ ...reads, logger: pino({ level: 'silent' }) }));
   // Every operation there is.
   const exports: ExportReader = { current: async () => [], read: async function* () {} };
-  api = cleanUp.use(await testApi({ feed, features: [exportsApi(exports)] }));
+  api = cleanUp.use(
+    await testApi({ features: [searchApi(memorySearch()), exportsApi(exports), feedApi(feed)] }),
+  );
   url = `http://127.0.0.1:${await listen(api.app)}`;
   text = await (await fetch(`${url}/openapi.json`)).text();
 });

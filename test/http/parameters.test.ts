@@ -1,36 +1,51 @@
+import Fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { openApiDocument } from '../../src/http/openapi.ts';
-import { type Operation, operation } from '../../src/http/operation.ts';
+import { type Operation, operation, routePattern, valuesOf } from '../../src/http/operation.ts';
 import {
+  aboutOf,
   decimalParameter,
+  InvalidRequest,
   idParameter,
   listParameter,
-  optional,
   type Parameters,
-  parameterReader,
-  QueryString,
+  requestSchemas,
+  validatorOf,
   wordParameter,
 } from '../../src/http/protocol/parameters.ts';
-import { Problem } from '../../src/http/protocol/problem.ts';
 import { machineSchema } from '../../src/http/schemas.ts';
 
+const PATH = '/v1/made-up/{id}';
 const PARAMETERS = {
-  id: idParameter('path', 'Machine id', 17),
-  region: idParameter('query', 'Region id', 3),
-  provider: optional(idParameter('query', 'Provider id', 5)),
-  limit: optional(idParameter('query', 'How many', 10), 50),
+  id: idParameter({ description: 'Machine id', example: 17 }),
+  region: idParameter({ description: 'Region id', example: 3 }),
+  provider: idParameter({ description: 'Provider id', example: 5 }).optional(),
+  limit: idParameter({ description: 'How many', example: 10 }).default(50),
 } satisfies Parameters;
 
-function read(query: string, isStrict: boolean) {
-  const found = parameterReader(PARAMETERS, isStrict)({ path: { id: '17' }, query: new QueryString(query) });
-  if (!(found instanceof Problem)) return found;
-  return JSON.parse(found.body('request-1').toString()) as Readonly<Record<string, unknown>>;
+/** What Fastify makes of a query string: the values, or the problem. */
+async function validated(query: string, parameters: Parameters, isStrict: boolean) {
+  const app = Fastify({ genReqId: () => 'request-1' });
+  app.setValidatorCompiler(validatorOf);
+  app.setErrorHandler((error, request, reply) => {
+    if (!(error instanceof InvalidRequest)) throw error;
+    return reply.code(error.problem.status).send(error.problem.body(request.id));
+  });
+  const at = 'id' in parameters ? PATH : '/v1/made-up';
+  const schema = requestSchemas(at, parameters, isStrict);
+  app.get(routePattern(at), { schema }, async (request) => valuesOf(request));
+  const response = await app.inject(`${at.replace('{id}', '17')}?${query}`);
+  return response.json<Readonly<Record<string, unknown>>>();
 }
 
+const read = (query: string, isStrict: boolean) => validated(query, PARAMETERS, isStrict);
+const REFUSED = { type: 'urn:fleetbook:problem:invalid-parameter', status: 400 };
+
 describe('optional parameters', () => {
-  it.each([true, false])('may be absent, and then are what is documented (strict: %s)', (isStrict) => {
-    expect(read('region=3', isStrict)).toEqual({ id: 17, region: 3, provider: undefined, limit: 50 });
-    expect(read('region=3&limit=7&provider=5', isStrict)).toEqual({
+  it.each([true, false])('may be absent, and then are what is documented (strict: %s)', async (isStrict) => {
+    expect(await read('region=3', isStrict)).toEqual({ id: 17, region: 3, provider: undefined, limit: 50 });
+    expect(await read('region=3&limit=7&provider=5', isStrict)).toEqual({
       id: 17,
       region: 3,
       provider: 5,
@@ -40,8 +55,8 @@ describe('optional parameters', () => {
 
   it.each(['region=3&limit=', 'region=3&limit=0', 'region=3&limit=x', 'region=3&limit=1&limit=1'])(
     'are refused by name where they do not do: %s',
-    (query) => {
-      expect(read(query, true)).toEqual({
+    async (query) => {
+      expect(await read(query, true)).toEqual({
         type: 'urn:fleetbook:problem:invalid-parameter',
         title: 'Invalid parameter',
         status: 400,
@@ -54,8 +69,8 @@ describe('optional parameters', () => {
     },
   );
 
-  it('leave the others required', () => {
-    expect(read('limit=1', true)).toMatchObject({
+  it('leave the others required', async () => {
+    expect(await read('limit=1', true)).toMatchObject({
       detail:
         'The query parameter "region" must be given once, as a positive 32-bit integer in decimal digits.',
     });
@@ -63,70 +78,67 @@ describe('optional parameters', () => {
 });
 
 describe('a value that is refused', () => {
-  const detailOf = (query: string) => (read(query, true) as { detail: string }).detail;
+  const detailOf = async (query: string) => (await read(query, true)).detail;
 
   it.each([
     ['region=fsn1', ', not "fsn1".'],
     ['region=a%22b%0Ac%E2%80%AE', ', not "a\u{FFFD}b\u{FFFD}c\u{FFFD}".'],
     [`region=${'1'.repeat(50)}`, `, not "${'1'.repeat(40)}…".`],
     ['region=1&region=2', '; it was given 2 times.'],
-  ])('is repeated, short and harmless: %s', (query, end) => {
-    expect(detailOf(query)).toContain(end);
+  ])('is repeated, short and harmless: %s', async (query, end) => {
+    expect(await detailOf(query)).toContain(end);
   });
 
   it.each(['region=fb_secret', 'region=Bearer%20x', 'fb_secret=1&region=3'])(
     'is not repeated where it may hold a token: %s',
-    (query) => {
-      expect(detailOf(query)).not.toMatch(/fb_|Bearer/);
-      expect(detailOf(query)).toContain('the text that was sent');
+    async (query) => {
+      expect(await detailOf(query)).not.toMatch(/fb_|Bearer/);
+      expect(await detailOf(query)).toContain('the text that was sent');
     },
   );
 });
 
 describe('a list', () => {
   const FIELDS = {
-    fields: optional(listParameter(wordParameter('Fields', ['id', 'name', 'cpu'], 'id'), 3)),
+    fields: listParameter(wordParameter('Fields', ['id', 'name', 'cpu'], 'id'), 3).optional(),
   };
-  const fields = (query: string) =>
-    parameterReader(FIELDS, true)({ path: {}, query: new QueryString(query) });
+  const fields = (query: string) => validated(query, FIELDS, true);
 
-  it.each(['fields=id,name', 'fields=id&fields=name'])('is read from %s', (query) => {
-    expect(fields(query)).toEqual({ fields: ['id', 'name'] });
+  it.each(['fields=id,name', 'fields=id&fields=name'])('is read from %s', async (query) => {
+    expect(await fields(query)).toEqual({ fields: ['id', 'name'] });
   });
 
   it.each(['fields=id&fields=x', 'fields=id&fields=', 'fields=id,name&fields=cpu&fields=id'])(
     'is refused: %s',
-    (query) => {
-      expect(fields(query)).toBeInstanceOf(Problem);
+    async (query) => {
+      expect(await fields(query)).toMatchObject({ ...REFUSED, parameter: 'fields' });
     },
   );
 });
 
 describe('a decimal', () => {
-  const price = (text: string) =>
-    parameterReader({ price: decimalParameter('Price', 9, '0.1') })({
-      path: {},
-      query: new QueryString(`price=${text}`),
-    });
+  const PRICE = { price: decimalParameter('Price', 9, '0.1') };
+  const price = (text: string) => validated(`price=${text}`, PRICE, false);
 
-  it('is a number in the schema, and is read as programs write numbers', () => {
-    expect(decimalParameter('Price', 9, '0.1')).toMatchObject({ schema: { type: 'number' }, example: 0.1 });
-    expect(price('1e-7')).toEqual({ price: '0.000000100' });
-    expect(price('0.25')).toEqual({ price: '0.25' });
+  it('is a number in the schema, and is read as programs write numbers', async () => {
+    expect(z.toJSONSchema(PRICE.price, { unrepresentable: 'any' })).toMatchObject({ type: 'number' });
+    expect(aboutOf(PRICE.price)).toMatchObject({ example: 0.1 });
+    expect(await price('1e-7')).toEqual({ price: '0.000000100' });
+    expect(await price('0.25')).toEqual({ price: '0.25' });
   });
 
-  it.each(['1e-20', '1e3', '-1', '0'])('is refused: %s', (text) => {
-    expect(price(text)).toBeInstanceOf(Problem);
+  it.each(['1e-20', '1e3', '-1', '0'])('is refused: %s', async (text) => {
+    expect(await price(text)).toMatchObject({ ...REFUSED, parameter: 'price' });
   });
 });
 
 describe('unknown query parameters', () => {
-  it('are ignored where an operation is not strict', () => {
-    expect(read('region=3&x=1&__proto__=2', false)).toMatchObject({ region: 3 });
+  it('are ignored where an operation is not strict', async () => {
+    expect(await read('region=3&x=1&__proto__=2', false)).toMatchObject({ region: 3 });
   });
 
-  it('are refused by a strict one, which says which there are', () => {
-    expect(read('region=3&regoin=9', true)).toEqual({
+  it('are refused by a strict one, which says which there are', async () => {
+    expect(await read('region=3&regoin=9', true)).toEqual({
       type: 'urn:fleetbook:problem:unknown-parameter',
       title: 'Unknown parameter',
       status: 400,
@@ -136,14 +148,17 @@ describe('unknown query parameters', () => {
     });
   });
 
-  it.each(['id', '__proto__', 'constructor', 'to_string'])('have no meaning from elsewhere: %s', (name) => {
-    expect(read(`region=3&${name}=1`, true)).toMatchObject({ status: 400, parameter: name });
-  });
+  it.each(['id', '__proto__', 'constructor', 'to_string'])(
+    'have no meaning from elsewhere: %s',
+    async (name) => {
+      expect(await read(`region=3&${name}=1`, true)).toMatchObject({ status: 400, parameter: name });
+    },
+  );
 
   it.each(['', 'Region', 'r%22', 'a'.repeat(41), 'é', 'a b'])(
     'are not repeated as a member where they are no name: "%s"',
-    (name) => {
-      const problem = read(`region=3&${encodeURIComponent(name)}=fb_secret`, true);
+    async (name) => {
+      const problem = await read(`region=3&${encodeURIComponent(name)}=fb_secret`, true);
       expect(problem).toMatchObject({ type: 'urn:fleetbook:problem:unknown-parameter' });
       expect(problem).not.toHaveProperty('parameter');
     },
@@ -153,7 +168,7 @@ describe('unknown query parameters', () => {
 describe('the documentation of a strict operation', () => {
   const made = (isStrict: boolean): Operation =>
     operation({
-      path: '/v1/made-up/{id}',
+      path: PATH,
       scope: 'machines:read',
       parameters: PARAMETERS,
       isStrict,
@@ -175,7 +190,7 @@ describe('the documentation of a strict operation', () => {
         { get: { parameters: Record<string, unknown>[]; responses: Record<string, unknown> } }
       >;
     };
-    return paths['/v1/made-up/{id}']?.get;
+    return paths[PATH]?.get;
   };
 
   it('says which parameters are required, and the defaults of the others', () => {

@@ -2,10 +2,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { SCOPES, type Scope } from '../../src/domain/token.ts';
-import { FeedPublisher } from '../../src/features/feed/feed-publisher.ts';
 import type { ApiDeps } from '../../src/http/app.ts';
 import { addMachine, reprice, setStatus } from '../snapshot/rows.ts';
 import { sceneForEachTest } from '../snapshot/scene.ts';
+import { feedPublisher } from '../support/feed-publisher.ts';
 import { until } from '../support/until.ts';
 import { serveChanges } from './changes-api.ts';
 
@@ -172,7 +172,7 @@ describe('a stream of changes', () => {
     await until(() => api.reader.feed.size === 1);
     await reprice(scene.sql, scene.sample.big, '0.7');
     const nobody = { status: 'end', on: () => {} };
-    const apart = new FeedPublisher(scene.store.db, nobody as never);
+    const apart = feedPublisher(scene.store.db, nobody as never);
     await expect(apart.publishDirty()).rejects.toThrow();
     await until(() => seen.text.includes('machine.repriced'));
   });

@@ -10,7 +10,7 @@ import { apiOptions, composeReader } from '../../src/app/reader.ts';
 import { VERSION } from '../../src/config/package.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { createToken } from '../../src/db/administration/tokens.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';

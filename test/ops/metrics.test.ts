@@ -2,9 +2,10 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { disableSource } from '../../src/db/sync/disabled.ts';
 import { registerSource } from '../../src/db/sync/run.ts';
+import { addSearchSeries } from '../../src/features/search/metrics.ts';
 import { exportMetrics, mergeMetrics } from '../../src/ops/collect.ts';
 import { apiMetrics, workerMetrics } from '../../src/ops/metrics.ts';
 import { addSourceGauges, type SourceFacts } from '../../src/ops/source-gauges.ts';
@@ -54,7 +55,8 @@ describe('the metrics of an API', () => {
 
   it('tell what the index of searches takes, and why there is none', async () => {
     const counts = { machines: 3, bytes: 100, limitBytes: 5000, failures: { 'too-large': 0, failed: 0 } };
-    const { registry } = apiMetrics({ search: () => counts });
+    const { registry } = apiMetrics();
+    addSearchSeries(registry, () => counts);
     const value = async (name: string, labels = {}) => series(await registry.metrics(), name, labels);
     expect(await value('fleetbook_search_machines')).toBe(3);
     expect(await value('fleetbook_search_index_bytes')).toBe(100);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createOrganization } from '../../src/db/administration/organizations.ts';
 import { createToken } from '../../src/db/administration/tokens.ts';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { moodyUpstream } from '../support/moody-upstream.ts';

@@ -20,9 +20,6 @@ const TOKEN_BOUND_MS = 14_000;
 /** What a reader with a copy has given for so long before its stop, it gives after its start. */
 const LOST_MS = 1000;
 
-/** By so much an answer may be older than its Fleetbook-As-Of: what begins with neither reads both at once. */
-const AS_OF_BOUND_MS = 1000;
-
 /** What is broken now, and since when nothing is, in milliseconds of `performance.now()`. */
 export interface Health {
   /** Undefined while anything is broken. */
@@ -239,7 +236,7 @@ export class Judge {
     const feed: Feed<unknown> = this.#model[kind];
     const document = documentOf(question);
     this.#floors.raise(document, Math.max(oldest, floor));
-    if (asOf !== undefined && feed.inForceAt(asOf - AS_OF_BOUND_MS) > newest) {
+    if (asOf !== undefined && feed.inForceAt(asOf) > newest) {
       const next = feed.at(newest + 1).since;
       return `it is older than it says: state ${newest} ended ${asOf - next} ms before Fleetbook-As-Of (tier ${tier})`;
     }

@@ -50,6 +50,13 @@ export const MUTATIONS: readonly Mutation[] = [
     replace: 'return true;',
   },
   {
+    name: 'what the cache has is said to be as of now',
+    file: 'src/snapshot/read/tiers/cache-tier.ts',
+    find: 'timeBy(stamps.cache, id, document.sources)',
+    replace: 'new Date().toISOString()',
+    having: ['reprice', 'restart reader', 'sync'],
+  },
+  {
     name: 'searches do not hear of publications',
     file: 'src/features/search/searchable.ts',
     find: 'this.#heard.set(Number(regionId),',
@@ -65,8 +72,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'what is on disk is said to be as of now',
     file: 'src/features/disk-copy/tier.ts',
-    find: "tier: 'disk', knownAt: kept.knownAt",
-    replace: "tier: 'disk', knownAt: Date.now()",
+    find: 'const { document, knownAt } = kept;',
+    replace: 'const { document } = kept; const knownAt = Date.now();',
     having: ['start from disk', 'change cluster', 'reprice'],
   },
   {

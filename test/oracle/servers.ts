@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import postgres from 'postgres';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { isCluster, mastersOf, openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import { startTestPostgres, type TestPostgres } from '../faults/support/stack.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';

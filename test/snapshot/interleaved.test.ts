@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { openRedis, type RedisClient, redisReady } from '../../src/redis/redis.ts';
 import { decodeDocument } from '../../src/snapshot/document/format.ts';

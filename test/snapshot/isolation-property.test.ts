@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import postgres from 'postgres';
 import { expect, it } from 'vitest';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { hashToken } from '../../src/domain/token.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';

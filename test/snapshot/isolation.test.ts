@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { sceneForEachTest } from './scene.ts';
 

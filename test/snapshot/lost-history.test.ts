@@ -1,7 +1,7 @@
 /** PostgreSQL has gone back to an earlier state: what readers give, and how the new lineage begins. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createToken } from '../../src/db/administration/tokens.ts';
-import { markText } from '../../src/db/history.ts';
+import { markText } from '../../src/db/connection/history.ts';
 import { readHistory, readLineage } from '../../src/db/lineage.ts';
 import { LINEAGE_KEY } from '../../src/snapshot/document/keys.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
@@ -96,7 +96,7 @@ describe('a publisher', () => {
   it('begins the new lineage once, however many there are', async () => {
     const onLineage = vi.fn();
     const { db } = scene.store;
-    const publishers = [1, 2, 3].map(() => new Publisher(db, scene.cache, undefined, onLineage));
+    const publishers = [1, 2, 3].map(() => new Publisher(db, scene.cache, { onLineage }));
     await goBack('0.25');
     await Promise.all(publishers.map((publisher) => publisher.publishDirty()));
     expect(onLineage).toHaveBeenCalledOnce();

@@ -1,7 +1,7 @@
 /** Answers of Postgres that are held back until something newer was published: the races, one by one. */
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { hashToken, newToken } from '../../src/domain/token.ts';
 import { CacheKeys } from '../../src/snapshot/document/keys.ts';
 import { until } from '../support/until.ts';

@@ -1,6 +1,6 @@
 /** Rows written as a sync would leave them, without one: each change raises the version of the document it shows in. */
 import { createHash } from 'node:crypto';
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 
 export async function addSource(sql: Sql, id: string, kind: 'catalogue' | 'clusters'): Promise<string> {
   await sql`insert into sources (id, kind, adapter) values (${id}, ${kind}, 'test')`;

@@ -2,18 +2,20 @@
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { addArrayTypes } from '../../src/db/arrays.ts';
-import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
+import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
+import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { Searchable, type SearchCounts } from '../../src/features/search/searchable.ts';
+import type { ApiFeature } from '../../src/http/feature.ts';
 import { ResponseCache } from '../../src/http/response-cache.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import type { CatalogueReader, ClusterReader, TokenReader } from '../../src/snapshot/document/answer.ts';
-import { CacheKeys } from '../../src/snapshot/document/keys.ts';
+import { CacheKeys, FEED_ID } from '../../src/snapshot/document/keys.ts';
 import { lanesOf } from '../../src/snapshot/document/lanes.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';
 import { Publisher } from '../../src/snapshot/publish/publisher.ts';
@@ -79,6 +81,8 @@ export interface TestReader extends AsyncDisposable {
   readonly tokens: TokenReader;
   readonly responses: ResponseCache;
   readonly feed: FeedTail;
+  /** For `buildApp`. */
+  readonly features: readonly ApiFeature[];
   readonly copy: DiskCopy | undefined;
   readonly replica: ReplicaReads | undefined;
 }
@@ -92,7 +96,6 @@ export function countingSql(databaseUrl: string): { sql: Sql; statements: string
     connection: { role: 'fleetbook_reader', TimeZone: 'UTC' },
     debug: (_connection, query) => statements.push(query.replaceAll(/\s+/g, ' ').trim()),
   });
-  addArrayTypes(sql);
   return { sql, statements, [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) };
 }
 
@@ -144,8 +147,6 @@ function openReader(options: ReaderOptions): TestReader {
     now,
   });
   const documents = new Documents({
-    onFeed: (position) => feed.heard(position),
-    onLineage: () => feed.reset(),
     sql: options.sql ?? store.sql,
     replica,
     subscription: link,
@@ -168,12 +169,20 @@ function openReader(options: ReaderOptions): TestReader {
     memoryLimit: options.searchLimit ?? memory.search,
     staleLimitMs,
   });
+  const search = searchReader(searchable);
+  documents.onPublished({
+    onPublished(id, position) {
+      if (id === FEED_ID) feed.heard(position);
+    },
+    onLineage: () => feed.reset(),
+  });
   return {
     link,
     documents,
     catalogue: catalogueReader(documents, { now, pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),
-    search: searchReader(searchable),
+    search,
+    features: [searchApi(search), feedApi(feed)],
     searchCounts: () => searchable.counts,
     tokens: tokenVerifier(documents, {
       now,

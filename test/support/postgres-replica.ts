@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { identify } from '../../src/dev/process-identity.ts';
 import { freePort } from '../../src/processes/port.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../src/db/migrate.ts';
+import { migrate } from '../../src/db/migration/migrate.ts';
 import { type EmbeddedPostgresOptions, startEmbeddedPostgres } from '../../src/dev/postgres.ts';
 import { databaseUrl, run } from './postgres.ts';
 

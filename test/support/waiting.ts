@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/db/connect.ts';
+import type { Sql } from '../../src/db/connection/connect.ts';
 import { until } from './until.ts';
 
 /** How many statements of this database wait for a lock. @param sql as who may see what others do */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/administration/organizations.ts';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { DrizzleQueryError } from '../../src/db/drizzle.ts';
+import { DrizzleQueryError } from '../../src/db/connection/drizzle.ts';
 import type { Run } from '../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import { openSourceHttp } from '../../src/sources/http/http.ts';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { createOrganization } from '../../src/db/administration/organizations.ts';
-import { openStore, type Sql, type Store } from '../../src/db/connect.ts';
+import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { finishRun, type Run, registerSource } from '../../src/db/sync/run.ts';
 import type { ReportedCluster } from '../../src/domain/cluster.ts';
 import type { ExclusionReason } from '../../src/domain/exclusion.ts';

@@ -70,6 +70,7 @@ const FORBIDDEN: Readonly<Record<string, { readonly in: string; readonly import:
   'mcp-sees-the-client': { in: 'packages/mcp/src', import: '../../../src/db/thing.ts' },
   'the-server-needs-no-package': { in: 'src/http', import: '../../packages/client/src/thing.ts' },
   'console-sees-what-its-routes-answer': { in: 'packages/console/src', import: '../../../src/db/thing.ts' },
+  'opentelemetry-has-one-door': { in: 'workers', import: 'bullmq-otel' },
   'nobody-imports-an-entry-point': { in: 'src/dev', import: '../cli.ts' },
   'no-loose-files': { in: 'src/cli', import: '../loose.ts' },
 };
@@ -103,6 +104,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'workers/main.ts': './thing.ts',
   'workers/a.ts': '../src/app/thing.ts',
   'src/cli/a.ts': '../../workers/main.ts',
+  'src/features/tracing/b.ts': 'bullmq-otel',
 };
 
 const THING = 'export const thing = 1;\nexport interface Thing { readonly one: 1 }\n';
@@ -137,16 +139,16 @@ async function tree(files: Readonly<Record<string, string>>) {
   const folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-imports-'));
   const all: Record<string, string> = {
     ...Object.fromEntries(THINGS.map((path) => [path, THING])),
-    'src/db/drizzle.ts': `import 'drizzle-orm';\n${THING}`,
-    'src/db/schema.ts': `import './drizzle.ts';\n${THING}`,
+    'src/db/connection/drizzle.ts': `import 'drizzle-orm';\n${THING}`,
+    'src/db/schema.ts': `import './connection/drizzle.ts';\n${THING}`,
     'package.json': JSON.stringify({
       type: 'module',
-      dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0' },
+      dependencies: { 'in-production': '1.0.0', 'drizzle-orm': '1.0.0', 'bullmq-otel': '1.0.0' },
       devDependencies: { 'dev-only': '1.0.0' },
     }),
     ...files,
   };
-  for (const name of ['in-production', 'drizzle-orm', 'dev-only', 'undeclared']) {
+  for (const name of ['in-production', 'drizzle-orm', 'bullmq-otel', 'dev-only', 'undeclared']) {
     all[`node_modules/${name}/package.json`] = JSON.stringify({
       name,
       version: '1.0.0',

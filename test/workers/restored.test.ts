@@ -5,7 +5,7 @@ import { composeReader, type Reader } from '../../src/app/reader.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/administration/organizations.ts';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { dirtyDocuments } from '../../src/db/versions.ts';
 import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../src/dev/sample/upstream.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { pruneSlots, type Slot } from '../../src/db/sync/slots.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { jobId, openQueues } from '../../workers/queues.ts';

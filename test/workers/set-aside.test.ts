@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { enableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { evaluateAlerts } from '../../src/features/alerts/evaluate.ts';

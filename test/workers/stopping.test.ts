@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { openStore } from '../../src/db/connect.ts';
+import { openStore } from '../../src/db/connection/connect.ts';
 import { faultProxy } from '../support/fault-proxy.ts';
 import { type MoodyUpstream, moodyUpstream } from '../support/moody-upstream.ts';
 import { createDatabase } from '../support/postgres.ts';

@@ -5,7 +5,7 @@ import { composeReader, type Reader } from '../../src/app/reader.ts';
 import type { ClustersConfig } from '../../src/app/run-source.ts';
 import { type Config, readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/administration/organizations.ts';
-import { openStore, type Store } from '../../src/db/connect.ts';
+import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { sourceStatus } from '../../src/db/sources.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { startWorker } from '../../workers/main.ts';

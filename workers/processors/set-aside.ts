@@ -1,6 +1,6 @@
 /** Sets a source aside whose runs end the process of their worker. */
 import type { Logger } from 'pino';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/db/connection/database.ts';
 import { disableSource, interruptedRuns } from '../../src/db/sync/disabled.ts';
 import { SET_ASIDE_BY } from '../../src/domain/disabled.ts';
 import { orAborted } from '../../src/sources/http/or-aborted.ts';

@@ -1,7 +1,7 @@
 /** Decisions about held batches: previewed, approved, rejected, and taken back. */
 import type { SourceConfig } from '../../config/config.ts';
 import type { Configured } from '../../config/settings.ts';
-import type { Store } from '../../db/connect.ts';
+import type { Store } from '../../db/connection/connect.ts';
 import { type BatchDecision, type BatchRecord, decide, heldItems, undoRejection } from '../../db/held.ts';
 import type { RunCounts } from '../../db/sync/run.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';

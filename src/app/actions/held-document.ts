@@ -1,6 +1,6 @@
 /** What readers are told of a machine of a held batch: now, and if the batch were approved. */
 import type { SourceConfig } from '../../config/config.ts';
-import type { Store } from '../../db/connect.ts';
+import type { Store } from '../../db/connection/connect.ts';
 import { machinePlace } from '../../db/machines.ts';
 import type { PreviewRow } from '../../db/sync/catalogue-diff.ts';
 import { machineElements } from '../../snapshot/document/build.ts';

@@ -1,4 +1,4 @@
-import type { Store } from '../../db/connect.ts';
+import type { Store } from '../../db/connection/connect.ts';
 import { type RedisClient, redisReady } from '../../redis/redis.ts';
 import type { Publisher } from '../../snapshot/publish/publisher.ts';
 

@@ -1,7 +1,7 @@
 /** What operators do with a source: run it, disable it, retire it. */
 import type { SourceConfig } from '../../config/config.ts';
 import { audit } from '../../db/audit.ts';
-import type { Database } from '../../db/connect.ts';
+import type { Database } from '../../db/connection/connect.ts';
 import { type Disabled, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
 import { type Retirement, retireSource as storeRetirement } from '../../db/sync/retire.ts';
 import { registerSource } from '../../db/sync/run.ts';

@@ -1,8 +1,8 @@
 import { type Configured, databaseUrls, readerDatabase, readerPrimary } from '../../app/connections.ts';
 import { BadSetting } from '../../config/settings.ts';
-import { openStore } from '../../db/connect.ts';
-import { type PostgresFacts, postgresFacts } from '../../db/postgres-misfit.ts';
-import { postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
+import { openStore } from '../../db/connection/connect.ts';
+import { type PostgresFacts, postgresFacts } from '../../db/connection/postgres-misfit.ts';
+import { postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { postgresAddress } from '../../domain/postgres-address.ts';
 import { type Finding, ok, problem, problemOf } from './finding.ts';

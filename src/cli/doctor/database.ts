@@ -1,9 +1,9 @@
 import { type Configured, readerDatabase } from '../../app/connections.ts';
 import { databaseUrl } from '../../config/settings.ts';
-import { openStore } from '../../db/connect.ts';
-import { migrationState } from '../../db/migrate.ts';
-import { versionMisfit } from '../../db/postgres-misfit.ts';
-import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/server-problem.ts';
+import { openStore } from '../../db/connection/connect.ts';
+import { versionMisfit } from '../../db/connection/postgres-misfit.ts';
+import { describeDatabase, postgresProblem, type ServerSetting } from '../../db/connection/server-problem.ts';
+import { migrationState } from '../../db/migration/migrate.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { count } from '../terminal/table.ts';
 import { checkConnections } from './connections.ts';

@@ -1,5 +1,5 @@
 /** The message of an error that ends a command, or its work on one of several sources. */
-import { postgresProblem } from '../../db/server-problem.ts';
+import { postgresProblem } from '../../db/connection/server-problem.ts';
 import { isQueryFailure } from '../../domain/driver-error.ts';
 import { PlainFailure } from '../../domain/plain-failure.ts';
 

@@ -1,6 +1,6 @@
 import { databaseUrls, readSettings, type Settings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { openStore, type Store } from '../../db/connect.ts';
+import { openStore, type Store } from '../../db/connection/connect.ts';
 
 /** PostgreSQL alone, for a command that publishes nothing. The worker's role sees the rows of all organizations. */
 export function openDatabase(env: Environment): Store & { readonly settings: Settings } {

@@ -5,7 +5,7 @@
 import type { Decider } from '../../domain/operator.ts';
 import type { Scope } from '../../domain/token.ts';
 import { type AuditEntry, audit } from '../audit.ts';
-import type { Database } from '../connect.ts';
+import type { Database } from '../connection/connect.ts';
 import type { Organization } from '../organizations.ts';
 import {
   createOrganization,

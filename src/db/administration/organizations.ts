@@ -1,8 +1,8 @@
-import type { Database } from '../connect.ts';
-import { and, eq, isNull, sql } from '../drizzle.ts';
+import type { Database } from '../connection/connect.ts';
+import { and, eq, isNull, sql } from '../connection/drizzle.ts';
+import { increment, inTransaction } from '../connection/statements.ts';
 import type { Organization } from '../organizations.ts';
 import { clusters, organizations, tokens } from '../schema.ts';
-import { increment, inTransaction } from '../statements.ts';
 import { recordRetired } from '../sync/cluster-changes.ts';
 
 const columns = { id: organizations.id, slug: organizations.slug, name: organizations.name };

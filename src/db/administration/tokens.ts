@@ -1,8 +1,8 @@
 import { hashToken, newToken, type Scope } from '../../domain/token.ts';
-import type { Database } from '../connect.ts';
-import { and, eq, isNull, sql } from '../drizzle.ts';
+import type { Database } from '../connection/connect.ts';
+import { and, eq, isNull, sql } from '../connection/drizzle.ts';
+import { increment, inTransaction } from '../connection/statements.ts';
 import { organizations, tokens } from '../schema.ts';
-import { increment, inTransaction } from '../statements.ts';
 
 export interface CreatedToken {
   readonly id: number;

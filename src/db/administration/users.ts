@@ -1,8 +1,8 @@
 /** People who created clusters. Control planes name them; operators may show them otherwise. */
-import type { Database } from '../connect.ts';
-import { and, eq, isNull, ne, or, sql } from '../drizzle.ts';
+import type { Database } from '../connection/connect.ts';
+import { and, eq, isNull, ne, or, sql } from '../connection/drizzle.ts';
+import { increment, insertInto, inTransaction } from '../connection/statements.ts';
 import { clusters, organizations, users } from '../schema.ts';
-import { increment, insertInto, inTransaction } from '../statements.ts';
 
 export interface UserName {
   readonly firstName: string;

@@ -1,5 +1,5 @@
 /** What operators are told of, and what was sent to whom. */
-import { bigint, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../drizzle.ts';
+import { bigint, index, integer, jsonb, pgTable, sql, text, uniqueIndex } from '../connection/drizzle.ts';
 import { instant } from './columns.ts';
 
 /** Something that is wrong for as long as `resolved_at` is null. At most one of a key is open at a time. */

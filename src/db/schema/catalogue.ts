@@ -13,7 +13,7 @@ import {
   sql,
   text,
   unique,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
 import { amount, factColumns, instant, minutePrice } from './columns.ts';
 import { organizations } from './organizations.ts';
 

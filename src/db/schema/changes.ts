@@ -8,7 +8,7 @@
  */
 
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../domain/changes.ts';
-import { bigint, index, integer, jsonb, numeric, pgTable, sql, text } from '../drizzle.ts';
+import { bigint, index, integer, jsonb, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
 import { amount, instant } from './columns.ts';
 
 /** What every change has. */

@@ -14,7 +14,7 @@ import {
   timestamp,
   unique,
   uniqueIndex,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
 import { machines, regions } from './catalogue.ts';
 import { amount, bytes, instant, minutePrice } from './columns.ts';
 import { organizations, users } from './organizations.ts';

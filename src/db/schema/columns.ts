@@ -1,6 +1,6 @@
 /** Kinds of columns that several tables have. */
 import { CPU_KINDS } from '../../domain/machine-facts.ts';
-import { customType, integer, numeric, text, timestamp } from '../drizzle.ts';
+import { customType, integer, numeric, text, timestamp } from '../connection/drizzle.ts';
 
 export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 /** Read as text: a JavaScript Date would drop the microseconds. */

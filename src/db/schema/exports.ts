@@ -1,5 +1,5 @@
 /** Files of the whole catalogue, ready to be downloaded: see docs/decisions/0052-exports-are-made-once-a-version.md. */
-import { bigint, integer, pgTable, primaryKey, text, unique } from '../drizzle.ts';
+import { bigint, integer, pgTable, primaryKey, text, unique } from '../connection/drizzle.ts';
 import { bytes, instant } from './columns.ts';
 
 /**

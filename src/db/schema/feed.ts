@@ -16,7 +16,7 @@ import {
   sql,
   text,
   uuid,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
 import { instant } from './columns.ts';
 
 /** Where the feed is. Whoever adds to it locks this row: so positions follow each other as they become visible. */

@@ -1,4 +1,4 @@
-import { bigint, boolean, check, pgTable, sql, text, uuid } from '../drizzle.ts';
+import { bigint, boolean, check, pgTable, sql, text, uuid } from '../connection/drizzle.ts';
 import { instant } from './columns.ts';
 
 /**

@@ -12,7 +12,7 @@ import {
   sql,
   text,
   uniqueIndex,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
 import { bytes, instant } from './columns.ts';
 
 const oneOf = (values: readonly string[]) =>

@@ -1,5 +1,15 @@
 /** Who is served: organizations, their people and their tokens. */
-import { bigint, check, foreignKey, index, integer, pgTable, sql, text, unique } from '../drizzle.ts';
+import {
+  bigint,
+  check,
+  foreignKey,
+  index,
+  integer,
+  pgTable,
+  sql,
+  text,
+  unique,
+} from '../connection/drizzle.ts';
 import { bytes, instant } from './columns.ts';
 
 export const organizations = pgTable(

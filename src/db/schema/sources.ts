@@ -12,7 +12,7 @@ import {
   sql,
   text,
   uniqueIndex,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
 import { regions } from './catalogue.ts';
 import { amount, instant } from './columns.ts';
 

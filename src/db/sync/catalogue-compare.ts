@@ -1,6 +1,6 @@
 /** Compares a staged catalogue with what is stored, in one pass, and keeps what differs in temporary tables. */
 import type { RejectedKey } from '../../domain/rejected.ts';
-import type { SessionDatabase } from '../connect.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
 import {
   alias,
   boolean,
@@ -13,10 +13,10 @@ import {
   pgTable,
   sql,
   text,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
+import { array, createTemporary, insertInto, nameOf, selectAs } from '../connection/statements.ts';
 import { amount, minutePrice } from '../schema/columns.ts';
 import { machines, regions } from '../schema.ts';
-import { array, createTemporary, insertInto, nameOf, selectAs } from '../statements.ts';
 import { factsDiffer, factsJson } from './machine-facts.ts';
 import { offerColumns, stagedOffers } from './staged.ts';
 

@@ -2,7 +2,7 @@
 import { factsChange, type MachineFacts } from '../../domain/machine-facts.ts';
 import type { MemoryUnit } from '../../domain/memory.ts';
 import { boundedRejected, type ReasonGroup, type RejectedKey } from '../../domain/rejected.ts';
-import type { SessionDatabase } from '../connect.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
 import {
   and,
   boolean,
@@ -15,9 +15,9 @@ import {
   pgTable,
   sql,
   text,
-} from '../drizzle.ts';
+} from '../connection/drizzle.ts';
+import { array, countIf, notRetired, type RowOf, selectAs } from '../connection/statements.ts';
 import { machines } from '../schema.ts';
-import { array, countIf, notRetired, type RowOf, selectAs } from '../statements.ts';
 import { catalogueDiff, catalogueMissing, compare, moveMissing } from './catalogue-compare.ts';
 import { type Bounds, type Repeated, rejectUnusable } from './catalogue-reject.ts';
 import { factsJson } from './machine-facts.ts';

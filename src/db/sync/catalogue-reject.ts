@@ -1,9 +1,9 @@
 /** Staged rows that no catalogue can hold, twice, in such a place or at such a price: taken out, with the reason. */
 import { REJECTED_KEPT, type RejectedKey, type RejectionCode } from '../../domain/rejected.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { type SQL, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { type SQL, sql } from '../connection/drizzle.ts';
+import { array } from '../connection/statements.ts';
 import { regions } from '../schema.ts';
-import { array } from '../statements.ts';
 import { stagedOffers } from './staged.ts';
 
 /** What no row may go beyond. */

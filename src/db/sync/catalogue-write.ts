@@ -1,9 +1,20 @@
 /** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
 import type { Naming } from '../../domain/changes.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { alias, and, eq, isNull, ne, not, type PgColumn, type SQL, sql, unionAll } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import {
+  alias,
+  and,
+  eq,
+  isNull,
+  ne,
+  not,
+  type PgColumn,
+  type SQL,
+  sql,
+  unionAll,
+} from '../connection/drizzle.ts';
+import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
 import { clusters, lineage, machinePrices, machines, organizations, providers, regions } from '../schema.ts';
-import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
 import type { ChangedBy } from './changed-by.ts';
 import { lockOrganizations } from './lock-organizations.ts';

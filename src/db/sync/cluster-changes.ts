@@ -1,9 +1,9 @@
 /** What a run changes about clusters, written in its own transaction; see schema/changes.ts. */
-import { CLUSTER_STATE, JOIN_OF_STATE } from '../cluster-state.ts';
-import type { Database, SessionDatabase } from '../connect.ts';
-import { integer, jsonb, pgTable, type SQL, sql } from '../drizzle.ts';
+import { CLUSTER_STATE, JOIN_OF_STATE } from '../cluster-changes.ts';
+import type { Database, SessionDatabase } from '../connection/connect.ts';
+import { integer, jsonb, pgTable, type SQL, sql } from '../connection/drizzle.ts';
+import { insertInto } from '../connection/statements.ts';
 import { clusterChanges, clusters } from '../schema.ts';
-import { insertInto } from '../statements.ts';
 import type { ChangedBy } from './changed-by.ts';
 import { clusterDiff as d, clusterMissing as missing } from './cluster-diff.ts';
 

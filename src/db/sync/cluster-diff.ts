@@ -1,10 +1,10 @@
 /** What staged clusters would change. See catalogue-diff.ts for the machines' side. */
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { boolean, integer, jsonb, not, numeric, pgTable, sql, text } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { boolean, integer, jsonb, not, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
+import { array, countIf, nameOf, notRetired, selectAs } from '../connection/statements.ts';
 import { bytes } from '../schema/columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../schema.ts';
-import { array, countIf, nameOf, notRetired, selectAs } from '../statements.ts';
 import { stagedClusters as staged } from './staged.ts';
 
 /** Staged rows that cannot be stored. */

@@ -1,8 +1,8 @@
 /** What a diff of clusters would change, for an operator's eyes. */
-import type { SessionDatabase } from '../connect.ts';
-import { alias, type Column, desc, eq, integer, pgTable, sql, text } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { alias, type Column, desc, eq, integer, pgTable, sql, text } from '../connection/drizzle.ts';
+import { countIf, type RowOf, selectAs } from '../connection/statements.ts';
 import { clusters, disks, diskTypes, machines, organizations, providers, regions, users } from '../schema.ts';
-import { countIf, type RowOf, selectAs } from '../statements.ts';
 import { clusterDiff as d, clusterMissing as missing } from './cluster-diff.ts';
 
 /** One field of a cluster, as text. */

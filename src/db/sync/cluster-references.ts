@@ -1,8 +1,8 @@
 /** Finds or makes what the clusters of a diff refer to, in the caller's transaction. */
-import type { SessionDatabase } from '../connect.ts';
-import { alias, and, eq, gt, integer, isNull, not, pgTable, sql, text } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { alias, and, eq, gt, integer, isNull, not, pgTable, sql, text } from '../connection/drizzle.ts';
+import { increment, insertInto, nameOf, selectAs } from '../connection/statements.ts';
 import { clusters, machines, organizations, providers, regions, users } from '../schema.ts';
-import { increment, insertInto, nameOf, selectAs } from '../statements.ts';
 import { clusterDiff as d, clusterMissing as missing } from './cluster-diff.ts';
 import { lockOrganizations } from './lock-organizations.ts';
 

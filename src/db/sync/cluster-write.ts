@@ -1,8 +1,8 @@
 /** Writes a computed cluster diff, in the caller's transaction. */
-import type { SessionDatabase } from '../connect.ts';
-import { and, eq, ne, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { and, eq, ne, sql } from '../connection/drizzle.ts';
+import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
 import { clusters, disks, diskTypes, organizations } from '../schema.ts';
-import { array, increment, insertInto, nameOf } from '../statements.ts';
 import type { ChangedBy } from './changed-by.ts';
 import { keepStates, recordChanges } from './cluster-changes.ts';
 import { clusterDiff as d, clusterMissing as missing } from './cluster-diff.ts';

@@ -2,11 +2,11 @@
 import type { Disabling } from '../../domain/disabled.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
-import type { Database } from '../database.ts';
-import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../drizzle.ts';
-import { IS_UNDER_WAY } from '../run-mark.ts';
+import type { Database } from '../connection/database.ts';
+import { alias, and, desc, eq, inArray, isNotNull, isNull, sql } from '../connection/drizzle.ts';
+import { increment } from '../connection/statements.ts';
+import { IS_UNDER_WAY } from '../runs.ts';
 import { sources, syncRuns } from '../schema.ts';
-import { increment } from '../statements.ts';
 
 const DISABLING = {
   at: sql<string>`to_char(${sources.disabledAt} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,

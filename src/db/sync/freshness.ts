@@ -3,10 +3,10 @@
  * versions: that a region was read again makes no new document.
  */
 import { OTHERS, type RejectedKey } from '../../domain/rejected.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { alias, eq, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { alias, eq, sql } from '../connection/drizzle.ts';
+import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
 import { lineage, machines, regionFreshness, regions } from '../schema.ts';
-import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { catalogueMissing } from './catalogue-compare.ts';
 import type { CatalogueSource } from './catalogue-write.ts';
 import { stagedOffers } from './staged.ts';

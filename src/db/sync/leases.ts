@@ -1,5 +1,5 @@
 /** Leases: one holder at a time, in all processes together. */
-import type { Session } from '../connect.ts';
+import type { Session } from '../connection/connect.ts';
 
 /** Milliseconds without a claim after which Postgres itself takes the leases from a holder that hangs. */
 const SILENT_AT_MOST_MS = 10_000;

@@ -2,12 +2,12 @@
 import { SourceDisabled } from '../../domain/disabled.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { auditRow } from '../audit.ts';
-import type { Sql } from '../client.ts';
-import type { Database, Session } from '../database.ts';
-import { alias, and, desc, eq, inArray, sql } from '../drizzle.ts';
-import { IS_UNDER_WAY, markOf } from '../run-mark.ts';
+import type { Sql } from '../connection/client.ts';
+import type { Database, Session } from '../connection/database.ts';
+import { alias, and, desc, eq, inArray, sql } from '../connection/drizzle.ts';
+import { increment, nameOf } from '../connection/statements.ts';
+import { IS_UNDER_WAY, markOf } from '../runs.ts';
 import { scheduleSlots, sources, syncRuns } from '../schema.ts';
-import { increment, nameOf } from '../statements.ts';
 import { notAlone } from './disabled.ts';
 import { type BeginOptions, beginRun, type Run } from './run.ts';
 

@@ -1,5 +1,5 @@
-import type { SessionDatabase } from '../connect.ts';
-import { type SQL, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { type SQL, sql } from '../connection/drizzle.ts';
 import { clusters, organizations } from '../schema.ts';
 
 /**

@@ -1,10 +1,10 @@
 /** What a run changes about machines, written in its own transaction; see schema/changes.ts. */
 
 import { FACT_FIELDS } from '../../domain/machine-facts.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { type Column, type SQL, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { type Column, type SQL, sql } from '../connection/drizzle.ts';
+import { insertInto } from '../connection/statements.ts';
 import { machineChanges } from '../schema.ts';
-import { insertInto } from '../statements.ts';
 import { catalogueDiff as d } from './catalogue-compare.ts';
 import type { ChangedBy } from './changed-by.ts';
 import { factsJson } from './machine-facts.ts';

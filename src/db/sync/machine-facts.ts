@@ -1,6 +1,6 @@
 /** Facts of machines in statements; see domain/machine-facts.ts. */
 import { FACT_FIELDS } from '../../domain/machine-facts.ts';
-import { type Column, type PgColumn, type SQL, sql } from '../drizzle.ts';
+import { type Column, type PgColumn, type SQL, sql } from '../connection/drizzle.ts';
 
 type Fact = (typeof FACT_FIELDS)[number];
 type FactColumns = Record<Fact, Column>;

@@ -1,10 +1,10 @@
 /** Prices that readers see and that a batch would change by more than a factor: few of them are set aside. */
 import type { SourcePrice } from '../../domain/price.ts';
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/rejected.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { alias, type Column, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { alias, type Column, sql } from '../connection/drizzle.ts';
+import { insertInto, type RowOf } from '../connection/statements.ts';
 import { acceptedPrices } from '../schema.ts';
-import { insertInto, type RowOf } from '../statements.ts';
 import { catalogueDiff, catalogueMissing } from './catalogue-compare.ts';
 
 export interface SetAside {

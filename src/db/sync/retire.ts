@@ -1,8 +1,9 @@
 /** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
 import type { Decider } from '../../domain/operator.ts';
 import { audit } from '../audit.ts';
-import type { Database, SessionDatabase, Store } from '../connect.ts';
-import { alias, and, count, eq, isNull, type SQL, sql, unionAll } from '../drizzle.ts';
+import type { Database, SessionDatabase, Store } from '../connection/connect.ts';
+import { alias, and, count, eq, isNull, type SQL, sql, unionAll } from '../connection/drizzle.ts';
+import { countIf, increment, nameOf, notRetired } from '../connection/statements.ts';
 import {
   clusters,
   exchangeRates,
@@ -18,7 +19,6 @@ import {
   sourceValidators,
   syncRuns,
 } from '../schema.ts';
-import { countIf, increment, nameOf, notRetired } from '../statements.ts';
 import { recordRetired } from './cluster-changes.ts';
 import { supersedeHeld } from './held.ts';
 import { lockOrganizations } from './lock-organizations.ts';

@@ -6,11 +6,11 @@ import type { ReasonGroup } from '../../domain/rejected.ts';
 import type { RunCause } from '../../domain/run-cause.ts';
 import type { RunRequests } from '../../domain/run-requests.ts';
 import { auditRow } from '../audit.ts';
-import type { Database } from '../database.ts';
-import { alias, and, eq, inArray, isNull, lt, max, sql } from '../drizzle.ts';
-import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../run-mark.ts';
+import type { Database } from '../connection/database.ts';
+import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';
+import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
+import { INTERRUPTED, IS_UNDER_WAY, markOf } from '../runs.ts';
 import { heldBatches, lineage, sources, syncRuns } from '../schema.ts';
-import { array, increment, insertInto, nameOf } from '../statements.ts';
 import { disablingOf } from './disabled.ts';
 
 export type RunOutcome = 'changed' | 'unchanged' | 'held' | 'failed' | 'superseded' | 'cancelled';

@@ -1,7 +1,7 @@
-import type { Database } from '../connect.ts';
-import { alias, and, desc, eq, gt, max, not, type SQLWrapper, sql } from '../drizzle.ts';
+import type { Database } from '../connection/connect.ts';
+import { alias, and, desc, eq, gt, max, not, type SQLWrapper, sql } from '../connection/drizzle.ts';
+import { insertInto, nameOf } from '../connection/statements.ts';
 import { scheduleSlots as slots, sources, syncRuns } from '../schema.ts';
-import { insertInto, nameOf } from '../statements.ts';
 
 export interface Slot {
   readonly schedule: string;

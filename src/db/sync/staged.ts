@@ -1,8 +1,8 @@
-import type { SessionDatabase } from '../connect.ts';
-import { copyLines } from '../copy.ts';
-import { integer, jsonb, numeric, pgTable, sql, text } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { copyLines } from '../connection/copy.ts';
+import { integer, jsonb, numeric, pgTable, sql, text } from '../connection/drizzle.ts';
+import { createTemporary } from '../connection/statements.ts';
 import { bytes, factColumns, minutePrice } from '../schema/columns.ts';
-import { createTemporary } from '../statements.ts';
 
 /** What a batch says of a machine. */
 export const offerColumns = {

@@ -1,7 +1,8 @@
 /** What an approval replaces: kept with the batch, until the next run of its source, so that it can be stored again. */
 import { audit } from '../audit.ts';
-import type { SessionDatabase } from '../connect.ts';
-import { alias, and, eq, type SQL, sql } from '../drizzle.ts';
+import type { SessionDatabase } from '../connection/connect.ts';
+import { alias, and, eq, type SQL, sql } from '../connection/drizzle.ts';
+import { insertInto, nameOf } from '../connection/statements.ts';
 import type { BatchDecision } from '../held.ts';
 import {
   clusters,
@@ -18,7 +19,6 @@ import {
   sources,
   users,
 } from '../schema.ts';
-import { insertInto, nameOf } from '../statements.ts';
 import { offerItem, statedPrice } from './held.ts';
 
 const c = alias(clusters, 'c');

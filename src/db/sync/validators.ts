@@ -1,8 +1,8 @@
 /** The validators of the payloads that a source's stored rows come from. */
-import type { Database, SessionDatabase } from '../connect.ts';
-import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../drizzle.ts';
+import type { Database, SessionDatabase } from '../connection/connect.ts';
+import { alias, and, eq, gt, inArray, isNull, notExists, or, sql } from '../connection/drizzle.ts';
+import { array, insertInto, nameOf, notRetired } from '../connection/statements.ts';
 import { clusters, machines, regions, sourceValidators } from '../schema.ts';
-import { array, insertInto, nameOf, notRetired } from '../statements.ts';
 import { factsOf } from './machine-facts.ts';
 import { stagedOffers } from './staged.ts';
 

@@ -1,6 +1,6 @@
 /** What is wrong now, by what the database knows. */
 
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
 import { pendingBatches } from '../../db/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../../db/operating.ts';

@@ -1,6 +1,6 @@
 /** Sends the messages of a webhook, one after the other. */
 import type { Logger } from 'pino';
-import type { Database } from '../../db/connect.ts';
+import type { Database } from '../../db/connection/connect.ts';
 import { type DeliveryRow, type SendResult, sendNext } from './deliveries.ts';
 import { type AlertMessage, bodyText, signedHeaders } from './message.ts';
 import type { Webhook } from './rules.ts';

@@ -1,10 +1,10 @@
 /** Alerts as they open and resolve, and the messages of webhooks. */
 
 import { audit } from '../../db/audit.ts';
-import type { Database } from '../../db/connect.ts';
-import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/drizzle.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
+import { increment, nameOf } from '../../db/connection/statements.ts';
 import { alerts, cacheDifferences, alertDeliveries as deliveries } from '../../db/schema.ts';
-import { increment, nameOf } from '../../db/statements.ts';
 import type { Decider } from '../../domain/operator.ts';
 
 /** Any number that no other advisory lock of the product uses. */

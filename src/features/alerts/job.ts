@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { type AlertJob, AttemptFailed } from '../../../workers/queues.ts';
 import type { Config } from '../../config/config.ts';
 import { pricedSource } from '../../config/priced-source.ts';
-import type { ClientDatabase } from '../../db/database.ts';
+import type { ClientDatabase } from '../../db/connection/database.ts';
 import type { Condition } from '../../domain/condition.ts';
 import { deliver } from './deliver.ts';
 import { dueWebhooks } from './deliveries.ts';

@@ -1,9 +1,9 @@
 /** What alerts are made of, and what became of them. */
 
 import { audit } from '../../db/audit.ts';
-import type { Sql } from '../../db/client.ts';
-import type { Database } from '../../db/database.ts';
-import { and, eq, isNotNull, isNull, sql } from '../../db/drizzle.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import type { Database } from '../../db/connection/database.ts';
+import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { alerts } from '../../db/schema.ts';
 import type { Decider } from '../../domain/operator.ts';
 import type { Acknowledgement } from './acknowledgement.ts';

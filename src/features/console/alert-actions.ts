@@ -4,7 +4,7 @@ import type { Disposer } from '../../app/disposer.ts';
 import type { Config } from '../../config/config.ts';
 import { databaseUrls } from '../../config/settings.ts';
 import { audit } from '../../db/audit.ts';
-import { openStore, type Store } from '../../db/connect.ts';
+import { openStore, type Store } from '../../db/connection/connect.ts';
 import { post } from '../alerts/deliver.ts';
 import { sendAgain } from '../alerts/deliveries.ts';
 import { newMessageId } from '../alerts/evaluate.ts';

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { inPackage } from '../../config/package.ts';
 import { pricedSource } from '../../config/priced-source.ts';
 import { databaseUrl } from '../../config/settings.ts';
-import { openStore } from '../../db/connect.ts';
+import { openStore } from '../../db/connection/connect.ts';
 import type { PricedSource } from '../../domain/needed-rates.ts';
 import { nextSlot } from '../../domain/slots.ts';
 import type { OpsPart } from '../../ops/part.ts';

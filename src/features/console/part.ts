@@ -1,7 +1,7 @@
 /** The console: its page, what the page asks for, and what it may do. */
 import type { Writing } from '../../app/actions/publish.ts';
 import type { OpsContext } from '../../app/feature.ts';
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
 import { pendingBatches } from '../../db/held.ts';
 import { activityMark } from '../../db/operating.ts';

@@ -1,18 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encodeLoaded } from '../../snapshot/document/format.ts';
+import type { CopyFeed, ReadAt } from '../../snapshot/read/durable-copy.ts';
 import type { CopyFolder, CopyLimits } from './copy-folder.ts';
 import type { CopyHealth } from './copy-health.ts';
-import { PendingDocuments, type ReadAt } from './pending-documents.ts';
-
-/** The copy's view of its reader. */
-export interface CopyFeed {
-  /** The epoch in which memory is known to be what the cache has, and since when; undefined while no messages arrive. */
-  confirmed(): ReadAt | undefined;
-  /** Everything that memory holds and may be kept. */
-  documents(): Iterable<{ readonly id: string; readonly document: Document } & ReadAt>;
-  stamps(): Iterable<readonly [id: string, stamp: string]>;
-}
+import { PendingDocuments } from './pending-documents.ts';
 
 export interface CopyWriterOptions {
   readonly folder: CopyFolder;

@@ -3,12 +3,13 @@ import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { decodeDocument } from '../../snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../snapshot/document/keys.ts';
+import type { CopyFeed, DurableCopy, ReadAt } from '../../snapshot/read/durable-copy.ts';
 import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
 import { CopyFolder, type CopyLimits, isDocumentId } from './copy-folder.ts';
 import { CopyHealth, type DiskCopyCounts } from './copy-health.ts';
-import { type CopyFeed, CopyWriter, limitOf } from './copy-writer.ts';
-import type { ReadAt } from './pending-documents.ts';
+import { CopyWriter, limitOf } from './copy-writer.ts';
 import { DamagedFile } from './sealed-files.ts';
+import { diskTier } from './tier.ts';
 
 export interface DiskCopyOptions {
   /** As SNAPSHOT_DIR names it; made where it is not there. Several processes may share it. */
@@ -40,7 +41,8 @@ const OF_THE_COPY = { epoch: -1, at: 0 };
  * Everything is written in the background, twice a second: after a restart the copy may have what was true a second
  * before the stop. A revocation is the exception. Its tombstone is on disk before `heard` or `given` returns.
  */
-export class DiskCopy implements AsyncDisposable {
+export class DiskCopy implements DurableCopy, AsyncDisposable {
+  readonly tier = diskTier(this);
   readonly #limits: CopyLimits;
   readonly #now: () => number;
   readonly #folder: CopyFolder;

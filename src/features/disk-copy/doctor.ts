@@ -1,18 +1,19 @@
 import { access, constants, readdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Finding, ok, problem, warning } from '../../cli/doctor/finding.ts';
-import { type Configured, snapshotDirLimit } from '../../config/settings.ts';
+import { type Configured, settingsOf } from '../../config/settings.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import { copyFolder } from './copy-folder.ts';
+import { bytesOfCopy, DISK_COPY_SETTINGS } from './settings.ts';
 
 const CHECK = 'copy on disk';
 const REMEDY = 'make SNAPSHOT_DIR a folder on a local disk that the readers’ user may write to';
 
 /** Whether a reader on this machine could keep its copy in SNAPSHOT_DIR. Nothing is made there. */
-export async function checkDiskCopy({ settings }: Configured): Promise<Finding[]> {
-  const { SNAPSHOT_DIR: folder } = settings;
+export async function checkDiskCopy(config: Configured): Promise<Finding[]> {
+  const { SNAPSHOT_DIR: folder } = settingsOf(config, DISK_COPY_SETTINGS);
   if (folder === undefined) return [];
-  const limit = snapshotDirLimit(settings);
+  const limit = bytesOfCopy(config.settings);
   const nearest = await nearestThere(resolve(folder));
   try {
     if (!(await stat(nearest)).isDirectory())

@@ -1,10 +1,5 @@
 import type { Document } from '../../snapshot/document/document.ts';
-
-/** When something was read: the subscription's epoch then, and the time in milliseconds. */
-export interface ReadAt {
-  readonly epoch: number;
-  readonly at: number;
-}
+import type { ReadAt } from '../../snapshot/read/durable-copy.ts';
 
 interface Pending extends ReadAt {
   readonly document: Document;

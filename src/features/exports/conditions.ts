@@ -1,5 +1,5 @@
 import { type Configured, settingsOf } from '../../config/settings.ts';
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import type { Condition } from '../../domain/condition.ts';
 import { span } from '../../domain/span.ts';
 import { exportState, exportsMayBeBehind } from './queries.ts';

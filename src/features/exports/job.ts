@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import { readLineage } from '../../db/lineage.ts';
 import { messageOf } from '../../domain/driver-error.ts';
 import type { Made } from './make.ts';

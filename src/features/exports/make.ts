@@ -5,9 +5,9 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import type { Session, Store } from '../../db/connect.ts';
-import { sql } from '../../db/drizzle.ts';
-import { columnsOf } from './columns.ts';
+import type { Session, Store } from '../../db/connection/connect.ts';
+import { sql } from '../../db/connection/drizzle.ts';
+import { columnsOf, type Row } from './columns.ts';
 import {
   EXPORT_FORMATS,
   EXPORT_SCOPES,
@@ -37,7 +37,7 @@ export type Made =
   /** Another process makes them. */
   | { readonly outcome: 'busy' };
 
-/** Rows that are read from PostgreSQL at a time. */
+/** Rows that the writers get at a time. */
 const ROWS_AT_ONCE = 2000;
 /** Bytes of a chunk: what a download keeps in memory is a few of them. */
 const CHUNK_BYTES = 256 * 1024;
@@ -99,12 +99,18 @@ async function writeFiles(session: Session, folder: string): Promise<Snapshot | 
     const writers = EXPORT_FORMATS.map((format) =>
       open(format, pathOf(folder, kind, format), table, scope, metadata),
     );
-    const batches = { machines: machineRows, prices: priceRows }[table](session.sql, scope, ROWS_AT_ONCE);
+    const read = { machines: machineRows, prices: priceRows }[table];
     let rows = 0;
-    for await (const batch of batches) {
+    let batch: Row[] = [];
+    const write = () => {
       for (const writer of writers) writer.write(batch);
       rows += batch.length;
-    }
+      batch = [];
+    };
+    await read(session.sql, scope, (row) => {
+      if (batch.push(row) === ROWS_AT_ONCE) write();
+    });
+    write();
     for (const writer of writers) writer.finish();
     tables.push({ table, scope, rows });
   }

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import { gaugesOf, latest, type Series } from '../../ops/latest.ts';
 import { type ExportState, exportState } from './queries.ts';
 

@@ -1,9 +1,8 @@
 /** What the files of the whole catalogue are made from, and what is stored of them. */
 
-import { inBatches } from '../../db/batches.ts';
-import type { Sql } from '../../db/client.ts';
-import type { Database, Session } from '../../db/connect.ts';
-import { notInArray, sql } from '../../db/drizzle.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import type { Database, Session } from '../../db/connection/connect.ts';
+import { notInArray, sql } from '../../db/connection/drizzle.ts';
 import { exportChunks, exports } from '../../db/schema.ts';
 import { IS_PUBLISHED, IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { ExportScope, StoredExport } from './files.ts';
@@ -63,8 +62,8 @@ type Values = readonly (string | number | null)[];
 const isIn = (sql: Sql, scope: ExportScope) =>
   sql.unsafe(scope === 'all' ? IS_PUBLISHED_OR_SOLD_OUT : IS_PUBLISHED);
 
-/** All machines of the scope as an exported table has them, by id; so many at a time. */
-export function machineRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIterable<readonly Values[]> {
+/** Reads all machines of the scope as an exported table has them, by id. */
+export async function machineRows(sql: Sql, scope: ExportScope, take: (row: Values) => void): Promise<void> {
   const query = sql`
     select m.id, m.name, m.cpu, m.ram::int, m.ram_unit,
       (m.ram * case m.ram_unit when 'Binary' then 1073741824 else 1000000000 end)::float8,
@@ -78,11 +77,11 @@ export function machineRows(sql: Sql, scope: ExportScope, atOnce: number): Async
     left join region_freshness f on f.source_id = m.source_id and f.region_id = m.region_id
     where ${isIn(sql, scope)}
     order by m.id`;
-  return inBatches<Values>(query.values(), atOnce);
+  await query.values().forEach(take);
 }
 
-/** What each of these machines has cost, as readers see it: while it was withdrawn for its price there is a gap. */
-export function priceRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIterable<readonly Values[]> {
+/** Reads what each of these machines has cost, as readers see it: while it was withdrawn for its price there is a gap. */
+export async function priceRows(sql: Sql, scope: ExportScope, take: (row: Values) => void): Promise<void> {
   const query = sql`
     select h.machine_id, h.price::float8,
       to_char(h.valid_from at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
@@ -92,7 +91,7 @@ export function priceRows(sql: Sql, scope: ExportScope, atOnce: number): AsyncIt
     join regions r on r.id = m.region_id and r.organization_id is null
     where h.price > 0
     order by h.machine_id, h.valid_from`;
-  return inBatches<Values>(query.values(), atOnce);
+  await query.values().forEach(take);
 }
 
 /** All files of the newest version; empty before the first was made. */

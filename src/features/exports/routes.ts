@@ -1,11 +1,12 @@
 /** Files of the whole catalogue: the list of them, and downloads, also of parts. */
 
+import { z } from 'zod';
 import { availableParameter } from '../../http/available.ts';
 import type { ApiFeature } from '../../http/feature.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import { Places } from '../../http/places.ts';
 import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
-import type { Parameter } from '../../http/protocol/parameters.ts';
+import { parameter } from '../../http/protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../../http/protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../../http/protocol/range.ts';
 import { exportSchema, type ListedExport } from '../../http/schemas.ts';
@@ -100,15 +101,12 @@ async function listAnswer(stored: readonly StoredExport[], scope: ExportScope): 
   return { body, tier: 'postgres', asOf: undefined, currency: first.currency ?? undefined };
 }
 
-const fileParameter: Parameter<string> = {
-  in: 'path',
+/** Accepts any text: a name that no file has finds none. */
+const fileParameter = parameter(z.string().meta({ enum: EXPORT_FILES }), {
   description: 'Its name',
-  schema: { type: 'string', enum: EXPORT_FILES },
   example: EXAMPLE.file,
   expected: 'one of the names that /v1/exports lists',
-  // A name that no file has finds none.
-  read: (text) => text,
-};
+});
 
 /** @param downloadsAtOnce each organization may have half of them */
 function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamOperation {

@@ -2,8 +2,9 @@
  * Gives changes of the published lists their positions in the feed: what a list says now is compared with what was told of
  * it last. A list is due when its version is ahead of the version that was told, whoever has raised it.
  */
-import type { ClientDatabase, Database } from '../../db/connect.ts';
-import { type Column, sql } from '../../db/drizzle.ts';
+import type { ClientDatabase, Database } from '../../db/connection/connect.ts';
+import { type Column, sql } from '../../db/connection/drizzle.ts';
+import { insertInto, nameOf, type RowOf } from '../../db/connection/statements.ts';
 import {
   clusterSlugs,
   feedChanges,
@@ -20,7 +21,6 @@ import {
   JOIN_OF_CLUSTER,
   MACHINE_JSON,
 } from '../../db/shown-rows.ts';
-import { insertInto, nameOf, type RowOf } from '../../db/statements.ts';
 
 /** Lists that are compared in one transaction: other workers wait for it. */
 const LISTS_AT_ONCE = 20;

@@ -1,6 +1,6 @@
 /** Pages of the changes feed, for one token or for all streams of a reader. */
 
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import { type Cursor, Feed } from './cursor.ts';
 import {

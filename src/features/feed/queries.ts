@@ -1,5 +1,5 @@
 /** What readers read of the changes feed. */
-import type { Sql } from '../../db/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import {
   CLUSTER_JSON,
   IS_PUBLISHED_OR_SOLD_OUT,

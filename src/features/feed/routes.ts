@@ -1,20 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { Grant } from '../../domain/grant.ts';
 import { guard, guardHook, INVALID_TOKEN, insufficientScope } from '../../http/auth.ts';
 import { availableParameter } from '../../http/available.ts';
+import type { ApiFeature, RouteDeps } from '../../http/feature.ts';
 import { problems } from '../../http/openapi-responses.ts';
-import { type DescribedOperation, grantOf, type OperationDeps } from '../../http/operation.ts';
+import { type DescribedOperation, grantOf, valuesOf } from '../../http/operation.ts';
 import { type Full, lifeOf, Places } from '../../http/places.ts';
 import { PreparedAnswer } from '../../http/prepared-answer.ts';
 import { cutWhenIdle } from '../../http/protocol/connections.ts';
 import { accepts, prefersEventStream } from '../../http/protocol/negotiate.ts';
 import {
+  countParameter,
   invalidParameter,
-  optional,
-  type Parameter,
-  parameterReader,
-  type QueryString,
-  textParameter,
+  parameter,
+  requestSchemas,
 } from '../../http/protocol/parameters.ts';
 import { NOT_ACCEPTABLE, Problem, sendProblem } from '../../http/protocol/problem.ts';
 import { TokenChecks } from '../../http/token-check.ts';
@@ -32,43 +32,25 @@ const CURSOR: Cursor = {
   position: 4711,
 };
 
-const cursorParameter = textParameter(
-  'The cursor behind which changes are told; without it the answer says where the feed is now',
-  CURSOR_TEXT,
-  'a cursor that an answer has given',
-  encodeCursor(CURSOR),
-);
-
-function count(description: string, least: number, most: number, example: number): Parameter<number> {
-  return {
-    in: 'query',
-    description,
-    schema: { type: 'integer', minimum: least, maximum: most },
-    example,
-    expected: `a whole number from ${least} to ${most}`,
-    read(text) {
-      const value = /^(?:0|[1-9][0-9]{0,4})$/.test(text) ? Number(text) : Number.NaN;
-      return value >= least && value <= most ? value : undefined;
-    },
-  };
-}
+const EXAMPLE = encodeCursor(CURSOR);
 
 const parameters = {
-  after: optional(cursorParameter),
-  limit: optional(count('Changes at the most', 1, 1000, 100), 100),
+  after: parameter(z.string().regex(CURSOR_TEXT), {
+    description: 'The cursor behind which changes are told; without it the answer says where the feed is now',
+    example: EXAMPLE,
+    expected: 'a cursor that an answer has given',
+  }).optional(),
+  limit: countParameter('Changes at the most', [1, 1000], 100).default(100),
   available: availableParameter,
-  wait: optional(count('Seconds to wait for a change where there is none', 0, 30, 25), 0),
+  wait: countParameter('Seconds to wait for a change where there is none', [0, 30], 25).default(0),
 };
 
-const INVALID_LAST_EVENT_ID = invalidParameter(
-  'Last-Event-ID',
-  {
-    in: 'header' as Parameter<unknown>['in'],
-    expected: 'the id of an event that was sent',
-    absent: { value: undefined },
-  },
-  undefined,
-);
+const lastEventId = parameter(z.string(), {
+  description: 'Counts as `after`',
+  example: EXAMPLE,
+  expected: 'the id of an event that was sent',
+}).optional();
+const INVALID_LAST_EVENT_ID = invalidParameter('header', 'Last-Event-ID', lastEventId, undefined);
 
 const noPlace = (detail: string) =>
   new Problem(503, {
@@ -112,19 +94,19 @@ With \`Accept: text/event-stream\` the answer is a stream of server-sent events:
     example: {
       changes: [
         {
-          id: encodeCursor(CURSOR),
+          id: EXAMPLE,
           at: '2026-03-01T04:17:02.114392Z',
           type: 'cluster.deleted',
           slug: 'cluster-test',
         },
       ],
-      next: encodeCursor(CURSOR),
+      next: EXAMPLE,
       more: false,
     },
     otherContent: {
       'text/event-stream': {
         schema: { type: 'string' },
-        example: `id: ${encodeCursor(CURSOR)}\nevent: cluster.deleted\ndata: {…}\n\n`,
+        example: `id: ${EXAMPLE}\nevent: cluster.deleted\ndata: {…}\n\n`,
       },
     },
     otherResponses: {
@@ -136,31 +118,27 @@ With \`Accept: text/event-stream\` the answer is a stream of server-sent events:
   },
 };
 
-export interface ChangesDeps extends OperationDeps {
-  readonly feed: FeedTail;
-  /** Streams and waiting requests at once; an organization may have half of them, a token a quarter. */
-  readonly streamsLimit: number;
-  readonly idleTimeoutMs: number;
-  /** Those that are open: they end when the server closes. */
-  readonly open: Set<EventStream | WaitingRequest>;
-}
+/** `/v1/changes`. */
+export const feedApi =
+  (feed: FeedTail): ApiFeature =>
+  () => ({ described: [changesOperation], addRoutes: (app, deps) => addChanges(app, feed, deps) });
 
-export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
-  const { feed, tokens, recorder, withDeadline, rateLimit, sendAnswer, open, streamsLimit } = deps;
+function addChanges(app: FastifyInstance, feed: FeedTail, deps: RouteDeps): void {
+  const { tokens, recorder, withDeadline, rateLimit, sendAnswer, endless, limits } = deps;
+  const { streamsAtMost, idleTimeoutMs } = limits;
   const { path } = changesOperation;
-  const readParameters = parameterReader(parameters, true);
   const checks = new TokenChecks(tokens);
   const places = new Places({
-    process: streamsLimit,
-    organization: Math.ceil(streamsLimit / 2),
-    token: Math.ceil(streamsLimit / 4),
+    process: streamsAtMost,
+    organization: Math.ceil(streamsAtMost / 2),
+    token: Math.ceil(streamsAtMost / 4),
   });
 
   /** Ends what follows the feed when the server closes, and forgets it when its answer is over. */
   function hold(each: EventStream | WaitingRequest, life: AbortSignal): void {
-    open.add(each);
+    endless.add(each);
     const leave = () => {
-      open.delete(each);
+      endless.delete(each);
       each.end();
       feed.leave(each);
     };
@@ -220,7 +198,7 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       return reply;
     } finally {
       feed.leave(waiting);
-      open.delete(waiting);
+      endless.delete(waiting);
     }
   }
 
@@ -256,14 +234,14 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       raw.end();
       return reply;
     }
-    cutWhenIdle(request.raw, deps.idleTimeoutMs);
+    cutWhenIdle(request.raw, idleTimeoutMs);
     raw.write(firstFrame(start));
     const stream = new EventStream({
       response: raw,
       life,
       scope,
       start,
-      idleTimeoutMs: deps.idleTimeoutMs,
+      idleTimeoutMs,
       token: checks.of(request),
       onCut: () => {
         feed.counts.cut += 1;
@@ -292,23 +270,23 @@ export function addChanges(app: FastifyInstance, deps: ChangesDeps): void {
       deps.pressure,
       guardHook(guard(deps, undefined)),
     ],
+    schema: requestSchemas(path, parameters, true),
+    preValidation: (request, reply, done) => {
+      const { machines, organizationId } = scopeOf(grantOf(request));
+      const { headers } = request;
+      if (!machines && organizationId === undefined) sendProblem(reply, insufficientScope('machines:read'));
+      else if (prefersEventStream(headers) || accepts(headers)) done();
+      else sendProblem(reply, NOT_ACCEPTABLE);
+    },
     onSend: (request, { statusCode }, payload, done) => {
       answered(request, statusCode);
       done(null, payload);
     },
     handler: async (request, reply) => {
-      const granted = scopeOf(grantOf(request));
-      if (!granted.machines && granted.organizationId === undefined)
-        return sendProblem(reply, insufficientScope('machines:read'));
-      const isStream = prefersEventStream(request.headers);
-      if (!isStream && !accepts(request.headers)) return sendProblem(reply, NOT_ACCEPTABLE);
-      const { query } = request.query as { query: QueryString };
-      const values = readParameters({ path: {}, query });
-      if (values instanceof Problem) return sendProblem(reply, values);
-      const { after, limit, wait, available } = values;
-      const scope = { ...granted, withSoldOut: available === 'all' };
+      const { after, limit, wait, available } = valuesOf<typeof parameters>(request);
+      const scope = { ...scopeOf(grantOf(request)), withSoldOut: available === 'all' };
       try {
-        if (isStream) {
+        if (prefersEventStream(request.headers)) {
           const last = request.headers['last-event-id'];
           const resumed = last === undefined ? after : String(last);
           if (resumed !== undefined && !CURSOR_TEXT.test(resumed))

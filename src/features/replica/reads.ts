@@ -1,7 +1,7 @@
 /** Reads from a streaming replica, fenced, and from the primary what the replica does not have yet. */
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/client.ts';
-import { type LogPosition, readLogPosition } from '../../db/log-position.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { type LogPosition, readLogPosition } from '../../db/connection/log-position.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import { loadFreshness } from '../../snapshot/document/load.ts';
 import type { PostgresReads, Told } from '../../snapshot/read/postgres/postgres-reads.ts';

@@ -1,6 +1,8 @@
 /** Searches over all machines, and what they recommend. */
 
+import { z } from 'zod';
 import { availableParameter } from '../../http/available.ts';
+import type { ApiFeature } from '../../http/feature.ts';
 import { type Operation, operation } from '../../http/operation.ts';
 import {
   countParameter,
@@ -8,8 +10,7 @@ import {
   idParameter,
   invalidParameter,
   listParameter,
-  optional,
-  textParameter,
+  parameter,
   wordParameter,
 } from '../../http/protocol/parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
@@ -33,95 +34,103 @@ const MACHINE: MachineFactsDocument = {
 const VERSION = 'q7YF3nXk2LbV0aZt1c4dEw';
 
 const CPUS = [1, 100_000] as const;
-const ram = (description: string, example: string) => optional(decimalParameter(description, 3, example));
-const unit = optional(
-  wordParameter(
-    'How memory is counted. AsSold: each machine in its own unit, so that 8 GB and 8 GiB are both 8. Binary (GiB) and Decimal (GB): every machine in that unit, compared in bytes',
-    RAM_UNITS,
-    'AsSold',
-  ),
+const ram = (description: string, example: string) => decimalParameter(description, 3, example).optional();
+const unit = wordParameter(
+  'How memory is counted. AsSold: each machine in its own unit, so that 8 GB and 8 GiB are both 8. Binary (GiB) and Decimal (GB): every machine in that unit, compared in bytes',
+  RAM_UNITS,
   'AsSold',
-);
+).default('AsSold');
+const ids = (description: string, example: number) =>
+  listParameter(idParameter({ description, example, listedBy: '/v1/providers' }), 100).optional();
 const shared = {
   available: availableParameter,
-  provider: optional(
-    listParameter(idParameter('query', 'Providers; `/v1/providers` lists them', 5, '/v1/providers'), 100),
-  ),
-  region: optional(
-    listParameter(idParameter('query', 'Regions; `/v1/providers` lists them', 3, '/v1/providers'), 100),
-  ),
-  architecture: optional(
-    textParameter('Architecture', /^[a-z0-9_]{1,40}$/, 'a name in lower case, e.g. x86_64', 'arm64'),
-  ),
-  cpu_kind: optional(
-    wordParameter('Whether the cpu is its own, or shared', ['dedicated', 'shared'], 'dedicated'),
-  ),
+  provider: ids('Providers; `/v1/providers` lists them', 5),
+  region: ids('Regions; `/v1/providers` lists them', 3),
+  architecture: parameter(z.string().regex(/^[a-z0-9_]{1,40}$/), {
+    description: 'Architecture',
+    example: 'arm64',
+    expected: 'a name in lower case, e.g. x86_64',
+  }).optional(),
+  cpu_kind: wordParameter(
+    'Whether the cpu is its own, or shared',
+    ['dedicated', 'shared'],
+    'dedicated',
+  ).optional(),
 };
-const cursor = optional(
-  textParameter(
-    'Where the page begins: `next` of the one before, with the same other parameters',
-    /^[\w-]{1,100}$/,
-    '"next" of an answer to the same question',
-    'uX3kR0aZq7YF3nXkPxs1eVJ7',
-  ),
-);
+const cursor = parameter(z.string().regex(/^[\w-]{1,100}$/), {
+  description: 'Where the page begins: `next` of the one before, with the same other parameters',
+  example: 'uX3kR0aZq7YF3nXkPxs1eVJ7',
+  expected: '"next" of an answer to the same question',
+}).optional();
 const sorts = SORT_FIELDS.flatMap((field) => [field, `-${field}`] as const);
 
 const searchParameters = {
-  min_cpu: optional(countParameter('Least number of virtual CPUs', CPUS, 2)),
-  max_cpu: optional(countParameter('Most virtual CPUs', CPUS, 8)),
+  min_cpu: countParameter('Least number of virtual CPUs', CPUS, 2).optional(),
+  max_cpu: countParameter('Most virtual CPUs', CPUS, 8).optional(),
   min_ram: ram('Least memory, in `ram_unit`', '4'),
   max_ram: ram('Most memory, in `ram_unit`', '64'),
   ram_unit: unit,
-  max_price: optional(decimalParameter('Highest price per minute', 18, '0.001')),
+  max_price: decimalParameter('Highest price per minute', 18, '0.001').optional(),
   min_ram_per_cpu: ram('Least memory for each virtual CPU, in `ram_unit`', '2'),
   max_ram_per_cpu: ram('Most memory for each virtual CPU, in `ram_unit`', '8'),
   ...shared,
-  name: optional({
-    ...textParameter(
-      'Part of the name, in either case',
-      /^[^\p{Cc}]{1,100}$/u,
-      '1 to 100 characters, none of them a control character',
-      'cax',
-    ),
-    schema: { type: 'string', minLength: 1, maxLength: 100 },
-  }),
-  sort: optional(
-    wordParameter(
-      'What comes first: the least of this, or behind `-` the most. Then the cheapest, then by id',
-      sorts,
-      'price',
-    ),
+  // JSON Schema counts characters, zod's `max` halves of surrogate pairs.
+  name: parameter(
+    z
+      .string()
+      .refine((text) => /^[^\p{Cc}]{1,100}$/u.test(text))
+      .meta({ minLength: 1, maxLength: 100 }),
+    {
+      description: 'Part of the name, in either case',
+      example: 'cax',
+      expected: '1 to 100 characters, none of them a control character',
+    },
+  ).optional(),
+  sort: wordParameter(
+    'What comes first: the least of this, or behind `-` the most. Then the cheapest, then by id',
+    sorts,
     'price',
-  ),
-  limit: optional(countParameter('Most machines of the answer', [1, 500], 50), 50),
+  ).default('price'),
+  limit: countParameter('Most machines of the answer', [1, 500], 50).default(50),
   cursor,
-  fields: optional(
-    listParameter(
-      wordParameter('Fields that are shown; all unless given', MACHINE_FIELDS, 'id'),
-      MACHINE_FIELDS.length,
-    ),
-  ),
+  fields: listParameter(
+    wordParameter('Fields that are shown; all unless given', MACHINE_FIELDS, 'id'),
+    MACHINE_FIELDS.length,
+  ).optional(),
 };
+
+const hours = parameter(
+  z
+    .string()
+    .refine((text) => /^\d{1,5}(\.\d{1,2})?$/.test(text) && Number(text) > 0 && Number(text) <= 87_600),
+  {
+    description: 'Hours for which it is paid. At most 2 decimals',
+    example: 730,
+    expected: 'a number from 0.01 to 87600, of at most 2 decimals',
+  },
+)
+  .default('730')
+  .register(z.globalRegistry, {
+    type: 'number',
+    exclusiveMinimum: 0,
+    exclusiveMaximum: 1_000_000_000,
+    default: 730,
+  });
 
 const recommendParameters = {
   cpu: countParameter('Virtual CPUs that are needed', CPUS, 2),
   ram: decimalParameter('Memory that is needed, in `ram_unit`', 3, '4'),
   ram_unit: unit,
-  hours: optional(
-    {
-      ...decimalParameter('Hours for which it is paid', 2, '730'),
-      expected: 'a number from 0.01 to 87600, of at most 2 decimals',
-      read: (text: string) =>
-        /^\d{1,5}(\.\d{1,2})?$/.test(text) && Number(text) > 0 && Number(text) <= 87_600 ? text : undefined,
-    },
-    '730',
-  ),
+  hours,
   disk: ram('Local disk that the machine is known to have, in GB', '80'),
   ...shared,
 };
 
-export function searchOperations(reader: SearchReader): Operation[] {
+export const searchApi =
+  (reader: SearchReader): ApiFeature =>
+  () => ({ operations: searchOperations(reader) });
+
+function searchOperations(reader: SearchReader): Operation[] {
   return [
     operation({
       path: '/v1/machines/search',
@@ -143,7 +152,7 @@ export function searchOperations(reader: SearchReader): Operation[] {
           const question = { filters: filtersOf(values), ramUnit: values.ram_unit };
           const asked = { ...question, sort: sortOf(sort), limit, cursor: begin };
           const found = await reader.search({ ...asked, fields: fields && inOrder(fields) });
-          return found ?? invalidParameter('cursor', { ...cursor, in: 'query' }, begin);
+          return found ?? invalidParameter('query', 'cursor', cursor, begin);
         }),
       shared: true,
     }),

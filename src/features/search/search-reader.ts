@@ -104,16 +104,12 @@ export function searchReader(source: { get(): MaybePromise<Searched> }): SearchR
   };
 }
 
-function answer(searched: Searched, filters: Filters, document: unknown): MaybePromise<Answer> {
+function answer(searched: Searched, filters: Filters, document: unknown): Answer {
   const identity = Buffer.from(JSON.stringify(document));
   const body = new Body(identity, hashOf(identity), undefined);
   const { index, tier } = searched;
-  return whenThere(searched.asOf(placesOf(index, filters)), (asOf) => ({
-    body,
-    tier,
-    asOf,
-    currency: index.regions[0]?.currency,
-  }));
+  const asOf = searched.asOf(placesOf(index, filters));
+  return { body, tier, asOf, currency: index.regions[0]?.currency };
 }
 
 /** The regions that were searched. */

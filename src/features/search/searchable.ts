@@ -8,7 +8,7 @@ import { loadRegionVersions } from '../../snapshot/document/load-region.ts';
 import type { CacheSubscription } from '../../snapshot/read/cache-subscription.ts';
 import { UNLINKED_MAX_AGE_MS } from '../../snapshot/read/consistency.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
-import { boundedBy, oldestOf } from '../../snapshot/read/freshness.ts';
+import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../../snapshot/read/freshness.ts';
 import {
   type CatalogueIndex,
   emptyIndex,
@@ -25,7 +25,7 @@ export interface Searched {
   readonly index: CatalogueIndex;
   readonly tier: Tier;
   /** When the data of these places in `index.regions` was last verified; undefined while that is not known. */
-  asOf(places: readonly number[]): MaybePromise<string | undefined>;
+  asOf(places: readonly number[]): string | undefined;
 }
 
 export interface SearchCounts {
@@ -61,6 +61,8 @@ const READS_AT_ONCE = 4;
 const ROWS_AT_ONCE = 100_000;
 /** Milliseconds of work between two turns of the event loop. */
 const TURN_MS = 2;
+/** The epoch of an index that nothing confirms. */
+const NO_EPOCH = -1;
 
 /**
  * The index of all machines, which searches are answered from: read when the first one comes, and kept current by the
@@ -75,9 +77,9 @@ export class Searchable {
   /** Regions of which a newer version was published than is in `#latest`. */
   readonly #heard = new Map<number, number>();
   #behindSince = 0;
-  /** How old the data was before; the times that are known later are of what is still to be put in. */
-  #stampsBefore: ReadonlyMap<string, string> = new Map();
-  #epoch = -1;
+  /** The stamps that the shown index covers: known before its last read, or confirmed until a newer version was published. */
+  #stamps: Stamps = NO_STAMPS;
+  #epoch = NO_EPOCH;
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #isOfDisk = false;
   #refreshing: Promise<void> | undefined;
@@ -132,7 +134,6 @@ export class Searchable {
   }
 
   #searched(index: CatalogueIndex, isCurrent: boolean): Searched {
-    const { freshness } = this.#options.documents;
     const sourcesOf = (places: readonly number[]) => [
       ...new Set(places.flatMap((place) => index.regions[place]?.sources ?? [])),
     ];
@@ -141,8 +142,9 @@ export class Searchable {
       tier: this.#isOfDisk ? 'disk' : 'memory',
       asOf: (places) => {
         const sources = sourcesOf(places);
-        if (isCurrent || this.#stampsBefore.size === 0) return freshness.get(sources, 'catalogue');
-        return boundedBy(this.#knownAt(), oldestOf(this.#stampsBefore, sources, 'catalogue'));
+        const confirmed = timeBy(this.#confirmed(), 'columns', sources);
+        const asOf = later(timeBy(this.#stamps, 'columns', sources), confirmed);
+        return boundedBy(isCurrent ? undefined : this.#knownAt(), asOf);
       },
     };
   }
@@ -153,10 +155,19 @@ export class Searchable {
   }
 
   #isCurrent(): boolean {
-    if (this.#heard.size > 0 || this.#shown !== this.#latest) return false;
-    return this.#options.subscription.linked
-      ? this.#isLinked()
-      : this.#now() - this.#knownAt() <= UNLINKED_MAX_AGE_MS;
+    const { linked, epoch } = this.#options.subscription;
+    if (this.#isBehind() || this.#epoch !== epoch) return false;
+    return linked || this.#now() - this.#knownAt() <= UNLINKED_MAX_AGE_MS;
+  }
+
+  /** True if a newer version of a region is known than the shown index has. */
+  #isBehind(): boolean {
+    return this.#heard.size > 0 || this.#shown !== this.#latest;
+  }
+
+  /** The stamps that the epoch of the index has confirmed for it. */
+  #confirmed(): Stamps {
+    return this.#isBehind() ? NO_STAMPS : this.#options.documents.freshness.confirmed(this.#epoch);
   }
 
   /** When the index was last known to be what the cache or Postgres had. */
@@ -170,7 +181,7 @@ export class Searchable {
     if (regionId === undefined || (!this.#shown && !this.#refreshing)) return;
     if (this.#heard.size === 0) {
       this.#behindSince = this.#now();
-      this.#stampsBefore = new Map(this.#options.documents.freshness.known());
+      this.#stamps = merged(this.#stamps, this.#confirmed());
     }
     this.#heard.set(Number(regionId), Math.max(version, this.#heard.get(Number(regionId)) ?? 0));
     void this.#refresh();
@@ -185,7 +196,8 @@ export class Searchable {
   #forget(): void {
     this.#latest = emptyIndex();
     this.#shown = undefined;
-    this.#epoch = -1;
+    this.#stamps = NO_STAMPS;
+    this.#epoch = NO_EPOCH;
     this.#confirmedAt = Number.NEGATIVE_INFINITY;
     this.#options.documents.reserve(0);
   }
@@ -225,52 +237,66 @@ export class Searchable {
 
   async #read(): Promise<void> {
     const { subscription, documents } = this.#options;
+    const stamps = await documents.freshness.begin();
     const { epoch } = subscription;
     const generation = this.#generation;
     const at = this.#now();
     const isComplete = this.#shown !== undefined && this.#isLinked();
-    const wanted = isComplete ? new Map<number, number>() : await this.#versions();
+    const versions = isComplete ? undefined : await this.#versions();
+    const wanted = versions ?? (isComplete ? new Map<number, number>() : await this.#listed());
     for (const [region, version] of this.#heard)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
     const { index, ofDisk, knownSince } = await this.#put(this.#latest, wanted, generation);
     // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
     if (generation !== this.#generation) return this.#read();
+    const isSame = index === this.#latest;
+    const coveredBefore = merged(this.#stamps, this.#confirmed());
+    let covered = versions || ofDisk ? stamps.postgres : stamps.cache;
     for (const [region, version] of wanted)
       if ((this.#heard.get(region) ?? Infinity) <= version) this.#heard.delete(region);
-    const before = this.#latest;
-    this.#latest = index;
-    if (isUniform(index)) this.#shown = index;
-    if (!isComplete) this.#epoch = epoch;
     if (knownSince === undefined) {
+      if (this.#epoch !== NO_EPOCH) covered = merged(coveredBefore, covered);
+      if (!isComplete) this.#epoch = epoch;
       this.#isOfDisk = false;
       this.#confirmedAt = at;
     } else {
       // Where the disk had nothing newer, the index is what it was.
-      this.#isOfDisk ||= ofDisk && index !== before;
-      this.#confirmedAt = index === before ? Math.max(this.#confirmedAt, knownSince) : knownSince;
+      if (isSame) covered = coveredBefore;
+      this.#isOfDisk ||= ofDisk && !isSame;
+      this.#confirmedAt = isSame ? Math.max(this.#knownAt(), knownSince) : knownSince;
+      this.#epoch = NO_EPOCH;
       // Whether a server answers again is looked at now and then.
       this.#retryAt = at + UNLINKED_MAX_AGE_MS;
     }
+    this.#latest = index;
+    if (isUniform(index)) this.#shown = index;
+    this.#stamps = isUniform(index) ? covered : coveredBefore;
     this.#behindSince = this.#now();
-    this.#stampsBefore = new Map(documents.freshness.known());
     documents.reserve(this.counts.bytes);
   }
 
-  /** The version of every region; 0 where nobody can say it. */
-  async #versions(): Promise<Map<number, number>> {
-    const { documents } = this.#options;
+  /** The version of every region by Postgres; undefined if that does not answer. */
+  async #versions(): Promise<Map<number, number> | undefined> {
     try {
-      return await documents.postgres(loadRegionVersions, (found, believes) =>
-        [...found].every(([regionId, version]) =>
-          believes.version(documentId({ kind: 'columns', regionId }), version),
-        ),
+      return await this.#options.documents.postgres(
+        loadRegionVersions,
+        (found, believes) =>
+          believes.stamps([]) &&
+          [...found].every(([regionId, version]) =>
+            believes.version(documentId({ kind: 'columns', regionId }), version),
+          ),
       );
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      const { document } = await documents.get({ kind: 'providers' });
-      const keys = [...(document?.keys() ?? [])];
-      return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
+      return undefined;
     }
+  }
+
+  /** Every region that readers are shown, with 0 for its version. */
+  async #listed(): Promise<Map<number, number>> {
+    const { document } = await this.#options.documents.get({ kind: 'providers' });
+    const keys = [...(document?.keys() ?? [])];
+    return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
   }
 
   /** Puts these regions into an index, those that have another version there. */

@@ -1,6 +1,7 @@
 /** `/llms.txt` (llmstxt.org): the API as a text that a language model reads, written out of the operations. Pure. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from '../auth.ts';
 import type { DescribedOperation } from '../operation.ts';
+import { aboutOf, queryNames } from '../protocol/parameters.ts';
 import {
   METHOD_NOT_ALLOWED,
   NOT_ACCEPTABLE,
@@ -54,9 +55,11 @@ export function llmsText(operations: readonly DescribedOperation[], basePath = '
 }
 
 function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation, basePath: string): string {
+  const inQuery = queryNames(path, parameters);
   const listed = Object.entries(parameters).map(([name, parameter]) => {
-    const { in: where, description, expected, example, absent } = parameter;
-    const must = absent === undefined ? 'required' : 'optional';
+    const { description, expected, example } = aboutOf(parameter);
+    const where = inQuery.includes(name) ? 'query' : 'path';
+    const must = parameter.isOptional() ? 'optional' : 'required';
     return `- \`${name}\` (${where}, ${must}): ${description}. It must be ${expected}, e.g. \`${String(example)}\`.`;
   });
   return [

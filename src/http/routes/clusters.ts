@@ -1,7 +1,8 @@
+import { z } from 'zod';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { ClusterReader } from '../../snapshot/document/answer.ts';
 import { type Operation, operation } from '../operation.ts';
-import { slugParameter } from '../protocol/parameters.ts';
+import { parameter } from '../protocol/parameters.ts';
 import { clusterSchema } from '../schemas.ts';
 
 const EXAMPLE: ClusterDocument = {
@@ -25,6 +26,13 @@ const EXAMPLE: ClusterDocument = {
   created_at: '2022-02-14T10:11:26.567713',
 };
 
+/** Accepts any text: one that no cluster has finds none. */
+const slug = parameter(z.string(), {
+  description: 'The slug, unique within the organization of the token',
+  example: EXAMPLE.slug,
+  expected: 'a text',
+});
+
 /** The organization is the token's, and never anything that a request says. */
 export function clusterOperations(clusters: ClusterReader): Operation[] {
   return [
@@ -46,7 +54,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
     operation({
       path: '/v1/clusters/{slug}',
       scope: 'clusters:read',
-      parameters: { slug: slugParameter },
+      parameters: { slug },
       doc: {
         id: 'getCluster',
         summary: "One cluster of the token's organization",

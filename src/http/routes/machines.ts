@@ -14,7 +14,7 @@ export const MACHINE_EXAMPLE: MachineDocument = {
   provider: { id: 5, name: 'Hetzner' },
   region: { id: 3, name: 'Falkenstein', code: 'fsn1' },
 };
-const machineId = idParameter('path', 'Machine id', MACHINE_EXAMPLE.id);
+const machineId = idParameter({ description: 'Machine id', example: MACHINE_EXAMPLE.id });
 
 export function machineOperations(catalogue: CatalogueReader): Operation[] {
   return [
@@ -22,18 +22,16 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
       path: '/v1/machines',
       scope: 'machines:read',
       parameters: {
-        provider: idParameter(
-          'query',
-          'Provider id; `/v1/providers` lists them',
-          MACHINE_EXAMPLE.provider.id,
-          '/v1/providers',
-        ),
-        region: idParameter(
-          'query',
-          'Region id; `/v1/providers` lists them',
-          MACHINE_EXAMPLE.region.id,
-          '/v1/providers',
-        ),
+        provider: idParameter({
+          description: 'Provider id; `/v1/providers` lists them',
+          example: MACHINE_EXAMPLE.provider.id,
+          listedBy: '/v1/providers',
+        }),
+        region: idParameter({
+          description: 'Region id; `/v1/providers` lists them',
+          example: MACHINE_EXAMPLE.region.id,
+          listedBy: '/v1/providers',
+        }),
       },
       doc: {
         id: 'listMachines',

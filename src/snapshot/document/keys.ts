@@ -88,7 +88,7 @@ export class CacheKeys {
     return `${this.#prefix(0)}verified`;
   }
 
-  /** How far the lineage's database was seen to be, see src/db/history.ts. */
+  /** How far the lineage's database was seen to be, see src/db/connection/history.ts. */
   get history(): string {
     return `${this.#prefix(0)}history`;
   }

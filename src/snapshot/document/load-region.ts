@@ -1,6 +1,5 @@
 /** Reads the machines of a region from Postgres, in one statement, and makes the documents that consist of them. */
-import { inBatches } from '../../db/batches.ts';
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import { IS_PUBLISHED_OR_SOLD_OUT } from '../../db/shown-rows.ts';
 import type { MachineFacts } from '../../domain/machine-facts.ts';
 import type { MemoryUnit } from '../../domain/memory.ts';
@@ -17,33 +16,30 @@ export interface RegionContents {
   readonly columns: DocumentContent;
 }
 
+type Row = {
+  readonly head: Head | null;
+  readonly id: number | null;
+  readonly name: string;
+  readonly ram: string;
+  readonly cpu: number;
+  readonly price: string;
+  readonly ramUnit: MemoryUnit;
+  readonly soldOut: boolean;
+} & MachineFacts;
+
 /** The currency is read in the same statement as the rows, so that it is theirs. */
 export function provenanceOf(sources: readonly string[], currency: string | null | undefined): Provenance {
   return { sources, currency: currency ?? undefined };
 }
 
-/**
- * @param machinesAtOnce machines that are read between two turns of the event loop, for the publisher, which reads one
- *   region after the other. All of them unless given: each further round trip would be waited for.
- */
-export async function loadRegion(
-  sql: Sql,
-  regionId: number,
-  machinesAtOnce?: number,
-): Promise<RegionContents | undefined> {
+/** Takes each row as it arrives: the event loop turns between two packets, and no list of all rows exists. */
+export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
+  let head: Head | undefined;
+  let elementOf: ReturnType<typeof machineElements> | undefined;
+  let columns: ColumnsBuilder | undefined;
+  const machines: Element[] = [];
   // Only the first row has what is the same for every machine: repeated, it would be most of the bytes.
-  const query = sql<
-    ({
-      head: Head | null;
-      id: number | null;
-      name: string;
-      ram: string;
-      cpu: number;
-      price: string;
-      ramUnit: MemoryUnit;
-      soldOut: boolean;
-    } & MachineFacts)[]
-  >`
+  await sql<Row[]>`
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
         'id', r.id, 'code', r.code, 'name', r.name, 'version', r.version,
         'provider', json_build_object('id', p.id, 'name', p.name),
@@ -63,25 +59,19 @@ export async function loadRegion(
     join providers p on p.id = r.provider_id
     left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
     where r.id = ${regionId} and r.organization_id is null
-    order by m.price, m.id`;
-  const batches = machinesAtOnce === undefined ? [query] : inBatches(query, machinesAtOnce);
-  let head: Head | undefined;
-  let elementOf: ReturnType<typeof machineElements> | undefined;
-  let columns: ColumnsBuilder | undefined;
-  const machines: Element[] = [];
-  for await (const rows of batches) {
-    head ??= rows[0]?.head ?? undefined;
-    // No row: no such region. A region without machines has one row without a machine.
-    if (!head) return undefined;
-    elementOf ??= machineElements(head);
-    columns ??= new ColumnsBuilder(head);
-    for (const { id, name, ram, cpu, price, ramUnit, soldOut, ...facts } of rows) {
-      if (id === null) continue;
+    order by m.price, m.id`.forEach(
+    ({ head: first, id, name, ram, cpu, price, ramUnit, soldOut, ...facts }) => {
+      head ??= first ?? undefined;
+      if (!head) return;
+      elementOf ??= machineElements(head);
+      columns ??= new ColumnsBuilder(head);
+      // The one row of a region without machines.
+      if (id === null) return;
       const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
       if (!soldOut) machines.push(elementOf(machine));
       columns.add({ ...machine, facts, soldOut });
-    }
-  }
+    },
+  );
   if (!head || !columns) return undefined;
   const provenance = provenanceOf(head.sources, head.currency);
   return { region: regionList(head, machines, provenance), columns: columns.content(provenance) };

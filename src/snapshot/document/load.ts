@@ -4,8 +4,7 @@
  * microseconds by to_char.
  */
 
-import { inBatches } from '../../db/batches.ts';
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import { CLUSTER_JSON, IS_PUBLISHED } from '../../db/shown-rows.ts';
 import type { ClusterDocument } from '../../domain/cluster.ts';
 import type { RowName } from '../../domain/document-name.ts';
@@ -17,15 +16,10 @@ import { isListed, loadRegion, provenanceOf } from './load-region.ts';
 /**
  * All documents whose version the row counts, as Postgres has them now; the row's own one is the last. Empty when there is
  * no such region, organization or token.
- * @param machinesAtOnce machines that are read between two turns of the event loop
  */
-export async function loadContents(
-  sql: Sql,
-  name: RowName,
-  machinesAtOnce: number,
-): Promise<DocumentContent[]> {
+export async function loadContents(sql: Sql, name: RowName): Promise<DocumentContent[]> {
   if (name.kind === 'region') {
-    const contents = await loadRegion(sql, name.regionId, machinesAtOnce);
+    const contents = await loadRegion(sql, name.regionId);
     return contents ? [contents.columns, contents.region] : [];
   }
   const content = await loadContent(sql, name);
@@ -192,18 +186,16 @@ export async function loadRegionOfMachine(sql: Sql, machineId: number): Promise<
   return rows[0]?.regionId;
 }
 
-/** How many machines are published in each range of `size` ids, in batches. */
-export async function* loadMachineBuckets(
+/** How many machines are published in each range of `size` ids. */
+export async function loadMachineBuckets(
   sql: Sql,
   size: number,
-  batchSize: number,
-): AsyncGenerator<{ bucket: number; machines: number }[]> {
-  const query = sql<{ bucket: number; machines: number }[]>`
+): Promise<{ bucket: number; machines: number }[]> {
+  return sql<{ bucket: number; machines: number }[]>`
     select m.id / ${size}::integer as bucket, count(*)::integer as machines
     from machines m join regions r on r.id = m.region_id
     where r.organization_id is null and ${sql.unsafe(IS_PUBLISHED)}
     group by 1`;
-  yield* inBatches(query, batchSize);
 }
 
 /** Published machines with ids from `from` to below `to`, and their regions. */

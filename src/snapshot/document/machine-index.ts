@@ -1,6 +1,6 @@
 /** Machine id → region, in the cache: hashes of a few hundred fields each. A machine never moves: no fence is needed. */
 
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from './keys.ts';
 import { loadMachineBuckets, loadMachinesOfBucket } from './load.ts';
@@ -26,12 +26,14 @@ export async function indexMachines(
 
 /** Writes the buckets again that hold fewer machines than are published: the cache has evicted them. */
 export async function repairMachineIndex(redis: RedisClient, keys: CacheKeys, sql: Sql): Promise<void> {
-  for await (const buckets of loadMachineBuckets(sql, MACHINES_PER_BUCKET, BATCH)) {
+  const all = await loadMachineBuckets(sql, MACHINES_PER_BUCKET);
+  for (let i = 0; i < all.length; i += BATCH) {
+    const buckets = all.slice(i, i + BATCH);
     const lengths = await Promise.all(
       buckets.map(({ bucket }) => redis.hlen(keys.machineRegions(bucket * MACHINES_PER_BUCKET))),
     );
-    for (const [i, { bucket, machines }] of buckets.entries()) {
-      if ((lengths[i] ?? 0) >= machines) continue;
+    for (const [j, { bucket, machines }] of buckets.entries()) {
+      if ((lengths[j] ?? 0) >= machines) continue;
       const from = bucket * MACHINES_PER_BUCKET;
       await indexMachines(redis, keys, await loadMachinesOfBucket(sql, from, from + MACHINES_PER_BUCKET));
     }

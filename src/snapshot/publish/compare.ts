@@ -1,5 +1,5 @@
 /** Compares documents in the cache with Postgres. */
-import type { Sql } from '../../db/connect.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentContent } from '../document/format.ts';

@@ -1,6 +1,6 @@
 /** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
 
-import type { ClientDatabase } from '../../db/connect.ts';
+import type { ClientDatabase } from '../../db/connection/connect.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { ClientDatabase, Sql } from '../../db/connect.ts';
-import { KnownHistory, type Loss, markText, readMark, type SeenHistory } from '../../db/history.ts';
+import type { ClientDatabase, Sql } from '../../db/connection/connect.ts';
+import {
+  KnownHistory,
+  type Loss,
+  markText,
+  readMark,
+  type SeenHistory,
+} from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
-import { traced } from '../../db/traced.ts';
 import {
   allVersions,
   dirtyDocuments,
@@ -12,6 +17,7 @@ import {
 } from '../../db/versions.ts';
 import type { DocumentName } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
+import { traced } from '../../domain/traced.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
@@ -21,14 +27,13 @@ import { indexMachines, repairMachineIndex } from '../document/machine-index.ts'
 import { versionsInCache } from './cached-versions.ts';
 import { dropDamaged } from './compare.ts';
 import { announce, setIfNewer } from './fence.ts';
+import type { PublicationFollower } from './follower.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { isRefusal } from './refusal.ts';
 
 /** Documents that are read and encoded at once: enough to keep Postgres and zlib busy. More would take more memory and
  * hold the event loop for longer. */
 const CONCURRENCY = 2;
-/** Machines that are read and encoded between two turns of the event loop. */
-const MACHINES_AT_ONCE = 1000;
 /** Dirty documents in one batch. */
 const BATCH = 200;
 /** Stamps that one script moves: there is one for each region of each source. */
@@ -66,6 +71,12 @@ export type PublishObserver = (outcome: 'published' | 'failed', documents: numbe
 /** Called when the database gets a new lineage, with what has shown that it was restored or copied. */
 export type LineageObserver = (begun: NewLineage, why: string) => void;
 
+export interface PublisherOptions {
+  readonly observe?: PublishObserver | undefined;
+  readonly onLineage?: LineageObserver | undefined;
+  readonly followers?: readonly PublicationFollower[];
+}
+
 const WHY: Record<Loss, string> = {
   'another database':
     'this database is a restored backup, a copy of another one, or a standby that was promoted',
@@ -82,6 +93,7 @@ export class Publisher {
   readonly #redis: RedisClient;
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
+  readonly #followers: readonly PublicationFollower[];
   readonly #history = new KnownHistory();
   /** As of the last round; undefined before the first. */
   #lineage: string | undefined;
@@ -94,14 +106,14 @@ export class Publisher {
   constructor(
     db: ClientDatabase,
     redis: RedisClient,
-    observe: PublishObserver = () => {},
-    onLineage: LineageObserver = () => {},
+    { observe = () => {}, onLineage = () => {}, followers = [] }: PublisherOptions = {},
   ) {
     this.#db = db;
     this.#sql = db.$client;
     this.#redis = redis;
     this.#observe = observe;
     this.#onLineage = onLineage;
+    this.#followers = followers;
   }
 
   /**
@@ -109,7 +121,7 @@ export class Publisher {
    * @throws the first failure, after everything else was published; what failed stays dirty.
    */
   publishDirty(): Promise<PublishResult> {
-    return this.#observed(() => this.#publishDirty());
+    return this.#followed(() => this.#publishDirty());
   }
 
   /**
@@ -181,7 +193,23 @@ export class Publisher {
    * @throws the first failure, after everything else was compared.
    */
   sweep(): Promise<PublishResult> {
-    return this.#observed(() => this.#sweep());
+    return this.#followed(() => this.#sweep());
+  }
+
+  async #followed(round: () => Promise<PublishResult>): Promise<PublishResult> {
+    let result: PublishResult;
+    try {
+      result = await this.#observed(round);
+    } catch (error) {
+      await this.#follow('all').catch(() => {});
+      throw error;
+    }
+    await this.#follow('published');
+    return result;
+  }
+
+  async #follow(which: 'published' | 'all'): Promise<void> {
+    for (const follower of this.#followers) await follower(which);
   }
 
   async #observed(round: () => Promise<PublishResult>): Promise<PublishResult> {
@@ -340,7 +368,8 @@ export class Publisher {
 
   /** @returns the version that the cache has now, at least, or the document of which it has one that Postgres has not */
   async #publishRow(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | DocumentName> {
-    const contents = await loadContents(this.#sql, name, MACHINES_AT_ONCE);
+    const attributes = { 'db.system.name': 'postgresql', 'fleetbook.document': name.kind };
+    const contents = await traced('postgres read', attributes, () => loadContents(this.#sql, name));
     let refusal: unknown;
     for (const content of contents) {
       try {
@@ -381,8 +410,11 @@ export class Publisher {
 
   /** As `setIfNewer`. Readers hear of what the cache refuses too. */
   async #set(keys: CacheKeys, name: DocumentName, version: number, value: Buffer): Promise<boolean> {
+    const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
     try {
-      return await setIfNewer(this.#redis, keys, name, version, value);
+      return await traced('cache write', attributes, () =>
+        setIfNewer(this.#redis, keys, name, version, value),
+      );
     } catch (error) {
       if (isRefusal(error)) await announce(this.#redis, keys, name, version);
       throw error;

@@ -80,12 +80,12 @@ export class Consistency {
   }
 
   /** How a result may be believed that was read since `began`. */
-  given(id: string, { document, unsureSince }: TieredResult, began: Belief): Given {
+  given(id: string, { document, unsureSince, asOf }: TieredResult, began: Belief): Given {
     const isOvertaken = this.isOvertaken(id, document);
     // No message says what was published before the link, and an unsure tier may lack it.
     const isUnsure = unsureSince !== undefined && this.#options.subscription.linked;
     const at = Math.min(began.confirmedAt, unsureSince ?? began.confirmedAt);
-    return { document, epoch: isOvertaken || isUnsure ? undefined : began.epoch, at };
+    return { document, epoch: isOvertaken || isUnsure ? undefined : began.epoch, at, asOf };
   }
 
   /** True if a newer version was published during the read. */
@@ -103,8 +103,9 @@ export class Consistency {
   isCurrent(belief: Belief, kind: Kind, isThere: boolean): boolean {
     const { subscription, now } = this.#options;
     if (kind === 'token' && !isThere && now() - belief.confirmedAt > UNKNOWN_TOKEN_MAX_AGE_MS) return false;
-    if (subscription.linked) return belief.epoch === subscription.epoch;
-    if (belief.epoch === OUTDATED || belief.epoch === RECALLED) return false;
+    // Changes of before the link may be missing in a document of an earlier epoch, also after the link has ended.
+    if (belief.epoch !== subscription.epoch) return false;
+    if (subscription.linked) return true;
     const maxAge = kind === 'token' ? UNLINKED_TOKEN_MAX_AGE_MS : UNLINKED_MAX_AGE_MS;
     return now() - this.confirmedAt(belief) <= maxAge;
   }

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/history.ts';
+import { KnownHistory, type Loss, readMark, type SeenHistory } from '../../db/connection/history.ts';
 import { readHistory } from '../../db/lineage.ts';
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
 
 export interface CurrentLineageOptions {
   /** Of a primary, where one can be asked. */
   readonly postgres: Pick<PostgresReads, 'run' | 'look'>;
   readonly subscription: Pick<CacheSubscription, 'ask' | 'lanes'>;
-  readonly copy?: Pick<DiskCopy, 'lineage' | 'follow'> | undefined;
+  readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;
   /**
    * Called when documents are of another lineage from now on: what is held of the former one is not given any more.

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import type { Sql } from '../../db/client.ts';
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
+import type { Sql } from '../../db/connection/client.ts';
 import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { MemoryBudget } from './budget.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReadsOptions } from './postgres/postgres-reads.ts';
 
-/** Called for each publication, and when everything that was read is of another history. */
+/** Called for each publication, that of a position of the feed included, and when everything that was read is of another history. */
 export interface PublicationListener {
   onPublished(id: string, version: number): void;
   onLineage(): void;
@@ -31,13 +31,9 @@ export interface DocumentsOptions {
   readonly onHang?: (() => void) | undefined;
   /** Hears of each value of the cache that cannot be used, by the kind of document that was asked for. */
   readonly onUnusable?: ((kind: DocumentName['kind']) => void) | undefined;
-  /** Hears that the changes feed has come to this position. */
-  readonly onFeed?: ((position: number) => void) | undefined;
-  /** Called when everything is of another lineage from now on. */
-  readonly onLineage?: (() => void) | undefined;
   /** Milliseconds for which memory answers when neither cache nor Postgres does. */
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
   /** What is served is kept there, and given when no other tier answers. */
-  readonly copy?: DiskCopy | undefined;
+  readonly copy?: DurableCopy | undefined;
 }

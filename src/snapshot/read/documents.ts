@@ -1,5 +1,4 @@
-import type { Sql } from '../../db/connect.ts';
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
+import type { Sql } from '../../db/connection/connect.ts';
 import type { Check, ReplicaReads } from '../../features/replica/reads.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
@@ -7,7 +6,8 @@ import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../docum
 import { type Belief, Consistency } from './consistency.ts';
 import { CurrentLineage } from './current-lineage.ts';
 import type { DocumentsOptions, PublicationListener } from './documents-options.ts';
-import { Freshness } from './freshness.ts';
+import type { DurableCopy } from './durable-copy.ts';
+import { Freshness, later } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
 import { DocumentMemory } from './tiers/memory.ts';
@@ -36,7 +36,7 @@ export class Documents {
   readonly #replica: ReplicaReads | undefined;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
-  readonly #copy: DiskCopy | undefined;
+  readonly #copy: DurableCopy | undefined;
   readonly #listeners: InvalidationListener[] = [];
   readonly #publicationListeners: PublicationListener[] = [];
   readonly #lineage: CurrentLineage;
@@ -49,24 +49,8 @@ export class Documents {
     this.#copy = options.copy;
     const { staleLimitMs, tokenStaleLimitMs } = options;
     this.#rules = new Consistency({ subscription, now, staleLimitMs, tokenStaleLimitMs });
-    this.#memory = new DocumentMemory({
-      rules: this.#rules,
-      memoryLimit: memory.documents,
-      unknownTokensLimit: memory.unknownTokens,
-      onInvalidate: (id) => {
-        for (const listener of this.#listeners) listener.onInvalidate(id);
-      },
-    });
     this.#replica = options.replica;
     this.#postgres = openPostgresReads(options);
-    this.#tiers = openTiers(options, this.#memory, this.#postgres);
-    this.#machineRegions = new MachineRegions({
-      subscription,
-      postgres: this.#postgres,
-      now,
-      copy: this.#copy,
-      memoryLimit: memory.machineRegions,
-    });
     this.#freshness = new Freshness({
       subscription,
       postgres: this.#postgres,
@@ -76,6 +60,23 @@ export class Documents {
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
       },
+    });
+    this.#memory = new DocumentMemory({
+      rules: this.#rules,
+      freshness: this.#freshness,
+      memoryLimit: memory.documents,
+      unknownTokensLimit: memory.unknownTokens,
+      onInvalidate: (id) => {
+        for (const listener of this.#listeners) listener.onInvalidate(id);
+      },
+    });
+    this.#tiers = openTiers(options, this.#memory, this.#postgres);
+    this.#machineRegions = new MachineRegions({
+      subscription,
+      postgres: this.#postgres,
+      now,
+      copy: this.#copy,
+      memoryLimit: memory.machineRegions,
     });
     this.#lineage = new CurrentLineage({
       postgres: this.#postgres.primaryFirst,
@@ -96,7 +97,7 @@ export class Documents {
         return linked ? { epoch, at: subscription.confirmedAt(epoch) } : undefined;
       },
       documents: () => this.#memory.known(),
-      stamps: () => this.#freshness.known(),
+      stamps: () => this.#freshness.known.postgres,
     });
   }
 
@@ -118,7 +119,8 @@ export class Documents {
     const fresh = this.#memory.getFresh(id, name.kind);
     if (fresh) {
       const { document } = fresh;
-      return { document, tier: 'memory', invalidatedBy: this.#freshness.isCurrent ? id : undefined };
+      const invalidatedBy = this.#options.subscription.linked ? id : undefined;
+      return { document, tier: 'memory', asOf: this.#memory.asOf(id), invalidatedBy };
     }
     const flight = this.#flights.get(id);
     return flight ?? this.#begin(id, 0, () => this.#withoutDelay(this.#read(name, id, lookUp), name, id));
@@ -178,8 +180,12 @@ export class Documents {
     for (const listener of this.#listeners) listener.onInvalidateAll();
   }
 
-  /** When data is from, by its sources. */
-  get freshness(): Pick<Freshness, 'get' | 'getKnown' | 'known'> {
+  /** The time that a document in memory may state now. */
+  asOf(id: string): string | undefined {
+    return this.#memory.asOf(id);
+  }
+
+  get freshness(): Pick<Freshness, 'begin' | 'confirmed'> {
     return this.#freshness;
   }
 
@@ -217,12 +223,13 @@ export class Documents {
       for (let reads = 1; ; reads++) {
         const isLast = reads === READS_AT_MOST;
         const keys = await this.#lineage.confirmed();
+        const stamps = name.kind === 'token' ? this.#freshness.known : await this.#freshness.begin();
         const began = rules.now();
         const cached = this.#memory.getAny(id);
         const atLeast = Math.max(this.#memory.heardOf(id), rules.heardOf(id), cached?.version ?? 0);
         // After a change of lineage all known tokens are looked up at once.
         const limits = this.#memory.wasKnown(id) ? undefined : lookUp;
-        const wanted = { keys, name, id, cached, atLeast, lookUp: limits };
+        const wanted = { keys, name, id, cached, atLeast, stamps, lookUp: limits };
         const found = await this.#find(wanted, began);
         if (found.isRecalled) return found;
         const isReplaced = keys !== this.#lineage.keys;
@@ -249,7 +256,10 @@ export class Documents {
         if (newest > version) found = await this.#tiers.read({ ...wanted, atLeast: newest });
       }
       this.#rules.checkAge(name.kind, found, began);
-      return found;
+      // The same document as before keeps its time.
+      return found.document && found.document === wanted.cached
+        ? { ...found, asOf: later(found.asOf, this.#memory.asOf(id)) }
+        : found;
     } catch (error) {
       if (!(error instanceof Unavailable) || keys !== this.#lineage.keys) throw error;
       const atLeast = Math.max(wanted.atLeast, this.#rules.heardOf(id));
@@ -262,7 +272,6 @@ export class Documents {
   #follow(keys: CacheKeys, isLost: boolean): void {
     const { subscription } = this.#options;
     this.#tiers.begin(keys.lineage);
-    this.#options.onLineage?.();
     this.#rules.clear();
     this.#freshness.clear();
     this.#machineRegions.clear();
@@ -282,20 +291,17 @@ export class Documents {
       onUnlinked: () => this.#invalidateAll(),
       onLineage: () => void this.#lineage.ask(),
       onVerified: (stamps, isLinked) => {
-        if (isLinked) this.#freshness.update(Object.entries(stamps));
-        else this.#freshness.learn(Object.entries(stamps));
+        this.#freshness.update(Object.entries(stamps), isLinked);
         if (!this.#lineage.isSure) void this.#lineage.ask();
       },
     });
   }
 
   #onPublished(id: string, version: number): void {
-    if (id === FEED_ID) {
-      this.#options.onFeed?.(version);
-      return;
+    if (id !== FEED_ID) {
+      this.#rules.heard(id, version);
+      this.#tiers.heard(id, version);
     }
-    this.#rules.heard(id, version);
-    this.#tiers.heard(id, version);
     for (const listener of this.#publicationListeners) listener.onPublished(id, version);
     if (id.startsWith('region:')) this.#machineRegions.clearUnknown();
   }

@@ -1,37 +1,50 @@
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import type { ReplicaReads } from '../../features/replica/reads.ts';
-import type { MaybePromise } from '../document/answer.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import { UNLINKED_MAX_AGE_MS } from './consistency.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
 
-/** Milliseconds between two reads from Postgres while the cache tells nothing. */
+/** Milliseconds between two reads from Postgres while no messages arrive. */
 const READ_AGAIN_MS = 1000;
+
+/** Epochs whose stamps are kept. A document of an older epoch states its own time. */
+const EPOCHS_REMEMBERED = 100;
+
+/** Stamps by source, and by source and region, see `loadFreshness`. */
+export type Stamps = ReadonlyMap<string, string>;
+
+/** The stamps that are known at one moment. No later moment changes them. */
+export interface KnownStamps {
+  /** By the cache: what it holds from then on has the changes of these runs. */
+  readonly cache: Stamps;
+  /** By Postgres or the cache: these runs are committed, so Postgres has their changes. */
+  readonly postgres: Stamps;
+}
+
+export const NO_STAMPS: Stamps = new Map();
+const NOTHING_KNOWN: KnownStamps = { cache: NO_STAMPS, postgres: NO_STAMPS };
 
 export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
-  /** Keeps stamps, and has some when nobody else does. */
-  readonly copy?: Pick<DiskCopy, 'keepStamp' | 'stamps'> | undefined;
+  /** Keeps stamps, and has some when no server answers. */
+  readonly copy?: Pick<DurableCopy, 'keepStamp' | 'stamps'> | undefined;
   /** Called with each stamp that moves, by its source, or source and region. */
   readonly onStamp?: ((id: string, stamp: string) => void) | undefined;
   /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
 
-type Kind = 'catalogue' | 'clusters';
-type Stamps = Map<string, string>;
-type StampEntries = readonly (readonly [id: string, stamp: string])[];
-
 /**
- * When sources and their regions were last verified. The cache and Postgres each have their own stamps, because a commit
- * reaches Postgres first. A reader that trusts the cache states the cache's stamps: a publisher writes a stamp only after
- * the documents that it covers.
+ * When sources and their regions were last verified. A document that was read after a stamp was known has the changes of
+ * the stamp's run, so a read takes the stamps before it takes the document (`begin`).
+ *
+ * A commit reaches Postgres first, and a publisher writes a stamp only after the documents that it covers. So a document
+ * of Postgres states what any server has named, and a document of the cache states the cache's stamps alone.
  */
 export class Freshness {
   readonly #subscription: CacheSubscription;
@@ -40,13 +53,12 @@ export class Freshness {
   readonly #copy: FreshnessOptions['copy'];
   readonly #onStamp: (id: string, stamp: string) => void;
   readonly #onChange: () => void;
-  /** See `loadFreshness`. */
-  readonly #ofCache: Stamps = new Map();
-  /** The same by Postgres. An entry ends when the cache has one for its source. */
-  readonly #ofPostgres: Stamps = new Map();
+  #known = NOTHING_KNOWN;
+  /** Epoch → the newest stamps of the cache at a poll after which every message before them had arrived. */
+  readonly #confirmed = new Map<number, Stamps>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
-  /** Settles when there is a stamp. */
+  /** Settles when there is a stamp. Each lineage has another one. */
   #firstStamp = Promise.withResolvers<void>();
 
   constructor(options: FreshnessOptions) {
@@ -58,125 +70,119 @@ export class Freshness {
     this.#onChange = options.onChange;
   }
 
-  /** Stores stamps of the cache that this reader is linked to. A stamp only moves forward: a flush takes nothing back. */
-  update(stamps: StampEntries): void {
-    this.#store(this.#ofCache, stamps);
+  get known(): KnownStamps {
+    return this.#known;
   }
 
-  /** Stores stamps of the cache while this reader is not linked: they wait until memory was compared after them. */
-  learn(stamps: StampEntries): void {
-    this.#storeLater(this.#ofCache, stamps);
+  /** Stamps whose runs are in every document that memory has of this epoch. */
+  confirmed(epoch: number): Stamps {
+    return this.#confirmed.get(epoch) ?? NO_STAMPS;
   }
 
-  #store(target: Stamps, stamps: StampEntries): void {
-    let isChanged = false;
-    for (const [id, stamp] of stamps) {
-      if (!STAMP.test(stamp)) continue;
-      if (target === this.#ofCache && this.#subscription.linked) this.#ofPostgres.delete(id);
-      const known = target.get(id);
-      if (known !== undefined && !isLater(stamp, known)) continue;
-      target.set(id, stamp);
+  /**
+   * Stores stamps of the cache. Within an epoch they only move forward. In another epoch the cache may have gone back.
+   * @param isLinked every message of a change before these stamps has arrived
+   */
+  update(stamps: Iterable<readonly [id: string, stamp: string]>, isLinked: boolean): void {
+    const { epoch } = this.#subscription;
+    const valid = [...stamps].filter(([, stamp]) => STAMP.test(stamp));
+    const isSameEpoch = isLinked && this.#confirmed.has(epoch);
+    const cache = merged(isSameEpoch ? this.#known.cache : NO_STAMPS, valid);
+    if (isLinked) {
+      this.#confirmed.set(epoch, cache);
+      this.#confirmed.delete(epoch - EPOCHS_REMEMBERED);
+    }
+    this.#store(cache, valid);
+  }
+
+  /** @param stamps of committed runs */
+  #store(cache: Stamps, stamps: Iterable<readonly [id: string, stamp: string]>): void {
+    const before = this.#known;
+    const postgres = merged(before.postgres, stamps, (id, stamp) => {
       this.#copy?.keepStamp(id, stamp);
       this.#onStamp(id, stamp);
-      isChanged = true;
-    }
-    if (this.#hasStamps) this.#firstStamp.resolve();
-    if (isChanged) this.#onChange();
-  }
-
-  #storeLater(target: Stamps, stamps: StampEntries): void {
-    if (!this.#hasStamps) {
-      this.#store(target, stamps);
-      return;
-    }
-    const stampsThen = this.#firstStamp;
-    setTimeout(() => {
-      // Otherwise another lineage has begun.
-      if (stampsThen === this.#firstStamp) this.#store(target, stamps);
-    }, UNLINKED_MAX_AGE_MS).unref();
+    });
+    this.#known = { cache, postgres };
+    if (postgres.size > 0) this.#firstStamp.resolve();
+    if (cache !== before.cache || postgres !== before.postgres) this.#onChange();
   }
 
   clear(): void {
-    this.#ofCache.clear();
-    this.#ofPostgres.clear();
+    this.#known = NOTHING_KNOWN;
+    this.#confirmed.clear();
     this.#firstStamp = Promise.withResolvers();
     this.#readAt = Number.NEGATIVE_INFINITY;
     this.#onChange();
   }
 
-  get #hasStamps(): boolean {
-    return this.#ofCache.size + this.#ofPostgres.size > 0;
+  /** The stamps for a read that begins now. It waits for the first ones of cache and Postgres. */
+  async begin(): Promise<KnownStamps> {
+    const hasStamps = this.#known.postgres.size > 0;
+    const reading = this.#subscription.linked && hasStamps ? undefined : this.#readNowAndThen();
+    if (this.#known.cache.size === 0) await this.#readCache();
+    // Postgres may be away, and the cache may name stamps first.
+    if (!hasStamps) await Promise.race([reading, this.#firstStamp.promise]);
+    return this.#known;
   }
 
-  /** Yields each stamp that answers state now. */
-  *known(): Generator<readonly [id: string, stamp: string]> {
-    for (const id of new Set([...this.#ofCache.keys(), ...this.#ofPostgres.keys()])) {
-      const stamp = this.#stampOf(id);
-      if (stamp !== undefined) yield [id, stamp];
-    }
+  /** The time of a document in memory: its own, or a later one that its epoch has confirmed. */
+  timeOf(
+    id: string,
+    belief: { readonly epoch: number; readonly asOf: string | undefined },
+    sources: readonly string[],
+  ) {
+    return later(belief.asOf, timeBy(this.confirmed(belief.epoch), id, sources));
   }
 
-  #stampOf(id: string): string | undefined {
-    const cached = this.#ofCache.get(id);
-    const stored = this.#ofPostgres.get(id);
-    if (cached === undefined || stored === undefined) return cached ?? stored;
-    const { isConnected, publisher } = this.#subscription;
-    const trustsCache = isConnected && publisher === 'heard';
-    return trustsCache || !isLater(stored, cached) ? cached : stored;
-  }
-
-  /** True while every change of a stamp arrives as it happens. */
-  get isCurrent(): boolean {
-    return this.#subscription.linked && this.#hasStamps;
-  }
-
-  /**
-   * When the oldest of these sources, or regions of sources, was read, RFC 3339; undefined while one of them never was.
-   * An empty list means every source of the kind. At once if there is any stamp.
-   */
-  get(sources: readonly string[], kind: Kind): MaybePromise<string | undefined> {
-    if (this.isCurrent) return this.getKnown(sources, kind);
-    const reading = this.#readNowAndThen();
-    if (this.#hasStamps) return this.getKnown(sources, kind);
-    // Postgres may be away, and the cache may tell meanwhile.
-    return Promise.race([reading, this.#firstStamp.promise]).then(() => this.getKnown(sources, kind));
-  }
-
-  /** As `get`, by the stamps that are here. */
-  getKnown(sources: readonly string[], kind: Kind): string | undefined {
-    return oldestOf({ get: (id) => this.#stampOf(id), [Symbol.iterator]: () => this.known() }, sources, kind);
-  }
-
-  /** Reads the stamps of cache and Postgres, unless that was tried a moment ago; never fails. */
+  /** Reads the stamps of Postgres, unless that was tried a moment ago; never fails. */
   async #readNowAndThen(): Promise<void> {
     if (this.#now() - this.#readAt > READ_AGAIN_MS) {
       this.#readAt = this.#now();
-      this.#reading = this.#read();
+      this.#reading = this.#readPostgres();
     }
     await this.#reading;
   }
 
-  async #read(): Promise<void> {
+  async #readPostgres(): Promise<void> {
+    const lineage = this.#firstStamp;
+    const stored = await this.#postgres.run(loadFreshness).catch(() => undefined);
+    const ofCopy = stored || this.#known.postgres.size > 0 ? undefined : await this.#copy?.stamps();
+    if (lineage === this.#firstStamp) this.#store(this.#known.cache, stored ?? ofCopy ?? []);
+  }
+
+  /** A reader takes no document of a cache that no publisher reaches, and so no stamps. */
+  async #readCache(): Promise<void> {
     const { keys, publisher } = this.#subscription;
-    const ask: CacheSubscription['ask'] = (command) => this.#subscription.ask(command);
-    const [cached, stored] = await Promise.all([
-      // Without a publisher the documents are those of Postgres, and so are the times.
-      keys && publisher !== 'silent' ? ask((redis) => redis.hgetall(keys.verified)) : undefined,
-      this.#postgres.run(loadFreshness).catch(() => undefined),
-    ]);
-    // The stamps of Postgres come second: an answer of the cache never states them as the first ones.
-    if (cached) this.#storeLater(this.#ofCache, Object.entries(cached));
-    if (stored) this.#storeLater(this.#ofPostgres, [...stored]);
-    else if (this.#copy && !this.#hasStamps) this.#store(this.#ofPostgres, await this.#copy.stamps());
+    if (!keys || publisher === 'silent') return;
+    const stamps = await this.#subscription.ask((redis) => redis.hgetall(keys.verified));
+    if (stamps && keys === this.#subscription.keys) this.update(Object.entries(stamps), false);
   }
 }
 
-/** As `Freshness.getKnown`, by these stamps. */
-export function oldestOf(
-  stamps: Pick<ReadonlyMap<string, string>, 'get'> & Iterable<readonly [id: string, stamp: string]>,
-  sources: readonly string[],
-  kind: Kind,
-): string | undefined {
+/** Both together: of each source the later stamp. The same map if none of the others is later. */
+export function merged(
+  before: Stamps,
+  others: Iterable<readonly [id: string, stamp: string]>,
+  onMove: (id: string, stamp: string) => void = () => {},
+): Stamps {
+  let after: Map<string, string> | undefined;
+  for (const [id, stamp] of others) {
+    const known = before.get(id);
+    if (known !== undefined && !isLater(stamp, known)) continue;
+    after ??= new Map(before);
+    after.set(id, stamp);
+    onMove(id, stamp);
+  }
+  return after ?? before;
+}
+
+/**
+ * When the oldest of these sources, or regions of sources, was read, RFC 3339; undefined while one of them never was.
+ * An empty list means every source of the document's kind. Tokens have no source.
+ */
+export function timeBy(stamps: Stamps, documentId: string, sources: readonly string[]): string | undefined {
+  if (documentId.startsWith('token:')) return undefined;
+  const kind = documentId.startsWith('clusters:') ? 'clusters' : 'catalogue';
   let oldest: string | undefined;
   if (sources.length === 0) {
     for (const [id, stamp] of stamps) {
@@ -193,13 +199,18 @@ export function oldestOf(
 }
 
 /**
- * The time that an answer may state. What nobody confirms now may have changed since it was last known to be true, however
- * lately its sources were read: it is no younger than that.
+ * The time that an answer may state. A document that nothing confirms now may have changed since it was last known to be
+ * true, so its time is no later than that.
  * @param knownAt milliseconds; undefined where it is known to be true now
  */
 export function boundedBy(knownAt: number | undefined, asOf: string | undefined): string | undefined {
   if (asOf === undefined || knownAt === undefined || Date.parse(asOf) <= knownAt) return asOf;
   return new Date(knownAt).toISOString();
+}
+
+/** The later of two times. */
+export function later(a: string | undefined, b: string | undefined): string | undefined {
+  return a === undefined || (b !== undefined && b > a) ? b : a;
 }
 
 const time = (stamp: string): string => stamp.slice(stamp.indexOf(' ') + 1);

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { withTimeout } from '../../domain/timeout.ts';
-import type { DiskCopy } from '../../features/disk-copy/disk-copy.ts';
 import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
+import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
 import { fromEither } from './tiers/either.ts';
 
@@ -22,7 +22,7 @@ export interface MachineRegionsOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
-  readonly copy?: Pick<DiskCopy, 'machines'> | undefined;
+  readonly copy?: Pick<DurableCopy, 'machines'> | undefined;
   /** Bytes that may be kept: three quarters for what is known, a quarter for what is known to be unknown. */
   readonly memoryLimit: number;
 }

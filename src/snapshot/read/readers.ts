@@ -48,24 +48,15 @@ function bodySize({ identity, gzip, br }: EncodedBody): number {
 }
 
 /** Makes answers from results: the body is of the last one, the others were looked at to find it. */
-function answerer({ freshness }: Documents, kind: 'catalogue' | 'clusters') {
-  return (body: EncodedBody, ...results: [...TieredResult[], TieredResult]): MaybePromise<Answer> => {
-    const { tier, document, knownAt } = results.at(-1) as TieredResult;
-    const sources = document?.sources ?? [];
-    const currency = document?.currency;
-    const documents: string[] = [];
-    for (const { invalidatedBy } of results) if (invalidatedBy !== undefined) documents.push(invalidatedBy);
+function answerer(documents: Documents) {
+  return (body: EncodedBody, ...results: [...TieredResult[], TieredResult]): Answer => {
+    const { tier, document, knownAt, asOf, invalidatedBy: id } = results.at(-1) as TieredResult;
+    const ids = results.flatMap(({ invalidatedBy = [] }) => invalidatedBy);
     const validity =
-      documents.length === results.length
-        ? { documents, asOf: () => freshness.getKnown(sources, kind) }
+      id !== undefined && ids.length === results.length
+        ? { documents: ids, asOf: () => documents.asOf(id) }
         : undefined;
-    return whenThere(freshness.get(sources, kind), (asOf) => ({
-      body,
-      tier,
-      asOf: boundedBy(knownAt, asOf),
-      currency,
-      validity,
-    }));
+    return { body, tier, asOf: boundedBy(knownAt, asOf), currency: document?.currency, validity };
   };
 }
 
@@ -81,7 +72,7 @@ export function catalogueReader(
   documents: Documents,
   { now = Date.now, pricesLimit, staleLimitMs }: CatalogueReaderOptions,
 ): CatalogueReader {
-  const answer = answerer(documents, 'catalogue');
+  const answer = answerer(documents);
   const prices = new LRUCache<number, Prices>({
     maxSize: Math.max(1, Math.floor(pricesLimit)),
     sizeCalculation: ({ body }) => bodySize(body) + BYTES_PER_DOCUMENT,
@@ -158,7 +149,7 @@ export function catalogueReader(
 }
 
 export function clusterReader(documents: Documents): ClusterReader {
-  const answer = answerer(documents, 'clusters');
+  const answer = answerer(documents);
   const clusters = (organizationId: number) => documents.get({ kind: 'clusters', organizationId });
   return {
     clusters: (organizationId) =>

@@ -3,8 +3,11 @@ import { type IncomingMessage, request as plain } from 'node:http';
 import { type RequestOptions, request as secure } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { VERSION } from '../../config/package.ts';
+import { traced } from '../../domain/traced.ts';
 import { SourceError } from '../source.ts';
 import { isForbidden } from './forbidden-address.ts';
+
+type GetOptions = RequestOptions & { readonly signal: AbortSignal };
 
 /**
  * GETs an address. Answers with the head of the response; its body is unread and still encoded. A body with a length or
@@ -14,10 +17,16 @@ import { isForbidden } from './forbidden-address.ts';
  * @throws SourceError `misconfigured` for an address that no source may read; the error of the system or of Node's parser
  *   when the connection fails; an `AbortError`
  */
-export async function get(
-  url: URL,
-  options: RequestOptions & { readonly signal: AbortSignal },
-): Promise<IncomingMessage> {
+export function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
+  const attributes = { 'http.request.method': 'GET', 'server.address': url.hostname };
+  return traced('GET', attributes, async (note) => {
+    const response = await headOf(url, options);
+    note({ 'http.response.status_code': response.statusCode ?? 0 });
+    return response;
+  });
+}
+
+async function headOf(url: URL, options: GetOptions): Promise<IncomingMessage> {
   if (isForbidden(url.hostname)) throw forbidden(url.hostname);
   for (;;) {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

@@ -1,6 +1,6 @@
 /** Freshness of the regions that a run has read. */
 
-import type { SessionDatabase } from '../../db/connect.ts';
+import type { SessionDatabase } from '../../db/connection/connect.ts';
 import type { CatalogueSource } from '../../db/sync/catalogue-write.ts';
 import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
 import { type RejectedKey, unreadRegion } from '../../domain/rejected.ts';

@@ -3,8 +3,8 @@
  * the process's memory nor a round trip for each row limits how many there can be.
  */
 
-import type { SessionDatabase } from '../../db/connect.ts';
-import { COPY_NULL, copyField } from '../../db/copy.ts';
+import type { SessionDatabase } from '../../db/connection/connect.ts';
+import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
 import { isStock, limitBroken } from '../../domain/exclusion.ts';
 import type { Offer } from '../../domain/machine.ts';

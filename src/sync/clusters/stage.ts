@@ -1,7 +1,7 @@
 /** The way of clusters into the staging table. */
 import { createHash } from 'node:crypto';
-import type { SessionDatabase } from '../../db/connect.ts';
-import { copyField } from '../../db/copy.ts';
+import type { SessionDatabase } from '../../db/connection/connect.ts';
+import { copyField } from '../../db/connection/copy.ts';
 import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.ts';
 import type { ReportedCluster } from '../../domain/cluster.ts';
 import { pricePerMinute } from '../../domain/price.ts';

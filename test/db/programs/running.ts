@@ -1,5 +1,5 @@
 /** A process in which a run of the source `s` is under way until it is killed. */
-import { openStore } from '../../../src/db/connect.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
 
 const store = openStore({ url: process.argv[2] ?? '', role: 'worker' });
 const { run } = await store.liveRuns.begin('s', undefined);

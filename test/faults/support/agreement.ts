@@ -1,5 +1,5 @@
 /** Whether PostgreSQL, the cache and the API say the same: every document there is, and what lies beside them. */
-import type { Store } from '../../../src/db/connect.ts';
+import type { Store } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { allVersions } from '../../../src/db/versions.ts';
 import { documentsOfRow, type RowName } from '../../../src/domain/document-name.ts';

@@ -1,6 +1,6 @@
 /** What a worker that dies, or is stopped and goes on late, may leave behind in PostgreSQL and must not. */
-import type { Store } from '../../../src/db/connect.ts';
-import { IS_UNDER_WAY } from '../../../src/db/run-mark.ts';
+import type { Store } from '../../../src/db/connection/connect.ts';
+import { IS_UNDER_WAY } from '../../../src/db/runs.ts';
 import { dirtyDocuments } from '../../../src/db/versions.ts';
 
 /** @returns a line for each kind of thing that nobody will ever end; empty where all is in order and nothing runs */

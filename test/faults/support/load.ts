@@ -2,7 +2,7 @@
 import { Agent, get } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sql } from '../../../src/db/connect.ts';
+import type { Sql } from '../../../src/db/connection/connect.ts';
 import { reprice } from '../../snapshot/rows.ts';
 import { until } from '../../support/until.ts';
 import { Ledger, type Verdict } from './ledger.ts';

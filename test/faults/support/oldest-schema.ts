@@ -1,5 +1,5 @@
 /** A database as the first release filled it, and reads that every release since has made. */
-import type { Sql } from '../../../src/db/connect.ts';
+import type { Sql } from '../../../src/db/connection/connect.ts';
 
 const REGIONS = 40;
 const MACHINES_OF_REGION = 1000;

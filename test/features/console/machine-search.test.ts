@@ -1,6 +1,6 @@
 /** However many machines there are, the same ones are found: by regions, by names and by walking the shapes. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStore, type Store } from '../../../src/db/connect.ts';
+import { openStore, type Store } from '../../../src/db/connection/connect.ts';
 import { SEARCH_LIMITS } from '../../../src/db/machine-search.ts';
 import {
   MACHINE_SORTS,

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openStore } from '../../../src/db/connect.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
 import { EXPORT_FILES, type ExportFile, type StoredExport } from '../../../src/features/exports/files.ts';
 import { newestExports } from '../../../src/features/exports/queries.ts';
 import { exportsApi } from '../../../src/features/exports/routes.ts';

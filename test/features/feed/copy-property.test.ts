@@ -9,10 +9,10 @@ import { changeCurrency } from '../../../src/db/currency.ts';
 import { seedProviders } from '../../../src/db/providers.ts';
 import { retireSource } from '../../../src/db/sync/retire.ts';
 import { pruneFeed } from '../../../src/features/feed/events.ts';
-import { FeedPublisher } from '../../../src/features/feed/feed-publisher.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { mastersOf } from '../../../src/redis/redis.ts';
 import { openScene, type TestReader } from '../../snapshot/scene.ts';
+import { feedPublisher } from '../../support/feed-publisher.ts';
 import { until } from '../../support/until.ts';
 import { cluster } from '../../sync/cluster-rows.ts';
 import {
@@ -85,7 +85,7 @@ async function openWorld(stack: AsyncDisposableStack, engine: Engine, syncs: Syn
   await engine.catchUp();
   await syncs.reset();
   const scene = stack.use(await openScene(engine.redis, syncs.db));
-  const publisher = new FeedPublisher(scene.store.db, scene.cache);
+  const publisher = feedPublisher(scene.store.db, scene.cache);
   const organization = await syncs.organization('org');
   await syncs.organization('other');
   await seedProviders(syncs.store.db, [ACME]);
@@ -174,9 +174,7 @@ async function take(world: World, taken: Step): Promise<void> {
       await publisher.publishDirty();
       return;
     case 'publish twice at once':
-      await Promise.all(
-        [publisher, new FeedPublisher(scene.store.db, scene.cache)].map((p) => p.publishDirty()),
-      );
+      await Promise.all([publisher, feedPublisher(scene.store.db, scene.cache)].map((p) => p.publishDirty()));
       return;
     case 'sweep':
       await publisher.sweep();

@@ -1,13 +1,14 @@
 /** The end of the feed, read from two servers behind one address, of which one is behind the other. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openStore } from '../../../src/db/connect.ts';
-import { FeedPublisher } from '../../../src/features/feed/feed-publisher.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
 import { FeedReads } from '../../../src/features/feed/feed-reads.ts';
 import { FeedTail, type Follower } from '../../../src/features/feed/feed-tail.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
+import type { Publisher } from '../../../src/snapshot/publish/publisher.ts';
 import { addSample, reprice, type Sample, setStatus } from '../../snapshot/rows.ts';
 import { openScene, type Scene } from '../../snapshot/scene.ts';
+import { feedPublisher } from '../../support/feed-publisher.ts';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/postgres-replica.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { until } from '../../support/until.ts';
@@ -15,7 +16,7 @@ import { until } from '../../support/until.ts';
 let servers: ReplicatedPostgres;
 let scene: Scene;
 let sample: Sample;
-let publisher: FeedPublisher;
+let publisher: Publisher;
 let changed = 0;
 const closing = new AsyncDisposableStack();
 beforeAll(async () => {
@@ -25,7 +26,7 @@ beforeAll(async () => {
   scene = closing.use(await openScene(redis, db));
   await scene.sql`update lineage set currency = 'USD'`;
   sample = await addSample(scene.sql);
-  publisher = new FeedPublisher(scene.store.db, scene.cache);
+  publisher = feedPublisher(scene.store.db, scene.cache);
   await publisher.publishDirty();
 });
 afterAll(() => closing.disposeAsync());

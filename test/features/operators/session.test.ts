@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
-import { openStore } from '../../../src/db/connect.ts';
+import { openStore } from '../../../src/db/connection/connect.ts';
 import { newToken } from '../../../src/domain/token.ts';
 import {
   setOperatorByOidc,

@@ -185,7 +185,8 @@ describe('a replica that is behind', () => {
     // The document is nowhere, and nobody has heard of it; the time alone has arrived.
     for (const id of ['cloud', `cloud/${sample.region}`])
       await scene.cache.hset(scene.keys.verified, id, `catalogue ${LATER}`);
-    await until(() => reader.documents.freshness.getKnown([`cloud/${sample.region}`], 'catalogue') === LATER);
+    const confirmed = () => reader.documents.freshness.confirmed(reader.link.epoch);
+    await until(() => confirmed().get(`cloud/${sample.region}`) === `catalogue ${LATER}`);
     const answer = await reader.catalogue.machine(sample.small);
     const shown = JSON.parse(answer?.body.identity.toString() ?? '{}').price;
     expect([answer?.asOf, shown]).toEqual([LATER, Number(changed)]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { searchApi } from '../../../src/features/search/routes.ts';
 import { SearchUnavailable } from '../../../src/features/search/searchable.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
 import { type TestApi, testApi } from '../../http/harness.ts';
@@ -163,7 +164,7 @@ describe('/v1/machines/search', () => {
     [new Unavailable('PostgreSQL is down'), '1', 'No fresh answer is to be had'],
   ])('says why it cannot be answered: %s', async (error, pause, detail) => {
     const fails = () => Promise.reject(error);
-    await using api = await testApi({ search: { search: fails, recommend: fails } });
+    await using api = await testApi({ features: [searchApi({ search: fails, recommend: fails })] });
     for (const url of ['/v1/machines/search', '/v1/machines/recommend?cpu=1&ram=1']) {
       const response = await get(api, url);
       expect([response.statusCode, response.headers['retry-after']]).toEqual([503, pause]);

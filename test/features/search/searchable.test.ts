@@ -71,6 +71,24 @@ it('tells of what was verified since', async () => {
   expect((await cheapest(reader))?.price).toBe(0.0001);
 });
 
+it('states a time that it covers, also after a link that lasted for a moment', async () => {
+  await using cache = await faultProxy(scene.redis.url);
+  await cache.refuse();
+  const time = Date.now();
+  const reader = scene.reader({ redisUrl: cache.url, now: () => time });
+  expect(await search(reader)).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z' });
+  await reprice(scene.sql, scene.sample.small, '0.00005');
+  await verify(scene.sql, 'cloud', '2026-02-02T00:00:00.000Z');
+  await scene.publisher.publishDirty();
+  await cache.heal();
+  await until(() => reader.link.linked);
+  await reader.link.poll();
+  await cache.refuse();
+  await until(() => !reader.link.linked);
+  const { machines, asOf } = await search(reader);
+  expect([machines[0]?.price, asOf]).toEqual([0.00005, '2026-02-02T00:00:00.000Z']);
+});
+
 it('is read from PostgreSQL where the cache has lost everything, and again after a gap', async () => {
   const reader = await scene.linkedReader({ pollMs: 20 });
   await scene.cache.flushall();

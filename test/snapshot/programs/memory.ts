@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { hashToken, newToken } from '../../../src/domain/token.ts';
+import { searchApi } from '../../../src/features/search/routes.ts';
 import { searchReader } from '../../../src/features/search/search-reader.ts';
 import { Searchable } from '../../../src/features/search/searchable.ts';
 import { buildApp } from '../../../src/http/app.ts';
@@ -120,15 +121,19 @@ async function askAll(limit: number): Promise<() => number> {
   const app = buildApp({
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs: 3_600_000 }),
     clusters: clusterReader(documents),
-    search: searchReader(
-      new Searchable({
-        documents,
-        subscription: link,
-        logger,
-        memoryLimit: memory.search,
-        staleLimitMs: 3_600_000,
-      }),
-    ),
+    features: [
+      searchApi(
+        searchReader(
+          new Searchable({
+            documents,
+            subscription: link,
+            logger,
+            memoryLimit: memory.search,
+            staleLimitMs: 3_600_000,
+          }),
+        ),
+      ),
+    ],
     tokens: tokenVerifier(documents, {
       memoryLimit: memory.acceptedTokens,
       unknownTokens: { perSecond: 100, perSecondAndAddress: 10 },

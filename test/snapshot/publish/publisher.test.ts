@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/administration/tokens.ts';
-import type { Sql } from '../../../src/db/connect.ts';
+import type { Sql } from '../../../src/db/connection/connect.ts';
 import { readLineage } from '../../../src/db/lineage.ts';
 import { allVersions, dirtyDocuments } from '../../../src/db/versions.ts';
 import { readColumns } from '../../../src/snapshot/document/columns.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { faultProxy } from '../../support/fault-proxy.ts';
+import { type FaultProxy, faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { addMachine, addOrganization, reprice, verify } from '../rows.ts';
-import { sceneForEachTest, TestClock } from '../scene.ts';
+import { sceneForEachTest, TestClock, type TestReader } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
@@ -90,7 +90,7 @@ describe('the time of verification', () => {
       )
       .exec();
     await reader.link.poll();
-    expect(reader.documents.freshness.getKnown(['cloud'], 'catalogue')).toBe(later);
+    expect(reader.documents.freshness.confirmed(reader.link.epoch).get('cloud')).toBe(`catalogue ${later}`);
     const { tier, asOf } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
     expect(tier).toBe('memory');
     expect(Date.parse(asOf ?? '')).toBeLessThanOrEqual(lost);
@@ -112,7 +112,8 @@ describe('the time of verification', () => {
       await reprice(sql as never, scene.sample.small, '0.75');
       await verify(sql as never, 'cloud', '2026-01-02T06:00:00Z');
     });
-    await until(() => reader.documents.freshness.get(['cloud'], 'catalogue') !== before.asOf);
+    const known = async () => (await reader.documents.freshness.begin()).postgres.get('cloud');
+    await until(async () => (await known()) === 'catalogue 2026-01-02T06:00:00.000Z');
     await way.heal();
     await until(() => reader.link.linked);
     expect(await asked()).toEqual(before);
@@ -121,6 +122,133 @@ describe('the time of verification', () => {
     const after = await asked();
     expect(after.asOf).toBe('2026-01-02T06:00:00.000Z');
     expect(after.price).not.toBe(before.price);
+  });
+
+  /** Commits and publishes a price together with the time of its run. */
+  async function runAndPublish(price: string, at: string) {
+    await scene.sql.begin(async (sql) => {
+      await reprice(sql as never, scene.sample.small, price);
+      await verify(sql as never, 'cloud', at);
+    });
+    await scene.publisher.publishDirty();
+  }
+
+  const shown = async (reader: TestReader) => {
+    const { asOf, body, tier } = (await reader.catalogue.machine(scene.sample.small)) ?? expect.unreachable();
+    return { asOf, price: (JSON.parse(body.identity.toString()) as { price: number }).price, tier };
+  };
+
+  /** A reader whose clock the test moves, which reaches PostgreSQL alone at first, by one connection. */
+  async function readerOfPostgres(cache: FaultProxy, databaseUrl = scene.db.url) {
+    await scene.publisher.publishDirty();
+    await cache.refuse();
+    let time = Date.now();
+    const options = { now: () => time, postgresReads: 1, postgresDeadlineMs: 60_000 };
+    const reader = scene.reader({ ...options, redisUrl: cache.url, databaseUrl });
+    await reader.clusters.clusters(scene.sample.a);
+    const forward = (ms: number) => {
+      time += ms;
+    };
+    return { reader, forward };
+  }
+
+  it('is that of before the read, where the reader is linked during the read', async () => {
+    await using cache = await faultProxy(scene.redis.url);
+    await using database = await faultProxy(scene.db.url);
+    const { reader, forward } = await readerOfPostgres(cache, database.url);
+    // The connection knows the statement by its second time. The clusters read the stamps, so the region does not.
+    for (let reads = 0; reads < 2; reads++) {
+      forward(1001);
+      await reader.clusters.clusters(scene.sample.a);
+      await shown(reader);
+    }
+    forward(1001);
+    await reader.clusters.clusters(scene.sample.a);
+    // Whatever waited for the connection has had it.
+    await reader.documents.postgres((sql) => sql`select 1`);
+    const [before] = await scene.sql<{ now: string }[]>`select clock_timestamp()::text as now`;
+    database.mute();
+    const reading = shown(reader);
+    await until(async () => {
+      const [, answered] = await scene.sql.begin((sql) => [
+        sql`set local role none`,
+        sql`
+          select from pg_stat_activity
+          where datname = current_database() and state = 'idle' and query_start > ${before?.now ?? ''}::text::timestamptz
+            and query like '%version%regions%'`,
+      ]);
+      return answered.length > 0;
+    });
+    await runAndPublish('0.75', '2026-01-02T06:00:00Z');
+    await cache.heal();
+    await until(() => reader.link.linked);
+    await reader.link.poll();
+    await database.heal();
+    expect(await reading).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
+    expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T06:00:00.000Z', price: 0.75 });
+  });
+
+  it('covers what memory has, also after a link that lasted for a moment', async () => {
+    await using cache = await faultProxy(scene.redis.url);
+    const { reader } = await readerOfPostgres(cache);
+    const before = await shown(reader);
+    await runAndPublish('0.75', '2026-01-02T06:00:00Z');
+    await cache.heal();
+    await until(() => reader.link.linked);
+    await reader.link.poll();
+    await cache.refuse();
+    await until(() => !reader.link.linked);
+    expect(before).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
+    expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T06:00:00.000Z', price: 0.75 });
+  });
+
+  it('stands still from the first newer version on, where the newer document cannot be read', async () => {
+    await using cache = await faultProxy(scene.redis.url);
+    await using database = await faultProxy(scene.db.url);
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader({ redisUrl: cache.url, databaseUrl: database.url });
+    const before = await shown(reader);
+    await verify(scene.sql, 'cloud', '2026-01-02T05:00:00Z');
+    await scene.publisher.publishDirty();
+    await reader.link.poll();
+    expect(await shown(reader)).toEqual({ ...before, tier: 'memory', asOf: '2026-01-02T05:00:00.000Z' });
+    const heard = Promise.withResolvers<void>();
+    reader.documents.onPublished({ onPublished: () => heard.resolve(), onLineage: () => {} });
+    await runAndPublish('0.75', '2026-01-02T06:00:00Z');
+    await heard.promise;
+    await reader.link.poll();
+    await database.refuse();
+    await cache.refuse();
+    await until(() => !reader.link.linked);
+    expect(await shown(reader)).toEqual({ ...before, tier: 'memory', asOf: '2026-01-02T05:00:00.000Z' });
+  });
+
+  it('is that of the cache as it is now, after the cache has gone back', async () => {
+    await scene.publisher.publishDirty();
+    const earlier = new Map<string, Buffer>();
+    for (const key of await scene.cache.keys('*')) {
+      const value = await scene.cache.dumpBuffer(key);
+      if (value) earlier.set(key, value);
+    }
+    const reader = await scene.linkedReader();
+    await runAndPublish('0.75', '2026-01-02T06:00:00Z');
+    await reader.link.poll();
+    for (const [key, value] of earlier) await scene.cache.restore(key, 0, value, 'REPLACE');
+    await reader.link.poll();
+    expect(await shown(reader)).toMatchObject({ asOf: '2026-01-02T03:04:05.678Z', price: 0.0001 });
+  });
+
+  it('does not go back for what memory has, after the cache was flushed', async () => {
+    await scene.publisher.publishDirty();
+    const reader = await scene.linkedReader();
+    const before = await shown(reader);
+    const { epoch } = reader.link;
+    await scene.cache.flushall();
+    await until(async () => {
+      await reader.link.poll();
+      return reader.link.epoch > epoch;
+    });
+    expect(await shown(reader)).toMatchObject({ asOf: before.asOf, price: before.price });
   });
 
   it('is not what a damaged cache says', async () => {

@@ -1,6 +1,6 @@
 /** Alerts: the rules, what is firing, what was sent to whom; and a message sent again, or one that tests a webhook. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {

@@ -7,7 +7,7 @@ import {
   auditPage,
   auditTerms,
 } from '../../../db/audit.ts';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { organizationsOfTokens } from '../../../db/tokens.ts';
 import { readPast } from '../../../domain/span.ts';
 import { BadRequest, integerOf, type Parameters, textOf, windowOf } from '../../../ops/parameters.ts';

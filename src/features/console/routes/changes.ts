@@ -1,8 +1,8 @@
 /** What has changed: by one run, or since a time. */
 import type { FastifyInstance } from 'fastify';
 import { type ChangePage, type ChangeScope, changesKeptSince, machineChanges } from '../../../db/changes.ts';
-import type { Sql } from '../../../db/client.ts';
 import { clusterChanges } from '../../../db/cluster-changes.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { providerNames } from '../../../db/providers.ts';
 import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../db/runs.ts';
 import { isKept, type RunDiff, unshown } from '../../../db/timeline.ts';

@@ -1,7 +1,7 @@
 /** The charts of the overview: what PostgreSQL holds of runs, and BullMQ of jobs. */
 import type { FastifyInstance } from 'fastify';
 import type { OpsContext } from '../../../app/feature.ts';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { backlog } from '../../../db/operating.ts';
 import { type RunStep, runSteps, type Steps } from '../../../db/runs.ts';
 import type { ChartsAnswer } from './api.ts';

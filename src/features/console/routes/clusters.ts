@@ -1,6 +1,5 @@
 /** Clusters of every organization, searched and sorted, and what has happened to one. */
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/client.ts';
 import { clusterHistory } from '../../../db/cluster-changes.ts';
 import {
   CLUSTER_SORTS,
@@ -10,6 +9,7 @@ import {
   type FoundClusters,
   searchClusters,
 } from '../../../db/clusters.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import {
   choiceOf,
   idOf,

@@ -4,7 +4,7 @@ import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../a
 import { heldDocument } from '../../../app/actions/held-document.ts';
 import type { Writing } from '../../../app/actions/publish.ts';
 import type { Config, SourceConfig } from '../../../config/config.ts';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {

@@ -1,6 +1,6 @@
 /** The catalogue: machines searched and sorted, and what one has cost. */
 import type { FastifyInstance } from 'fastify';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { storedCurrency } from '../../../db/currency.ts';
 import {
   cataloguePlaces,

@@ -2,17 +2,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publishNow, type Writing } from '../../../app/actions/publish.ts';
 import { administration, type UserName } from '../../../db/administration/administration.ts';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import {
   type FoundOrganization,
   type FoundOrganizations,
   findOrganization,
   foundOrganization,
+  listUsers,
   ORGANIZATION_SORTS,
   type Organization,
   searchOrganizations,
 } from '../../../db/organizations.ts';
-import { listUsers } from '../../../db/users.ts';
 import { ORGANIZATION_SLUG } from '../../../domain/organization.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Writing } from '../../../app/actions/publish.ts';
 import { requestRun, type SyncQueue } from '../../../app/actions/source.ts';
-import type { Sql } from '../../../db/client.ts';
+import type { Sql } from '../../../db/connection/client.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
 import { sourceTimeline } from '../../../db/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';

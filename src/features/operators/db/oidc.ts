@@ -1,8 +1,8 @@
 /** Accounts of people who sign in by OpenID Connect: made at their first sign-in, with the role that their groups give. */
 
 import { audit } from '../../../db/audit.ts';
-import type { Database } from '../../../db/connect.ts';
-import { and, eq, isNull, sql } from '../../../db/drizzle.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { and, eq, isNull, sql } from '../../../db/connection/drizzle.ts';
 import { operators } from '../../../db/schema.ts';
 import type { Role } from '../../../domain/operator.ts';
 import { nameOfPerson, neutralName, type OidcIdentity } from '../oidc.ts';

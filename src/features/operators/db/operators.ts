@@ -1,10 +1,10 @@
 /** Operators of the console. Each change and its row of the audit log are one transaction. */
 
 import { audit } from '../../../db/audit.ts';
-import type { Database } from '../../../db/connect.ts';
-import { eq, type PgUpdateSetSource, sql } from '../../../db/drizzle.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { eq, type PgUpdateSetSource, sql } from '../../../db/connection/drizzle.ts';
+import { rfc3339 } from '../../../db/connection/statements.ts';
 import { auditLog, operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
-import { rfc3339 } from '../../../db/statements.ts';
 import type { Decider, OperatorSummary, Role } from '../../../domain/operator.ts';
 import { endSessionsOf } from './sessions.ts';
 import { type IssuedToken, insertToken, recordToken, type TokenTerms, tokenState } from './tokens.ts';

@@ -1,6 +1,6 @@
 /** Sessions of signed-in operators. A request reads the row, its token and its operator, so each of them can end it at once. */
-import type { Database } from '../../../db/connect.ts';
-import { and, eq, gt, inArray, isNull, lte, sql } from '../../../db/drizzle.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { and, eq, gt, inArray, isNull, lte, sql } from '../../../db/connection/drizzle.ts';
 import { operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
 import { bytesOf, tokenState } from './tokens.ts';
 

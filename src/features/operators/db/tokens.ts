@@ -1,10 +1,10 @@
 /** Tokens of operators: random, stored as SHA-256, shown once. A change and its row of the audit log are one transaction. */
 
 import { audit } from '../../../db/audit.ts';
-import type { Database } from '../../../db/connect.ts';
-import { eq, inArray, sql } from '../../../db/drizzle.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { eq, inArray, sql } from '../../../db/connection/drizzle.ts';
+import { rfc3339 } from '../../../db/connection/statements.ts';
 import { operators, operatorTokens } from '../../../db/schema.ts';
-import { rfc3339 } from '../../../db/statements.ts';
 import type { Decider } from '../../../domain/operator.ts';
 import { hashToken, newToken } from '../../../domain/token.ts';
 

@@ -1,8 +1,8 @@
 /** Signing in by OpenID Connect: the way to the issuer, and the way back. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Database } from '../../../db/connect.ts';
-import { isLostConnection } from '../../../db/errors.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { isLostConnection } from '../../../db/connection/errors.ts';
 import type { Refusals } from '../../../ops/refusals.ts';
 import { type OidcSignIn, signInByOidc } from '../db/oidc.ts';
 import { type OidcSettings, roleByClaims } from '../oidc.ts';

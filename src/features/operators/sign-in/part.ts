@@ -1,7 +1,7 @@
 /** Signing in: by a token in each request, or by a session that a token or OpenID Connect has opened. */
 import cookie from '@fastify/cookie';
 import type { FastifyInstance } from 'fastify';
-import type { Store } from '../../../db/connect.ts';
+import type { Store } from '../../../db/connection/connect.ts';
 import type { Gate, OpsPart, SignIn } from '../../../ops/part.ts';
 import { listOperators } from '../db/operators.ts';
 import { findTokens } from '../db/tokens.ts';

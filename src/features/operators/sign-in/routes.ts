@@ -1,8 +1,8 @@
 /** Signing in by a page with a form, signing out, and `/api/session`, which says who is signed in. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { audit } from '../../../db/audit.ts';
-import type { Database } from '../../../db/connect.ts';
-import { isLostConnection } from '../../../db/errors.ts';
+import type { Database } from '../../../db/connection/connect.ts';
+import { isLostConnection } from '../../../db/connection/errors.ts';
 import { deciderOf, operatorOf } from '../../../ops/access.ts';
 import type { Gate } from '../../../ops/part.ts';
 import { endOperatorSessions } from '../db/operators.ts';

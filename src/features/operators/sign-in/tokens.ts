@@ -1,5 +1,5 @@
 /** Checks the token of an operator. */
-import type { Database } from '../../../db/connect.ts';
+import type { Database } from '../../../db/connection/connect.ts';
 import { hashToken, isWellFormedToken } from '../../../domain/token.ts';
 import type { Refusals } from '../../../ops/refusals.ts';
 import { type FoundToken, findTokens, noteTokenUse } from '../db/tokens.ts';

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import type { Sql } from '../../../db/client.ts';
-import { codeOf, postgresError } from '../../../db/errors.ts';
+import type { Sql } from '../../../db/connection/client.ts';
+import { codeOf, postgresError } from '../../../db/connection/errors.ts';
+import { traced } from '../../../domain/traced.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';
 import { Semaphore, SemaphoreFull } from './semaphore.ts';
@@ -119,7 +120,9 @@ export class PostgresReads {
 
   async #read<T>(read: (sql: Sql) => Promise<T>, gate = this.#gate): Promise<T> {
     try {
-      const result = await gate.run(() => this.#twice(read));
+      const result = await gate.run(() =>
+        traced('postgres read', { 'db.system.name': 'postgresql' }, () => this.#twice(read)),
+      );
       this.#breaker.succeeded();
       this.#unanswered = 0;
       return result;

@@ -1,8 +1,9 @@
-import { traced } from '../../../db/traced.ts';
+import { traced } from '../../../domain/traced.ts';
 import { decodeDocument, HEADER_LENGTH, isForeignFormat, parseHeader } from '../../document/format.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { dropValue } from '../../publish/fence.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
+import { timeBy } from '../freshness.ts';
 import { MgetBatcher } from './mget-batcher.ts';
 import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
 
@@ -32,13 +33,14 @@ export class CacheTier implements DocumentTier {
     const { publisher } = this.#subscription;
     // The first pulse of an awaited publisher may come while the next tier is read.
     if (publisher !== 'heard') return publisher === 'silent' ? null : undefined;
-    const { keys, name, cached, atLeast } = wanted;
+    const { keys, name, id, cached, atLeast, stamps } = wanted;
     if (cached) {
       const version = await this.#versionOf(keys.document(name));
       if (version === undefined) return undefined;
       // The cache has lost what memory has, or has not taken what was announced.
       if (version < atLeast) return null;
-      if (version === cached.version) return { document: cached, tier: 'memory' };
+      if (version === cached.version)
+        return { document: cached, tier: 'memory', asOf: timeBy(stamps.cache, id, cached.sources) };
     }
     return this.#read(wanted);
   }
@@ -52,16 +54,19 @@ export class CacheTier implements DocumentTier {
   }
 
   /** A value that cannot be used is removed: the fence would keep it. */
-  async #read({ keys, name, atLeast }: Wanted): Promise<TieredResult | null | undefined> {
+  async #read({ keys, name, id, atLeast, stamps }: Wanted): Promise<TieredResult | null | undefined> {
     const key = keys.document(name);
     // One command may read several requests' documents, so each document has its own span.
-    const value = await traced('cache read', { 'fleetbook.document': name.kind }, () =>
-      this.#batcher.read(key),
-    );
+    const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
+    const value = await traced('cache read', attributes, () => this.#batcher.read(key));
     if (!value) return value;
     const own = ownBytes(value);
     const document = decodeDocument(name, own);
-    if (document) return document.version < atLeast ? null : { document, tier: 'redis', mayLack: true };
+    if (document) {
+      if (document.version < atLeast) return null;
+      const asOf = timeBy(stamps.cache, id, document.sources);
+      return { document, tier: 'redis', mayLack: true, asOf };
+    }
     if (isForeignFormat(own)) return null;
     this.#onUnusable(name);
     await this.#subscription.ask((redis) => dropValue(redis, key, own));

@@ -4,6 +4,7 @@ import type { Document } from '../../document/document.ts';
 import type { DocumentName } from '../../document/keys.ts';
 import { BYTES_PER_DOCUMENT, BYTES_PER_ENTRY } from '../../document/memory-costs.ts';
 import { type Consistency, OUTDATED, RECALLED } from '../consistency.ts';
+import type { Freshness } from '../freshness.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 
 type Kind = DocumentName['kind'];
@@ -13,6 +14,7 @@ interface Entry {
   readonly document: Document | undefined;
   epoch: number;
   confirmedAt: number;
+  asOf: string | undefined;
   /** Another tier has recalled it, and nothing has confirmed it since. */
   readonly recalledFrom?: Tier;
   /** The newest version that was heard; undefined while nothing newer than the document was. */
@@ -21,6 +23,7 @@ interface Entry {
 
 export interface DocumentMemoryOptions {
   readonly rules: Consistency;
+  readonly freshness: Pick<Freshness, 'timeOf'>;
   /** Bytes of documents. */
   readonly memoryLimit: number;
   /** Bytes for tokens that are known to be unknown. They have a room of their own: guessing evicts no document. */
@@ -106,6 +109,16 @@ export class DocumentMemory implements DocumentTier {
     return this.#documents.peek(id)?.document;
   }
 
+  /** The time that the document may state now; undefined for one that another tier has recalled. */
+  asOf(id: string): string | undefined {
+    const entry = this.#documents.peek(id);
+    return entry && !entry.recalledFrom ? this.#timeOf(id, entry) : undefined;
+  }
+
+  #timeOf(id: string, entry: Entry): string | undefined {
+    return this.#options.freshness.timeOf(id, entry, entry.document?.sources ?? []);
+  }
+
   /** The newest version that was heard of while the document is here; 0 for none that is newer than it. */
   heardOf(id: string): number {
     return this.#documents.peek(id)?.heard ?? 0;
@@ -118,7 +131,8 @@ export class DocumentMemory implements DocumentTier {
     // The tier that has recalled it outlives this process: nothing older is given.
     if (entry.recalledFrom && entry.epoch === OUTDATED) return undefined;
     const knownAt = rules.confirmedAt(entry);
-    return { document: entry.document, tier: entry.recalledFrom ?? 'memory', knownAt };
+    const asOf = this.#timeOf(id, entry);
+    return { document: entry.document, tier: entry.recalledFrom ?? 'memory', knownAt, asOf };
   }
 
   /** The same of a document of which no newer version was published, as far as is known. */
@@ -132,9 +146,9 @@ export class DocumentMemory implements DocumentTier {
       if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at: confirmedAt };
   }
 
-  recalled({ id, name }: Wanted, { document, tier, knownAt = 0 }: TieredResult): void {
+  recalled({ id, name }: Wanted, { document, tier, knownAt = 0, asOf }: TieredResult): void {
     if (name.kind === 'columns' || !document) return;
-    this.#documents.set(id, { document, epoch: RECALLED, confirmedAt: knownAt, recalledFrom: tier });
+    this.#documents.set(id, { document, epoch: RECALLED, confirmedAt: knownAt, recalledFrom: tier, asOf });
     document.onGrowth(() => this.#resize(id, document));
   }
 
@@ -143,18 +157,10 @@ export class DocumentMemory implements DocumentTier {
     if (name.kind !== 'columns') this.set(id, name.kind, document, read);
   }
 
-  /**
-   * @param read.epoch the subscription's, before anything was read; undefined if a newer version was published meanwhile
-   * @param read.at when the reading began, in milliseconds
-   */
-  set(
-    id: string,
-    kind: Kind,
-    document: Document | undefined,
-    read: { readonly epoch: number | undefined; readonly at: number },
-  ): void {
+  set(id: string, kind: Kind, document: Document | undefined, read: Omit<Given, 'document'>): void {
     this.#formerTokens.delete(id);
-    const entry: Entry = { document, epoch: read.epoch ?? OUTDATED, confirmedAt: read.at };
+    const { epoch = OUTDATED, at, asOf } = read;
+    const entry: Entry = { document, epoch, confirmedAt: at, asOf };
     if (kind === 'token' && !document) {
       this.#documents.delete(id);
       this.#unknownTokens.set(id, entry);
@@ -178,6 +184,7 @@ export class DocumentMemory implements DocumentTier {
     this.#unknownTokens.delete(id);
     const entry = this.#documents.peek(id);
     if (!entry || (entry.document?.version ?? 0) >= version) return;
+    entry.asOf = this.#timeOf(id, entry);
     entry.confirmedAt = this.#options.rules.confirmedAt(entry);
     entry.epoch = OUTDATED;
     entry.heard = Math.max(version, entry.heard ?? 0);

@@ -1,4 +1,3 @@
-import { diskTier } from '../../../features/disk-copy/tier.ts';
 import type { ReplicaReads } from '../../../features/replica/reads.ts';
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
@@ -44,7 +43,7 @@ export function openTiers(
   return new Tiers([
     memory,
     cache,
-    ...(copy ? [diskTier(copy)] : []),
+    ...(copy ? [copy.tier] : []),
     new PostgresTier({ postgres, replica, writeBack }),
   ]);
 }

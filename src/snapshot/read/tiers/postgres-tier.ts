@@ -2,6 +2,7 @@ import type { ReplicaReads } from '../../../features/replica/reads.ts';
 import { encoding } from '../../document/format.ts';
 import { loadContent, loadVersion } from '../../document/load.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
+import { timeBy } from '../freshness.ts';
 import type { PostgresReads, Told } from '../postgres/postgres-reads.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from './tier.ts';
 
@@ -46,17 +47,19 @@ export class PostgresTier implements DocumentTier {
   }
 
   /** The document that memory has, if no newer version exists. */
-  async #confirm({ name, id, cached, atLeast }: Wanted): Promise<TieredResult | undefined> {
+  async #confirm({ name, id, cached, atLeast, stamps }: Wanted): Promise<TieredResult | undefined> {
     if (!cached) return undefined;
     const { result: version, ...by } = await this.#postgres.ask(
       (sql) => loadVersion(sql, name),
       (found, believes) =>
         (found ?? 0) >= atLeast && believes.version(id, found) && believes.stamps(cached.sources),
     );
-    return version === cached.version ? { document: cached, tier: 'memory', ...answered(by) } : undefined;
+    if (version !== cached.version) return undefined;
+    const asOf = timeBy(stamps.postgres, id, cached.sources);
+    return { document: cached, tier: 'memory', asOf, ...answered(by) };
   }
 
-  async #load({ keys, name, id, cached, atLeast, lookUp }: Wanted): Promise<TieredResult> {
+  async #load({ keys, name, id, cached, atLeast, lookUp, stamps }: Wanted): Promise<TieredResult> {
     let by: Omit<Told<unknown>, 'result'> = { isOfReplica: false };
     const load = async () => {
       const { result, ...told } = await this.#postgres.ask(
@@ -74,11 +77,12 @@ export class PostgresTier implements DocumentTier {
       return result;
     };
     const encoded = await (lookUp && !cached ? lookUp(load) : load());
-    if (!encoded) return { document: undefined, tier: 'postgres', ...answered(by) };
-    const { document } = encoded;
+    const document = encoded?.document;
+    const asOf = timeBy(stamps.postgres, id, document?.sources ?? []);
+    if (!encoded || !document) return { document: undefined, tier: 'postgres', asOf, ...answered(by) };
     // The answer does not wait for the codings that the cache gets. A replica may be behind what other readers gave.
     if (!by.isOfReplica) this.#writeBack(keys, name, document.version, () => encoded.value());
-    return { document, tier: 'postgres', ...answered(by) };
+    return { document, tier: 'postgres', asOf, ...answered(by) };
   }
 }
 

@@ -2,11 +2,14 @@
 import type { MaybePromise, Tier } from '../../document/answer.ts';
 import type { Document } from '../../document/document.ts';
 import type { CacheKeys, DocumentName } from '../../document/keys.ts';
+import type { KnownStamps } from '../freshness.ts';
 
 /** A document, or the knowledge that there is none, and the tier that answered. */
 export interface TieredResult {
   readonly document: Document | undefined;
   readonly tier: Tier;
+  /** When its sources were last verified: the document has every change until then. Undefined while that is not known. */
+  readonly asOf?: string | undefined;
   /** Set if memory answered at once and every change reaches it: the id whose invalidation ends the result. */
   readonly invalidatedBy?: string | undefined;
   /** The tier may have lost a version that this reader gave before its last start. */
@@ -32,6 +35,8 @@ export interface Wanted {
   readonly cached: Document | undefined;
   /** The oldest version that may be given. */
   readonly atLeast: number;
+  /** The stamps that were known before anything was read. */
+  readonly stamps: KnownStamps;
   readonly lookUp: LookUp | undefined;
 }
 
@@ -43,6 +48,8 @@ export interface Given {
   readonly epoch: number | undefined;
   /** When it was known to be true, in milliseconds. */
   readonly at: number;
+  /** See `TieredResult.asOf`. */
+  readonly asOf?: string | undefined;
 }
 
 /** One of memory, cache, disk copy and Postgres. Each has the methods that it needs. */

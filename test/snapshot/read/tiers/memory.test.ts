@@ -15,6 +15,7 @@ function memoryOf(memoryLimit: number) {
       staleLimitMs: 0,
       tokenStaleLimitMs: 0,
     }),
+    freshness: { timeOf: () => undefined },
     memoryLimit,
     unknownTokensLimit: 10_000,
     onInvalidate: (id) => invalidated.push(id),

@@ -1,6 +1,6 @@
-import { type ClientChoice, type ClientOptions, convertValues, openClient, type Sql } from './client.ts';
+import * as schema from '../schema.ts';
+import { type ClientOptions, openClient, type Sql } from './client.ts';
 import { drizzle, type PgDatabase, type PostgresJsQueryResultHKT } from './drizzle.ts';
-import * as schema from './schema.ts';
 
 /** Drizzle, on the pool, in a session or in a transaction. */
 export type Database = PgDatabase<PostgresJsQueryResultHKT, typeof schema>;
@@ -19,15 +19,12 @@ export interface Session extends AsyncDisposable {
 }
 
 /** It connects when it is first used. */
-export function openSession(url: string, options: ClientOptions, choice?: ClientChoice): Session {
-  const client = openClient(url, options, choice);
+export function openSession(url: string, options: ClientOptions): Session {
+  const client = openClient(url, options);
   const db = Object.assign(databaseOn(client), { inSession: true as const });
   return { db, sql: client, [Symbol.asyncDispose]: () => client.end({ timeout: 0 }) };
 }
 
 export function databaseOn(client: Sql): ClientDatabase {
-  const db = drizzle(client, { schema });
-  // Drizzle has just replaced serializers by ones that refuse a Date and an array of numbers.
-  convertValues(client);
-  return db;
+  return drizzle(client, { schema });
 }

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
-import { messageOf } from '../domain/driver-error.ts';
-import { PlainFailure } from '../domain/plain-failure.ts';
-import { codeOf } from './errors.ts';
+import { messageOf } from '../../domain/driver-error.ts';
+import { PlainFailure } from '../../domain/plain-failure.ts';
+import { codeOf } from '../connection/errors.ts';
 
 export interface Migration extends MigrationMeta {
   /** As in the journal, e.g. `0013_changes`. */

@@ -1,6 +1,6 @@
-import { type ClientChoice, Pool, type Sql } from './client.ts';
+import { LiveRuns } from '../sync/live-runs.ts';
+import { type ClientOptions, Pool, type Sql } from './client.ts';
 import { type ClientDatabase, databaseOn, openSession, type Session } from './database.ts';
-import { LiveRuns } from './sync/live-runs.ts';
 
 export type { Sql } from './client.ts';
 export type { ClientDatabase, Database, Session, SessionDatabase } from './database.ts';
@@ -50,17 +50,14 @@ export interface StoreOptions {
 /** Milliseconds for which what writes waits until one of several servers takes writes: a standby is being promoted. */
 const PATIENCE_MS = 10_000;
 
-/** A reader does not wait: it has other places to ask. */
-function choiceOf({ role }: StoreOptions): ClientChoice {
-  return { patienceMs: role === 'reader' ? 0 : PATIENCE_MS };
-}
-
-function clientOptions(options: StoreOptions) {
+function clientOptions(options: StoreOptions): ClientOptions {
   const role = DATABASE_ROLE[options.role];
   const { statementTimeoutMs, silentInTransactionMs } = options;
   return {
     max: options.connections ?? 4,
     connect_timeout: 5,
+    // A reader does not wait: it has other tiers.
+    patienceMs: options.role === 'reader' ? 0 : PATIENCE_MS,
     onnotice: () => {},
     connection: {
       application_name: options.applicationName ?? `fleetbook ${options.role}`,
@@ -78,9 +75,8 @@ function clientOptions(options: StoreOptions) {
 /** Connects lazily: nothing is opened before the first query. */
 export function openStore(options: StoreOptions): Store {
   const client = clientOptions(options);
-  const choice = choiceOf(options);
-  const pool = new Pool(options.url, client, choice);
-  const session = () => openSession(options.directUrl ?? options.url, client, choice);
+  const pool = new Pool(options.url, client);
+  const session = () => openSession(options.directUrl ?? options.url, client);
   const liveRuns = new LiveRuns(session);
   return {
     sql: pool.sql,

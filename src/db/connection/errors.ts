@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { driverError } from '../domain/driver-error.ts';
+import { driverError, messageOf } from '../../domain/driver-error.ts';
 
 /** The SQLSTATE, or the driver's or Node's own code; undefined for an error without one. */
 export function codeOf(error: unknown): string | undefined {
@@ -16,5 +16,8 @@ export function postgresError(error: unknown): postgres.PostgresError | undefine
 /** The connection is gone: either the server has ended it, or the driver or Node have found it closed. */
 export function isLostConnection(error: unknown): boolean {
   const answer = postgresError(error);
-  return answer ? answer.severity === 'FATAL' : codeOf(error) !== undefined;
+  if (answer) return answer.severity === 'FATAL';
+  const code = codeOf(error);
+  // An error of the driver about a value begins with its code, e.g. `UNDEFINED_VALUE: …`.
+  return code !== undefined && !messageOf(error).startsWith(`${code}: `);
 }

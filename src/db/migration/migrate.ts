@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
-import { inPackage } from '../config/package.ts';
-import type { Decider } from '../domain/operator.ts';
+import { inPackage } from '../../config/package.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { audit } from '../audit.ts';
+import { openClient } from '../connection/client.ts';
+import { drizzle } from '../connection/drizzle.ts';
+import * as schema from '../schema.ts';
 import { applyMigration, LOCK_PATIENCE, type LockPatience, type Migration } from './apply-migration.ts';
-import { audit } from './audit.ts';
-import { openClient } from './client.ts';
-import { drizzle } from './drizzle.ts';
-import * as schema from './schema.ts';
 
 // Any number that no other program uses as an advisory lock; per database.
 const MIGRATION_LOCK = 7_155_237;
@@ -38,7 +38,7 @@ export interface MigrateOptions {
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<Migrated> {
   const { decider, tell = () => {}, patience = LOCK_PATIENCE, folder = inPackage('drizzle') } = options;
-  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10 }, { patienceMs: 10_000 });
+  const client = openClient(url, { onnotice: () => {}, connect_timeout: 10, patienceMs: 10_000 });
   try {
     await takeTurn(client, tell);
     await client`create schema if not exists drizzle`;

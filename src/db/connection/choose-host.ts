@@ -1,0 +1,197 @@
+/**
+ * The choice between several servers. postgres.js 3.4.9 has one (`target_session_attrs`). It takes a standby for read-write, repeats
+ * for ever when no host is suitable, waits for a host that hangs, and stays on a server that was demoted (postgres-hosts.test.ts).
+ */
+import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import postgres from 'postgres';
+import type { PostgresAddress, PostgresHost, SessionTarget } from '../../domain/postgres-address.ts';
+
+/** What a server says of itself. */
+export interface ServerState {
+  readonly isStandby: boolean;
+  /** It takes no writes: a standby, or a server that is set to read only. */
+  readonly isReadOnly: boolean;
+  /** Rises with every promotion. 0 of a standby. */
+  readonly timeline: number;
+}
+
+interface Found {
+  readonly host: PostgresHost;
+  readonly state: ServerState | Error;
+}
+
+/** No host is suitable. */
+export class NoHost extends Error {
+  override readonly name = 'NoHost';
+  readonly code = 'NO_HOST';
+  readonly target: SessionTarget;
+  /** The state or the error of each host, in the order of the URL. */
+  readonly found: readonly Found[];
+
+  constructor(target: SessionTarget, found: readonly Found[]) {
+    const each = found.map(
+      ({ host, state }) =>
+        `${host.host}:${host.port} ${state instanceof Error ? state.message : describeState(state)}`,
+    );
+    super(`no host of PostgreSQL is ${target}: ${each.join('; ')}`);
+    this.target = target;
+    this.found = found;
+  }
+}
+
+export function describeState({ isStandby, isReadOnly }: ServerState): string {
+  if (isStandby) return 'is a standby';
+  return isReadOnly ? 'is set to read only' : 'is a primary';
+}
+
+/** Time for a host to state what it is (ms). */
+const ANSWER_WITHIN_MS = 2000;
+/** Time for the other hosts once one is suitable: a later one of the list may be the better one (ms). */
+const OTHERS_WITHIN_MS = 300;
+const AGAIN_AFTER_MS = 200;
+/** Time between two checks of the chosen host (ms). */
+const CHECK_EVERY_MS = 5000;
+
+/** The choice of one client, made when it first connects. */
+export class HostChoice implements Disposable {
+  readonly #address: PostgresAddress;
+  readonly #patienceMs: number;
+  readonly #onUnfit: () => void;
+  readonly #closing = new AbortController();
+  #chosen: Promise<PostgresHost> | undefined;
+
+  /**
+   * @param patienceMs how long to wait for a suitable host, e.g. while a standby is promoted ("statements go to the promoted
+   *   standby")
+   * @param onUnfit runs when another host is more suitable ("a server that hangs is left", "no connection stays")
+   */
+  constructor(address: PostgresAddress, patienceMs: number, onUnfit: () => void) {
+    this.#address = address;
+    this.#patienceMs = patienceMs;
+    this.#onUnfit = onUnfit;
+  }
+
+  /** For the driver's option `socket`. */
+  async socket(): Promise<Socket> {
+    try {
+      this.#chosen ??= this.#choose();
+      return connectTo(await this.#chosen);
+    } catch (error) {
+      // The driver keeps a connection that never opens unless it gets a socket ("names each host and its cause").
+      const socket = new Socket();
+      setImmediate(() => socket.destroy(error as Error));
+      return socket;
+    }
+  }
+
+  async #choose(): Promise<PostgresHost> {
+    const until = performance.now() + this.#patienceMs;
+    for (;;) {
+      try {
+        const host = await chooseHost(this.#address);
+        this.#watch(host).catch(() => {});
+        return host;
+      } catch (error) {
+        if (this.#closing.signal.aborted || performance.now() + AGAIN_AFTER_MS > until) throw error;
+        await sleep(AGAIN_AFTER_MS);
+      }
+    }
+  }
+
+  /** @throws AbortError when the client closes */
+  async #watch(chosen: PostgresHost): Promise<void> {
+    const { signal } = this.#closing;
+    for (let best = chosen; best === chosen; ) {
+      await sleep(CHECK_EVERY_MS, undefined, { signal, ref: false });
+      // All connections stay while no host is suitable.
+      best = await chooseHost(this.#address, chosen).catch(() => chosen);
+    }
+    if (!signal.aborted) this.#onUnfit();
+  }
+
+  [Symbol.dispose](): void {
+    this.#closing.abort();
+  }
+}
+
+/**
+ * A socket without Nagle's algorithm, which delays each COPY by 40 ms. TLS checks the server's name by `host`.
+ * @param to a host, or the path of a Unix socket
+ */
+export function connectTo(to: PostgresHost | string): Socket {
+  const socket = new Socket().setNoDelay(true);
+  if (typeof to === 'string') return socket.connect(to);
+  return Object.assign(socket.connect(to.port, to.host), { host: to.host });
+}
+
+/**
+ * All hosts are asked at once: one that hangs costs no time ("a host that hangs costs no connection its time").
+ * @param present the host in use; it has the preference, and every host gets its full time
+ * @throws NoHost
+ */
+export async function chooseHost(address: PostgresAddress, present?: PostgresHost): Promise<PostgresHost> {
+  const { promise: decided, resolve: decide } = Promise.withResolvers<void>();
+  const timers = [setTimeout(decide, 2 * ANSWER_WITHIN_MS)];
+  const found = address.hosts.map((host) => ({
+    host,
+    state: new Error('does not answer') as Found['state'],
+  }));
+  const answers = found.map(async (each) => {
+    each.state = await askState(address, each.host).catch((error: Error) => error);
+    if (!present && rank(address.target, each.state) > 0) timers.push(setTimeout(decide, OTHERS_WITHIN_MS));
+  });
+  await Promise.race([Promise.all(answers), decided]);
+  for (const timer of timers) clearTimeout(timer);
+  const ranks = found.map(({ host, state }) => rank(address.target, state) + (host === present ? 0.5 : 0));
+  const best = found[ranks.indexOf(Math.max(...ranks))];
+  if (best && rank(address.target, best.state) > 0) return best.host;
+  throw new NoHost(address.target, found);
+}
+
+/**
+ * 0 for an unsuitable server. Of several primaries the one that was promoted last counts most: the other one came back after a
+ * failover and does not know of it ("a former primary that comes back").
+ */
+function rank(target: SessionTarget, state: ServerState | Error): number {
+  if (state instanceof Error) return 0;
+  const { isStandby, isReadOnly, timeline } = state;
+  switch (target) {
+    case 'any':
+      return 1;
+    case 'read-write':
+      return isReadOnly ? 0 : 1 + timeline;
+    case 'primary':
+      return isStandby ? 0 : 1 + timeline;
+    case 'read-only':
+      return isReadOnly ? 1 : 0;
+    case 'standby':
+      return isStandby ? 1 : 0;
+    case 'prefer-standby':
+      return isStandby ? 2 ** 33 : 1 + timeline;
+  }
+}
+
+/** @throws the error of the driver or the server */
+async function askState(address: PostgresAddress, { host, port }: PostgresHost): Promise<ServerState> {
+  const client = postgres(address.url, {
+    host,
+    port,
+    max: 1,
+    fetch_types: false,
+    connect_timeout: ANSWER_WITHIN_MS / 1000,
+    onnotice: () => {},
+    connection: { application_name: 'fleetbook looks for its server' },
+  });
+  try {
+    // In one packet, without preparing anything: a pooler may stand between.
+    const [state] = await client.unsafe<[ServerState]>(`
+      select pg_is_in_recovery() as "isStandby",
+        pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
+        case when pg_is_in_recovery() then 0
+          else ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline`);
+    return state;
+  } finally {
+    void client.end({ timeout: 0 });
+  }
+}

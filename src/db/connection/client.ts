@@ -1,0 +1,299 @@
+/**
+ * Clients of PostgreSQL: postgres.js 3.4.9 and what it lacks. Each part names the test that fails without it. Decision 0079 has
+ * the trials.
+ */
+import postgres from 'postgres';
+import { type PostgresAddress, postgresAddress } from '../../domain/postgres-address.ts';
+import { connectTo, HostChoice } from './choose-host.ts';
+import { isLostConnection } from './errors.ts';
+
+export type Sql = postgres.Sql<Record<string, never>>;
+type TransactionSql = postgres.TransactionSql<Record<string, never>>;
+type Steps = (sql: TransactionSql) => unknown;
+type Begin = (...given: [Steps] | [string, Steps]) => Promise<unknown>;
+
+export type ClientOptions = postgres.Options<Record<never, postgres.PostgresType>> & {
+  /** How long to wait for a suitable server, e.g. while a standby is promoted (ms). The default is 0. */
+  readonly patienceMs?: number;
+};
+
+/** Seconds that running statements may take to finish after their client has lost another connection. */
+const GRACE_S = 3;
+
+/**
+ * A pool of connections that survives the loss of each of them. It replaces the whole client of postgres.js at the first loss: a
+ * lost connection of postgres.js never sends again (client.test.ts, "goes on under load while its connections are cut").
+ */
+export class Pool implements AsyncDisposable {
+  /** Stays valid when the pool replaces its client. Temporary tables need `openSession`. */
+  readonly sql: Sql;
+  readonly #open: () => Opened;
+  readonly #onLost: (() => void)[] = [];
+  #client: Opened;
+  #isEnded = false;
+
+  constructor(url: string, options: ClientOptions) {
+    const address = postgresAddress(url);
+    const { local, ...pooled } = address.isPooled ? forPooler(options.connection) : {};
+    this.#open = () => {
+      const client = open(address, { ...options, ...pooled }, () => this.#replace(client));
+      return client;
+    };
+    this.#client = this.#open();
+    const current = () => this.#client.sql;
+    const begin = transactions(current, local);
+    this.sql = facade(
+      current,
+      (query) => {
+        if (local !== undefined) runInTransaction(query, begin);
+      },
+      begin,
+    );
+  }
+
+  /** Adds a listener that runs after a loss, when new connections may lead to another server. */
+  onLost(listener: () => void): void {
+    this.#onLost.push(listener);
+  }
+
+  /** Replaces all connections, e.g. after a failover that closed none of them. */
+  renew(): void {
+    this.#replace(this.#client);
+  }
+
+  #replace(lost: Opened): void {
+    if (this.#isEnded || lost !== this.#client) return;
+    this.#client = this.#open();
+    void lost.close(GRACE_S);
+    for (const listener of this.#onLost) listener();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isEnded = true;
+    await this.#client.close(GRACE_S);
+  }
+}
+
+/**
+ * A client of one connection, for temporary tables and long transactions. It connects with the first statement. After a loss every
+ * statement fails: a new connection would run the rest of a transaction alone (client.test.ts, "refuses everything once").
+ */
+export function openClient(url: string, options: ClientOptions): Sql {
+  const address = postgresAddress(url);
+  if (address.isPooled)
+    throw new Error(
+      'a session cannot go through a pooler in transaction mode; name the server itself in DIRECT_DATABASE_URL',
+    );
+  const client = open(address, { ...options, max: 1 }, () => void client.close(0));
+  const current = () => client.sql;
+  return facade(current, sendWhole, transactions(current));
+}
+
+interface Server {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+  readonly path: string | false;
+}
+
+interface Opened {
+  readonly sql: Sql;
+  /** @param graceS seconds for running statements */
+  close(graceS: number): Promise<void>;
+}
+
+/** @param onLost runs when a connection is lost or its server is no longer the wanted one */
+function open(
+  address: PostgresAddress,
+  { patienceMs = 0, ...options }: ClientOptions,
+  onLost: () => void,
+): Opened {
+  const choice = address.isChosen ? new HostChoice(address, patienceMs, onLost) : undefined;
+  const given: ClientOptions & { readonly socket: (server: Server) => unknown } = {
+    ...options,
+    types: TYPES,
+    onclose: onLost,
+    // A connection that closes for its age counts as lost.
+    max_lifetime: null,
+    // The driver does not handle a failure of this query (client.test.ts, "a server that dies while a connection opens").
+    fetch_types: false,
+    // The type of the driver's options lacks it.
+    socket: choice
+      ? () => choice.socket()
+      : ({ host: [host = ''], port: [port = 5432], path }: Server) => connectTo(path || { host, port }),
+  };
+  const sql: Sql = postgres(address.url, given);
+  return {
+    sql,
+    close(timeout) {
+      choice?.[Symbol.dispose]();
+      return sql.end({ timeout });
+    },
+  };
+}
+
+/**
+ * A stable client in front of the present one. Drizzle overwrites the parsers and serializers of its client, so it gets a copy
+ * (client.test.ts, "come back as they were sent").
+ * @param each gets each statement before it is sent
+ */
+function facade<Client extends Sql | TransactionSql>(
+  current: () => Client,
+  each: (statement: Query) => void,
+  begin?: Begin,
+): Client {
+  const prepared = (statement: unknown) => {
+    if (isQuery(statement)) each(statement);
+    return statement;
+  };
+  return new Proxy(current(), {
+    apply: (_, self, parts) => prepared(Reflect.apply(current() as never, self, parts)),
+    get(_, name) {
+      const client = current();
+      if (name === 'begin' && begin) return begin;
+      if (name === 'unsafe')
+        return (...given: Parameters<Sql['unsafe']>) => prepared(client.unsafe(...given));
+      if (name === 'options') return { ...(client as Sql).options, parsers: {}, serializers: {} };
+      return Reflect.get(client, name);
+    },
+  });
+}
+
+/**
+ * Transactions that send nothing on a lost connection: a statement or a `rollback` there ends the process
+ * (porsager/postgres#1154, #1208; client.test.ts, "fails a transaction").
+ * @param local statements that each transaction begins with
+ */
+function transactions(current: () => Sql, local?: string): Begin {
+  return async (...given) => {
+    const [options, steps] = given.length === 1 ? ['', given[0]] : given;
+    let lost: unknown;
+    const work = current().begin(options, (transaction) => {
+      // Goes out with the first step. If it fails, the steps fail too.
+      if (local !== undefined) transaction.unsafe(local).catch(() => {});
+      const sql = facade(
+        () => transaction,
+        (query) => {
+          if (lost !== undefined) throw lost;
+          sendWhole(query);
+        },
+      );
+      const results = steps(sql);
+      return unlessLost(Array.isArray(results) ? Promise.all(results) : Promise.resolve(results));
+    });
+    try {
+      return await work;
+    } catch (error) {
+      if (isLostConnection(error)) lost = error;
+      throw error;
+    }
+  };
+}
+
+/** Stays pending after a loss. postgres.js reports the loss itself; a rejection here would make it send a `rollback`. */
+const unlessLost = (results: Promise<unknown>) =>
+  results.catch((error: unknown) => {
+    if (!isLostConnection(error)) throw error;
+    return new Promise(() => {});
+  });
+
+/** A statement of postgres.js, as far as it is used here. */
+interface Query {
+  handler: (query: Query) => void;
+  resolve(result?: unknown): void;
+  reject(error: unknown): void;
+}
+
+function isQuery(value: unknown): value is Query {
+  return value instanceof Promise && 'reject' in value && 'handler' in value;
+}
+
+/**
+ * Sends a statement with parameters in one message. postgres.js asks for their types first, unless this is false; a worker that
+ * hangs between the two keeps its locks for minutes (whole-statements.test.ts, decision 58). On the pool, such statements
+ * would wait behind a slow one.
+ */
+function sendWhole(query: Query): void {
+  Object.defineProperty(query, 'describeFirst', { get: () => false, set: () => {} });
+}
+
+/** Parameters of a connection that every pooler keeps for each of its clients. */
+const KEPT = ['application_name', 'TimeZone'];
+
+/** A pooler in transaction mode keeps nothing else, so each transaction sets the rest (pgbouncer.test.ts, "acts in its role"). */
+function forPooler(given: object = {}) {
+  const entries = Object.entries(given);
+  return {
+    prepare: false,
+    connection: Object.fromEntries(entries.filter(([name]) => KEPT.includes(name))),
+    // `select set_config` would be a query, and the isolation of a transaction is set before its first query.
+    local:
+      entries
+        .filter(([name]) => !KEPT.includes(name))
+        .map(([name, value]) => `set local ${name} ${name === 'role' ? '' : '= '}'${value}'`)
+        .join('; ') || 'select',
+  };
+}
+
+/** Sends a statement by the handler of a transaction. Its caller gets the result after the commit. */
+function runInTransaction(query: Query, begin: Begin): void {
+  const { resolve, reject } = query;
+  sendWhole(query);
+  query.handler = () => {
+    begin(async (transaction) => {
+      // The statements that the transaction begins with go first.
+      await undefined;
+      const inner: unknown = transaction``;
+      return new Promise((done, failed) => {
+        Object.assign(query, { resolve: done, reject: failed });
+        if (isQuery(inner)) inner.handler(query);
+      });
+    }).then(resolve, reject);
+  };
+}
+
+/** A Date would drop the microseconds of a time. Drizzle wants times as text as well, and it writes JSON itself. */
+const asText = (text: string) => text;
+const jsonOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Arrays are among them because no connection fetches their types (client.test.ts, "come back as they were sent"). */
+const TYPES = {
+  unknown: { to: 0, from: [], serialize: textOf, parse: asText },
+  time: { to: 1184, from: [1082, 1114, 1184], serialize: textOf, parse: asText },
+  json: { to: 114, from: [114, 3802], serialize: jsonOf, parse: (text: string) => JSON.parse(text) },
+  flags: arrayOf([1000], (text) => text === 't'),
+  numbers: arrayOf([1005, 1007, 1021, 1022], Number),
+  // Of bigint, text, varchar, timestamp, date, timestamptz, numeric, uuid.
+  texts: arrayOf([1009, 1015, 1016, 1115, 1182, 1185, 1231, 2951], asText),
+};
+
+function arrayOf(types: [number, ...number[]], parse: (text: string) => string | number | boolean) {
+  return { to: types[0], from: types, serialize: textOf, parse: (text: string) => parseArray(text, parse) };
+}
+
+/** A brace, a quoted element or a plain one. */
+const TOKEN = /[{}]|"((?:[^"\\]|\\.)*)"|[^{},"]+/gs;
+
+/** Reads `{a,"b,c",NULL}` by way of JSON. Bounds other than from 1 precede it: `[0:1]={a,b}`. */
+function parseArray(text: string, parse: (text: string) => unknown): unknown {
+  const json = text.replace(/^[^{]*=/, '').replaceAll(TOKEN, (token, quoted?: string) => {
+    if (token === '{') return '[';
+    if (token === '}') return ']';
+    if (token === 'NULL') return 'null';
+    return JSON.stringify(parse(quoted === undefined ? token : quoted.replaceAll(/\\(.)/gs, '$1')));
+  });
+  return JSON.parse(json);
+}
+
+/** A value as PostgreSQL reads it for any type: a whole statement does not know its types (whole-statements.test.ts). */
+function textOf(value: unknown): string {
+  if (value === undefined) throw new TypeError('an array for PostgreSQL holds undefined');
+  if (Array.isArray(value)) return `{${value.map(elementOf).join(',')}}`;
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function elementOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? textOf(value) : `"${textOf(value).replaceAll(/["\\]/g, '\\$&')}"`;
+}

@@ -1,0 +1,34 @@
+import type { Document } from '../document/document.ts';
+import type { DocumentTier } from './tiers/tier.ts';
+
+/** When a document was known to be true. */
+export interface ReadAt {
+  /** The subscription's epoch. */
+  readonly epoch: number;
+  /** In milliseconds. */
+  readonly at: number;
+}
+
+/** What a copy takes from a reader. */
+export interface CopyFeed {
+  /** The epoch in which memory equals the cache, and since when; undefined while no messages arrive. */
+  confirmed(): ReadAt | undefined;
+  /** The documents in memory that are not known to be old. */
+  documents(): Iterable<{ readonly id: string; readonly document: Document } & ReadAt>;
+  stamps(): Iterable<readonly [id: string, stamp: string]>;
+}
+
+/** A copy of what a reader serves that outlives its process. It never throws. */
+export interface DurableCopy {
+  readonly tier: DocumentTier;
+  feedFrom(feed: CopyFeed): void;
+  /** Documents are of this lineage from now on. @param isSure Postgres has named it */
+  follow(lineage: string, isSure: boolean): void;
+  /** The lineage of the copy. */
+  lineage(): Promise<string | undefined>;
+  /** The machines of all lists in the copy, by region. */
+  machines(): AsyncIterable<readonly [regionId: number, machineIds: Iterable<string>]>;
+  keepStamp(id: string, stamp: string): void;
+  /** When sources were last read, see `loadFreshness`. */
+  stamps(): Promise<readonly (readonly [id: string, stamp: string])[]>;
+}

@@ -1,0 +1,74 @@
+/** A connection that is lost while its rows are taken one by one. */
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Pool, type Sql } from '../../src/db/connection/client.ts';
+import { type FaultProxy, faultProxy } from '../support/fault-proxy.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
+
+const closing = new AsyncDisposableStack();
+let way: FaultProxy;
+let pool: Pool;
+beforeAll(async () => {
+  const db = closing.use(await createDatabase());
+  way = closing.use(await faultProxy(db.url));
+  pool = closing.use(new Pool(way.url, { max: 2 }));
+});
+afterAll(() => closing.disposeAsync());
+
+const ROWS = 20;
+
+/** Each row is a packet. @param pause how long PostgreSQL waits after the tenth (s) */
+async function readAll(
+  sql: Pick<Sql, 'unsafe'>,
+  { onFirst = () => {}, pause = 0 }: { onFirst?: () => void; pause?: number } = {},
+): Promise<number> {
+  let count = 0;
+  const rows = sql.unsafe(`
+    select repeat('x', 100000), case when n = 10 then pg_sleep(${pause})::text end from generate_series(1, ${ROWS}) n`);
+  await rows.forEach(() => {
+    if (count === 0) onFirst();
+    count += 1;
+  });
+  return count;
+}
+const cutOnFirst = { onFirst: () => way.cut(), pause: 30 };
+
+it('all rows come', async () => {
+  expect(await readAll(pool.sql)).toBe(ROWS);
+});
+
+it('a connection that is lost between two rows fails the read', async () => {
+  await expect(readAll(pool.sql, cutOnFirst)).rejects.toThrow();
+  // The pool goes on.
+  expect(await until(() => readAll(pool.sql))).toBe(ROWS);
+});
+
+it('a connection that is lost in a transaction between two rows fails the read', async () => {
+  await expect(pool.sql.begin((tx) => readAll(tx, cutOnFirst))).rejects.toThrow();
+  expect(await until(() => readAll(pool.sql))).toBe(ROWS);
+});
+
+it('a consumer that fails leaves connections that work', async () => {
+  const onFirst = () => {
+    throw new Error('no room');
+  };
+  // More often than there are connections.
+  for (let i = 0; i < 5; i += 1) await expect(readAll(pool.sql, { onFirst })).rejects.toThrow('no room');
+  expect(await readAll(pool.sql)).toBe(ROWS);
+});
+
+it('a statement that fails, fails the read', async () => {
+  await expect(pool.sql`select 1 / 0 as n`.forEach(() => {})).rejects.toThrow('division by zero');
+});
+
+/**
+ * Its iterator ends as if all rows had come when its connection is lost between two batches. After a consumer that fails, the
+ * next statement of the connection has rows too many.
+ */
+it('nothing reads by a cursor of the driver', () => {
+  const users = globSync(`${import.meta.dirname}/../../{src,workers}/**/*.ts`).filter((file) =>
+    readFileSync(file, 'utf8').includes('.cursor('),
+  );
+  expect(users).toEqual([]);
+});
