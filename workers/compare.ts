@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { ClientDatabase } from '../src/db/connection/connect.ts';
+import { noteDifference } from '../src/db/differences.ts';
 import { readLineage } from '../src/db/lineage.ts';
 import {
   dirtyDocuments,
@@ -11,7 +12,6 @@ import {
   sampleVersions,
 } from '../src/db/versions.ts';
 import { type DocumentName, documentsOfRow } from '../src/domain/document-name.ts';
-import { noteDifference } from '../src/features/alerts/deliveries.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 import { CacheKeys, documentId } from '../src/snapshot/document/keys.ts';
 import { lanesOf } from '../src/snapshot/document/lanes.ts';

@@ -1,4 +1,4 @@
-import { type Telemetry, UnrecoverableError, Worker } from 'bullmq';
+import type { Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { openLoggedRedis, queueRedis } from '../src/app/connections.ts';
@@ -9,41 +9,24 @@ import type { Config } from '../src/config/config.ts';
 import { BadSetting } from '../src/config/settings.ts';
 import { pruneChanges } from '../src/db/changes.ts';
 import type { Sql } from '../src/db/connection/client.ts';
-import { readLineage } from '../src/db/lineage.ts';
-import { EVERY_MINUTE } from '../src/db/operating.ts';
+import type { ServerSetting } from '../src/db/connection/server-problem.ts';
+import { pruneDifferences } from '../src/db/differences.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
-import { pruneSlots, slotsWaitUntil } from '../src/db/sync/slots.ts';
+import { pruneSlots } from '../src/db/sync/slots.ts';
 import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
-import { pruneAlerts } from '../src/features/alerts/deliveries.ts';
-import { ALERTS_SCHEDULE, alertProcessor } from '../src/features/alerts/job.ts';
-import { pruneFeed } from '../src/features/feed/events.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
-import { type RedisClient, redisReady } from '../src/redis/redis.ts';
+import { redisReady } from '../src/redis/redis.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { keepPulse } from '../src/snapshot/publish/pulse.ts';
 import { isRefusal } from '../src/snapshot/publish/refusal.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
-import { enqueueNewlyRated } from './newly-rated.ts';
+import { Consumers } from './consumers.ts';
+import { adoptCurrency } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
-import {
-  ALERTS_QUEUE,
-  type AlertJob,
-  AttemptFailed,
-  backoffStrategy,
-  jobId,
-  METRICS,
-  NEVER_GIVEN_UP,
-  openQueues,
-  QUEUE_PREFIX,
-  type Queues,
-  SWEEP_QUEUE,
-  SYNC_QUEUE,
-  type SyncJob,
-  withoutParameters,
-} from './queues.ts';
-import { Scheduler } from './schedule.ts';
+import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from './queues.ts';
+import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
 /** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
@@ -53,7 +36,6 @@ const AWAY_CHECK_MS = 200;
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
 const LET_GO_WITHIN_MS = 3000;
-const SWEEP_SCHEDULE = { name: EVERY_MINUTE, cron: '* * * * *' };
 
 export interface WorkerOptions {
   /** Counts runs. */
@@ -104,89 +86,15 @@ export async function startWorker(
       }),
     );
     const server = queueRedis(config);
-    const producer = openLoggedRedis(server, 'producer', logger);
-    closing.defer(() => producer.disconnect());
-    await redisReady(producer, 10_000);
-    const misfit = await redisMisfit(producer, server.setting, false);
-    if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
-    const queues = openQueues(producer, logger, telemetry);
-    closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
-    // A queue whose first look at Redis fails stays broken for good: the start fails instead.
-    await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-
-    const consumer = openLoggedRedis(server, 'worker', logger);
-    const copies = keepCopies(consumer);
-    closing.defer(() => {
-      for (const connection of [consumer, ...copies])
-        if (connection.status !== 'end') connection.disconnect();
-    });
-    const consume = { connection: consumer, prefix: QUEUE_PREFIX, metrics: METRICS, ...NEVER_GIVEN_UP };
-    const workers = [
-      new Worker<SyncJob>(
-        SYNC_QUEUE,
-        withoutParameters(
-          syncProcessor({
-            config,
-            worker,
-            queue: queues.sync,
-            logger,
-            ...(observe === undefined ? {} : { observe }),
-          }),
-        ),
-        // One provider's outage must not keep another one waiting: there is room for every source.
-        {
-          ...consume,
-          ...(telemetry && { telemetry }),
-          concurrency: Math.max(4, config.sources.length),
-          settings: { backoffStrategy },
-        },
-      ),
-      new Worker(
-        SWEEP_QUEUE,
-        withoutParameters(async () => {
-          await pruneSlots(worker.store.db);
-          await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
-          await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
-          await pruneRuns(worker.store.db);
-          await pruneAlerts(worker.store.db);
-          return worker.publisher.sweep();
-        }),
-        consume,
-      ),
-      new Worker<AlertJob>(
-        ALERTS_QUEUE,
-        withoutParameters(
-          alertProcessor({
-            config,
-            db: worker.store.db,
-            queue: queues.alerts,
-            logger,
-            findMore: () => findConditions(worker.store.sql, config),
-          }),
-        ),
-        // A receiver that hangs must not keep the next look waiting.
-        { ...consume, concurrency: config.alerts.webhooks.length + 1, settings: { backoffStrategy } },
-      ),
-    ];
-    for (const worker of workers) {
-      worker.on('error', (error) => logger.debug({ err: error, queue: worker.name }, 'queue consumer'));
-      // What a source said is told where it is known which one it was.
-      worker.on('failed', (job, error) => {
-        const told = error instanceof UnrecoverableError || error instanceof AttemptFailed;
-        logger[told ? 'debug' : 'warn']({ err: error, queue: worker.name, job: job?.id }, 'job failed');
-      });
-    }
-    const watches = openWatches({
-      config,
-      worker,
-      logger,
-      ...(observe === undefined ? {} : { observe }),
-    });
+    const { producer, queues } = await connectQueues(server, closing, logger, telemetry);
+    const running = { config, worker, logger, ...(observe && { observe }) };
+    const consumers = new Consumers(server, logger);
+    closing.defer(() => consumers.disconnect());
+    addConsumers(consumers, { ...running, queues, telemetry });
+    const watches = openWatches(running);
     closing.defer(async () => {
       await withTimeout(LET_GO_WITHIN_MS, worker.store.liveRuns.stopping()).catch(() => false);
-      const isRedisThere = [consumer, ...copies].every(({ status }) => status === 'ready');
-      const end = (worker: Worker) => (isRedisThere ? drain(worker, closeWithinMs, logger) : abandon(worker));
-      return Promise.all([...workers.map(end), watches.stop(closeWithinMs)]);
+      return Promise.all([consumers.stop(closeWithinMs), watches.stop(closeWithinMs)]);
     });
 
     const pulse = keepPulse(() => worker.publisher.pulse());
@@ -209,35 +117,14 @@ export async function startWorker(
       schedules: [
         ...config.sources.map(({ id, schedule }) => ({ name: id, cron: schedule })),
         SWEEP_SCHEDULE,
-        ALERTS_SCHEDULE,
+        ...queues.ofFeatures.flatMap(({ name, schedule }) => (schedule ? { name, cron: schedule.cron } : [])),
       ],
-      enqueue: async ({ schedule, slot }) => {
-        const options = { jobId: jobId(schedule, slot, await readLineage(worker.store.sql)) };
-        if (schedule === SWEEP_SCHEDULE.name) {
-          await queues.sweep.add('sweep', {}, options);
-          return;
-        }
-        if (schedule === ALERTS_SCHEDULE.name) {
-          // The next one comes in a minute.
-          await queues.alerts.add('evaluate', {}, { ...options, attempts: 1 });
-          return;
-        }
-        const until = await slotsWaitUntil(worker.store.db, schedule);
-        const delay = Math.max(0, (until?.getTime() ?? 0) - Date.now());
-        await queues.sync.add('sync', { sourceId: schedule, slot }, { ...options, delay });
-      },
+      enqueue: enqueuer(store, queues),
       logger,
     });
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, clocks[Symbol.asyncDispose]()));
     scheduler = clocks;
-    // At once and not with the next run, which may be a day away; where it cannot be yet, with that.
-    void worker
-      .adoptCurrency()
-      .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'))
-      .then(() => enqueueNewlyRated(config, worker, queues.sync))
-      .catch((error: unknown) =>
-        logger.debug({ err: error }, 'sources with a new rate wait for their slots'),
-      );
+    void adoptCurrency(config, worker, queues.sync, logger);
     clocks.start();
     watches.start();
     // Slots that passed while the queue was away are due at once, not at the next full minute.
@@ -250,9 +137,59 @@ export async function startWorker(
   }
 }
 
+/**
+ * Opens the queues for adding jobs.
+ * @throws BadSetting when the queues' Redis may evict jobs
+ */
+async function connectQueues(
+  server: ServerSetting,
+  closing: Disposer,
+  logger: Logger,
+  telemetry: Telemetry | undefined,
+) {
+  const producer = openLoggedRedis(server, 'producer', logger);
+  closing.defer(() => producer.disconnect());
+  await redisReady(producer, 10_000);
+  const misfit = await redisMisfit(producer, server.setting, false);
+  if (misfit) throw new BadSetting(`the queues' Redis cannot be used: ${misfit.what}; ${misfit.remedy}`);
+  const queues = openQueues(producer, logger, FEATURES, telemetry);
+  closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
+  // A queue whose first connection fails never recovers, so the start waits for it and fails.
+  await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
+  return { producer, queues };
+}
+
+type Consuming = Omit<SyncDependencies, 'queue'> & {
+  readonly queues: Queues;
+  readonly telemetry: Telemetry | undefined;
+};
+
+/** Adds a consumer for each queue. */
+function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: Consuming): void {
+  const { config, worker, logger } = running;
+  // One provider's outage must not keep another one waiting: there is room for every source.
+  consumers.add<SyncJob>(SYNC_QUEUE, syncProcessor({ ...running, queue: queues.sync }), {
+    ...(telemetry && { telemetry }),
+    concurrency: Math.max(4, config.sources.length),
+  });
+  consumers.add(SWEEP_QUEUE, async () => {
+    await pruneSlots(worker.store.db);
+    await pruneChanges(worker.store.db, config.settings.CHANGES_KEPT);
+    await pruneRuns(worker.store.db);
+    await pruneDifferences(worker.store.db);
+    for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
+    return worker.publisher.sweep();
+  });
+  const { store } = worker;
+  for (const { name, queue, concurrency, open } of queues.ofFeatures) {
+    const context = { config, store, logger, queue, findConditions: () => findConditions(store.sql, config) };
+    consumers.add(name, open(context), { concurrency: concurrency?.(config) ?? 1 });
+  }
+}
+
 /** What features report for alerts. */
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
-  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.(sql, config) ?? []));
+  const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();
 }
 
@@ -314,38 +251,4 @@ function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logg
       await under;
     },
   };
-}
-
-/**
- * BullMQ copies the connection that it is given, and while Redis is away it never lets go of the copy, which connects
- * again and again. So copies are kept here, and ended here.
- */
-function keepCopies(connection: RedisClient): readonly RedisClient[] {
-  const copies: RedisClient[] = [];
-  const duplicate = connection.duplicate.bind(connection) as (...options: unknown[]) => RedisClient;
-  const kept = (...options: unknown[]) => {
-    const copy = duplicate(...options);
-    copies.push(copy);
-    return copy;
-  };
-  connection.duplicate = kept as typeof connection.duplicate;
-  return copies;
-}
-
-/**
- * BullMQ waits for jobs without a limit, and to close by force is no use once it closes: what does not end in time
- * is told to stop, and goes back into the queue. The fence keeps a run that does not even hear that from writing.
- */
-async function drain(worker: Worker, ms: number, logger: Logger): Promise<void> {
-  const closed = worker.close();
-  if (await withTimeout(ms, closed)) return;
-  logger.warn({ queue: worker.name }, 'jobs did not end in time and are handed back');
-  worker.cancelAllJobs('the worker stops');
-  await withTimeout(LET_GO_WITHIN_MS, closed);
-}
-
-/** Without Redis no job can be told to have ended, and BullMQ would wait for it to come back. */
-async function abandon(worker: Worker): Promise<void> {
-  worker.cancelAllJobs('the worker stops');
-  await withTimeout(LET_GO_WITHIN_MS, worker.close(true));
 }

@@ -1,4 +1,5 @@
 import type { Queue } from 'bullmq';
+import type { Logger } from 'pino';
 import type { Worker } from '../src/app/worker.ts';
 import type { Config } from '../src/config/config.ts';
 import { missingRates } from '../src/db/quarantine.ts';
@@ -28,4 +29,22 @@ export async function enqueueNewlyRated(
       { deduplication: { id: `rated-${id}` } },
     );
   }
+}
+
+/**
+ * Converts the prices to the configured currency when a worker starts: the next run may be a day away. If that fails, the
+ * next run does it.
+ */
+export async function adoptCurrency(
+  config: Config,
+  worker: Worker,
+  queue: Queue<SyncJob>,
+  logger: Logger,
+): Promise<void> {
+  await worker
+    .adoptCurrency()
+    .catch((error: unknown) => logger.debug({ err: error }, 'the currency is not adopted yet'));
+  await enqueueNewlyRated(config, worker, queue).catch((error: unknown) =>
+    logger.debug({ err: error }, 'sources with a new rate wait for their slots'),
+  );
 }

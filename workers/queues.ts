@@ -1,5 +1,6 @@
 import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
+import type { Feature, FeatureQueue } from '../src/app/feature.ts';
 import { driverError, messageOf } from '../src/domain/driver-error.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
 
@@ -14,12 +15,6 @@ export interface SyncJob {
   readonly askedBy?: string;
 }
 
-/** What a job of the `alerts` queue is told: which webhook's messages to send; without one it looks for what is wrong. */
-export interface AlertJob {
-  readonly webhook?: string;
-}
-
-export const ALERTS_QUEUE = 'alerts';
 export const SYNC_QUEUE = 'sync';
 export const SWEEP_QUEUE = 'sweep';
 
@@ -75,15 +70,30 @@ export function backoffStrategy(_attempts: number, _type?: string, error?: Error
   return error instanceof AttemptFailed ? error.pauseMs : ORDINARY_PAUSE_MS;
 }
 
+/** A queue of a feature, open. */
+export interface OpenQueue extends FeatureQueue {
+  readonly queue: Queue;
+}
+
 export interface Queues {
   readonly sync: Queue<SyncJob>;
   readonly sweep: Queue;
-  readonly alerts: Queue<AlertJob>;
+  readonly ofFeatures: readonly OpenQueue[];
   readonly all: readonly Queue[];
 }
 
-/** Opens the queues for adding jobs. `producer` fails at once while Redis is away; a slot that was not enqueued is found again. `telemetry` hears of syncs. */
-export function openQueues(producer: RedisClient, logger: Logger, telemetry?: Telemetry): Queues {
+/**
+ * Opens the queues for adding jobs.
+ * @param producer fails at once while Redis is away. A slot that was not enqueued is found again.
+ * @param features whose queues are opened as well
+ * @param telemetry receives the spans of syncs
+ */
+export function openQueues(
+  producer: RedisClient,
+  logger: Logger,
+  features: readonly Pick<Feature, 'queues'>[] = [],
+  telemetry?: Telemetry,
+): Queues {
   const options = {
     connection: producer,
     prefix: QUEUE_PREFIX,
@@ -98,13 +108,15 @@ export function openQueues(producer: RedisClient, logger: Logger, telemetry?: Te
     defaultJobOptions: { ...options.defaultJobOptions, attempts: NO_LIMIT, backoff: { type: 'custom' } },
   };
   const sync = new Queue<SyncJob>(SYNC_QUEUE, { ...repeated, ...(telemetry && { telemetry }) });
-  const alerts = new Queue<AlertJob>(ALERTS_QUEUE, repeated);
   const sweep = new Queue(SWEEP_QUEUE, options);
-  const all = [sync, sweep, alerts];
+  const ofFeatures = features
+    .flatMap(({ queues = [] }) => queues)
+    .map((each) => ({ ...each, queue: new Queue(each.name, repeated) }));
+  const all = [sync, sweep, ...ofFeatures.map(({ queue }) => queue)];
   // The connection tells of its trouble itself, once; without a listener each queue would print it.
   for (const queue of all)
     queue.on('error', (error) => logger.debug({ err: error, queue: queue.name }, 'queue'));
-  return { sync, sweep, alerts, all };
+  return { sync, sweep, ofFeatures, all };
 }
 
 /**

@@ -1,8 +1,18 @@
 import cron, { type ScheduledTask } from 'node-cron';
 import type { Logger } from 'pino';
-import type { ClientDatabase } from '../src/db/connection/connect.ts';
-import { claimSlot, databaseNow, type Slot, slotEnqueued, slotsToEnqueue } from '../src/db/sync/slots.ts';
+import type { ClientDatabase, Store } from '../src/db/connection/connect.ts';
+import { readLineage } from '../src/db/lineage.ts';
+import { EVERY_MINUTE } from '../src/db/operating.ts';
+import {
+  claimSlot,
+  databaseNow,
+  type Slot,
+  slotEnqueued,
+  slotsToEnqueue,
+  slotsWaitUntil,
+} from '../src/db/sync/slots.ts';
 import { latestSlot } from '../src/domain/slots.ts';
+import { jobId, type Queues } from './queues.ts';
 
 export interface Schedule {
   /** The source's id, or the name of a job of the house. */
@@ -10,6 +20,8 @@ export interface Schedule {
   /** Five cron fields, UTC. */
   readonly cron: string;
 }
+
+export const SWEEP_SCHEDULE: Schedule = { name: EVERY_MINUTE, cron: '* * * * *' };
 
 export interface SchedulerOptions {
   readonly db: ClientDatabase;
@@ -152,4 +164,27 @@ export class Scheduler implements AsyncDisposable {
     for (const task of this.#tasks) await task.destroy();
     await Promise.all(this.#running);
   }
+}
+
+/** Returns a function that adds the job of a slot to its queue. */
+export function enqueuer(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  queues: Queues,
+): SchedulerOptions['enqueue'] {
+  return async ({ schedule, slot }) => {
+    const options = { jobId: jobId(schedule, slot, await readLineage(sql)) };
+    if (schedule === SWEEP_SCHEDULE.name) {
+      await queues.sweep.add('sweep', {}, options);
+      return;
+    }
+    const ofFeature = queues.ofFeatures.find(({ name }) => name === schedule);
+    if (ofFeature?.schedule) {
+      // The next slot follows.
+      await ofFeature.queue.add(ofFeature.schedule.job, {}, { ...options, attempts: 1 });
+      return;
+    }
+    const until = await slotsWaitUntil(db, schedule);
+    const delay = Math.max(0, (until?.getTime() ?? 0) - Date.now());
+    await queues.sync.add('sync', { sourceId: schedule, slot }, { ...options, delay });
+  };
 }

@@ -6,7 +6,6 @@ import { composeWorker } from '../../src/app/worker.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Sql } from '../../src/db/connection/connect.ts';
 import { hashToken, newToken, SCOPES } from '../../src/domain/token.ts';
-import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 import { keepPulse } from '../../src/snapshot/publish/pulse.ts';
 
@@ -132,7 +131,7 @@ export interface BenchPublisher extends AsyncDisposable {
 export async function openPublisher(databaseUrl: string, redisUrl: string): Promise<BenchPublisher> {
   const settings = readSettings({ DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
   const worker = composeWorker(
-    { settings, sources: [], content: 'live', alerts: NO_ALERTS },
+    { settings, sources: [], content: 'live', sections: {} },
     pino({ level: 'error' }, pino.destination(2)),
   );
   await redisReady(worker.cache, 10_000);

@@ -11,7 +11,6 @@ import { openLoggedRedis } from '../../src/app/connections.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import type { Config, SourceConfig } from '../../src/config/config.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { NO_ALERTS } from '../../src/features/alerts/rules.ts';
 import { redisReady } from '../../src/redis/redis.ts';
 import { NO_RULES } from '../../src/sources/cluster-rules.ts';
 import { NO_CREDENTIALS } from '../../src/sources/credentials/provider.ts';
@@ -60,7 +59,7 @@ async function measure(task: Task): Promise<Measured> {
     REDIS_URL: task.redisUrl,
     CATALOGUE_RATES: 'EUR:1.0845',
   });
-  const config: Config = { settings, sources: [sourceOf(task.shape)], content: 'live', alerts: NO_ALERTS };
+  const config: Config = { settings, sources: [sourceOf(task.shape)], content: 'live', sections: {} };
   await using worker = composeWorker(config, logger);
   await redisReady(worker.cache, 10_000);
   if (task.what === 'sync') return await syncAsJob(config, worker, task.redisUrl);

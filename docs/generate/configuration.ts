@@ -4,9 +4,10 @@
  */
 import { writeFileSync } from 'node:fs';
 import { z } from 'zod';
+import { FEATURE_CONFIG } from '../../src/app/feature-settings.ts';
 import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
-import { fileShape } from '../../src/config/sources-file.ts';
+import { coreShape, fileShape } from '../../src/config/sources-file.ts';
 import { catalogueAdapters, clusterAdapters } from '../../src/sources/registry.ts';
 import { descriptionOf } from '../../src/sources/schema/options.ts';
 import type { SourceOptions } from '../../src/sources/source.ts';
@@ -25,7 +26,7 @@ interface Described {
 /** The JSON Schema (draft 7, which editors know best) of the file; of each adapter with its own options. */
 export function configSchema(): Json {
   const options = { io: 'input', target: 'draft-7' } as const;
-  const schema = z.toJSONSchema(fileShape, options) as Json;
+  const schema = z.toJSONSchema(fileShape(FEATURE_CONFIG.sections), options) as Json;
   const lists = schema.properties as Record<'catalogues' | 'clusters', { items: Json }>;
   const adapters = (list: readonly Described[], items: Json) => {
     const properties = items.properties as Json;
@@ -58,7 +59,7 @@ export function schemaText(): string {
 
 /** The page of the documentation. */
 export function configurationPage(): string {
-  const { catalogues, clusters } = fileShape.shape;
+  const { catalogues, clusters } = coreShape.shape;
   const fields = Object.entries(catalogues.def.innerType.element.shape).map(([name, field]) =>
     row([`\`${name}\``, descriptionOf(field), field.safeParse(undefined).success ? '' : 'yes']),
   );

@@ -1,15 +1,17 @@
 /** The interface by which a feature attaches to the core. */
 
-import type { Queue, Telemetry } from 'bullmq';
+import type { Processor, Queue, Telemetry } from 'bullmq';
 import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { z } from 'zod';
 import type { Finding } from '../cli/doctor/finding.ts';
-import type { Config, Environment } from '../config/config.ts';
+import type { Config, Environment, WithSections } from '../config/config.ts';
 import type { Configured, Setting } from '../config/settings.ts';
 import type { Sql } from '../db/connection/client.ts';
 import type { Database, Store } from '../db/connection/connect.ts';
+import type { AcknowledgedAlert } from '../domain/acknowledgement.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { Decider } from '../domain/operator.ts';
 import type { ApiFeature } from '../http/feature.ts';
@@ -33,6 +35,10 @@ export interface Feature {
   readonly name: string;
   /** Environment variables of the feature. `settingsOf` reads them. */
   readonly settings?: Readonly<Record<string, Setting<unknown>>>;
+  /** A section of the file that FLEETBOOK_CONFIG names. */
+  readonly file?: FeatureSection;
+  /** Returns what is wrong beyond single settings and the form of the section, a line each. */
+  readonly problems?: (config: WithSections) => readonly string[];
   /** Opens the feature's part of a reader. */
   readonly read?: (context: ReaderContext) => ReaderPart;
   /** Opens a copy of what the reader serves that outlives its process. At most one feature has it. */
@@ -41,16 +47,22 @@ export interface Feature {
   readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
-  /** Opens the feature's part of the operators' server, in a process with a database for operators: `work` and `up`. */
-  readonly operations?: (context: OpsContext) => OpsPart | Promise<OpsPart>;
   /** Lets the person at this machine sign in to the operators' server. `up` prints the result after the address. */
   readonly up?: (context: UpContext) => Promise<string>;
-  /** Adds commands to the command line. */
-  readonly commands?: (program: Command, env: () => Environment) => void;
-  /** Finds what is wrong, for alerts. */
-  readonly conditions?: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
   /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
   readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
+  /** Adds the feature's commands. */
+  readonly commands?: (program: Command, context: CommandContext) => void;
+  /** Opens the feature's part of the operators' server, in a process with a database for operators: `work` and `up`. */
+  readonly operations?: (context: OpsContext) => OpsPart | Promise<OpsPart>;
+  /** Finds open alerts that an operator has acknowledged. */
+  readonly acknowledged?: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
+  /** Queues of the feature. Workers run their jobs. */
+  readonly queues?: readonly FeatureQueue[];
+  /** Deletes the feature's old rows. Workers call it every minute. */
+  readonly prune?: (db: Database, config: Config) => Promise<unknown>;
+  /** What the feature reports as wrong, for alerts. */
+  readonly conditions?: FeatureConditions;
   /** Checks for `fleetbook doctor`. They report problems and do not throw. */
   readonly check?: (config: Configured) => Promise<readonly Finding[]>;
 }
@@ -63,6 +75,18 @@ export interface Tracing extends AsyncDisposable {
   readonly telemetry: Telemetry;
   /** Adds a span for each request that Fastify routes. Call it before the server listens. */
   traceRequests(app: FastifyInstance): void;
+}
+
+export interface FeatureSection {
+  readonly name: string;
+  /** Describes the section. A file may lack it. @param kinds of all conditions that features find */
+  readonly shape: (kinds: readonly string[]) => z.ZodType;
+}
+
+export interface FeatureConditions {
+  /** Each kind of condition, with when it holds, in words. */
+  readonly kinds: Readonly<Record<string, string>>;
+  readonly find: (sql: Sql, config: Configured) => Promise<readonly Condition[]>;
 }
 
 export interface CopyContext {
@@ -103,6 +127,14 @@ export interface WorkerContext {
   readonly registry: Registry | undefined;
 }
 
+/** What commands may use. */
+export interface CommandContext {
+  /** Completed by the settings of the `up` that runs in the same home. */
+  readonly env: () => Environment;
+  /** @throws BadSetting as `readConfig` */
+  readonly config: () => Config;
+}
+
 /** What the feature's part of the operators' server may use. */
 export interface OpsContext {
   readonly config: Config;
@@ -110,6 +142,10 @@ export interface OpsContext {
   readonly env: Environment;
   readonly logger: Logger;
   readonly closing: Disposer;
+  /** Kinds of conditions that features find, with when each holds, in words. */
+  readonly kinds: FeatureConditions['kinds'];
+  /** Finds open alerts that an operator has acknowledged. */
+  readonly acknowledged: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
   /** In the worker's role, which sees every organization. */
   readonly store: Store;
   readonly queues: readonly Queue[];
@@ -125,4 +161,23 @@ export interface UpContext {
   readonly by: Decider;
   /** The operator's token in the folder of `up`. */
   readonly kept: { read(): string | undefined; write(token: string): void };
+}
+
+/** A queue of jobs. It is part of the operators' pages and metrics by itself. */
+export interface FeatureQueue {
+  /** The queue's name in Redis, and the name of its schedule. */
+  readonly name: string;
+  /** Adds a job named `job` at each slot of `cron` (UTC). The job has one attempt, and no data. */
+  readonly schedule?: { readonly cron: string; readonly job: string };
+  /** Jobs that one worker runs at the same time; one unless given. */
+  readonly concurrency?: (config: Config) => number;
+  /** Opens the part of a worker that runs the jobs. */
+  readonly open: (context: QueueContext) => Processor;
+}
+
+export interface QueueContext extends Pick<WorkerContext, 'config' | 'logger' | 'store'> {
+  /** Adds further jobs. */
+  readonly queue: Queue;
+  /** Finds what every feature reports as wrong. */
+  readonly findConditions: () => Promise<readonly Condition[]>;
 }

@@ -1,4 +1,6 @@
 /** The features of this build. To remove one, delete its folder and its line here. */
+
+import { alertsFeature } from '../features/alerts/index.ts';
 import { consoleFeature } from '../features/console/index.ts';
 import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
@@ -13,6 +15,7 @@ export const FEATURES: readonly Feature[] = [
   feedFeature,
   diskCopyFeature,
   exportsFeature,
+  alertsFeature,
   tracingFeature,
   operatorsFeature,
   consoleFeature,

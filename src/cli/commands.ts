@@ -1,11 +1,13 @@
 /** Every command with its arguments and options. What carries one out is loaded when it is called. */
 import type { Command } from 'commander';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
+import { readConfig } from '../config/config.ts';
 import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { runningEnvironment } from '../dev/running.ts';
 import { addAudit, addOrganizations, addTokens, addUsers } from './account-commands.ts';
-import { addAlerts, addHold, addSources } from './source-commands.ts';
+import { addHold, addSources } from './source-commands.ts';
 import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
 
 /**
@@ -26,11 +28,11 @@ export function addCommands(program: Command, given: Environment): void {
   addMaintenance(program, env);
   addSources(program, env);
   addHold(program.command('hold').description('batches that a guard held for a decision'), env);
-  addAlerts(program.command('alert').description('what operators are told of, and webhooks'), env);
+  const config = () => readConfig(env(), FEATURE_CONFIG);
+  for (const { commands } of FEATURES) commands?.(program, { env, config });
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
-  for (const { commands } of FEATURES) commands?.(program, env);
   addAudit(program.command('audit'), env);
   program
     .command('completion')

@@ -1,5 +1,5 @@
 /** Checks everything that Fleetbook needs, and prints how to fix what is wrong. */
-import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { type Environment, inspectConfig } from '../config/config.ts';
 import { BadSetting } from '../config/settings.ts';
@@ -26,7 +26,7 @@ export async function doctorCommand(env: Environment, options: { json?: boolean 
 
 /** Every check, in a fixed order; none keeps another one from being made. @param now for tests of the clock */
 export async function examine(env: Environment, now = () => new Date()): Promise<Finding[]> {
-  const config = inspectConfig(env, FEATURE_SETTINGS);
+  const config = inspectConfig(env, FEATURE_CONFIG);
   const found = await Promise.all([
     made('database', () => checkDatabase(config, now)),
     made('Redis', () => checkRedis(config)),

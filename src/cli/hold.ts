@@ -1,5 +1,6 @@
 /** Held batches: what waits, what each would change, and the decisions. */
 import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../app/actions/batch.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
 import type { Sql } from '../db/connection/client.ts';
@@ -52,7 +53,7 @@ export async function holdShow(
   options: PageOptions,
 ): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openDatabase(env);
   const { sql } = store;
   const batch =

@@ -1,3 +1,4 @@
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type Environment, readConfig } from '../config/config.ts';
 import { databaseUrls } from '../config/settings.ts';
 import { describeDatabase } from '../db/connection/server-problem.ts';
@@ -10,7 +11,7 @@ export async function migrateCommand(
   env: Environment,
   options: DeciderOptions & { json?: boolean } = {},
 ): Promise<void> {
-  const config = readConfig(env);
+  const config = readConfig(env, FEATURE_CONFIG);
   const { directUrl: url } = databaseUrls(config);
   const { applied, isLater } = await migrate(url, {
     decider: decider(config, options),

@@ -1,8 +1,10 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import { acknowledgedAlerts } from '../app/acknowledged-alerts.ts';
 import type { Disposer } from '../app/disposer.ts';
 import type { OpsContext } from '../app/feature.ts';
+import { FOUND_KINDS } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { composeWriter, type Writer } from '../app/writer.ts';
 import type { Configured } from '../config/settings.ts';
@@ -36,14 +38,17 @@ export interface OpenedParts {
 }
 
 /** Opens what features add to the operators' server. What it opens, `closing` closes. */
-export async function openParts(given: Omit<OpsContext, 'openWriter'>): Promise<OpenedParts> {
+export async function openParts(
+  given: Omit<OpsContext, 'openWriter' | 'kinds' | 'acknowledged'>,
+): Promise<OpenedParts> {
   const { config, logger, closing, store } = given;
   let writer: Writer | undefined;
   const openWriter = () => {
     writer ??= closing.use(composeWriter(config, logger));
     return writer;
   };
-  const opened = FEATURES.flatMap(({ operations }) => operations?.({ ...given, openWriter }) ?? []);
+  const context = { ...given, openWriter, kinds: FOUND_KINDS, acknowledged: acknowledgedAlerts };
+  const opened = FEATURES.flatMap(({ operations }) => operations?.(context) ?? []);
   return { parts: await Promise.all(opened), db: store.db };
 }
 

@@ -1,6 +1,6 @@
-/** Commands about sources, what they brought, what is held and what operators are told of. */
+/** Commands about sources, what they brought and what is held. */
 import type { Command } from 'commander';
-import { type PageOptions, readId } from './terminal/arguments.ts';
+import type { PageOptions } from './terminal/arguments.ts';
 import {
   ALL_ROWS,
   add,
@@ -172,55 +172,4 @@ function deciding(command: Command, batch: string, describe: string): Command {
     .option(...BY)
     .option('--yes', 'do not ask on a terminal')
     .option(...JSON_OPTION);
-}
-
-export function addAlerts(alert: Command, env: Env): void {
-  const load = () => import('../features/alerts/commands.ts');
-  const loadList = () => import('../features/alerts/commands.ts');
-  alert
-    .command('list')
-    .description('show the alerts that are open')
-    .option('--closed', 'also those that are resolved')
-    .option(...LIMIT('alerts'))
-    .option(...ALL_ROWS)
-    .option(...JSON_ROWS)
-    .action(async (options: PageOptions & { closed?: boolean }) =>
-      (await loadList()).alertList(env(), options),
-    );
-  alert
-    .command('deliveries')
-    .description('show what was sent to webhooks')
-    .option(...LIMIT('messages'))
-    .option(...ALL_ROWS)
-    .option(...JSON_ROWS)
-    .action(async (options: PageOptions) => (await loadList()).alertDeliveries(env(), options));
-  const ALERT = ['<alert>', 'the number that `alert list` shows'] as const;
-  const alertId = (id: string) => readId(id, 'alert', '`fleetbook alert list` shows');
-  add(alert, 'acknowledge', 'send no reminders of an open alert until it ends')
-    .argument(...ALERT)
-    .requiredOption(...REASON)
-    .option(...BY)
-    .action(async (id: string, options: Changing) =>
-      (await load()).alertAcknowledge(env(), alertId(id), options),
-    );
-  add(alert, 'snooze', 'send no reminders of an open alert for some time')
-    .argument(...ALERT)
-    .requiredOption('--for <span>', 'e.g. 30m, 4h or 7d; at most 30d')
-    .requiredOption(...REASON)
-    .option(...BY)
-    .action(async (id: string, options: Changing & { for: string }) =>
-      (await load()).alertAcknowledge(env(), alertId(id), options),
-    );
-  addChange(alert, 'resend', 'send a message once more')
-    .argument('<delivery>', 'the number that `alert deliveries` shows')
-    .action(async (id: string, options: Changing) =>
-      (await load()).alertResend(
-        env(),
-        readId(id, 'delivery', '`fleetbook alert deliveries` shows'),
-        options,
-      ),
-    );
-  addChange(alert, 'test', 'send a message without an alert to a webhook, at once')
-    .argument('<webhook>', 'its id; default is that of ALERT_WEBHOOK_URL')
-    .action(async (id: string, options: Changing) => (await load()).alertTest(env(), id, options));
 }

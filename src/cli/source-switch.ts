@@ -1,6 +1,7 @@
 /** Disables sources, enables them again, and cancels their runs. */
 
 import { disableSource } from '../app/actions/source.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
@@ -33,7 +34,7 @@ async function switchEach(
   options: SwitchOptions,
   act: (id: string, switching: Switching) => Promise<SourceResult>,
 ): Promise<void> {
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using store = openStore({ ...databaseUrls({ settings }), role: 'worker', connections: 1 });
   const by = decider({ settings }, options);
   await eachSource(env, ids, options, (id) => act(id, { store, sources, by }));

@@ -1,6 +1,7 @@
 /** Which sources there are, and everything about one of them. Both need PostgreSQL alone. */
 
 import { retireSource } from '../app/actions/source.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type ListedSource, listedSources } from '../app/listed-sources.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
@@ -34,7 +35,7 @@ const WIDTH = 80;
 const VALUE_WIDTH = 48;
 
 export async function sourceListCommand(env: Environment, options: { json?: boolean }): Promise<void> {
-  const { sources } = readNamedSources(env);
+  const { sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using register = openDatabase(env);
   const now = new Date();
   const listed = listedSources(sources, await storedSources(register.sql), now, LISTED_SLOTS);
@@ -89,7 +90,7 @@ function scheduleOf({ scheduleInWords: words, watched }: ListedSource): string {
 
 export async function sourceShowCommand(env: Environment, id: string, options: PageOptions): Promise<void> {
   const limit = pageLimit(options);
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   await using register = openDatabase(env);
   const { sql } = register;
   const now = new Date();

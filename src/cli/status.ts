@@ -1,3 +1,5 @@
+import { acknowledgedAlerts } from '../app/acknowledged-alerts.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { pricedSource } from '../config/priced-source.ts';
 import { databaseUrl } from '../config/settings.ts';
@@ -7,12 +9,10 @@ import { postgresProblem } from '../db/connection/server-problem.ts';
 import { areRatesNeeded } from '../db/currency.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { type SourceStatus, sourceStatus } from '../db/sources.ts';
+import { type AcknowledgedAlert, acknowledgementText } from '../domain/acknowledgement.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
-import { acknowledgementText } from '../features/alerts/acknowledgement.ts';
-import { type AlertRecord, acknowledgedAlerts } from '../features/alerts/queries.ts';
-import { sourceOfAlert } from '../features/alerts/subject.ts';
 import { UsageFailure } from './terminal/failure.ts';
 import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
@@ -33,7 +33,7 @@ interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
   /** Currencies of its machines that are not published because no exchange rate is known. */
   readonly missingRates: readonly string[];
   /** Open alerts about it that an operator has acknowledged. */
-  readonly acknowledgedAlerts: readonly AlertRecord[];
+  readonly acknowledgedAlerts: readonly Omit<AcknowledgedAlert, 'source'>[];
 }
 
 /** Characters of a line; a wider terminal gets longer ones. */
@@ -47,7 +47,7 @@ export async function statusCommand(
   env: Environment,
   options: { json?: boolean; watch?: boolean },
 ): Promise<void> {
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, FEATURE_CONFIG.sections);
   const configured = sources.map((source) => ({ ...source, ...pricedSource(source, settings) }));
   if (options.watch && (options.json || !process.stdout.isTTY))
     throw new UsageFailure(
@@ -84,11 +84,11 @@ async function readStatus(
   const isRateNeeded = await areRatesNeeded(sql, sources, statuses);
   const stored = new Map(statuses.map((status) => [status.id, status]));
   const missing = await missingRates(sql);
-  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), sourceOfAlert);
+  const acknowledged = Map.groupBy(await acknowledgedAlerts(sql), ({ source }) => source);
   const moreOf = ({ id, kind }: Pick<SourceStatus, 'id' | 'kind'>) => ({
     needed: kind !== 'rates' || isRateNeeded,
     missingRates: missing.get(id) ?? [],
-    acknowledgedAlerts: acknowledged.get(id) ?? [],
+    acknowledgedAlerts: (acknowledged.get(id) ?? []).map(({ source: _, ...alert }) => alert),
   });
   const shown = sources.map((source): ShownStatus => {
     const status = {
@@ -153,8 +153,7 @@ function notesOf(source: ShownStatus, now: Date): string[] {
       `${id}: ${quarantined} ${quarantined === 1 ? 'row is' : 'rows are'} quarantined, not used; see \`fleetbook rejected ${id}\``,
     );
   for (const { id: alert, kind, acknowledgement } of source.acknowledgedAlerts)
-    if (acknowledgement)
-      notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
+    notes.push(`${id}: alert ${alert} ${kind} is ${acknowledgementText(acknowledgement, now)}`);
   notes.push(...missingRateLines(source.missingRates).map((line) => `${id}: ${line}`));
   notes.push(...unreadRegionNotes(source, now));
   if (source.disabled) notes.push(disabledNote(id, source.disabled, now));

@@ -4,7 +4,7 @@ import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
 import { openQueues } from '../../workers/queues.ts';
 import { openLoggedRedis } from '../app/connections.ts';
 import { Disposer } from '../app/disposer.ts';
-import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { openLogger } from '../app/logger.ts';
 import {
@@ -60,7 +60,7 @@ export async function up(env: Environment, options: { live?: boolean }): Promise
   const stop = stopSignal();
   const content: Content = options.live || namesASource(env) ? 'live' : 'sample';
   const given = { ...env, ...(options.live ? liveEnvironment(env) : {}), FLEETBOOK_CONTENT: content };
-  const config = readConfig(given, FEATURE_SETTINGS);
+  const config = readConfig(given, FEATURE_CONFIG);
   // Who is told that something ended is told that it runs again, too.
   const logger = openLogger({ LOG_LEVEL: env.LOG_LEVEL ? config.settings.LOG_LEVEL : 'info' }, 'up');
   await using closing = new Disposer();
@@ -115,8 +115,8 @@ async function start(
     ...linkOfConsole(config),
     ...(content === 'sample' ? await startSample(processes, env) : {}),
   };
-  const running = readConfig(childEnv, FEATURE_SETTINGS);
-  const announced = announceRunning(home.folder, variablesRead(childEnv, FEATURE_SETTINGS));
+  const running = readConfig(childEnv, FEATURE_CONFIG);
+  const announced = announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG));
   closing.defer(() => announced[Symbol.dispose]());
   const script = programScript();
   const worker = { script, args: ['work'], nodeArgs: WORKER_NODE_ARGS, env: childEnv };
@@ -131,7 +131,7 @@ async function start(
   );
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
-  const queues = openQueues(queueRedis, logger);
+  const queues = openQueues(queueRedis, logger, FEATURES);
   const opened = await openParts({
     config: running,
     env: childEnv,
@@ -145,7 +145,7 @@ async function start(
   const opsUrl = await listenOps(config, OPS_TOKEN, metrics, queues.all, closing, logger, opened);
 
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
-  announceRunning(home.folder, variablesRead(childEnv, FEATURE_SETTINGS), { api: url, operators: opsUrl });
+  announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG), { api: url, operators: opsUrl });
   await firstSyncs(running, store);
   await published(store);
   const region = await exampleRegion(store.sql);

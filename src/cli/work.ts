@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { startWorker } from '../../workers/main.ts';
 import { refuseWriterMisfit } from '../app/database-misfit.ts';
 import { Disposer } from '../app/disposer.ts';
-import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
+import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { openLogger } from '../app/logger.ts';
 import { openTracing } from '../app/tracing.ts';
 import { type Config, type Environment, readConfig } from '../config/config.ts';
@@ -20,7 +20,7 @@ import { stopSignal } from './terminal/terminal.ts';
 
 export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();
-  const config = readConfig(env, FEATURE_SETTINGS);
+  const config = readConfig(env, FEATURE_CONFIG);
   const logger = openLogger(config.settings, 'work');
   warnOfRemovedSettings(env, logger);
   await using closing = new Disposer();

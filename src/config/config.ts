@@ -1,6 +1,4 @@
 import { resolve } from 'node:path';
-import type { AlertRules } from '../features/alerts/rules.ts';
-import { readAlertRules } from '../features/alerts/settings.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
@@ -15,7 +13,7 @@ import {
   valuesOf,
 } from './settings.ts';
 import type { Environment, SourceConfig } from './source-config.ts';
-import { readSourcesFile } from './sources-file.ts';
+import { type FileSection, type FileSections, readSourcesFile } from './sources-file.ts';
 
 export { namesASource } from './named-sources.ts';
 export type { Environment, SourceConfig } from './source-config.ts';
@@ -23,18 +21,32 @@ export type { Environment, SourceConfig } from './source-config.ts';
 export interface Config {
   readonly settings: Settings;
   readonly sources: readonly SourceConfig[];
-  readonly alerts: AlertRules;
+  /** What the file gives features. */
+  readonly sections: FileSections;
   /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
   readonly content: 'sample' | 'live';
 }
 
+/** What features can be configured with. */
+export interface FeatureConfig {
+  readonly settings: SettingDefinitions;
+  readonly sections: readonly FileSection[];
+  /** Returns what is wrong beyond single settings and the form of sections, a line each. */
+  readonly problems: (config: WithSections) => readonly string[];
+}
+
+/** What features read their configuration from. */
+export type WithSections = Pick<Config, 'settings' | 'sections'>;
+
+export const NO_FEATURES: FeatureConfig = { settings: {}, sections: [], problems: () => [] };
+
 /**
  * Reads the environment, and the file that FLEETBOOK_CONFIG names, once and whole.
- * @param more settings of features, which are checked too
+ * @param features whose configuration is checked too
  * @throws BadSetting that names everything that is wrong, one line each, and what would do.
  */
-export function readConfig(env: Environment, more?: SettingDefinitions): Config {
-  const { problems, named: _, ...config } = inspectConfig(env, more);
+export function readConfig(env: Environment, features?: FeatureConfig): Config {
+  const { problems, named: _, ...config } = inspectConfig(env, features);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return Object.freeze(config);
 }
@@ -48,21 +60,21 @@ export interface InspectedConfig extends Config {
 }
 
 /** Reads what `readConfig` reads, and fails for nothing. What is wrong has its default or is left out. */
-export function inspectConfig(env: Environment, more: SettingDefinitions = {}): InspectedConfig {
+export function inspectConfig(env: Environment, features: FeatureConfig = NO_FEATURES): InspectedConfig {
   const problems: string[] = [];
   const settings = inspectSettings(env, problems);
-  valuesOf(more, env, problems);
-  const path = settings.FLEETBOOK_CONFIG;
-  const file = path === undefined ? undefined : readSourcesFile(path, problems);
+  valuesOf(features.settings, env, problems);
+  const file = readSourcesFile(settings.FLEETBOOK_CONFIG, features.sections, problems);
   const named = namedSources(env, settings, file, problems);
   const sources = openSources(named, settings, env, problems);
-  const alerts = readAlertRules(env, settings, file?.alerts, problems);
+  const { sections } = file;
+  problems.push(...features.problems({ settings, sections }));
   const content = env.FLEETBOOK_CONTENT === 'sample' ? 'sample' : 'live';
-  return { settings, named, sources, alerts, content, problems };
+  return { settings, named, sources, sections, content, problems };
 }
 
 /** The variables that the configuration reads, also those that the file of sources names, with their values. */
-export function variablesRead(env: Environment, more: SettingDefinitions): Record<string, string> {
+export function variablesRead(env: Environment, features: FeatureConfig): Record<string, string> {
   const read: Record<string, string> = {};
   inspectConfig(
     new Proxy(env, {
@@ -72,10 +84,10 @@ export function variablesRead(env: Environment, more: SettingDefinitions): Recor
         return value;
       },
     }),
-    more,
+    features,
   );
   // Another command may run in another folder.
-  for (const [name, { isPath }] of Object.entries<Setting<unknown>>({ ...SETTINGS, ...more }))
+  for (const [name, { isPath }] of Object.entries<Setting<unknown>>({ ...SETTINGS, ...features.settings }))
     if (isPath && read[name]) read[name] = resolve(read[name]);
   return read;
 }

@@ -8,7 +8,13 @@ import { defaultMaxAge, LONGEST_MAX_AGE } from './max-age.ts';
 import { integer } from './setting-values.ts';
 import { BadSetting, readSettings, type Settings } from './settings.ts';
 import type { Environment } from './source-config.ts';
-import { type ClusterEntry, readSourcesFile, type SourceEntry, type SourcesFile } from './sources-file.ts';
+import {
+  type ClusterEntry,
+  type FileSection,
+  readSourcesFile,
+  type SourceEntry,
+  type SourcesFile,
+} from './sources-file.ts';
 
 interface Named {
   readonly id: string;
@@ -44,15 +50,20 @@ export function namesASource(env: Environment): boolean {
   return [...keys, 'CLUSTERS_URL', 'FLEETBOOK_CONFIG'].some((key) => Boolean(env[key]));
 }
 
-/** @throws BadSetting that names everything that is wrong, one line each, and what would do. */
-export function readNamedSources(env: Environment): {
+/**
+ * @param sections of the file, which are checked too
+ * @throws BadSetting that names everything that is wrong, one line each, and what would do.
+ */
+export function readNamedSources(
+  env: Environment,
+  sections: readonly FileSection[],
+): {
   readonly settings: Settings;
   readonly sources: readonly NamedSource[];
 } {
   const settings = readSettings(env);
   const problems: string[] = [];
-  const path = settings.FLEETBOOK_CONFIG;
-  const file = path === undefined ? undefined : readSourcesFile(path, problems);
+  const file = readSourcesFile(settings.FLEETBOOK_CONFIG, sections, problems);
   const sources = namedSources(env, settings, file, problems);
   if (problems.length > 0) throw new BadSetting(problems.join('\n'));
   return { settings, sources };
@@ -62,7 +73,7 @@ export function readNamedSources(env: Environment): {
 export function namedSources(
   env: Environment,
   settings: Settings,
-  file: SourcesFile = { catalogues: [], clusters: [] },
+  file: SourcesFile,
   problems: string[],
 ): NamedSource[] {
   const entries = [

@@ -17,7 +17,6 @@ import {
   readerPostgresUrl,
   redisUrl,
   text,
-  url,
 } from './setting-values.ts';
 
 export { BadSetting } from './setting-values.ts';
@@ -48,6 +47,7 @@ export function setting<T>(describe: string, read: (text: string) => T): Setting
 export function setting<T>(describe: string, read: (text: string) => T, fallback?: string): Setting<T> {
   return { describe, read, fallback };
 }
+/** Marks a setting whose value is never shown. */
 export const secret = <S extends Setting<unknown>>(inner: S): S => ({ ...inner, secret: true });
 
 /** The settings of the core. Each feature has its own, see `src/app/feature-settings.ts`. */
@@ -96,17 +96,6 @@ export const SETTINGS = {
       'bearer token, or password of HTTP Basic, of programs that read the operators’ pages, also while PostgreSQL is away; at least 32 characters; its role is admin. Without it the pages of `serve` stay closed',
       longSecret,
     ),
-  ),
-  ALERT_WEBHOOK_URL: secret(
-    setting('address that is told of what is wrong, see docs/alerts.md; unset: none', url('http', 'https')),
-  ),
-  ALERT_WEBHOOK_SECRET: secret(
-    setting('signing secret of that webhook, whsec_ and base64; unset: messages are not signed', text),
-  ),
-  ALERT_WEBHOOK_FORMAT: setting(
-    'standard: JSON, as standardwebhooks.com says; slack: a text, also for Mattermost',
-    oneOf('standard', 'slack'),
-    'standard',
   ),
   OPS_URL: setting(
     'address by which browsers reach the operators’ pages, without a path; OpenID Connect needs it',

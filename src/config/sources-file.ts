@@ -2,14 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { didYouMean } from '../domain/closest.ts';
-import { ALERT_KINDS, NO_ALERTS } from '../features/alerts/rules.ts';
 import { RULES } from '../sources/cluster-rules.ts';
 import { TypedCredentials } from '../sources/credentials/types.ts';
 import { problemText } from '../sources/schema/problems.ts';
 import { limitsShape } from './guard-limits.ts';
 import { LONGEST_MAX_AGE } from './max-age.ts';
 
-const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
+/** The name of an environment variable. */
+export const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: 'must be the name of an environment variable',
 });
 
@@ -62,83 +62,65 @@ const sourceShape = z.strictObject({
 
 const clusterShape = sourceShape.extend(RULES);
 
-/** Secrets and addresses that hold one are named, never written there. */
-const webhookShape = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and dashes')
-    .describe('names the webhook in logs and in commands'),
-  urlEnv: variable.describe('name of the variable that holds the address'),
-  secretEnv: variable.optional().describe('name of the variable that holds the signing secret (whsec_…)'),
-  format: z
-    .enum(['standard', 'slack'])
-    .default('standard')
-    .describe('standard: JSON, signed as standardwebhooks.com says; slack: a text'),
-  kinds: z.array(z.enum(ALERT_KINDS)).min(1).optional().describe('what it is told of; all kinds when absent'),
-});
-
-const alertShape = z.strictObject({
-  webhooks: z.array(webhookShape).default([]).describe('who is told'),
-  failuresInRow: z
-    .int()
-    .min(1)
-    .max(1000)
-    .default(NO_ALERTS.failuresInRow)
-    .describe('so many failed runs in a row are an alert'),
-  priceRatio: z
-    .number()
-    .gt(1)
-    .default(NO_ALERTS.priceRatio)
-    .describe('a price that moves by more than this factor is an alert'),
-  backlog: z
-    .int()
-    .min(1)
-    .default(NO_ALERTS.backlog)
-    .describe('more documents than this that wait to be published are an alert'),
-  repeatHours: z
-    .int()
-    .min(1)
-    .max(8760)
-    .default(NO_ALERTS.repeatHours)
-    .describe('hours after which an open alert is told again'),
-});
-
 /** Tokens are named, never written there: `tokenEnv` is the variable that has it. */
-export const fileShape = z.strictObject({
+export const coreShape = z.strictObject({
   $schema: z.string().optional().describe('where this JSON Schema lies, for editors'),
   catalogues: z.array(sourceShape).default([]).describe('sources of machines'),
   clusters: z.array(clusterShape).default([]).describe('sources of clusters'),
-  alerts: alertShape.optional().describe('when operators are told of what is wrong, and where'),
 });
+
+/** A section that a feature adds to the file. */
+export interface FileSection {
+  readonly name: string;
+  /** Accepts a file without the section as well. */
+  readonly shape: z.ZodType;
+}
+
+/** The shape of the whole file. */
+export function fileShape(sections: readonly FileSection[]) {
+  return coreShape.extend(Object.fromEntries(sections.map(({ name, shape }) => [name, shape])));
+}
 
 export type SourceEntry = z.infer<typeof sourceShape>;
 export type ClusterEntry = z.infer<typeof clusterShape>;
-export type AlertEntry = z.infer<typeof alertShape>;
-export type SourcesFile = z.infer<typeof fileShape>;
+export interface SourcesFile extends Omit<z.infer<typeof coreShape>, '$schema'> {
+  /** What the file gives features, by the names of sections. */
+  readonly sections: FileSections;
+}
+export type FileSections = Readonly<Record<string, unknown>>;
 
-/** The file as it stands; everything that is wrong with its form is added to `problems`, a line each. */
-export function readSourcesFile(path: string, problems: string[]): SourcesFile {
+const NO_FILE: SourcesFile = { catalogues: [], clusters: [], sections: {} };
+
+/** Reads the file that FLEETBOOK_CONFIG names. Adds a line to `problems` for everything that is wrong with its form. */
+export function readSourcesFile(
+  path: string | undefined,
+  sections: readonly FileSection[],
+  problems: string[],
+): SourcesFile {
+  if (path === undefined) return NO_FILE;
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     problems.push(`FLEETBOOK_CONFIG must name a readable JSON file; ${path}: ${(error as Error).message}`);
-    return { catalogues: [], clusters: [] };
+    return NO_FILE;
   }
-  const parsed = fileShape.safeParse(content);
-  if (parsed.success) return parsed.data;
-  for (const issue of parsed.error.issues)
-    problems.push(...problemsIn(issue).map((problem) => `${path}: ${problem}`));
-  return soundPart(content);
+  const shape = fileShape(sections);
+  const parsed = shape.safeParse(content);
+  for (const issue of parsed.error?.issues ?? [])
+    problems.push(...problemsIn(issue, shape).map((problem) => `${path}: ${problem}`));
+  return soundPart(content, sections);
 }
 
 /** The entries that are sound by themselves, so that their other problems are reported as well. */
-function soundPart(content: unknown): SourcesFile {
-  const { catalogues, clusters, alerts } = Object(content) as Record<string, unknown>;
+function soundPart(content: unknown, sections: readonly FileSection[]): SourcesFile {
+  const given = Object(content) as Record<string, unknown>;
   return {
-    catalogues: soundEntries(catalogues, sourceShape),
-    clusters: soundEntries(clusters, clusterShape),
-    alerts: alertShape.safeParse(alerts).data,
+    catalogues: soundEntries(given.catalogues, sourceShape),
+    clusters: soundEntries(given.clusters, clusterShape),
+    sections: Object.fromEntries(
+      sections.map(({ name, shape }) => [name, shape.safeParse(given[name]).data]),
+    ),
   };
 }
 
@@ -149,12 +131,12 @@ function soundEntries<Entry>(entries: unknown, shape: { strip(): z.ZodType<Entry
 }
 
 /** One line for each unknown setting, or one for any other problem. */
-function problemsIn(issue: z.core.$ZodIssue): string[] {
+function problemsIn(issue: z.core.$ZodIssue, shape: z.ZodType): string[] {
   const where = issue.path.join('.') || 'the file';
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map(
       (key) =>
-        `${where}: has no setting "${key}"${didYouMean(key, settingsAt(fileShape, issue.path)) || '; leave it out'}`,
+        `${where}: has no setting "${key}"${didYouMean(key, settingsAt(shape, issue.path)) || '; leave it out'}`,
     );
   return [`${where}: ${problemText(issue.message)}`];
 }

@@ -6,6 +6,7 @@ export * from './schema/alerts.ts';
 export * from './schema/catalogue.ts';
 export * from './schema/changes.ts';
 export * from './schema/clusters.ts';
+export * from './schema/differences.ts';
 export * from './schema/exports.ts';
 export * from './schema/feed.ts';
 export * from './schema/lineage.ts';

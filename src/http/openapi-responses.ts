@@ -1,6 +1,6 @@
 /** The headers and the responses that `/openapi.json` has by name. Examples are what is really answered. */
 import { INVALID_TOKEN, insufficientScope, UNAUTHENTICATED } from './auth.ts';
-import { reference, references } from './openapi-schemas.ts';
+import { reference, references, type Schema } from './openapi-schemas.ts';
 import { idParameter, invalidParameter, unknownParameter } from './protocol/parameters.ts';
 import {
   INTERNAL_ERROR,
@@ -13,7 +13,6 @@ import {
 import { unsatisfiable } from './protocol/range.ts';
 import { tooMany } from './protocol/rate-limit.ts';
 import { notReady } from './routes/health.ts';
-import { problemSchema, type Schema } from './schemas.ts';
 
 const REQUEST_ID = 'b9c1f0c2-7d0e-4b51-9a4f-0a4a2f3d6e11';
 
@@ -69,7 +68,10 @@ export function problems(
     description,
     headers: { ...headers, ...references('headers', ['X-Request-Id']) },
     content: {
-      'application/problem+json': { schema: reference(problemSchema), examples: Object.fromEntries(shown) },
+      'application/problem+json': {
+        schema: reference('schemas', 'Problem'),
+        examples: Object.fromEntries(shown),
+      },
     },
   };
 }

@@ -10,10 +10,10 @@ import {
   responseReferences,
   strict400,
 } from './openapi-responses.ts';
-import { NAMED, reference, references } from './openapi-schemas.ts';
+import { references, type Schema, schemaWriter } from './openapi-schemas.ts';
 import type { DescribedOperation, OperationDoc } from './operation.ts';
 import { aboutOf, queryNames } from './protocol/parameters.ts';
-import type { Schema } from './schemas.ts';
+import { documented, problemSchema } from './schemas.ts';
 
 const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the token's organization.
 
@@ -22,6 +22,8 @@ const DESCRIPTION = `The catalogue of cloud machines, and the clusters of the to
 - Every error is an RFC 9457 problem, \`application/problem+json\`.
 - Bodies come plain, in gzip or br; \`ETag\` and \`If-None-Match\` work across these.
 - Operations with the badge *Extension* (\`x-extension\`) are not part of the given contract.`;
+
+type Write = ReturnType<typeof schemaWriter>;
 
 /**
  * The OpenAPI 3.1 document.
@@ -32,13 +34,10 @@ export function openApiDocument(
   version: string,
   basePath = '',
 ): Schema {
-  const paths = {
-    ...Object.fromEntries(operations.map((operation) => [operation.path, { get: describe(operation) }])),
-    ...OPEN_PATHS,
-  };
-  // A reader without files or a feed has no answers of theirs.
-  const used = JSON.stringify([paths, RESPONSES]);
-  const named = [...NAMED].filter(([schema]) => used.includes(JSON.stringify(reference(schema).$ref)));
+  const schemas: Record<string, Schema> = {};
+  const write = schemaWriter(schemas);
+  // Every operation refers to it, in responses that are not written here.
+  write(problemSchema);
   return {
     openapi: '3.1.1',
     info: {
@@ -56,12 +55,15 @@ export function openApiDocument(
       { name: 'Exports', description: 'Everything at once, as files' },
       { name: 'Health', description: 'For whoever keeps the process running; no token is asked for' },
     ],
-    paths,
+    paths: {
+      ...Object.fromEntries(operations.map((each) => [each.path, { get: describe(each, write) }])),
+      ...Object.fromEntries(OPEN_PATHS.map((each) => [each.path, { get: describeOpen(each, write) }])),
+    },
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'Scopes: `machines:read`, `clusters:read`' },
       },
-      schemas: Object.fromEntries(named.map(([schema, name]) => [name, schema])),
+      schemas,
       headers: HEADERS,
       responses: RESPONSES,
     },
@@ -74,7 +76,7 @@ function subjectOf(path: string): 'Machines' | 'Clusters' | 'Changes' | 'Exports
   return path.startsWith('/v1/exports') ? 'Exports' : 'Machines';
 }
 
-function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation): Schema {
+function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation, write: Write): Schema {
   const inQuery = queryNames(path, parameters);
   const described = Object.entries(parameters).map(([name, schema]) =>
     describeParameter(name, inQuery.includes(name) ? 'query' : 'path', schema),
@@ -91,7 +93,7 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
       200: {
         description: doc.summary,
         headers: { ...references('headers', Object.keys(HEADERS)), ...(doc.types && FILE_HEADERS) },
-        content: { ...contentOf(doc), ...doc.otherContent },
+        content: { ...contentOf(doc, write), ...doc.otherContent },
       },
       ...responseReferences([
         304,
@@ -112,9 +114,10 @@ function describe({ path, scope, parameters, isStrict, doc }: DescribedOperation
   };
 }
 
-function contentOf({ types, answers, example }: OperationDoc): Schema {
-  if (types) return Object.fromEntries(types.map((type) => [type, { schema: answers }]));
-  return { 'application/json': { schema: named200(answers), example } };
+function contentOf({ types, answers, example }: OperationDoc, write: Write): Schema {
+  const schema = write(answers);
+  if (types) return Object.fromEntries(types.map((type) => [type, { schema }]));
+  return { 'application/json': { schema, example } };
 }
 
 function describeParameter(name: string, where: 'query' | 'path', parameter: z.ZodType) {
@@ -125,78 +128,68 @@ function describeParameter(name: string, where: 'query' | 'path', parameter: z.Z
   return { name, in: where, required: !parameter.isOptional(), ...form, description, schema, example };
 }
 
-/** A schema that has a name is referred to by it. */
-function named200(schema: Schema): Schema {
-  const { items } = schema as { items?: Schema };
-  if (items) return { ...schema, items: reference(items) };
-  return NAMED.has(schema) ? reference(schema) : schema;
-}
-
-const status = (value: string, more: Readonly<Record<string, Schema>> = {}): Schema => ({
-  type: 'object',
-  required: ['status', ...Object.keys(more)],
-  additionalProperties: false,
-  properties: { status: { const: value }, ...more },
-});
-
+/** Of a path that needs no token. */
 interface OpenPath {
+  readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  readonly answer: Schema;
+  readonly answers: z.ZodType;
   readonly example?: unknown;
-  readonly responses?: Schema;
+  readonly otherResponses?: Schema;
 }
 
-function openPath({ id, summary, description, answer, example, responses }: OpenPath): Schema {
+function describeOpen(open: OpenPath, write: Write): Schema {
+  const { id, summary, description, answers, example, otherResponses } = open;
+  const schema = write(answers);
   return {
-    get: {
-      operationId: id,
-      summary,
-      description,
-      tags: ['Health'],
-      security: [],
-      responses: {
-        200: {
-          description: summary,
-          headers: references('headers', ['X-Request-Id']),
-          content: { 'application/json': { schema: answer, ...(example ? { example } : {}) } },
-        },
-        ...responseReferences([405, 406]),
-        ...responses,
-        ...responseReferences(['default']),
+    operationId: id,
+    summary,
+    description,
+    tags: ['Health'],
+    security: [],
+    responses: {
+      200: {
+        description: summary,
+        headers: references('headers', ['X-Request-Id']),
+        content: { 'application/json': { schema, ...(example ? { example } : {}) } },
       },
+      ...responseReferences([405, 406]),
+      ...otherResponses,
+      ...responseReferences(['default']),
     },
   };
 }
 
-const OPEN_PATHS = {
-  '/healthz': openPath({
+const OPEN_PATHS: readonly OpenPath[] = [
+  {
+    path: '/healthz',
     id: 'getHealth',
     summary: 'The process is alive',
     description: 'It says nothing of the data, and is answered as long as anything is.',
-    answer: status('ok'),
+    answers: z.strictObject({ status: z.literal('ok') }),
     example: { status: 'ok' },
-  }),
-  '/readyz': openPath({
+  },
+  {
+    path: '/readyz',
     id: 'getReadiness',
     summary: 'Ready to answer; 503 with `checks` while not',
     description: 'Ready when the list of providers can be answered.',
-    answer: status('ready', {
-      checks: {
-        type: 'object',
-        additionalProperties: { type: 'string' },
+    answers: z.strictObject({
+      status: z.literal('ready'),
+      checks: documented(z.record(z.string(), z.string()), {
         description: 'By name: `ok`, or what is missing that the answers can do without',
-      },
+      }),
     }),
     example: { status: 'ready', checks: { catalogue: 'ok', cache: 'ok' } },
-    responses: { 503: NOT_READY },
-  }),
-  '/openapi.json': openPath({
+    otherResponses: { 503: NOT_READY },
+  },
+  {
+    path: '/openapi.json',
     id: 'getOpenApi',
     summary: 'This document',
     description: 'It is written out of the operations that are routed, and changes with a release alone.',
-    answer: { type: 'object' },
-    responses: responseReferences([304, 503]),
-  }),
-};
+    answers: documented(z.unknown(), { type: 'object' }),
+    otherResponses: responseReferences([304, 503]),
+  },
+];

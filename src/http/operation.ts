@@ -6,17 +6,18 @@ import type {
   HookHandlerDoneFunction,
   onRequestHookHandler,
 } from 'fastify';
+import type { z } from 'zod';
 import type { Grant } from '../domain/grant.ts';
 import type { Scope } from '../domain/token.ts';
 import { type Answer, type EncodedBody, type MaybePromise, whenThere } from '../snapshot/document/answer.ts';
 import { type GuardDeps, guard, guardHook } from './auth.ts';
+import type { Schema } from './openapi-schemas.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
 import { accepts } from './protocol/negotiate.ts';
 import { type Parameters, requestSchemas, type Values } from './protocol/parameters.ts';
 import { NOT_ACCEPTABLE, NOT_FOUND, Problem, sendProblem } from './protocol/problem.ts';
 import type { Recorder } from './record.ts';
 import { EVERYBODY, type ResponseCache } from './response-cache.ts';
-import type { Schema } from './schemas.ts';
 import type { SendAnswer } from './send.ts';
 
 declare module 'fastify' {
@@ -32,8 +33,8 @@ export interface OperationDoc {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** The 200 answer's JSON Schema and what one looks like. */
-  readonly answers: Schema;
+  /** The 200 answer's schema and what one looks like. */
+  readonly answers: z.ZodType;
   /** The media types of the answer; JSON unless given. */
   readonly types?: readonly string[];
   readonly example: unknown;

@@ -82,7 +82,7 @@ describe('source list', () => {
   });
 
   it('says of a source that is watched that it is, and keeps to the width whatever ids there are', async () => {
-    const { sources } = readNamedSources({ ...env, HETZNER_SCHEDULE: '40 5,15,17 * * *' });
+    const { sources } = readNamedSources({ ...env, HETZNER_SCHEDULE: '40 5,15,17 * * *' }, []);
     const long = listedSources(sources, [], new Date('2026-11-22T23:30:00Z'), 1).map((source) => ({
       ...source,
       id: `${source.id}-of-the-platform-in-production`,

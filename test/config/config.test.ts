@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { ALL_SETTINGS } from '../../src/app/feature-settings.ts';
+import { ALL_SETTINGS, FEATURE_CONFIG } from '../../src/app/feature-settings.ts';
 import { liveEnvironment, namesASource, readConfig } from '../../src/config/config.ts';
 import { removedSettings } from '../../src/config/removed-settings.ts';
 import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
@@ -18,7 +18,7 @@ function file(content: unknown): string {
 const ids = (env: Record<string, string>) => readConfig(env).sources.map(({ id }) => id);
 const problems = (env: Record<string, string>): string[] => {
   try {
-    readConfig(env);
+    readConfig(env, FEATURE_CONFIG);
   } catch (error) {
     return (error as Error).message.split('\n');
   }

@@ -38,7 +38,7 @@ describe('how old the data of a source may be', () => {
     };
     const expected = { hetzner: 3 * HOUR, linode: 90, clusters: 60, 'exchange-rates': 100_000 };
     expect(maxAges(env)).toEqual(expected);
-    const named = readNamedSources(env).sources.map(({ id, maxAge }) => [id, maxAge]);
+    const named = readNamedSources(env, []).sources.map(({ id, maxAge }) => [id, maxAge]);
     expect(Object.fromEntries(named)).toEqual(expected);
   });
 

@@ -13,7 +13,7 @@ import { DEFAULT_GUARD_LIMITS } from '../../src/sync/guard.ts';
 const SECRET = 'hunter2-of-the-test';
 
 async function settingsOf(id: string, env: Record<string, string>): Promise<readonly SourceSetting[]> {
-  const { settings, sources } = readNamedSources(env);
+  const { settings, sources } = readNamedSources(env, []);
   const source = sources.find((each) => each.id === id) ?? expect.unreachable(`no source ${id}`);
   const found = sourceSettings(source, settings, env);
   expect(JSON.stringify(found)).not.toContain('hunter2');

@@ -72,8 +72,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'what is on disk is said to be as of now',
     file: 'src/features/disk-copy/tier.ts',
-    find: 'const { document, knownAt } = kept;',
-    replace: 'const { document } = kept; const knownAt = Date.now();',
+    find: 'knownAt, asOf: boundedBy(knownAt, asOf)',
+    replace: 'knownAt: Date.now(), asOf: new Date().toISOString()',
     having: ['start from disk', 'change cluster', 'reprice'],
   },
   {

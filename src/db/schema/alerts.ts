@@ -56,20 +56,3 @@ export const alertDeliveries = pgTable(
       .where(sql`delivered_at is null and gave_up_at is null`),
   ],
 );
-
-/** Documents of which the cache held something else than the database, as a comparer last found them. */
-export const cacheDifferences = pgTable(
-  'cache_differences',
-  {
-    /** As logs name it, e.g. `region:7`. */
-    document: text('document').primaryKey(),
-    verdict: text('verdict').notNull(),
-    /** The version that the database has, and the one that the cache held; 0 for one that cannot be read. */
-    version: bigint('version', { mode: 'number' }).notNull(),
-    cached: bigint('cached', { mode: 'number' }).notNull(),
-    foundAt: instant('found_at').notNull().defaultNow(),
-    /** How often it was found so far. */
-    times: integer('times').notNull().default(1),
-  },
-  (t) => [index('cache_differences_by_time').on(t.foundAt)],
-);

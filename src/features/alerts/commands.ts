@@ -3,15 +3,14 @@ import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
 import { print, printJson, printText } from '../../cli/terminal/print.ts';
 import { ago, alignedTable, wrapped } from '../../cli/terminal/table.ts';
-import { type Environment, readConfig } from '../../config/config.ts';
+import type { Config, Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
-import { audit } from '../../db/audit.ts';
-import { acknowledgementText, SNOOZE_FORMS, snoozeSpan } from './acknowledgement.ts';
-import { post } from './deliver.ts';
+import { acknowledgementText } from '../../domain/acknowledgement.ts';
 import { sendAgain } from './deliveries.ts';
-import { newMessageId } from './evaluate.ts';
-import { testMessage } from './message.ts';
 import { acknowledgeAlert, alertRecords, deliveryRecords } from './queries.ts';
+import { alertRules } from './settings.ts';
+import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
+import { testWebhook } from './test-webhook.ts';
 
 const WIDTH = 80;
 
@@ -59,12 +58,11 @@ export async function alertDeliveries(env: Environment, options: PageOptions): P
 
 /** Sends a message without any alert to a webhook, at once and past those that wait. */
 export async function alertTest(
-  env: Environment,
+  config: Config,
   id: string,
   options: DeciderOptions & { json?: boolean },
 ): Promise<void> {
-  const config = readConfig(env);
-  const { webhooks } = config.alerts;
+  const { webhooks } = alertRules(config);
   const webhook = webhooks.find((each) => each.id === id);
   if (!webhook) {
     const known = webhooks.map((each) => each.id).join(', ');
@@ -73,11 +71,8 @@ export async function alertTest(
     );
   }
   const by = decider(config, options);
-  await using store = openDatabase(env);
-  // No transaction reaches a receiver: none hears of anything without its row.
-  await audit(store.db, by, { action: 'alert.test', subject: { kind: 'webhook', id } });
-  const now = new Date();
-  const error = await post(webhook, newMessageId(), testMessage(now), now.getTime());
+  await using store = openDatabase(config.settings.environment);
+  const error = await testWebhook(store.db, webhook, by);
   if (error !== undefined) throw new CommandFailure(`webhook ${id} did not take the message: ${error}`);
   if (options.json) printJson({ webhook: id, delivered: true });
   else print(`webhook ${id} took the message`);

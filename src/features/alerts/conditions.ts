@@ -2,6 +2,7 @@
 
 import type { Sql } from '../../db/connection/client.ts';
 import { areRatesNeeded } from '../../db/currency.ts';
+import { type FoundDifferences, recentDifferences } from '../../db/differences.ts';
 import { pendingBatches } from '../../db/held.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../../db/operating.ts';
 import { type SoldOutRegion, soldOutRegions } from '../../db/quarantine.ts';
@@ -11,7 +12,7 @@ import { type Disabling, SET_ASIDE_BY } from '../../domain/disabled.ts';
 import type { HeldSample } from '../../domain/held-sample.ts';
 import type { PricedSource } from '../../domain/needed-rates.ts';
 import { span } from '../../domain/span.ts';
-import { type FoundDifferences, movedPrices, recentDifferences } from './queries.ts';
+import { movedPrices } from './queries.ts';
 import { type AlertRules, SOLD_OUT_AT_LEAST, SOLD_OUT_SHARE } from './rules.ts';
 
 /** A configured source, and how old its data may be. */

@@ -3,8 +3,8 @@
 import { audit } from '../../db/audit.ts';
 import type { Database } from '../../db/connection/connect.ts';
 import { and, asc, eq, inArray, isNull, lt, lte, notInArray, or, sql } from '../../db/connection/drizzle.ts';
-import { increment, nameOf } from '../../db/connection/statements.ts';
-import { alerts, cacheDifferences, alertDeliveries as deliveries } from '../../db/schema.ts';
+import { nameOf } from '../../db/connection/statements.ts';
+import { alerts, alertDeliveries as deliveries } from '../../db/schema.ts';
 import type { Decider } from '../../domain/operator.ts';
 
 /** Any number that no other advisory lock of the product uses. */
@@ -236,20 +236,4 @@ export async function pruneAlerts(db: Database): Promise<void> {
   await db
     .delete(deliveries)
     .where(or(isOld(nameOf(deliveries.deliveredAt)), isOld(nameOf(deliveries.gaveUpAt))));
-  await db.delete(cacheDifferences).where(isOld(nameOf(cacheDifferences.foundAt)));
-}
-
-/** Notes that the cache held something else than the database, which an alert tells of for the next hour. */
-export async function noteDifference(
-  db: Database,
-  found: Pick<typeof cacheDifferences.$inferInsert, 'document' | 'verdict' | 'version' | 'cached'>,
-): Promise<void> {
-  const { document: _, ...latest } = found;
-  await db
-    .insert(cacheDifferences)
-    .values(found)
-    .onConflictDoUpdate({
-      target: cacheDifferences.document,
-      set: { ...latest, foundAt: sql`now()`, times: increment(cacheDifferences.times) },
-    });
 }

@@ -1,39 +1,38 @@
 /** Looks once a minute for what is wrong, and sends the messages that tell of it. */
 import type { Job, Queue } from 'bullmq';
-import type { Logger } from 'pino';
-import { type AlertJob, AttemptFailed } from '../../../workers/queues.ts';
-import type { Config } from '../../config/config.ts';
+import { AttemptFailed } from '../../../workers/queues.ts';
+import type { FeatureQueue, QueueContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/priced-source.ts';
 import type { ClientDatabase } from '../../db/connection/database.ts';
-import type { Condition } from '../../domain/condition.ts';
 import { deliver } from './deliver.ts';
 import { dueWebhooks } from './deliveries.ts';
 import { evaluateAlerts } from './evaluate.ts';
+import { alertRules } from './settings.ts';
 
-export const ALERTS_SCHEDULE = { name: 'alerts', cron: '* * * * *' };
-
-export interface AlertDependencies {
-  readonly config: Config;
-  readonly db: ClientDatabase;
-  /** For the messages that an evaluation leaves. */
-  readonly queue: Queue<AlertJob>;
-  readonly logger: Logger;
-  /** Finds what features report. */
-  readonly findMore: () => Promise<readonly Condition[]>;
+/** A job that names a webhook sends its messages. A job without one evaluates. */
+interface AlertJob {
+  readonly webhook?: string;
 }
 
-/** Runs the jobs of the queue: one that names no webhook evaluates, the others send. */
-export function alertProcessor({ config, db, queue, logger, findMore }: AlertDependencies) {
-  const { alerts: rules, settings } = config;
+export const alertsQueue: FeatureQueue = {
+  name: 'alerts',
+  schedule: { cron: '* * * * *', job: 'evaluate' },
+  // A receiver that hangs must not delay the next evaluation.
+  concurrency: (config) => alertRules(config).webhooks.length + 1,
+  open: alertProcessor,
+};
+
+function alertProcessor({ config, store: { db }, queue, logger, findConditions }: QueueContext) {
+  const rules = alertRules(config);
   const sources = config.sources.map((source) => ({
-    ...pricedSource(source, settings),
+    ...pricedSource(source, config.settings),
     maxAge: source.maxAge,
   }));
   return async (job: Job<AlertJob>, _token?: string, signal?: AbortSignal): Promise<void> => {
     const { webhook: id } = job.data;
     if (id === undefined) {
       const now = new Date();
-      const changes = await evaluateAlerts(db, sources, rules, now, findMore);
+      const changes = await evaluateAlerts(db, sources, rules, now, findConditions);
       for (const { kind, subject, summary } of changes?.opened ?? [])
         logger.warn({ kind, subject }, `alert: ${summary}`);
       for (const { kind, subject, summary } of changes?.resolved ?? [])

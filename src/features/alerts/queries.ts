@@ -5,8 +5,9 @@ import type { Sql } from '../../db/connection/client.ts';
 import type { Database } from '../../db/connection/database.ts';
 import { and, eq, isNotNull, isNull, sql } from '../../db/connection/drizzle.ts';
 import { alerts } from '../../db/schema.ts';
+import type { AcknowledgedAlert, Acknowledgement } from '../../domain/acknowledgement.ts';
 import type { Decider } from '../../domain/operator.ts';
-import type { Acknowledgement } from './acknowledgement.ts';
+import { sourceOfAlert } from './subject.ts';
 
 export interface MovedPrices {
   readonly sourceId: string;
@@ -59,31 +60,6 @@ export async function movedPrices(sql: Sql, kind: string, ratio: number): Promis
     from counted group by source_id, run_id order by run_id`;
 }
 
-export interface FoundDifferences {
-  /** Documents. */
-  readonly count: number;
-  /** The latest. */
-  readonly first: readonly {
-    readonly document: string;
-    readonly verdict: string;
-    readonly version: number;
-    readonly cached: number;
-    readonly foundAt: string;
-    readonly times: number;
-  }[];
-}
-
-/** Documents of which a comparer found something else in the cache within the last hour. */
-export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
-  const [found] = await sql<FoundDifferences[]>`
-    select count(*)::int as count, coalesce(json_agg(json_build_object('document', document, 'verdict', verdict,
-      'version', version, 'cached', cached, 'foundAt', to_char(found_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-      'times', times) order by place) filter (where place <= 5), '[]') as first
-    from (select *, row_number() over (order by found_at desc, document) as place
-      from cache_differences where found_at > now() - interval '1 hour') latest`;
-  return found ?? { count: 0, first: [] };
-}
-
 export interface AlertRecord {
   readonly id: number;
   readonly kind: string;
@@ -115,9 +91,10 @@ export async function resolvedAlerts(sql: Sql, limit: number): Promise<AlertReco
 }
 
 /** Open alerts that are acknowledged or snoozed now. */
-export async function acknowledgedAlerts(sql: Sql): Promise<AlertRecord[]> {
-  return sql<AlertRecord[]>`
+export async function acknowledgedAlerts(sql: Sql): Promise<AcknowledgedAlert[]> {
+  const found = await sql<(AlertRecord & Pick<AcknowledgedAlert, 'acknowledgement'>)[]>`
     ${toldAlerts(sql)} and resolved_at is null and ${isAcknowledged(sql)} order by opened_at desc, id desc`;
+  return found.map((alert) => ({ ...alert, source: sourceOfAlert(alert) }));
 }
 
 const isAcknowledged = (sql: Sql) => sql`

@@ -1,4 +1,6 @@
-/** When and where operators are told of what is wrong. */
+/** When alerts open, and which webhooks receive them. */
+
+/** Kinds of conditions of the core. Features add kinds. */
 export const ALERT_KINDS = [
   'batch_held',
   'source_stale',
@@ -9,10 +11,9 @@ export const ALERT_KINDS = [
   'prices_moved',
   'publication_behind',
   'cache_differs',
-  'exports_behind',
 ] as const;
 
-export type AlertKind = (typeof ALERT_KINDS)[number];
+type AlertKind = (typeof ALERT_KINDS)[number];
 
 export interface Webhook {
   /** Names it in the database, in logs and on the command line. */
@@ -23,7 +24,7 @@ export interface Webhook {
   readonly secret: Buffer | undefined;
   readonly format: 'standard' | 'slack';
   /** The kinds that it is told of; undefined for all. */
-  readonly kinds: readonly AlertKind[] | undefined;
+  readonly kinds: readonly string[] | undefined;
 }
 
 export interface AlertRules {
@@ -55,7 +56,7 @@ export const NO_ALERTS: AlertRules = {
   opsUrl: undefined,
 };
 
-/** When an alert of each kind opens, by these rules, in words. */
+/** When an alert of each kind of the core opens, by these rules, in words. */
 export function rulesInWords(rules: AlertRules): Readonly<Record<AlertKind, string>> {
   return {
     batch_held: 'a guard holds a batch for a decision',
@@ -67,7 +68,5 @@ export function rulesInWords(rules: AlertRules): Readonly<Record<AlertKind, stri
     prices_moved: `a run moved prices by more than a factor of ${rules.priceRatio}; told once`,
     publication_behind: `for five minutes more than ${rules.backlog} documents waited to be published`,
     cache_differs: 'within the last hour the cache held something else than the database',
-    exports_behind:
-      'for more than an hour, and two intervals, no files of the changed catalogue could be made',
   };
 }

@@ -8,7 +8,6 @@ import { openStore } from '../../db/connection/connect.ts';
 import type { PricedSource } from '../../domain/needed-rates.ts';
 import { nextSlot } from '../../domain/slots.ts';
 import type { OpsPart } from '../../ops/part.ts';
-import { consoleAlerts } from './alert-actions.ts';
 import { type ConsoleDependencies, consolePart } from './part.ts';
 import type { ConsoleSource } from './routes/overview.ts';
 
@@ -17,7 +16,7 @@ const STATEMENT_TIMEOUT_MS = 15_000;
 
 /** @param timing of tests */
 export function openConsole(
-  { config, env, closing, queues, syncQueue, openWriter }: OpsContext,
+  { config, env, closing, queues, syncQueue, openWriter, acknowledged }: OpsContext,
   timing: Pick<ConsoleDependencies, 'lookEveryMs'> = {},
 ): OpsPart {
   const { sql } = closing.use(
@@ -41,7 +40,7 @@ export function openConsole(
       return consoleSource({ ...pricedSource(source, config.settings), schedule, maxAge });
     }),
     folder: inPackage('dist', 'console'),
-    alerts: consoleAlerts(config, closing),
+    acknowledged,
     ...timing,
   });
 }

@@ -10,8 +10,6 @@ import { sourceStrips } from '../../db/runs.ts';
 import { sourceStatus } from '../../db/sources.ts';
 import { withTimeout } from '../../domain/timeout.ts';
 import type { OpsPart } from '../../ops/part.ts';
-import { acknowledgedAlerts } from '../alerts/queries.ts';
-import { addAlerts, type ConsoleAlerts } from './routes/alerts.ts';
 import type { Overview, QueueDepth } from './routes/api.ts';
 import { addAssets } from './routes/assets.ts';
 import { addAudit } from './routes/audit.ts';
@@ -28,7 +26,8 @@ import { addSourceActions } from './routes/source-actions.ts';
 import { addSources } from './routes/sources.ts';
 import { addTokens } from './routes/tokens.ts';
 
-export interface ConsoleDependencies extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'syncQueue'> {
+export interface ConsoleDependencies
+  extends Pick<OpsContext, 'config' | 'env' | 'queues' | 'syncQueue' | 'acknowledged'> {
   /** In the worker's role, which sees every organization; with the console's statement timeout. */
   readonly sql: Sql;
   /** Opens what changes are written and published with, at the first use. */
@@ -37,7 +36,6 @@ export interface ConsoleDependencies extends Pick<OpsContext, 'config' | 'env' |
   readonly sources: readonly ConsoleSource[];
   /** Where the built page is. */
   readonly folder: string;
-  readonly alerts: ConsoleAlerts;
   readonly now?: () => Date;
   /** Milliseconds between two looks for something new, while a page is open. */
   readonly lookEveryMs?: number | undefined;
@@ -66,19 +64,19 @@ const QUEUES_WITHIN_MS = 1000;
 
 /** The page, and the API behind it. The server checks the role of the operator before. */
 export function consolePart(deps: ConsoleDependencies): OpsPart {
-  const { sql, config, env, sources, queues, syncQueue, openWriter } = deps;
+  const { sql, config, env, sources, queues, syncQueue, openWriter, acknowledged } = deps;
   const now = deps.now ?? (() => new Date());
   const stored = shared(async (): Promise<Stored> => {
-    const [status, strips, pending, acknowledged] = await Promise.all([
+    const [status, strips, pending, open] = await Promise.all([
       sourceStatus(sql),
       sourceStrips(sql, STRIP),
       pendingBatches(sql),
-      acknowledgedAlerts(sql),
+      acknowledged(sql),
     ]);
     const empty = status.filter(({ published }) => published === 0).map(({ id }) => id);
     const hidden = empty.length > 0 ? await hiddenReasons(sql, empty) : [];
     const isNeeded = await areRatesNeeded(sql, sources, status);
-    return { status, strips, pending, acknowledged, hidden, areRatesNeeded: isNeeded };
+    return { status, strips, pending, acknowledged: open, hidden, areRatesNeeded: isNeeded };
   }, STORED_MS);
   const feed = changeFeed(
     () => activityMark(sql),
@@ -100,7 +98,6 @@ export function consolePart(deps: ConsoleDependencies): OpsPart {
       addMachines(api, sql);
       addChanges(api, sql, now);
       addCharts(api, { sql, queues, now });
-      addAlerts(api, sql, deps.alerts, changed);
       addHeld(api, { sql, config, openWriter, changed });
       addClusters(api, sql);
       addAudit(api, sql, now);

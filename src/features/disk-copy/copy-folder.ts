@@ -34,6 +34,8 @@ export interface Head {
   /** One process' epoch: while it is confirmed, so are all documents that were read in it. */
   readonly stretch: string;
   readonly readAt: number;
+  /** The time that the document could state when it was read. */
+  readonly asOf?: string | undefined;
 }
 
 export interface StoredDocument {
@@ -42,6 +44,9 @@ export interface StoredDocument {
   readonly value: Buffer;
   /** When it was last known to be true. */
   readonly knownAt: number;
+  readonly asOf: string | undefined;
+  /** The stamps that its stretch has confirmed. */
+  readonly stamps: ReadonlyMap<string, string>;
 }
 
 interface Owner {
@@ -122,6 +127,8 @@ export class CopyFolder {
       version: head.version,
       value: file.subarray(Buffer.byteLength(line)),
       knownAt: await this.#knownAt(head),
+      asOf: head.asOf,
+      stamps: await this.#stampsOf(head),
     };
   }
 
@@ -188,15 +195,9 @@ export class CopyFolder {
     await this.#files.replace(`confirmed-${stretch}`, { lineage, stretch, at });
   }
 
-  /** When sources were last read, see `loadFreshness`. */
-  async stamps(lineage: string): Promise<[id: string, stamp: string][]> {
-    const stored = await this.#files.valueOf<{ lineage: string; stamps: [string, string][] }>('stamps');
-    return stored?.lineage === lineage ? stored.stamps : [];
-  }
-
-  async writeStamps(lineage: string, stamps: ReadonlyMap<string, string>): Promise<void> {
-    const all = [...new Map([...(await this.stamps(lineage)), ...stamps])];
-    await this.#files.replace('stamps', { lineage, stamps: all });
+  /** All documents of this stretch cover these stamps (`loadFreshness`), unless a newer version removed them. */
+  async writeStamps(lineage: string, stretch: string, stamps: ReadonlyMap<string, string>): Promise<void> {
+    await this.#files.replace(`stamps-${stretch}`, { lineage, stretch, stamps: [...stamps] });
   }
 
   /** The ids of the regions whose lists are here. */
@@ -254,7 +255,7 @@ export class CopyFolder {
     const isOfToken = /^(token|revoked)-/.test(name);
     const limitMs = HOUR_MS + (isOfToken ? tokenStaleLimitMs : Math.max(staleLimitMs, tokenStaleLimitMs));
     if (now - writtenAt <= limitMs) return false;
-    if (!isDocument(name)) return /^(confirmed|revoked)-/.test(name);
+    if (!isDocument(name)) return /^(confirmed|revoked|stamps)-/.test(name);
     const head = await this.#files.headOf<Head>(name);
     return !head || now - (await this.#knownAt(head)) > limitMs;
   }
@@ -265,6 +266,15 @@ export class CopyFolder {
     );
     const isOfIt = confirmed?.lineage === lineage && confirmed.stretch === stretch;
     return isOfIt ? Math.max(readAt, confirmed.at) : readAt;
+  }
+
+  async #stampsOf({ lineage, stretch }: Head): Promise<ReadonlyMap<string, string>> {
+    const stored = await this.#files.valueOf<{
+      lineage: string;
+      stretch: string;
+      stamps: [string, string][];
+    }>(`stamps-${stretch}`);
+    return new Map(stored?.lineage === lineage && stored.stretch === stretch ? stored.stamps : []);
   }
 
   /** No older version of a token may be given. A tombstone that is damaged refuses every version. */

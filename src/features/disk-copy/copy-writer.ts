@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Document } from '../../snapshot/document/document.ts';
 import { encodeLoaded } from '../../snapshot/document/format.ts';
-import type { CopyFeed, ReadAt } from '../../snapshot/read/durable-copy.ts';
+import type { CopyFeed, DocumentReadAt, ReadAt } from '../../snapshot/read/durable-copy.ts';
 import type { CopyFolder, CopyLimits } from './copy-folder.ts';
 import type { CopyHealth } from './copy-health.ts';
 import { PendingDocuments } from './pending-documents.ts';
@@ -32,12 +32,12 @@ export class CopyWriter implements Disposable {
   readonly pending = new PendingDocuments(PENDING_AT_MOST);
   /** Id → the version below which its file has to go. */
   readonly #outdated = new Map<string, number>();
-  /** Stamps that are not written yet. */
-  readonly #stamps = new Map<string, string>();
   readonly #options: CopyWriterOptions;
   readonly #timer: NodeJS.Timeout;
   /** Distinguishes this process' epochs from those of others. */
   readonly #run = randomUUID();
+  /** The stamps that were written last. */
+  #stamps: ReadonlyMap<string, string> | undefined;
   #feed: CopyFeed | undefined;
   /** The copy lacks some of what memory holds. */
   #isIncomplete = false;
@@ -65,7 +65,7 @@ export class CopyWriter implements Disposable {
     if (lineage !== this.#lineage) {
       this.pending.clear();
       this.#outdated.clear();
-      this.#stamps.clear();
+      this.#stamps = undefined;
     }
     this.#lineage = lineage;
     this.#namedAt = namedAt;
@@ -81,7 +81,7 @@ export class CopyWriter implements Disposable {
     return (this.#outdated.get(id) ?? 0) > version;
   }
 
-  keep(id: string, document: Document, read: ReadAt): void {
+  keep(id: string, document: Document, read: DocumentReadAt): void {
     if (this.#lineage === undefined) return;
     // Memory hands the document over again, if it is still true then.
     const isOutdated = this.isOutdated(id, document.version);
@@ -90,10 +90,6 @@ export class CopyWriter implements Disposable {
     this.#isIncomplete = true;
     // The disk is slower than the reads.
     if (!isOutdated) health.count('overflow');
-  }
-
-  keepStamp(id: string, stamp: string): void {
-    this.#stamps.set(id, stamp);
   }
 
   /** Writes everything that waits now. */
@@ -120,9 +116,8 @@ export class CopyWriter implements Disposable {
     if (lineage === undefined) return false;
     const { folder, health } = this.#options;
     const until = performance.now() + WRITE_MS;
-    // Both before the removals: every version published until then has been heard, and is among them.
+    // Before the removals: every version published until then has been heard, and is among them.
     const confirmed = this.#feed?.confirmed();
-    const stamps = new Map(this.#stamps);
     const claimed = await folder.claim(lineage, this.#namedAt);
     if (claimed === 'refused') {
       this.pending.clear();
@@ -136,10 +131,13 @@ export class CopyWriter implements Disposable {
     }
     await this.#writeDocuments(lineage, until);
     if (lineage !== this.#lineage) return false;
-    if (stamps.size > 0) await folder.writeStamps(lineage, stamps);
-    for (const [id, stamp] of stamps) if (this.#stamps.get(id) === stamp) this.#stamps.delete(id);
     await folder.renew(lineage, this.#namedAt);
-    if (confirmed) await folder.confirm(lineage, this.#stretchOf(confirmed), confirmed.at);
+    if (confirmed) {
+      const stretch = this.#stretchOf(confirmed);
+      if (confirmed.stamps !== this.#stamps) await folder.writeStamps(lineage, stretch, confirmed.stamps);
+      this.#stamps = confirmed.stamps;
+      await folder.confirm(lineage, stretch, confirmed.at);
+    }
     health.succeeded();
     await this.#tidyIfDue();
     return true;
@@ -151,13 +149,13 @@ export class CopyWriter implements Disposable {
       this.#refill();
       const [id, pending] = this.pending.first() ?? [];
       if (id === undefined || !pending) return;
-      const { document, at } = pending;
+      const { document, at, asOf } = pending;
       const value = encodeLoaded(id, document);
       if (!folder.hasRoom(value.length) && folder.added > 0) await this.#tidy();
       if (value.length <= limits.bytes / LARGEST && folder.hasRoom(value.length)) {
         const { version } = document;
         const stretch = this.#stretchOf(pending);
-        await folder.write({ lineage, id, version, stretch, readAt: Math.floor(at) }, value);
+        await folder.write({ lineage, id, version, stretch, readAt: Math.floor(at), asOf }, value);
         health.counts.written += 1;
       }
       if (this.pending.get(id) === pending) this.pending.setKept(id, document.version, pending);
@@ -180,7 +178,7 @@ export class CopyWriter implements Disposable {
   #keepAll(): void {
     this.pending.forgetKept();
     this.#isIncomplete = true;
-    for (const [id, stamp] of this.#feed?.stamps() ?? []) this.#stamps.set(id, stamp);
+    this.#stamps = undefined;
   }
 
   #refill(): void {

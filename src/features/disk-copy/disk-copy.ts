@@ -3,13 +3,14 @@ import { withTimeout } from '../../domain/timeout.ts';
 import type { Document } from '../../snapshot/document/document.ts';
 import { decodeDocument } from '../../snapshot/document/format.ts';
 import { type DocumentName, documentId } from '../../snapshot/document/keys.ts';
-import type { CopyFeed, DurableCopy, ReadAt } from '../../snapshot/read/durable-copy.ts';
+import type { CopyFeed, DocumentReadAt, DurableCopy } from '../../snapshot/read/durable-copy.ts';
+import { later, timeBy } from '../../snapshot/read/freshness.ts';
 import { Semaphore } from '../../snapshot/read/postgres/semaphore.ts';
 import { CopyFolder, type CopyLimits, isDocumentId } from './copy-folder.ts';
 import { CopyHealth, type DiskCopyCounts } from './copy-health.ts';
 import { CopyWriter, limitOf } from './copy-writer.ts';
 import { DamagedFile } from './sealed-files.ts';
-import { diskTier } from './tier.ts';
+import { diskTier, type StoredInCopy } from './tier.ts';
 
 export interface DiskCopyOptions {
   /** As SNAPSHOT_DIR names it; made where it is not there. Several processes may share it. */
@@ -113,23 +114,17 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
   }
 
   /** Hands a document over, to be written soon. */
-  keep(id: string, document: Document, read: ReadAt): void {
+  keep(id: string, document: Document, read: DocumentReadAt): void {
     this.#writer.keep(id, document, read);
   }
 
-  keepStamp(id: string, stamp: string): void {
-    this.#writer.keepStamp(id, stamp);
-  }
-
   /** The document, if it is young enough and no newer version was given or heard. */
-  async read(
-    name: DocumentName,
-  ): Promise<{ readonly document: Document; readonly knownAt: number } | undefined> {
+  async read(name: DocumentName): Promise<StoredInCopy | undefined> {
     const { lineage } = this.#writer;
     if (lineage === undefined) return undefined;
     const id = documentId(name);
     const pending = this.#writer.pending.get(id);
-    if (pending) return this.#ifYoung(id, { document: pending.document, knownAt: pending.at });
+    if (pending) return this.#ifYoung(id, { ...pending, knownAt: pending.at });
     const found = await this.#read(() => this.#folder.read(lineage, id));
     if (!found || lineage !== this.#writer.lineage || this.#writer.isOutdated(id, found.version))
       return undefined;
@@ -139,7 +134,8 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
       void this.#read(() => this.#folder.remove(id));
       return undefined;
     }
-    return this.#ifYoung(id, { document, knownAt: found.knownAt });
+    const asOf = later(found.asOf, timeBy(found.stamps, id, document.sources));
+    return this.#ifYoung(id, { document, knownAt: found.knownAt, asOf });
   }
 
   /** The machines of all lists in the copy, by region. */
@@ -153,18 +149,12 @@ export class DiskCopy implements DurableCopy, AsyncDisposable {
     }
   }
 
-  /** When sources were last read, see `loadFreshness`. */
-  async stamps(): Promise<readonly (readonly [id: string, stamp: string])[]> {
-    const { lineage } = this.#writer;
-    return (lineage && (await this.#read(() => this.#folder.stamps(lineage)))) || [];
-  }
-
   /** Writes everything that waits now. */
   flush(): Promise<void> {
     return this.#writer.flush();
   }
 
-  #ifYoung<T extends { readonly knownAt: number }>(id: string, found: T): T | undefined {
+  #ifYoung(id: string, found: StoredInCopy): StoredInCopy | undefined {
     const age = this.#now() - found.knownAt;
     return age <= limitOf(this.#limits, id) && age >= -CLOCK_TOLERANCE_MS ? found : undefined;
   }

@@ -1,7 +1,7 @@
 import type { Document } from '../../snapshot/document/document.ts';
-import type { ReadAt } from '../../snapshot/read/durable-copy.ts';
+import type { DocumentReadAt, ReadAt } from '../../snapshot/read/durable-copy.ts';
 
-interface Pending extends ReadAt {
+interface Pending extends DocumentReadAt {
   readonly document: Document;
   readonly bytes: number;
 }
@@ -40,7 +40,7 @@ export class PendingDocuments {
   }
 
   /** @param everyMs for so long a written version need not be written again. False when too much waits already. */
-  add(id: string, document: Document, read: ReadAt, everyMs: number): boolean {
+  add(id: string, document: Document, read: DocumentReadAt, everyMs: number): boolean {
     const kept = this.#kept.get(id);
     const isRecent = kept?.epoch === read.epoch && read.at - kept.at < everyMs;
     if (isRecent && kept.version === document.version) return true;

@@ -32,6 +32,12 @@ export const exportsFeature: Feature = {
     closing.defer(() => withTimeout(END_WITHIN_MS, job[Symbol.asyncDispose]()));
   },
 
-  conditions: findBehind,
+  conditions: {
+    kinds: {
+      exports_behind:
+        'for more than an hour, and two intervals, no files of the changed catalogue could be made',
+    },
+    find: findBehind,
+  },
   check: checkExports,
 };

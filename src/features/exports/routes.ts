@@ -9,7 +9,7 @@ import { acceptsType, allowedCodings } from '../../http/protocol/negotiate.ts';
 import { parameter } from '../../http/protocol/parameters.ts';
 import { NOT_FOUND, Problem } from '../../http/protocol/problem.ts';
 import { requestedRange, unsatisfiable } from '../../http/protocol/range.ts';
-import { exportSchema, type ListedExport } from '../../http/schemas.ts';
+import { documented } from '../../http/schemas.ts';
 import {
   type StreamAnswer,
   type StreamOperation,
@@ -27,6 +27,7 @@ import {
   type StoredExport,
   storedName,
 } from './files.ts';
+import { exportSchema, type ListedExport } from './schema.ts';
 
 const EXAMPLE: ListedExport = {
   file: 'machines.parquet',
@@ -71,7 +72,7 @@ function listOperation(reader: ExportReader): Operation {
       summary: 'Files of the whole catalogue',
       description:
         'All of them are of one version. `bytes` and `etag` are those of the file before compression. A new version comes when the catalogue has changed, but only every few minutes; 503 before the first. With `available=all` the files also have the machines that are sold out, and machines have a column `available`: 1, or 0 for a machine that is sold out.',
-      answers: { type: 'array', items: exportSchema },
+      answers: z.array(exportSchema),
       example: [EXAMPLE],
       extension: true,
     },
@@ -122,7 +123,7 @@ function exportDownload(exports: ExportReader, downloadsAtOnce: number): StreamO
       summary: 'One of these files',
       description:
         'NDJSON and CSV come compressed with gzip to whoever accepts that. `Range` asks for a part, with `If-Range` only of the same version: else the answer is the whole of the newest one. An answer that has fewer bytes than its `Content-Length` broke off.',
-      answers: { type: 'string', format: 'binary' },
+      answers: documented(z.string(), { format: 'binary' }),
       types: Object.values(EXPORT_TYPES),
       example: undefined,
       extension: true,

@@ -1,6 +1,7 @@
 /** The changes feed, `/v1/changes`: a publisher adds to it, and readers serve its end to all who follow it. */
 import type { Feature } from '../../app/feature.ts';
 import { FEED_ID } from '../../snapshot/document/keys.ts';
+import { pruneFeed } from './events.ts';
 import { feedFollower } from './feed-publisher.ts';
 import { FeedTail } from './feed-tail.ts';
 import { addStreamSeries } from './metrics.ts';
@@ -26,4 +27,5 @@ export const feedFeature: Feature = {
   },
 
   follow: feedFollower,
+  prune: (db, { settings }) => pruneFeed(db, settings.CHANGES_KEPT),
 };

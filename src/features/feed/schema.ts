@@ -1,57 +1,52 @@
-/** What `/v1/changes` answers, as JSON Schema. */
-
-import { clusterSchema, machineWithFactsSchema, pricePerMinute, type Schema } from '../../http/schemas.ts';
+/** What `/v1/changes` answers, as a zod schema. */
+import { z } from 'zod';
+import { named } from '../../http/openapi-schemas.ts';
+import {
+  clusterSchema,
+  documented,
+  id,
+  instant,
+  machineWithFactsSchema,
+  pricePerMinute,
+  text,
+} from '../../http/schemas.ts';
 import { CURSOR_TEXT } from './cursor.ts';
 
-const text = (description: string): Schema => ({ type: 'string', description });
-const cursor = (description: string): Schema => ({
-  type: 'string',
-  pattern: CURSOR_TEXT.source,
-  description,
-});
+const cursor = (description: string) => documented(z.string().regex(CURSOR_TEXT), { description });
 
 /** A change of one of these types, with what it is about. */
-function change(types: readonly string[], subject: Readonly<Record<string, Schema>>): Schema {
-  const all = {
+const change = (types: readonly string[], subject: z.ZodRawShape) =>
+  z.strictObject({
     id: cursor('The cursor of this change'),
-    at: { type: 'string', format: 'date-time', description: 'When it was told' },
-    type: { type: 'string', enum: types },
+    at: instant('When it was told'),
+    type: z.enum(types),
     ...subject,
-  };
-  return { type: 'object', required: Object.keys(all), additionalProperties: false, properties: all };
-}
+  });
 
-const id = (description: string): Schema => ({ type: 'integer', format: 'int32', minimum: 1, description });
-
-export const changesSchema: Schema = {
-  type: 'object',
-  required: ['changes', 'next', 'more'],
-  additionalProperties: false,
-  properties: {
-    changes: {
-      type: 'array',
-      items: {
-        oneOf: [
-          change(['machine.added', 'machine.changed', 'machine.sold_out', 'machine.restocked'], {
-            machine: machineWithFactsSchema,
-          }),
-          change(['machine.repriced'], {
-            machine: machineWithFactsSchema,
-            before: pricePerMinute,
-            after: pricePerMinute,
-          }),
-          change(['machine.withdrawn', 'machine.retired'], {
-            machine_id: id('Machine id'),
-            provider_id: id('Provider id'),
-            region_id: id('Region id'),
-          }),
-          change(['cluster.created', 'cluster.changed'], { cluster: clusterSchema }),
-          change(['cluster.deleted'], { slug: text('The slug that it had') }),
-          change(['catalogue.changed'], {}),
-        ],
-      },
-    },
+export const changesSchema = named(
+  'Changes',
+  z.strictObject({
+    changes: z.array(
+      z.discriminatedUnion('type', [
+        change(['machine.added', 'machine.changed', 'machine.sold_out', 'machine.restocked'], {
+          machine: machineWithFactsSchema,
+        }),
+        change(['machine.repriced'], {
+          machine: machineWithFactsSchema,
+          before: pricePerMinute,
+          after: pricePerMinute,
+        }),
+        change(['machine.withdrawn', 'machine.retired'], {
+          machine_id: id('Machine id'),
+          provider_id: id('Provider id'),
+          region_id: id('Region id'),
+        }),
+        change(['cluster.created', 'cluster.changed'], { cluster: clusterSchema }),
+        change(['cluster.deleted'], { slug: text('The slug that it had') }),
+        change(['catalogue.changed'], {}),
+      ]),
+    ),
     next: cursor('Where to go on'),
-    more: { type: 'boolean', description: 'There are more already' },
-  },
-};
+    more: documented(z.boolean(), { description: 'There are more already' }),
+  }),
+);

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { add, addChange, type Changing, type Env, type Json } from '../../cli/terminal/command-parts.ts';
 
-export function addOperators(program: Command, env: Env): void {
+export function addOperators(program: Command, { env }: { readonly env: Env }): void {
   const operator = program.command('operator').description('operators of the console, and their tokens');
   const load = () => import('./commands.ts');
   const NAME = ['<name>', 'the operator'] as const;

@@ -1,6 +1,7 @@
 /** Searches over all machines, and what they recommend. */
 
 import { z } from 'zod';
+import type { MachineFactsDocument } from '../../domain/machine-facts.ts';
 import { availableParameter } from '../../http/available.ts';
 import type { ApiFeature } from '../../http/feature.ts';
 import { type Operation, operation } from '../../http/operation.ts';
@@ -15,13 +16,13 @@ import {
 } from '../../http/protocol/parameters.ts';
 import { Problem, unavailable } from '../../http/protocol/problem.ts';
 import { MACHINE_EXAMPLE } from '../../http/routes/machines.ts';
-import { recommendSchema, searchSchema } from '../../http/schemas.ts';
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
 import { GIGABYTE } from './dictionary.ts';
 import { type Filters, RAM_UNITS, type RamUnit, SORT_FIELDS, type Sort } from './question.ts';
+import { recommendSchema, searchSchema } from './schema.ts';
 import type { SearchReader } from './search-reader.ts';
 import { SearchUnavailable } from './searchable.ts';
-import { MACHINE_FIELDS, type MachineFactsDocument } from './shown.ts';
+import { MACHINE_FIELDS } from './shown.ts';
 
 const MACHINE: MachineFactsDocument = {
   ...MACHINE_EXAMPLE,

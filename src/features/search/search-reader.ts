@@ -1,4 +1,6 @@
 /** Answers of searches, as JSON. */
+
+import type { MachineFactsDocument } from '../../domain/machine-facts.ts';
 import { decimal, product } from '../../domain/price.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';
@@ -15,7 +17,7 @@ import {
 import { cheapestOfEach } from './recommend.ts';
 import { search } from './search.ts';
 import type { Searched } from './searchable.ts';
-import { type MachineFactsDocument, type MachineField, machineOfRow } from './shown.ts';
+import { type MachineField, machineOfRow } from './shown.ts';
 
 export interface SearchQuestion {
   readonly filters: Filters;

@@ -246,22 +246,21 @@ export class Searchable {
     const wanted = versions ?? (isComplete ? new Map<number, number>() : await this.#listed());
     for (const [region, version] of this.#heard)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
-    const { index, ofDisk, knownSince } = await this.#put(this.#latest, wanted, generation);
+    const { index, ofDisk, knownSince, read } = await this.#put(this.#latest, wanted, generation);
     // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
     if (generation !== this.#generation) return this.#read();
     const isSame = index === this.#latest;
-    const coveredBefore = merged(this.#stamps, this.#confirmed());
-    let covered = versions || ofDisk ? stamps.postgres : stamps.cache;
+    // It covers what it covered before, and the stamps of the beginning. Without versions each region states its own time.
+    this.#stamps = merged(this.#stamps, this.#confirmed());
+    const covered = versions ? stamps.postgres : isComplete ? stamps.cache : read;
     for (const [region, version] of wanted)
       if ((this.#heard.get(region) ?? Infinity) <= version) this.#heard.delete(region);
     if (knownSince === undefined) {
-      if (this.#epoch !== NO_EPOCH) covered = merged(coveredBefore, covered);
       if (!isComplete) this.#epoch = epoch;
       this.#isOfDisk = false;
       this.#confirmedAt = at;
     } else {
       // Where the disk had nothing newer, the index is what it was.
-      if (isSame) covered = coveredBefore;
       this.#isOfDisk ||= ofDisk && !isSame;
       this.#confirmedAt = isSame ? Math.max(this.#knownAt(), knownSince) : knownSince;
       this.#epoch = NO_EPOCH;
@@ -269,8 +268,10 @@ export class Searchable {
       this.#retryAt = at + UNLINKED_MAX_AGE_MS;
     }
     this.#latest = index;
-    if (isUniform(index)) this.#shown = index;
-    this.#stamps = isUniform(index) ? covered : coveredBefore;
+    if (isUniform(index)) {
+      this.#shown = index;
+      this.#stamps = merged(this.#stamps, covered);
+    }
     this.#behindSince = this.#now();
     documents.reserve(this.counts.bytes);
   }
@@ -306,6 +307,8 @@ export class Searchable {
     let ofDisk = false;
     // Set where nothing confirms what was read: the disk gave it, or a cache that no publisher reaches.
     let knownSince: number | undefined;
+    /** Source of a region → the time of the region's document. */
+    const read = new Map<string, string>();
     let updates: RegionUpdate[] = [];
     let rows = 0;
     const merge = async () => {
@@ -322,9 +325,10 @@ export class Searchable {
       const found = await Promise.all(
         batch.map(([regionId, version]) => documents.readApart({ kind: 'columns', regionId }, version)),
       );
-      for (const { document, tier, knownAt } of found) {
+      for (const { document, tier, knownAt, asOf } of found) {
         ofDisk ||= tier === 'disk';
         if (knownAt !== undefined) knownSince = Math.min(knownAt, knownSince ?? knownAt);
+        if (asOf !== undefined) for (const id of document?.sources ?? []) read.set(id, `catalogue ${asOf}`);
         const columns = document && readColumns(document.body.identity);
         if (!columns || document.version <= versionOf(columns.region.id)) continue;
         const { version, body, sources, currency } = document;
@@ -335,7 +339,7 @@ export class Searchable {
       if (rows >= ROWS_AT_ONCE) await merge();
     }
     await merge();
-    return { index, ofDisk, knownSince };
+    return { index, ofDisk, knownSince, read };
   }
 
   #bytes(rows: number, { dictionary, regions } = this.#latest): number {

@@ -1,21 +1,7 @@
 /** Machines as searches show them: as the contract has them, with their facts. */
-import type { MachineDocument } from '../../domain/machine.ts';
-import type { MachineFacts } from '../../domain/machine-facts.ts';
+import type { MachineFactsDocument } from '../../domain/machine-facts.ts';
 import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
 import type { MachineType } from './dictionary.ts';
-
-/** The machine document with what is known of the machine besides. */
-export interface MachineFactsDocument extends MachineDocument {
-  architecture: string | null;
-  generation: string | null;
-  cpu_kind: MachineFacts['cpuKind'];
-  /** GB (10^9 bytes). */
-  local_disk: number | null;
-  /** Mbit/s. */
-  network: number | null;
-  /** False of a machine that is sold out; a machine that can be ordered has no such field. */
-  available?: false;
-}
 
 export type MachineField = keyof MachineFactsDocument;
 

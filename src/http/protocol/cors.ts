@@ -2,13 +2,7 @@
  * Cross-origin requests of browsers, by the Fetch standard's CORS protocol. A listener in front of all others, which is
  * there only where origins are configured: every answer has the fields then, errors and hot ones alike.
  */
-import type {
-  IncomingMessage,
-  OutgoingHttpHeader,
-  OutgoingHttpHeaders,
-  RequestListener,
-  ServerResponse,
-} from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeader, RequestListener, ServerResponse } from 'node:http';
 import { NO_ROUTE, type Recorder } from '../record.ts';
 import { type AddressOf, hasBadHost, requestIdOf } from './request.ts';
 
@@ -111,28 +105,16 @@ function isPreflight({ method, headers }: IncomingMessage): boolean {
   );
 }
 
-type Fields = OutgoingHttpHeaders | readonly OutgoingHttpHeader[] | null | undefined;
-
 /**
- * Sends header fields, names and values in turn, with whatever the response is written with. Whoever writes it has a
- * `Vary` of its own, which would replace one that was set before: here it gets a second line.
+ * Sends header fields, names and values in turn, with the head of the response. An answer writes its own `Vary`, which would
+ * replace one that was set before: here it gets a second line.
  */
 function addFields(response: ServerResponse, fields: readonly string[]): void {
   const { writeHead } = response;
   response.writeHead = (status: number, ...rest: readonly unknown[]): ServerResponse => {
     response.writeHead = writeHead;
-    const given = listed(rest.findLast((each) => typeof each === 'object') as Fields);
-    const varies = response.getHeader('vary');
-    const kept = varies === undefined || given.includes('vary') ? [] : ['vary', String(varies)];
-    return response.writeHead(status, [...given, ...kept, ...fields]);
+    const given = rest.find((each) => typeof each === 'object') ?? [];
+    const list: readonly OutgoingHttpHeader[] = Array.isArray(given) ? given : Object.entries(given).flat();
+    return response.writeHead(status, [...list, ...fields]);
   };
 }
-
-/** Names and values in turn. */
-function listed(given: Fields): readonly OutgoingHttpHeader[] {
-  if (given === undefined || given === null) return [];
-  if (isList(given)) return given;
-  return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-}
-
-const isList = (given: NonNullable<Fields>): given is readonly OutgoingHttpHeader[] => Array.isArray(given);

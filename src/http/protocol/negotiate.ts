@@ -3,6 +3,7 @@
  *
  * Clients send the same few values over and over: what a value means is worked out once and remembered.
  */
+import { parse } from 'content-type';
 import type { EncodedBody } from '../../snapshot/document/answer.ts';
 
 export type Coding = 'br' | 'gzip' | 'identity';
@@ -11,6 +12,7 @@ export type Coding = 'br' | 'gzip' | 'identity';
 const CODINGS: readonly Coding[] = ['br', 'gzip', 'identity'];
 const ONLY_IDENTITY: readonly Coding[] = ['identity'];
 
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 /** Below every weight that a client can write (the smallest is 0.001): identity that is not mentioned. */
 const UNMENTIONED = 0.0001;
 
@@ -119,36 +121,12 @@ const codingsByHeader = remembering((header): readonly Coding[] => {
 
 /** The members of a weighted list, in lower case. One with a malformed weight counts for nothing. */
 function* members(header: string): Iterable<{ name: string; q: number }> {
-  for (const member of split(header, ',')) {
-    const [name = '', ...parameters] = split(member, ';');
-    const weight = parameters
-      .map((parameter) => parameter.trim())
-      .find((parameter) => /^q=/i.test(parameter));
-    const q = weight === undefined ? 1 : readWeight(weight.slice(2));
-    if (name.trim() !== '' && q !== undefined) yield { name: name.trim().toLowerCase(), q };
+  for (let start = 0; start < header.length; ) {
+    const { type: name, parameters, index } = parse(header, { comma: true, start });
+    start = index + 1;
+    const { q = '1' } = parameters;
+    if (name !== '' && WEIGHT.test(q)) yield { name, q: Number(q) };
   }
-}
-
-function readWeight(text: string): number | undefined {
-  return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(text) ? Number(text) : undefined;
-}
-
-/** Splits outside of quoted strings, in one pass whatever the text. */
-function split(text: string, separator: string): string[] {
-  const parts: string[] = [];
-  let start = 0;
-  let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charAt(i);
-    if (char === '"') quoted = !quoted;
-    else if (char === '\\' && quoted) i += 1;
-    else if (char === separator && !quoted) {
-      parts.push(text.slice(start, i));
-      start = i + 1;
-    }
-  }
-  parts.push(text.slice(start));
-  return parts;
 }
 
 /** Remembers a few hundred results; a client that sends ever new values costs no memory. */

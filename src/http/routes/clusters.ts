@@ -44,7 +44,7 @@ export function clusterOperations(clusters: ClusterReader): Operation[] {
         id: 'listClusters',
         summary: "Clusters of the token's organization",
         description: 'Oldest first, then by slug. Empty where there is none.',
-        answers: { type: 'array', items: clusterSchema },
+        answers: z.array(clusterSchema),
         example: [EXAMPLE],
         extension: false,
       },

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { MachineDocument } from '../../domain/machine.ts';
 import type { CatalogueReader } from '../../snapshot/document/answer.ts';
 import { type Operation, operation } from '../operation.ts';
@@ -38,7 +39,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         summary: 'Machines of a region',
         description:
           'Cheapest first, then by id. Empty where nothing matches, or no such provider or region is. Other query parameters are ignored: `/v1/machines/search` has filters.',
-        answers: { type: 'array', items: machineSchema },
+        answers: z.array(machineSchema),
         example: [MACHINE_EXAMPLE],
         extension: false,
       },
@@ -69,7 +70,7 @@ export function machineOperations(catalogue: CatalogueReader): Operation[] {
         summary: 'Prices of a machine over time',
         description:
           'Newest first. A time at which the machine was withdrawn is a gap between two of them. 404 for a machine that is not in the published catalogue. Query parameters are ignored; `/v1/machines/search` finds machines.',
-        answers: { type: 'array', items: priceSchema },
+        answers: z.array(priceSchema),
         example: [
           { price: MACHINE_EXAMPLE.price, from: '2026-03-01T04:17:02.114392Z', to: null },
           { price: 0.000099875, from: '2025-11-20T04:17:01.880127Z', to: '2026-03-01T04:17:02.114392Z' },

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { CatalogueReader } from '../../snapshot/document/answer.ts';
 import type { ProviderListing } from '../../snapshot/document/build.ts';
 import { type Operation, operation } from '../operation.ts';
@@ -19,7 +20,7 @@ export function providerOperations(catalogue: CatalogueReader): Operation[] {
         id: 'listProviders',
         summary: 'Providers and their regions',
         description: 'The ids that `/v1/machines` asks for.',
-        answers: { type: 'array', items: providerSchema },
+        answers: z.array(providerSchema),
         example: [EXAMPLE],
         extension: true,
       },

@@ -55,7 +55,6 @@ export class Documents {
       subscription,
       postgres: this.#postgres,
       now,
-      copy: this.#copy,
       onStamp: (source, stamp) => this.#replica?.heardStamp(source, stamp),
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
@@ -94,10 +93,10 @@ export class Documents {
     this.#copy?.feedFrom({
       confirmed: () => {
         const { linked, epoch } = subscription;
-        return linked ? { epoch, at: subscription.confirmedAt(epoch) } : undefined;
+        const stamps = this.#freshness.confirmed(epoch);
+        return linked ? { epoch, at: subscription.confirmedAt(epoch), stamps } : undefined;
       },
       documents: () => this.#memory.known(),
-      stamps: () => this.#freshness.known.postgres,
     });
   }
 

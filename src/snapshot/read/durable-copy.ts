@@ -9,13 +9,17 @@ export interface ReadAt {
   readonly at: number;
 }
 
+/** The same of a document, and the time that it may state. */
+export interface DocumentReadAt extends ReadAt {
+  readonly asOf?: string | undefined;
+}
+
 /** What a copy takes from a reader. */
 export interface CopyFeed {
-  /** The epoch in which memory equals the cache, and since when; undefined while no messages arrive. */
-  confirmed(): ReadAt | undefined;
+  /** The current epoch, and the time and stamps that it has confirmed for memory; undefined without a link. */
+  confirmed(): (ReadAt & { readonly stamps: ReadonlyMap<string, string> }) | undefined;
   /** The documents in memory that are not known to be old. */
-  documents(): Iterable<{ readonly id: string; readonly document: Document } & ReadAt>;
-  stamps(): Iterable<readonly [id: string, stamp: string]>;
+  documents(): Iterable<{ readonly id: string; readonly document: Document } & DocumentReadAt>;
 }
 
 /** A copy of what a reader serves that outlives its process. It never throws. */
@@ -28,7 +32,4 @@ export interface DurableCopy {
   lineage(): Promise<string | undefined>;
   /** The machines of all lists in the copy, by region. */
   machines(): AsyncIterable<readonly [regionId: number, machineIds: Iterable<string>]>;
-  keepStamp(id: string, stamp: string): void;
-  /** When sources were last read, see `loadFreshness`. */
-  stamps(): Promise<readonly (readonly [id: string, stamp: string])[]>;
 }

@@ -1,7 +1,6 @@
 import type { ReplicaReads } from '../../features/replica/reads.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReads } from './postgres/postgres-reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
@@ -31,8 +30,6 @@ export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
   readonly postgres: PostgresReads | ReplicaReads;
   readonly now: () => number;
-  /** Keeps stamps, and has some when no server answers. */
-  readonly copy?: Pick<DurableCopy, 'keepStamp' | 'stamps'> | undefined;
   /** Called with each stamp that moves, by its source, or source and region. */
   readonly onStamp?: ((id: string, stamp: string) => void) | undefined;
   /** Called when any stamp has changed. */
@@ -50,7 +47,6 @@ export class Freshness {
   readonly #subscription: CacheSubscription;
   readonly #postgres: PostgresReads | ReplicaReads;
   readonly #now: () => number;
-  readonly #copy: FreshnessOptions['copy'];
   readonly #onStamp: (id: string, stamp: string) => void;
   readonly #onChange: () => void;
   #known = NOTHING_KNOWN;
@@ -65,7 +61,6 @@ export class Freshness {
     this.#subscription = options.subscription;
     this.#postgres = options.postgres;
     this.#now = options.now;
-    this.#copy = options.copy;
     this.#onStamp = options.onStamp ?? (() => {});
     this.#onChange = options.onChange;
   }
@@ -98,10 +93,7 @@ export class Freshness {
   /** @param stamps of committed runs */
   #store(cache: Stamps, stamps: Iterable<readonly [id: string, stamp: string]>): void {
     const before = this.#known;
-    const postgres = merged(before.postgres, stamps, (id, stamp) => {
-      this.#copy?.keepStamp(id, stamp);
-      this.#onStamp(id, stamp);
-    });
+    const postgres = merged(before.postgres, stamps, this.#onStamp);
     this.#known = { cache, postgres };
     if (postgres.size > 0) this.#firstStamp.resolve();
     if (cache !== before.cache || postgres !== before.postgres) this.#onChange();
@@ -146,8 +138,7 @@ export class Freshness {
   async #readPostgres(): Promise<void> {
     const lineage = this.#firstStamp;
     const stored = await this.#postgres.run(loadFreshness).catch(() => undefined);
-    const ofCopy = stored || this.#known.postgres.size > 0 ? undefined : await this.#copy?.stamps();
-    if (lineage === this.#firstStamp) this.#store(this.#known.cache, stored ?? ofCopy ?? []);
+    if (stored && lineage === this.#firstStamp) this.#store(this.#known.cache, stored);
   }
 
   /** A reader takes no document of a cache that no publisher reaches, and so no stamps. */

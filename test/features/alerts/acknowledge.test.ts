@@ -1,10 +1,10 @@
 /** Acknowledged and snoozed alerts, and which messages are sent of them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
-import { snoozeSpan } from '../../../src/features/alerts/acknowledgement.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { acknowledgeAlert, alertRecords, resolvedAlerts } from '../../../src/features/alerts/queries.ts';
 import { NO_ALERTS } from '../../../src/features/alerts/rules.ts';
+import { snoozeSpan } from '../../../src/features/alerts/snooze.ts';
 import { offers, openScene, region, type Scene } from '../../sync/scene.ts';
 
 const HOUR = 3_600_000;

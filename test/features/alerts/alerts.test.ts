@@ -1,17 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { noteDifference, pruneDifferences } from '../../../src/db/differences.ts';
 import { decide, pendingBatches } from '../../../src/db/held.ts';
 import { disableSource } from '../../../src/db/sync/disabled.ts';
 import { finishRun } from '../../../src/db/sync/run.ts';
 import type { WatchedSource } from '../../../src/features/alerts/conditions.ts';
 import { deliver } from '../../../src/features/alerts/deliver.ts';
-import {
-  dueWebhooks,
-  noteDifference,
-  pruneAlerts,
-  sendAgain,
-} from '../../../src/features/alerts/deliveries.ts';
+import { dueWebhooks, sendAgain } from '../../../src/features/alerts/deliveries.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import type { AlertMessage } from '../../../src/features/alerts/message.ts';
 import { alertRecords, deliveryRecords } from '../../../src/features/alerts/queries.ts';
@@ -250,7 +246,7 @@ describe('an alert', () => {
     await scene.sql`update cache_differences set found_at = now() - interval '61 minutes'`;
     expect(await evaluate()).toMatchObject({ opened: [], resolved: [{ kind: 'cache_differs' }] });
     await scene.sql`update cache_differences set found_at = now() - interval '91 days' where document <> 'region:3'`;
-    await pruneAlerts(scene.store.db);
+    await pruneDifferences(scene.store.db);
     expect(await scene.sql`select document from cache_differences`).toEqual([{ document: 'region:3' }]);
   });
 

@@ -10,7 +10,8 @@ it('a worker sends what it finds, and what a webhook does not take when it is th
   await using hook = await receiver();
   hook.status = 503;
   const worker = await start({ ALERT_WEBHOOK_URL: hook.url });
-  const { alerts } = worker.queues;
+  const alerts = worker.queues.all.find(({ name }) => name === 'alerts');
+  if (!alerts) throw new Error('unreachable: the feature has a queue');
   // The slot of this minute.
   await until(async () => (await alerts.getCompletedCount()) >= 1);
   await settled(worker);

@@ -2,7 +2,9 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FEATURE_CONFIG } from '../../../src/app/feature-settings.ts';
 import { readConfig } from '../../../src/config/config.ts';
+import { alertRules } from '../../../src/features/alerts/settings.ts';
 
 const DATABASE = { DATABASE_URL: 'postgres://127.0.0.1/x', REDIS_URL: 'redis://127.0.0.1' };
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
@@ -11,12 +13,12 @@ async function read(alerts: unknown, env: Record<string, string> = {}) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'fleetbook-alerts-'));
   const path = join(folder.path, 'fleetbook.json');
   await writeFile(path, JSON.stringify({ alerts }));
-  return readConfig({ ...DATABASE, FLEETBOOK_CONFIG: path, ...env }).alerts;
+  return alertRules(readConfig({ ...DATABASE, FLEETBOOK_CONFIG: path, ...env }, FEATURE_CONFIG));
 }
 
 describe('alerts', () => {
   it('are told to nobody unless a webhook is configured, and have rules all the same', () => {
-    expect(readConfig(DATABASE).alerts).toEqual({
+    expect(alertRules(readConfig(DATABASE, FEATURE_CONFIG))).toEqual({
       webhooks: [],
       failuresInRow: 3,
       priceRatio: 1.5,

@@ -3,10 +3,12 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { activityMark } from '../../../src/db/operating.ts';
+import type { AlertsAnswer, DeliveriesAnswer } from '../../../src/features/alerts/api.ts';
 import { deliver } from '../../../src/features/alerts/deliver.ts';
 import { evaluateAlerts } from '../../../src/features/alerts/evaluate.ts';
 import { ALERT_KINDS } from '../../../src/features/alerts/rules.ts';
-import type { AlertsAnswer, DeliveriesAnswer, Overview } from '../../../src/features/console/routes/api.ts';
+import { alertRules } from '../../../src/features/alerts/settings.ts';
+import type { Overview } from '../../../src/features/console/routes/api.ts';
 import { until } from '../../support/until.ts';
 import { type Receiver, receiver } from '../alerts/receiver.ts';
 import { Browser } from '../operators/accounts-scene.ts';
@@ -30,9 +32,9 @@ beforeAll(async () => {
 afterAll(() => closing.disposeAsync());
 
 const evaluate = () =>
-  evaluateAlerts(scene.worker.store.db, scene.config.sources, scene.config.alerts, new Date());
+  evaluateAlerts(scene.worker.store.db, scene.config.sources, alertRules(scene.config), new Date());
 const send = async () => {
-  const [webhook] = scene.config.alerts.webhooks;
+  const [webhook] = alertRules(scene.config).webhooks;
   if (!webhook) throw new Error('unreachable: the scene has one');
   await deliver({ db: scene.worker.store.db, webhook, logger: pino({ level: 'silent' }) });
 };
@@ -46,7 +48,7 @@ describe('alerts', () => {
     const answer = await alerts();
     expect(answer.firing).toMatchObject([{ kind: 'source_failing', subject: 'hetzner', resolvedAt: null }]);
     expect(answer.over).toEqual([]);
-    expect(answer.rules.map(({ kind }) => kind)).toEqual([...ALERT_KINDS]);
+    expect(answer.rules.map(({ kind }) => kind)).toEqual([...ALERT_KINDS, 'exports_behind']);
     expect(answer.rules).toContainEqual({
       kind: 'source_failing',
       opens: '3 runs in a row of a source failed',

@@ -60,13 +60,28 @@ describe('what is kept', () => {
     const value = await region(3, 50);
     const copy = await open();
     await write(copy, 'region:7', 3, value);
-    await copy.writeStamps(LINEAGE, new Map([['hetzner', 'catalogue 2026-01-01T00:00:00Z']]));
+    const stamps = new Map([['hetzner', 'catalogue 2026-01-01T00:00:00Z']]);
+    await copy.writeStamps(LINEAGE, 'run-1', stamps);
     const other = await open();
-    expect(await read(other)).toEqual({ version: 3, value, knownAt: NOW });
+    expect(await read(other)).toEqual({ version: 3, value, knownAt: NOW, asOf: undefined, stamps });
     expect(decodeDocument({ kind: 'region', regionId: 7 }, value)?.version).toBe(3);
     expect(await other.regions()).toEqual([7]);
-    expect(await other.stamps(LINEAGE)).toEqual([['hetzner', 'catalogue 2026-01-01T00:00:00Z']]);
-    expect(await other.stamps('other')).toEqual([]);
+  });
+
+  it('states the time of its reading, and the stamps of its own stretch', async () => {
+    const copy = await open();
+    const asOf = '2026-01-01T00:00:00Z';
+    const head = { lineage: LINEAGE, id: 'region:7', version: 3, stretch: 'run-1', readAt: NOW, asOf };
+    await copy.write(head, await region(3));
+    const stamps = new Map([['hetzner/7', 'catalogue 2026-01-02T00:00:00Z']]);
+    await copy.writeStamps(LINEAGE, 'run-2', stamps);
+    await copy.writeStamps('other', 'run-1', stamps);
+    expect(await read(copy)).toMatchObject({ asOf, stamps: new Map() });
+    // The file of one stretch under the name of another.
+    renameSync(path('stamps-run-2'), path('stamps-run-1'));
+    expect(await read(copy)).toMatchObject({ asOf, stamps: new Map() });
+    await copy.writeStamps(LINEAGE, 'run-1', stamps);
+    expect(await read(copy)).toMatchObject({ asOf, stamps });
   });
 
   it('never becomes older, whichever process writes last', async () => {
@@ -228,14 +243,14 @@ describe('its room', () => {
     const copy = await open();
     await write(copy, 'region:7', 3, await region(3));
     await write(copy, TOKEN, 1, await region(3));
-    await copy.writeStamps(LINEAGE, new Map());
+    await copy.writeStamps(LINEAGE, 'run-1', new Map());
     await copy.confirm(LINEAGE, 'run-1', NOW);
     copy.revoke(LINEAGE, TOKEN, 2);
     expect(statSync(copyFolder(folder)).mode & 0o777).toBe(0o700);
     for (const name of names()) expect([name, statSync(path(name)).mode & 0o777]).toEqual([name, 0o600]);
     const [, hash] = TOKEN.split(':');
     expect(names().sort()).toEqual(
-      ['confirmed-run-1', 'lineage', 'region-7', `revoked-${hash}`, 'stamps', `token-${hash}`].sort(),
+      ['confirmed-run-1', 'lineage', 'region-7', `revoked-${hash}`, 'stamps-run-1', `token-${hash}`].sort(),
     );
   });
 });

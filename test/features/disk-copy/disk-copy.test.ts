@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { createToken, revokeToken } from '../../../src/db/administration/tokens.ts';
 import { hashToken } from '../../../src/domain/token.ts';
 import { Unavailable } from '../../../src/snapshot/document/answer.ts';
-import { addOrganization } from '../../snapshot/rows.ts';
+import { addOrganization, reprice, verify } from '../../snapshot/rows.ts';
 import type { TestReader } from '../../snapshot/scene.ts';
 import { run } from '../../support/postgres.ts';
 import { until } from '../../support/until.ts';
@@ -42,6 +42,32 @@ describe('with everything down', () => {
       scopes: ['machines:read', 'clusters:read'],
     });
     expect((await reader.clusters.cluster(scene.sample.a, 'cluster-test'))?.tier).toBe('disk');
+  });
+
+  it('a new reader states no time of a run that was stored after its document was read', async () => {
+    await disk.cache.refuse();
+    const before = open();
+    const { asOf } = await machines(before);
+    await reprice(scene.sql, scene.sample.small, '0.75');
+    await verify(scene.sql, 'cloud', '2026-01-03T00:00:00Z');
+    clock.forward(1001);
+    await before.clusters.clusters(scene.sample.a);
+    const known = async () => (await before.documents.freshness.begin()).postgres.get('cloud');
+    await until(async () => (await known()) === 'catalogue 2026-01-03T00:00:00.000Z');
+    await before.copy?.flush();
+    await everythingDown();
+    expect(asOf).toBe('2026-01-02T03:04:05.678Z');
+    expect(await machines(open())).toMatchObject({ tier: 'disk', asOf });
+  });
+
+  it('a new reader states the last times that were confirmed while messages arrived', async () => {
+    const before = await served();
+    await verify(scene.sql, 'cloud', '2026-01-03T00:00:00Z');
+    await scene.publisher.publishDirty();
+    await before.link.poll();
+    await before.copy?.flush();
+    await everythingDown();
+    expect(await machines(open())).toMatchObject({ tier: 'disk', asOf: '2026-01-03T00:00:00.000Z' });
   });
 
   it('servers that hang keep nobody waiting, once that is known', async () => {

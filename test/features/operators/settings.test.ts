@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readConfig } from '../../../src/config/config.ts';
+import { NO_FEATURES, readConfig } from '../../../src/config/config.ts';
 import { OPERATOR_SETTINGS, oidcSettings } from '../../../src/features/operators/settings.ts';
 
 const DATABASE = { DATABASE_URL: 'postgres://127.0.0.1/x', REDIS_URL: 'redis://127.0.0.1' };
@@ -43,7 +43,7 @@ describe('OpenID Connect', () => {
     ],
     [{ ...WHOLE, OPS_OIDC_SCOPES: 'email' }, 'OPS_OIDC_SCOPES must hold openid'],
   ])('%j is refused, and what would do is said', (env, message) => {
-    const read = () => readConfig({ ...DATABASE, ...env }, OPERATOR_SETTINGS);
+    const read = () => readConfig({ ...DATABASE, ...env }, { ...NO_FEATURES, settings: OPERATOR_SETTINGS });
     expect(read).toThrow(message);
     expect(read).not.toThrow('the-secret');
   });

@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { SearchDocument } from '../../../src/features/search/search-reader.ts';
 import type { Answer } from '../../../src/snapshot/document/answer.ts';
+import { announce } from '../../../src/snapshot/publish/fence.ts';
 import { addMachine, addMachines, reprice, verify } from '../../snapshot/rows.ts';
 import { countingSql, sceneForEachTest, TestClock, type TestReader } from '../../snapshot/scene.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
@@ -87,6 +88,27 @@ it('states a time that it covers, also after a link that lasted for a moment', a
   await until(() => !reader.link.linked);
   const { machines, asOf } = await search(reader);
   expect([machines[0]?.price, asOf]).toEqual([0.00005, '2026-02-02T00:00:00.000Z']);
+});
+
+it('states no later time from the first newer version on, while that cannot be read', async () => {
+  const { region, emptyRegion } = scene.sample;
+  await using database = await faultProxy(scene.db.url);
+  const reader = await scene.linkedReader({ databaseUrl: database.url });
+  await search(reader);
+  await verify(scene.sql, 'cloud', '2026-02-02T00:00:00.000Z');
+  await scene.publisher.publishDirty();
+  await reader.link.poll();
+  expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
+  await database.refuse();
+  const heard = Promise.withResolvers<void>();
+  reader.documents.onPublished({ onPublished: () => heard.resolve(), onLineage: () => {} });
+  await announce(scene.cache, scene.keys, { kind: 'columns', regionId: region }, 99);
+  await heard.promise;
+  const stamp = 'catalogue 2026-03-03T00:00:00.000Z';
+  for (const id of [region, emptyRegion]) await scene.cache.hset(scene.keys.verified, `cloud/${id}`, stamp);
+  await reader.link.poll();
+  expect(reader.documents.freshness.confirmed(reader.link.epoch).get(`cloud/${region}`)).toBe(stamp);
+  expect((await search(reader)).asOf).toBe('2026-02-02T00:00:00.000Z');
 });
 
 it('is read from PostgreSQL where the cache has lost everything, and again after a gap', async () => {

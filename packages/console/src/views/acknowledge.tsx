@@ -1,18 +1,8 @@
-/** Who has acknowledged an alert and why, and the dialog that acknowledges it. */
+/** The dialog that acknowledges an alert. */
 import { useState } from 'preact/hooks';
-import {
-  type Acknowledgement,
-  acknowledgementText,
-} from '../../../../src/features/alerts/acknowledgement.ts';
-import type { AlertRecord } from '../../../../src/features/console/routes/api.ts';
+import type { ShownAlert } from '../../../../src/features/alerts/api.ts';
 import { act } from '../lib/data.ts';
-import { useNow } from '../lib/live.ts';
 import { FormDialog, Reason, textFields } from '../parts/form-dialog.tsx';
-
-export function Acknowledged(acknowledgement: Acknowledgement) {
-  const now = useNow();
-  return <div class="muted">{acknowledgementText(acknowledgement, now)}</div>;
-}
 
 /** Spans without reminders, and their labels; the first one is an acknowledgement until the alert ends. */
 const SPANS = [
@@ -25,7 +15,7 @@ const SPANS = [
 ] as const;
 
 /** A button that asks for how long and why, and acknowledges an alert. */
-export function Acknowledge({ id, kind, subject }: AlertRecord) {
+export function Acknowledge({ id, kind, subject }: ShownAlert) {
   const [isOpen, setOpen] = useState(false);
   const send = (form: FormData) => {
     const fields = textFields(form);

@@ -1,20 +1,20 @@
 /** Alerts: what is firing, when each kind opens, where they are sent, and what became of every message. */
 import { useState } from 'preact/hooks';
-import { sourceOfAlert } from '../../../../src/features/alerts/subject.ts';
 import type {
-  AlertRecord,
   AlertsAnswer,
   DeliveriesAnswer,
+  ShownAlert,
   ShownDelivery,
   ShownWebhook,
-} from '../../../../src/features/console/routes/api.ts';
+} from '../../../../src/features/alerts/api.ts';
 import { act, useData } from '../lib/data.ts';
 import { counted } from '../lib/format.ts';
 import { addressWith, navigate, type Place } from '../lib/router.ts';
 import { useMay } from '../lib/session.ts';
+import { Acknowledged } from '../parts/acknowledged.tsx';
 import { Ago, Ahead, Badge, Choice, Lasting, Search, Title, type Tone, Trouble } from '../parts/basics.tsx';
 import { Pager } from '../parts/pager.tsx';
-import { Acknowledge, Acknowledged } from './acknowledge.tsx';
+import { Acknowledge } from './acknowledge.tsx';
 
 export function AlertsView({ place }: { place: Place }) {
   const { data, error } = useData<AlertsAnswer>('/api/alerts');
@@ -50,7 +50,7 @@ export function AlertsView({ place }: { place: Place }) {
   );
 }
 
-function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
+function Firing({ alerts }: { alerts: readonly ShownAlert[] }) {
   const mayAcknowledge = useMay('operator');
   return (
     <table class="cards">
@@ -89,7 +89,7 @@ function Firing({ alerts }: { alerts: readonly AlertRecord[] }) {
 }
 
 /** The first cells of a row: what it is about, and its kind. */
-function About({ alert, tone }: { alert: AlertRecord; tone: Tone }) {
+function About({ alert, tone }: { alert: ShownAlert; tone: Tone }) {
   return (
     <>
       <th scope="row" class="tight" data-label="About">
@@ -103,15 +103,14 @@ function About({ alert, tone }: { alert: AlertRecord; tone: Tone }) {
 }
 
 /** Links to the page on which one can do something about it. */
-function Subject({ kind, subject, details }: AlertRecord) {
+function Subject({ kind, subject, source, details }: ShownAlert) {
   const { batch } = details as { batch?: number };
   if (kind === 'batch_held' && batch !== undefined) return <a href={`/held/${batch}`}>{subject}</a>;
-  const source = sourceOfAlert({ kind, subject });
-  if (source === undefined) return <>{subject}</>;
+  if (source === null) return <>{subject}</>;
   return <a href={`/sources/${encodeURIComponent(source)}`}>{subject}</a>;
 }
 
-function Over({ alerts }: { alerts: readonly AlertRecord[] }) {
+function Over({ alerts }: { alerts: readonly ShownAlert[] }) {
   return (
     <table class="cards">
       <thead>

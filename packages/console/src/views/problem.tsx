@@ -1,6 +1,6 @@
 import type { Problem } from '../../../../src/features/console/routes/api.ts';
+import { Acknowledged } from '../parts/acknowledged.tsx';
 import { Badge, Lasting, STATES } from '../parts/basics.tsx';
-import { Acknowledged } from './acknowledge.tsx';
 
 interface SourceProblemsProps {
   readonly source: string;

@@ -11,11 +11,10 @@ import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/cluster
 import type { Retirement } from '../../../db/sync/retire.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';
 import type { RunDiff, TimelineEntry } from '../../../db/timeline.ts';
+import type { Acknowledgement } from '../../../domain/acknowledgement.ts';
 import type { Disabling } from '../../../domain/disabled.ts';
 import type { ReasonGroup } from '../../../domain/rejected.ts';
 import type { RunRequests } from '../../../domain/run-requests.ts';
-import type { Acknowledgement } from '../../alerts/acknowledgement.ts';
-import type { AlertRecord, DeliveryRecord } from '../../alerts/queries.ts';
 
 export type { MachineChange, MachineState } from '../../../db/changes.ts';
 export type { ClusterChange } from '../../../db/cluster-changes.ts';
@@ -278,46 +277,6 @@ export interface ChartsAnswer {
 export interface JobLines {
   readonly completed: Readonly<Record<string, readonly number[]>>;
   readonly failed: Readonly<Record<string, readonly number[]>>;
-}
-
-export type { AlertRecord } from '../../alerts/queries.ts';
-
-export interface ShownAlertRule {
-  readonly kind: string;
-  /** When it opens, in words. */
-  readonly opens: string;
-}
-
-export interface ShownWebhook {
-  readonly id: string;
-  readonly format: 'standard' | 'slack';
-  readonly isSigned: boolean;
-  /** Null for all. */
-  readonly kinds: readonly string[] | null;
-}
-
-export interface AlertsAnswer {
-  readonly rules: readonly ShownAlertRule[];
-  /** Hours after which an alert that is still open is told again. */
-  readonly repeatHours: number;
-  readonly webhooks: readonly ShownWebhook[];
-  /** The newest first. */
-  readonly firing: readonly AlertRecord[];
-  /** The last ones that are over. */
-  readonly over: readonly AlertRecord[];
-}
-
-export interface ShownDelivery extends Omit<DeliveryRecord, 'body'> {
-  /** `alerts.opened`, `alerts.repeated`, `alerts.resolved` or `alerts.test`. */
-  readonly type: string;
-  /** What the first alerts of it say, and how many there are. */
-  readonly summaries: readonly string[];
-  readonly alerts: number;
-}
-
-export interface DeliveriesAnswer {
-  readonly total: number;
-  readonly rows: readonly ShownDelivery[];
 }
 
 /** What came of a decision. */

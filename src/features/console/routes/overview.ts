@@ -4,10 +4,10 @@ import type { BatchRecord } from '../../../db/held.ts';
 import type { HiddenReason } from '../../../db/quarantine.ts';
 import type { SourceStrip } from '../../../db/runs.ts';
 import type { SourceStatus } from '../../../db/sources.ts';
+import type { AcknowledgedAlert } from '../../../domain/acknowledgement.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
 import type { PricedSource } from '../../../domain/needed-rates.ts';
 import { span } from '../../../domain/span.ts';
-import type { AlertRecord } from '../../alerts/queries.ts';
 import { PROBLEMS, type Problem, type ShownSource } from './api.ts';
 
 /** What the configuration says of a source. */
@@ -25,7 +25,7 @@ export interface Stored {
   readonly strips: readonly SourceStrip[];
   readonly pending: readonly BatchRecord[];
   /** Open alerts that an operator has acknowledged. */
-  readonly acknowledged: readonly AlertRecord[];
+  readonly acknowledged: readonly AcknowledgedAlert[];
   /** Of sources that publish nothing, the most frequent reasons first. */
   readonly hidden: readonly HiddenReason[];
   /** False if no price needs the exchange rates of a source that fails. */
@@ -88,11 +88,11 @@ const ALERTS: Readonly<Partial<Record<Problem['kind'], string>>> = {
   stale: 'source_stale',
 };
 
-function withAcknowledgement(problem: Problem, acknowledged: readonly AlertRecord[]): Problem {
+function withAcknowledgement(problem: Problem, acknowledged: readonly AcknowledgedAlert[]): Problem {
   const alert = acknowledged.find(
     ({ kind, subject }) => kind === ALERTS[problem.kind] && subject === problem.source,
   );
-  return alert?.acknowledgement ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
+  return alert ? { ...problem, acknowledgement: alert.acknowledgement } : problem;
 }
 
 /** The age of what was read at an instant, and how old it may be. */

@@ -141,9 +141,15 @@ export class DocumentMemory implements DocumentTier {
   }
 
   /** Everything that is here and of which no newer version is known; the epoch and time are those of its reading. */
-  *known(): Generator<{ id: string; document: Document; epoch: number; at: number }> {
-    for (const [id, { document, epoch, confirmedAt, recalledFrom }] of this.#documents.entries())
-      if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at: confirmedAt };
+  *known(): Generator<{
+    id: string;
+    document: Document;
+    epoch: number;
+    at: number;
+    asOf: string | undefined;
+  }> {
+    for (const [id, { document, epoch, confirmedAt: at, asOf, recalledFrom }] of this.#documents.entries())
+      if (document && epoch !== OUTDATED && !recalledFrom) yield { id, document, epoch, at, asOf };
   }
 
   recalled({ id, name }: Wanted, { document, tier, knownAt = 0, asOf }: TieredResult): void {

@@ -1,5 +1,5 @@
 /** An operator's acknowledgement of an alert: webhooks get no reminder of it. Pure. */
-import { readSpan, span } from '../../domain/span.ts';
+import { span } from './span.ts';
 
 export interface Acknowledgement {
   /** RFC 3339. */
@@ -10,15 +10,14 @@ export interface Acknowledgement {
   readonly until: string | null;
 }
 
-const LONGEST_SNOOZE_MS = 30 * 86_400_000;
-
-/** Accepted snoozes, for error messages. */
-export const SNOOZE_FORMS = 'a span such as 30m, 4h or 7d, at most 30d';
-
-/** Milliseconds of a snooze; undefined for a text that is no span, and for more than 30 days. */
-export function snoozeSpan(text: string): number | undefined {
-  const ms = readSpan(text);
-  return ms !== undefined && ms <= LONGEST_SNOOZE_MS ? ms : undefined;
+/** An open alert that an operator has acknowledged. */
+export interface AcknowledgedAlert {
+  readonly id: number;
+  readonly kind: string;
+  readonly subject: string;
+  /** The id of the source that it is about; undefined for an alert about Fleetbook itself. */
+  readonly source: string | undefined;
+  readonly acknowledgement: Acknowledgement;
 }
 
 /** `acknowledged by ada 2 h ago: the provider repairs it`, or `snoozed by ada until 2026-01-31 12:05 UTC: …`. */

@@ -1,0 +1,116 @@
+/** The alerts of the operators' server: rules, what is open, messages; and what an operator does about them. */
+import type { FastifyRequest } from 'fastify';
+import type { OpsContext } from '../../app/feature.ts';
+import { deciderOf } from '../../ops/access.ts';
+import {
+  BadRequest,
+  Conflict,
+  choiceOf,
+  idOf,
+  NotFound,
+  type Parameters,
+  reasonOf,
+  textOf,
+  windowOf,
+} from '../../ops/parameters.ts';
+import type { OpsPart } from '../../ops/part.ts';
+import type { AlertsAnswer, DeliveriesAnswer, ShownAlert, ShownDelivery, ShownWebhook } from './api.ts';
+import { sendAgain } from './deliveries.ts';
+import {
+  type AlertRecord,
+  acknowledgeAlert,
+  alertRecords,
+  type DeliveryRecord,
+  findDeliveries,
+  resolvedAlerts,
+} from './queries.ts';
+import { rulesInWords, type Webhook } from './rules.ts';
+import { alertRules } from './settings.ts';
+import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
+import { sourceOfAlert } from './subject.ts';
+import { testWebhook } from './test-webhook.ts';
+
+/** Alerts that are over, as far as they are shown. */
+const OVER = 50;
+/** Of each message. */
+const SUMMARIES = 3;
+const STATES = ['waiting', 'delivered', 'given up'] as const;
+
+/** Adds what operators see of alerts and do about them to their server. */
+export function alertsPart({ config, store: { sql, db }, kinds }: OpsContext): OpsPart {
+  const rules = alertRules(config);
+  const configured = {
+    rules: Object.entries({ ...rulesInWords(rules), ...kinds }).map(([kind, opens]) => ({ kind, opens })),
+    repeatHours: rules.repeatHours,
+    webhooks: rules.webhooks.map(shownWebhook),
+  };
+  return {
+    addApi(api, { changed }) {
+      api.get('/alerts', async (): Promise<AlertsAnswer> => {
+        const [firing, over] = await Promise.all([
+          alertRecords(sql, { isOpenOnly: true, limit: undefined }),
+          resolvedAlerts(sql, OVER),
+        ]);
+        return { ...configured, firing: firing.map(withSource), over: over.map(withSource) };
+      });
+      api.get('/alerts/deliveries', async (request): Promise<DeliveriesAnswer> => {
+        const query = request.query as Parameters;
+        const state = choiceOf(query, 'state', STATES);
+        const found = await findDeliveries(sql, { search: textOf(query, 'q'), state, ...windowOf(query) });
+        return { total: found.total, rows: found.rows.map(shown) };
+      });
+      const acknowledge = async (request: FastifyRequest, snoozeMs?: number) => {
+        const id = idOf(request.params, 'alert', 'alert');
+        const reason = reasonOf(request.body);
+        const done = await acknowledgeAlert(db, id, snoozeMs, { ...deciderOf(request), reason });
+        if (done.outcome === 'unknown') throw new NotFound(`there is no alert ${id}`);
+        if (done.outcome === 'over') throw new Conflict(`alert ${id} is over; load this page again`);
+        await changed();
+        return { alert: id, acknowledgement: done.acknowledgement };
+      };
+      api.post('/alerts/:alert/acknowledge', (request) => acknowledge(request));
+      api.post('/alerts/:alert/snooze', async (request) => {
+        const { for: given } = (request.body ?? {}) as { for?: unknown };
+        const snoozeMs = typeof given === 'string' ? snoozeSpan(given) : undefined;
+        if (snoozeMs === undefined) throw new BadRequest('for', `must be ${SNOOZE_FORMS}`);
+        return acknowledge(request, snoozeMs);
+      });
+      api.post('/alerts/deliveries/:delivery/resend', async (request) => {
+        const id = idOf(request.params, 'delivery', 'delivery');
+        const webhook = await sendAgain(db, id, deciderOf(request));
+        if (webhook === undefined)
+          throw new NotFound(`there is no delivery ${id}; it may be older than 90 days`);
+        return { delivery: id, webhook };
+      });
+      api.post('/alerts/webhooks/:webhook/test', async (request) => {
+        const { webhook: id } = request.params as { webhook: string };
+        const webhook = rules.webhooks.find((each) => each.id === id);
+        if (webhook === undefined) throw new NotFound(`no webhook ${id} is configured here`);
+        const problem = await testWebhook(db, webhook, deciderOf(request));
+        return { webhook: id, problem: problem ?? null };
+      });
+    },
+  };
+}
+
+const withSource = (alert: AlertRecord): ShownAlert => ({ ...alert, source: sourceOfAlert(alert) ?? null });
+
+/** Without its address, which may hold a secret. */
+const shownWebhook = ({ id, format, secret, kinds }: Webhook): ShownWebhook => ({
+  id,
+  format,
+  isSigned: secret !== undefined,
+  kinds: kinds ?? null,
+});
+
+/** The body is in whatever form it had when it was written. */
+function shown({ body, ...delivery }: DeliveryRecord): ShownDelivery {
+  const { type, data } = body as { type?: string; data?: { alerts?: readonly { summary?: string }[] } };
+  const alerts = data?.alerts ?? [];
+  return {
+    ...delivery,
+    type: type ?? 'unknown',
+    alerts: alerts.length,
+    summaries: alerts.slice(0, SUMMARIES).map(({ summary }) => summary ?? ''),
+  };
+}
