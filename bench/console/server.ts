@@ -5,7 +5,7 @@
 import { pino } from 'pino';
 import { openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
 import { Disposer } from '../../src/app/disposer.ts';
-import { listenOps, openParts } from '../../src/cli/ops.ts';
+import { listenOps, openParts } from '../../src/app/processes/ops.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { databaseUrl } from '../../src/config/settings.ts';
 import { openStore } from '../../src/db/connection/connect.ts';

@@ -46,7 +46,9 @@ function addProcesses(program: Command, given: Environment): void {
     .command('up')
     .description('run everything on this machine: PostgreSQL, Redis, workers and the API')
     .option('--live', 'read the public providers that need no credentials, instead of the sample')
-    .action(async (options: { live?: boolean }) => (await import('./up.ts')).up(given, options));
+    .action(async (options: { live?: boolean }) =>
+      (await import('../app/processes/up.ts')).up(given, options),
+    );
   program
     .command('serve')
     .description('serve the API')
@@ -54,11 +56,13 @@ function addProcesses(program: Command, given: Environment): void {
       '--processes <count>',
       'processes that share the port, or max: one for each core; PROCESSES unless given',
     )
-    .action(async (options: { processes?: string }) => (await import('./serve.ts')).serve(given, options));
+    .action(async (options: { processes?: string }) =>
+      (await import('../app/processes/serve.ts')).serve(given, options),
+    );
   program
     .command('work')
     .description('run the schedules, the syncs and the publisher')
-    .action(async () => (await import('./work.ts')).work(given));
+    .action(async () => (await import('../app/processes/work.ts')).work(given));
   program
     .command('mcp')
     .description('offer machines, prices and clusters to a language model, over standard input and output')

@@ -4,7 +4,7 @@ import type { SignedIn } from './access.ts';
 import type { Refusals } from './refusals.ts';
 
 export interface OpsPart {
-  /** Adds the routes by which operators sign in. One part at most has it; without it OPS_TOKEN alone opens the server. */
+  /** Adds the routes for signing in. One part at most has it; without it OPS_TOKEN alone opens the server. */
   readonly addSignIn?: (app: FastifyInstance, gate: Gate) => Promise<SignIn>;
   /** Adds pages. Without a part that adds `/` the server shows a page of links there. */
   readonly addPages?: (app: FastifyInstance) => void;
@@ -16,7 +16,7 @@ export interface OpsPart {
   readonly advice?: () => Promise<string | undefined>;
 }
 
-/** What the routes by which operators sign in share with the check of each request. */
+/** What the routes for signing in share with the check of each request. */
 export interface Gate {
   isOpsToken(token: string): boolean;
   /** Counts failed sign-ins, and closes an address that has too many. */
@@ -25,7 +25,7 @@ export interface Gate {
 
 /** Recognizes the operator of a request. The request's response ends with the token or session. */
 export interface SignIn {
-  /** Path of the page by which operators sign in. */
+  /** Path of the sign-in page. */
   readonly page: string;
   /** Undefined for a token that is not good, which is added to the refusals. */
   byToken(token: string, request: FastifyRequest, reply: FastifyReply): Promise<SignedIn | undefined>;

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, expect, it, vi } from 'vitest';
 import { Disposer } from '../../src/app/disposer.ts';
-import { offerOps, ownMetrics } from '../../src/cli/ops.ts';
+import { offerOps, ownMetrics } from '../../src/app/processes/ops.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { operatorsPart } from '../../src/features/operators/sign-in/part.ts';
 import { addOperators, tokenOf } from '../features/operators/accounts-scene.ts';

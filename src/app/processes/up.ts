@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
-import { openQueues } from '../../workers/queues.ts';
-import { openLoggedRedis } from '../app/connections.ts';
-import { Disposer } from '../app/disposer.ts';
-import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { FEATURES } from '../app/features.ts';
-import { openLogger } from '../app/logger.ts';
+import { WORKER_NODE_ARGS } from '../../../workers/heap.ts';
+import { openQueues } from '../../../workers/queues.ts';
+import { decider } from '../../cli/terminal/arguments.ts';
+import { CommandFailure } from '../../cli/terminal/failure.ts';
+import { print } from '../../cli/terminal/print.ts';
+import { missingRateLines } from '../../cli/terminal/reasons.ts';
+import { disabledNote } from '../../cli/terminal/source-notes.ts';
+import { stopSignal } from '../../cli/terminal/terminal.ts';
 import {
   type Config,
   type Environment,
@@ -14,35 +15,34 @@ import {
   namesASource,
   readConfig,
   variablesRead,
-} from '../config/config.ts';
-import { ownScript, programScript } from '../config/package.ts';
-import { type Administration, administration } from '../db/administration/administration.ts';
-import { type Database, openStore, type Store } from '../db/connection/connect.ts';
-import { migrate } from '../db/migration/migrate.ts';
-import { firstOrganization, type Organization } from '../db/organizations.ts';
-import { missingRates } from '../db/quarantine.ts';
-import { type Content, claimContent, exampleRegion, sourceStatus } from '../db/sources.ts';
-import { tokenWorks } from '../db/tokens.ts';
-import { dirtyDocuments } from '../db/versions.ts';
-import { type Home, openHome } from '../dev/home.ts';
-import { announceRunning, runningNotice } from '../dev/running.ts';
-import { SAMPLE_RATES } from '../dev/sample/rates.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
-import type { Decider } from '../domain/operator.ts';
-import { SCOPES } from '../domain/token.ts';
-import { mergeMetrics } from '../ops/collect.ts';
-import { startChild } from '../processes/child-process.ts';
-import { freePort } from '../processes/port.ts';
-import { Supervisor } from '../processes/supervisor.ts';
+} from '../../config/config.ts';
+import { ownScript, programScript } from '../../config/package.ts';
+import { type Administration, administration } from '../../db/administration/administration.ts';
+import { type Database, openStore, type Store } from '../../db/connection/connect.ts';
+import { migrate } from '../../db/migration/migrate.ts';
+import { firstOrganization, type Organization } from '../../db/organizations.ts';
+import { missingRates } from '../../db/quarantine.ts';
+import { type Content, claimContent, exampleRegion, sourceStatus } from '../../db/sources.ts';
+import { tokenWorks } from '../../db/tokens.ts';
+import { dirtyDocuments } from '../../db/versions.ts';
+import { type Home, openHome } from '../../dev/home.ts';
+import { announceRunning, runningNotice } from '../../dev/running.ts';
+import { SAMPLE_RATES } from '../../dev/sample/rates.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../dev/sample/upstream.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { SCOPES } from '../../domain/token.ts';
+import { mergeMetrics } from '../../ops/collect.ts';
+import { startChild } from '../../processes/child-process.ts';
+import { freePort } from '../../processes/port.ts';
+import { Supervisor } from '../../processes/supervisor.ts';
+import { openLoggedRedis } from '../connections.ts';
+import { Disposer } from '../disposer.ts';
+import { FEATURE_CONFIG } from '../feature-settings.ts';
+import { FEATURES } from '../features.ts';
+import { openLogger } from '../logger.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
 import { listenOps, OPS_BY_PARENT, openParts } from './ops.ts';
 import { startServers } from './servers.ts';
-import { disabledNote } from './status.ts';
-import { decider } from './terminal/arguments.ts';
-import { CommandFailure } from './terminal/failure.ts';
-import { print } from './terminal/print.ts';
-import { missingRateLines } from './terminal/reasons.ts';
-import { stopSignal } from './terminal/terminal.ts';
 
 /** The first syncs may take this long before `ready` is said without them. */
 const FIRST_SYNC_WITHIN_MS = 120_000;

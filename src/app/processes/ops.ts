@@ -1,19 +1,19 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { acknowledgedAlerts } from '../app/acknowledged-alerts.ts';
-import type { Disposer } from '../app/disposer.ts';
-import type { OpsContext } from '../app/feature.ts';
-import { FOUND_KINDS } from '../app/feature-settings.ts';
-import { FEATURES } from '../app/features.ts';
-import { composeWriter, type Writer } from '../app/writer.ts';
-import type { Configured } from '../config/settings.ts';
-import type { Environment } from '../config/source-config.ts';
-import type { Database } from '../db/connection/connect.ts';
-import { exportMetrics } from '../ops/collect.ts';
-import type { OpsPart } from '../ops/part.ts';
-import { buildOps } from '../ops/server.ts';
-import { answerParent } from '../processes/ipc.ts';
+import type { Configured } from '../../config/settings.ts';
+import type { Environment } from '../../config/source-config.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { exportMetrics } from '../../ops/collect.ts';
+import type { OpsPart } from '../../ops/part.ts';
+import { buildOps } from '../../ops/server.ts';
+import { answerParent } from '../../processes/ipc.ts';
+import { acknowledgedAlerts } from '../acknowledged-alerts.ts';
+import type { Disposer } from '../disposer.ts';
+import type { OpsContext } from '../feature.ts';
+import { FOUND_KINDS } from '../feature-settings.ts';
+import { FEATURES } from '../features.ts';
+import { composeWriter, type Writer } from '../writer.ts';
 
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
 export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
