@@ -19,9 +19,9 @@ export interface Address {
   readonly limit: number;
 }
 
-/** A filter of a table, and whatever a page shows beside its table. */
+/** A filter of a table, and what a page shows next to its table. */
 const FILTER_MS = 200;
-/** The first view as a whole. */
+/** The first view as a whole, and a search of all machines, which scans their table. */
 const FIRST_MS = 1000;
 
 export function addresses(facts: Facts): Address[] {
@@ -29,7 +29,7 @@ export function addresses(facts: Facts): Address[] {
   const filter = (what: string, query: string): Address => ({
     what: `machines: ${what}`,
     path: `/api/machines?limit=100${query}`,
-    limit: FILTER_MS,
+    limit: FIRST_MS,
   });
   const points = (what: string, query: string): Address => ({
     what: `price against size: ${what}`,

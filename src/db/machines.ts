@@ -1,22 +1,30 @@
 /** Machines for operators: published or not, searched and sorted, however many there are. */
+import type postgres from 'postgres';
 import type { MachineFacts } from '../domain/machine-facts.ts';
 import { type MachineChange, machineHistory } from './changes.ts';
 import type { Sql } from './connection/client.ts';
-import {
-  bestOfShapes,
-  chooseWay,
-  firstOfRegions,
-  fitting,
-  gigabytes,
-  ladders,
-  type MachineSearch,
-  type Part,
-  SEARCH_LIMITS,
-  type Way,
-} from './machine-search.ts';
 import { type PriceHistory, priceHistory } from './prices.ts';
 
-export { MACHINE_SORTS, type MachineSearch, type MachineSort } from './machine-search.ts';
+export const MACHINE_SORTS = ['price', 'price_per_cpu', 'price_per_gb', 'cpu', 'ram', 'region'] as const;
+export type MachineSort = (typeof MACHINE_SORTS)[number];
+
+export interface MachineSearch {
+  /** Part of the name; letters of either case. */
+  readonly text?: string | undefined;
+  readonly providerId?: number | undefined;
+  /** Code of a region, whole. */
+  readonly region?: string | undefined;
+  readonly minCpu?: number | undefined;
+  readonly maxCpu?: number | undefined;
+  /** In the machine's own unit, GB or GiB. */
+  readonly minRam?: number | undefined;
+  readonly maxRam?: number | undefined;
+  readonly published: 'yes' | 'no' | 'all';
+  readonly sort: MachineSort;
+  readonly descending: boolean;
+  readonly limit: number;
+  readonly offset: number;
+}
 
 export interface FoundMachine {
   readonly id: number;
@@ -41,87 +49,91 @@ export interface FoundMachines {
   readonly rows: readonly FoundMachine[];
   /** How many there are, at most `MACHINES_COUNTED`. */
   readonly total: number;
-  /** Whether there are more than were counted. */
   readonly isMore: boolean;
 }
 
-/** To count a million takes longer than to find the first hundred. */
+/** The largest total that is shown, and the last row that a page may begin after. */
 export const MACHINES_COUNTED = 10_000;
+/** A piece of a statement. */
+type Part = postgres.PendingQuery<postgres.Row[]>;
 
-/**
- * Machines that are not retired. How they are looked for depends on what is asked, so that a million of them take no
- * longer than a table may: see machine-search.ts.
- */
-export async function searchMachines(
-  sql: Sql,
-  search: MachineSearch,
-  limits = SEARCH_LIMITS,
-): Promise<FoundMachines> {
-  const way = await chooseWay(sql, search, limits);
-  const counting = countMachines(sql, search, way);
-  // Where few fit, all of them are sorted: a walk in the order of regions would look at every machine for them.
-  const isWalk = search.sort === 'region' ? (await counting) > limits.sorted : way.by === 'shapes';
-  const [rows, total] = await Promise.all([foundMachines(sql, search, way, isWalk), counting]);
-  return { rows, total: Math.min(total, MACHINES_COUNTED), isMore: total > MACHINES_COUNTED };
-}
-
-async function foundMachines(
-  sql: Sql,
-  search: MachineSearch,
-  way: Way,
-  isWalk: boolean,
-): Promise<FoundMachine[]> {
-  const { limit, offset, sort } = search;
-  if (sort === 'region') {
-    const source = isWalk ? firstOfRegions(sql, search, way) : fitting(sql, search, way);
-    return sql<FoundMachine[]>`
-      with f as (${source})
-      select ${columns(sql)} from f join machines m on m.id = f.id
-      join regions r on r.id = f.region_id join providers p on p.id = r.provider_id
-      order by ${order(sql, search)} limit ${limit} offset ${offset}`;
-  }
-  // The rest of a row is read for those that are shown.
-  return sql<FoundMachine[]>`
-    with f as (
-      select f.* from (${isWalk ? bestOfShapes(sql, search, way) : fitting(sql, search, way)}) f
-      order by ${order(sql, search)} limit ${limit} offset ${offset}
+/** Machines that are not retired. */
+export async function searchMachines(sql: Sql, search: MachineSearch): Promise<FoundMachines> {
+  const { limit, offset } = search;
+  const order = orderOf(sql, search);
+  const places = sql`join regions r on r.id = m.region_id join providers p on p.id = r.provider_id`;
+  // The outer part computes and reads the other columns, for the rows of the page only.
+  const reading = sql<FoundMachine[]>`
+    with page as (
+      select m.id from machines m ${search.sort === 'region' ? places : sql``}
+      where ${fits(sql, search)} order by ${order} limit ${limit} offset ${offset}
     )
-    select ${columns(sql)} from f join machines m on m.id = f.id
-    join regions r on r.id = f.region_id join providers p on p.id = r.provider_id
-    order by ${order(sql, search)}`;
+    select m.id, m.name, p.name as provider, p.id as "providerId", r.code as region, m.cpu, m.ram::float as ram,
+      m.ram_unit as "ramUnit", m.price::float as price, (m.price / m.cpu)::float as "pricePerCpu",
+      (m.price / ${gigabytes(sql)})::float as "pricePerGb", m.excluded_reason as "excludedReason"
+    from page join machines m using (id) ${places}
+    order by ${order}`;
+  const [rows, total] = await Promise.all([reading, countMachines(sql, search)]);
+  return { rows, ...shown(total) };
 }
 
-const columns = (sql: Sql) => sql`
-  f.id, m.name, p.name as provider, p.id as "providerId", r.code as region, f.cpu, f.ram::float as ram,
-  f.ram_unit as "ramUnit", f.price::float as price, (f.price / f.cpu)::float as "pricePerCpu",
-  (f.price / ${gigabytes(sql)})::float as "pricePerGb", m.excluded_reason as "excludedReason"`;
+const shown = (total: number) => ({
+  total: Math.min(total, MACHINES_COUNTED),
+  isMore: total > MACHINES_COUNTED,
+});
 
-/** Of the rows `f`; sorted by region, of `p`, `r` and `m` as well. What has no price comes last. */
-function order(sql: Sql, { sort, descending }: MachineSearch) {
-  const direction = descending ? sql`desc nulls last` : sql`asc nulls last`;
-  const last = sql`f.id ${descending ? sql`desc` : sql`asc`}`;
+/** How many fit. A count of all is one parallel scan; one that stops early is not parallel, and slow if few fit. */
+async function countMachines(sql: Sql, search: MachineSearch): Promise<number> {
+  const [row] = await sql<
+    { n: number }[]
+  >`select count(*)::int as n from machines m where ${fits(sql, search)}`;
+  return row?.n ?? 0;
+}
+
+/** The conditions of a search on machines `m`. */
+function fits(sql: Sql, search: MachineSearch): Part {
+  const { text, providerId, region, minCpu, maxCpu, minRam, maxRam, published } = search;
+  const place = sql`select r.id from regions r where true
+    ${providerId === undefined ? sql`` : sql`and r.provider_id = ${providerId}`}
+    ${region === undefined ? sql`` : sql`and r.code = ${region}`}`;
+  return sql`
+    m.retired_at is null
+    ${published === 'yes' ? sql`and m.excluded_reason is null` : sql``}
+    ${published === 'no' ? sql`and m.excluded_reason is not null` : sql``}
+    ${providerId === undefined && region === undefined ? sql`` : sql`and m.region_id in (${place})`}
+    ${minCpu === undefined ? sql`` : sql`and m.cpu >= ${minCpu}`}
+    ${maxCpu === undefined ? sql`` : sql`and m.cpu <= ${maxCpu}`}
+    ${minRam === undefined ? sql`` : sql`and m.ram >= ${minRam}`}
+    ${maxRam === undefined ? sql`` : sql`and m.ram <= ${maxRam}`}
+    ${text === undefined ? sql`` : sql`and ${contains(sql, text)}`}`;
+}
+
+/** Letters of either case. To lower those of other languages takes much longer, so only a text that has some does it. */
+function contains(sql: Sql, text: string): Part {
+  const isAscii = /^\p{ASCII}*$/u.test(text);
+  return sql`strpos(lower(m.name ${isAscii ? sql`collate "C"` : sql``}), ${text.toLowerCase()}) > 0`;
+}
+
+const gigabytes = (sql: Sql) => sql`(m.ram * case m.ram_unit when 'Binary' then 1.073741824 else 1 end)`;
+
+/** Machines without a price come last in either direction. */
+function orderOf(sql: Sql, { sort, descending }: MachineSearch): Part {
+  const direction = descending ? sql`desc` : sql`asc`;
+  const price = sql`m.price ${direction} nulls last, m.id ${direction}`;
   switch (sort) {
     case 'price':
-      return sql`f.price ${direction}, ${last}`;
+      return price;
     case 'price_per_cpu':
-      return sql`f.price / f.cpu ${direction}, ${last}`;
+      return sql`m.price / m.cpu ${direction} nulls last, m.id ${direction}`;
     case 'price_per_gb':
-      return sql`f.price / ${gigabytes(sql)} ${direction}, ${last}`;
+      return sql`m.price / ${gigabytes(sql)} ${direction} nulls last, m.id ${direction}`;
     case 'cpu':
-      return sql`f.cpu ${direction}, f.price ${direction}, ${last}`;
+      return sql`m.cpu ${direction}, ${price}`;
     case 'ram':
-      return sql`${gigabytes(sql)} ${direction}, f.price ${direction}, ${last}`;
+      return sql`${gigabytes(sql)} ${direction}, ${price}`;
     case 'region':
-      return sql`p.name ${direction}, r.code ${direction}, m.name ${direction}, ${last}`;
+      return sql`p.name ${direction}, r.code ${direction}, m.name ${direction}, m.id ${direction}`;
   }
-}
-
-/** How many fit; one more than are counted, where there are more. */
-async function countMachines(sql: Sql, search: MachineSearch, way: Way): Promise<number> {
-  const [row] = await sql<{ n: number }[]>`
-    select count(*)::int as n
-    from (select from (${fitting(sql, search, way)}) f limit ${MACHINES_COUNTED + 1}) counted`;
-  return row?.n ?? 0;
 }
 
 export interface CataloguePlace {
@@ -227,48 +239,27 @@ export interface MachinePoints {
 /** To draw more takes long and shows no more. */
 const POINTS = 2000;
 
-/** A walk looks at few machines for each point: it pays for less than it does where all that fit are listed. */
-const LIMITS = { placed: 10_000, named: 20_000, sorted: 10_000 };
-
-/** What a search finds, whichever page and order it asks for. The same machines give the same points. */
+/** Returns the machines of a search as points of price and size. The same machines give the same points. */
 export async function machinePoints(
   sql: Sql,
   search: MachineSearch,
-  { limits = LIMITS, points = POINTS } = {},
+  points = POINTS,
 ): Promise<MachinePoints> {
-  const way = await chooseWay(sql, search, limits);
-  const total = await countMachines(sql, search, way);
-  const isSample = total > points;
-  const found = !isSample
-    ? sql`select f.* from (${fitting(sql, search, way)}) f where f.price is not null`
-    : way.by === 'shapes'
-      ? ladders(sql, search, way, points)
-      : chosen(sql, fitting(sql, search, way), points);
-  return {
-    points: await sql<MachinePoint[]>`
-      with f as (${found})
-      select f.id, m.name, p.name as provider, r.code as region, f.cpu, f.ram::float as ram, f.ram_unit as "ramUnit",
-        f.price::float as price
-      from f join machines m on m.id = f.id join regions r on r.id = f.region_id join providers p on p.id = r.provider_id
-      order by f.id limit ${points}`,
-    total: Math.min(total, MACHINES_COUNTED),
-    isMore: total > MACHINES_COUNTED,
-    isSample,
-  };
-}
-
-/** The same of rows that are read anyway: the first of each step of price. */
-function chosen(sql: Sql, rows: Part, points: number): Part {
-  return sql`
-    with f as materialized (select f.* from (${rows}) f where f.price is not null),
-    s as (
-      select cpu, ram_unit, ram, min(price)::float as lowest, max(price)::float as highest,
-        greatest(1, ${points}::int / count(*) over ()) as steps
-      from f group by cpu, ram_unit, ram
+  const priced = sql`from machines m where ${fits(sql, search)} and m.price is not null`;
+  // The hash of the id chooses evenly among the machines that are neither the cheapest nor the dearest of their size.
+  const reading = sql<MachinePoint[]>`
+    with chosen as (
+      select m.id ${priced}
+      order by m.id <> all (array(
+          select unnest(array[(min(array[m.price, m.id]))[2], (max(array[m.price, m.id]))[2]])::int
+          ${priced} group by m.cpu, m.ram_unit, m.ram)),
+        hashint4(m.id), m.id
+      limit ${points}
     )
-    select distinct on (f.cpu, f.ram_unit, f.ram, step) f.*
-    from f join s using (cpu, ram_unit, ram),
-      lateral (select case when highest > lowest and steps > 1
-        then floor((steps - 1) * ln(f.price::float / lowest) / ln(highest / lowest) + 1e-9) else 0 end as step) x
-    order by f.cpu, f.ram_unit, f.ram, step, f.price, f.id`;
+    select m.id, m.name, p.name as provider, r.code as region, m.cpu, m.ram::float as ram, m.ram_unit as "ramUnit",
+      m.price::float as price
+    from chosen join machines m using (id) join regions r on r.id = m.region_id join providers p on p.id = r.provider_id
+    order by m.id`;
+  const [found, total] = await Promise.all([reading, countMachines(sql, search)]);
+  return { points: found, ...shown(total), isSample: total > points };
 }

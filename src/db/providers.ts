@@ -61,6 +61,7 @@ async function moveRegions(db: Database, { id, wanted }: { id: number; wanted: n
     .update(regions)
     .set({ providerId: wanted })
     .where(sql`${regions.providerId} = ${id} and not exists (${same})`);
+  // The search of the release before reads these.
   await db.execute(sql`
     insert into ${machineNames} (provider_id, name)
     select distinct ${regions.providerId}, ${machines.name} from ${machines} join ${regions} on ${regions.id} = ${machines.regionId}

@@ -1,7 +1,5 @@
 /** What a source says of a machine besides its size and price. Null is unknown: nothing is guessed. */
 
-import type { MachineDocument } from './machine.ts';
-
 export const CPU_KINDS = ['dedicated', 'shared'] as const;
 
 export interface MachineFacts {
@@ -15,19 +13,6 @@ export interface MachineFacts {
   readonly localDisk: number | null;
   /** Mbit/s (10^6 bits) that it may send. */
   readonly network: number | null;
-}
-
-/** The machine document with what is known of the machine besides. */
-export interface MachineFactsDocument extends MachineDocument {
-  architecture: string | null;
-  generation: string | null;
-  cpu_kind: MachineFacts['cpuKind'];
-  /** GB (10^9 bytes). */
-  local_disk: number | null;
-  /** Mbit/s. */
-  network: number | null;
-  /** False of a machine that is sold out; a machine that can be ordered has no such field. */
-  available?: false;
 }
 
 /** In the order in which they are shown. */

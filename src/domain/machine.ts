@@ -31,3 +31,16 @@ export interface MachineDocument {
   provider: { id: number; name: string };
   region: { id: number; name: string; code: string };
 }
+
+/** The machine document with what is known of the machine besides. */
+export interface MachineFactsDocument extends MachineDocument {
+  architecture: string | null;
+  generation: string | null;
+  cpu_kind: MachineFacts['cpuKind'];
+  /** GB (10^9 bytes). */
+  local_disk: number | null;
+  /** Mbit/s. */
+  network: number | null;
+  /** False of a machine that is sold out; a machine that can be ordered has no such field. */
+  available?: false;
+}

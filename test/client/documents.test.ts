@@ -10,8 +10,7 @@ import type {
   SearchPage,
 } from '../../packages/client/src/index.ts';
 import type { ClusterDocument } from '../../src/domain/cluster.ts';
-import type { MachineDocument } from '../../src/domain/machine.ts';
-import type { MachineFactsDocument } from '../../src/domain/machine-facts.ts';
+import type { MachineDocument, MachineFactsDocument } from '../../src/domain/machine.ts';
 import type { RecommendDocument, SearchDocument } from '../../src/features/search/search-reader.ts';
 import { clusterSchema, machineSchema, priceSchema, providerSchema } from '../../src/http/schemas.ts';
 import type { ProviderListing } from '../../src/snapshot/document/build.ts';

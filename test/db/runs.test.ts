@@ -340,7 +340,7 @@ describe('providers', () => {
       select p.id, p.name from clusters c join regions r on r.id = c.region_id join providers p on p.id = r.provider_id
       where c.source_key = 'one'`,
     ).toEqual([{ id: 5, name: 'Hetzner' }]);
-    // So that a search by a part of the name finds the clusters' machines under it.
+    // The search of the release before finds the clusters' machines by these.
     expect(await sql`select name from machine_names where provider_id = 5`).toEqual(
       await sql`select distinct m.name from machines m join regions r on r.id = m.region_id where r.provider_id = 5`,
     );

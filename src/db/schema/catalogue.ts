@@ -82,8 +82,7 @@ export const machines = pgTable(
   (t) => [
     unique('machines_natural_key').on(t.regionId, t.name),
     index('machines_by_source').on(t.sourceId, t.addedBy),
-    // The cheapest of each shape: what an operator sorts by price, by cpu or by memory. Region and name are there so that
-    // the index alone says what a search has to know. Each machine is in at most one of the two. See machines.ts in src/db.
+    // The search of the release before needs these two. A later release drops them, with `machine_names`.
     index('machines_by_shape')
       .on(t.cpu, t.ramUnit, t.ram, t.price, t.id, t.regionId, t.name)
       .where(sql`${t.retiredAt} is null and ${t.excludedReason} is null`),
@@ -97,10 +96,7 @@ export const machines = pgTable(
   ],
 );
 
-/**
- * Each name that machines of a provider have or had, once: what a part of a name is looked for in, since there are far
- * fewer names than machines. A trigger adds those of new machines; none is ever taken away.
- */
+/** Names of machines. Only the release before reads them. A trigger adds them; a later release drops both. */
 export const machineNames = pgTable(
   'machine_names',
   {

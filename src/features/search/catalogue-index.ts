@@ -28,10 +28,8 @@ export interface NameText {
 export interface CatalogueIndex {
   readonly rows: Rows;
   readonly dictionary: Dictionary;
-  /** So many groups and types of the dictionary are in use: it may have grown since. */
-  readonly groups: number;
-  readonly types: number;
-  readonly groupOf: Uint32Array;
+  /** By type. It has the types of this index; the dictionary may have more by now. */
+  readonly kindOf: Uint32Array;
   readonly names: NameText;
   readonly regions: readonly IndexedRegion[];
   /** By id: its place in `regions`. */
@@ -44,9 +42,7 @@ export function emptyIndex(): CatalogueIndex {
   return {
     rows: NO_ROWS,
     dictionary: new Dictionary(),
-    groups: 0,
-    types: 0,
-    groupOf: new Uint32Array(0),
+    kindOf: new Uint32Array(0),
     names: { text: '', starts: new Uint32Array(0) },
     regions: [],
     regionOf: new Map(),
@@ -55,16 +51,16 @@ export function emptyIndex(): CatalogueIndex {
 }
 
 /** Measured by `npm run bench:search`: objects, names and map entries of each. */
-const BYTES_PER_TYPE = 350;
-const BYTES_PER_GROUP = 400;
+const BYTES_PER_TYPE = 160;
+const BYTES_PER_KIND = 800;
 const BYTES_PER_REGION = 1500;
 
 /** Bytes that an index takes. */
-export function indexBytes(rows: number, { types, groups }: Dictionary, regions: number): number {
+export function indexBytes(rows: number, { names, kinds }: Dictionary, regions: number): number {
   return (
     rows * BYTES_PER_ROW +
-    types.length * BYTES_PER_TYPE +
-    groups.length * BYTES_PER_GROUP +
+    names.length * BYTES_PER_TYPE +
+    kinds.length * BYTES_PER_KIND +
     regions * BYTES_PER_REGION
   );
 }
@@ -89,20 +85,13 @@ export function* updateIndex(
   const isChanged = new Uint8Array(regions.length);
   for (const { region } of updates) isChanged[regionOf.get(region.id) as number] = 1;
   const incoming = yield* gather(updates, dictionary, regionOf);
-  const groupOf = Uint32Array.from(dictionary.types, ({ group }) => group);
-  const groups = dictionary.groups.length;
-  const types = dictionary.types.length;
   yield;
-  const rows = yield* mergeRows(before.rows, {
-    incoming,
-    isChanged,
-    groupOf,
-    groups,
-    types,
-    regions: regions.length,
-  });
-  const names = types === before.types ? before.names : nameText(dictionary);
-  return { rows, dictionary, groups, types, groupOf, names, regions, regionOf, version: versionOf(regions) };
+  const isLarger = dictionary.names.length > before.kindOf.length;
+  const kindOf = isLarger ? Uint32Array.from(dictionary.kindOf) : before.kindOf;
+  const names = isLarger ? nameText(dictionary) : before.names;
+  yield;
+  const rows = yield* mergeRows(before.rows, { incoming, isChanged, kindOf, kinds: dictionary.kinds });
+  return { rows, dictionary, kindOf, names, regions, regionOf, version: versionOf(regions) };
 }
 
 function* gather(
@@ -114,25 +103,23 @@ function* gather(
   let at = 0;
   for (const { columns, region, provider } of updates) {
     const { names, kinds, kindOf, prices, ids } = columns;
-    const shared = kinds.map((kind) => dictionary.kind(kind));
+    const known = kinds.map((kind) => dictionary.kind(provider.id, kind));
     incoming.prices.set(prices, at);
     incoming.ids.set(ids, at);
     incoming.regions.fill(regionOf.get(region.id) as number, at, at + ids.length);
     for (const [i, name] of names.entries()) {
-      const kind = shared[kindOf[i] as number];
-      if (!kind) throw new Error('unreachable: readColumns has checked it');
-      incoming.types[at++] = dictionary.type(provider.id, name, kind);
+      incoming.types[at++] = dictionary.type(known[kindOf[i] as number] as number, name);
       if (at % MACHINES_PER_TURN === 0) yield;
     }
   }
   return incoming;
 }
 
-function nameText({ types }: Dictionary): NameText {
-  const starts = new Uint32Array(types.length);
+function nameText({ names }: Dictionary): NameText {
+  const starts = new Uint32Array(names.length);
   const parts: string[] = [];
   let at = 0;
-  for (const [i, { name }] of types.entries()) {
+  for (const [i, name] of names.entries()) {
     const part = `\n${name.replaceAll('\n', ' ').toLowerCase()}`;
     starts[i] = at;
     at += part.length;

@@ -1,4 +1,4 @@
-/** What many machines have in common, each under a number. Numbers are only ever added: rows of before stay right. */
+/** The kinds and names of machines, each under a number. Numbers are only added, so rows of an earlier index stay valid. */
 import type { MachineKind } from '../../snapshot/document/columns.ts';
 
 /** Bytes of a gigabyte in the unit of a machine's memory. */
@@ -7,68 +7,41 @@ export const GIGABYTE: Readonly<Record<MachineKind['ramUnit'], number>> = {
   Decimal: 10 ** 9,
 };
 
-/** Machines of one provider that every order without their price takes for the same. */
-export interface Group {
+/** Machines of one provider that differ in name, region and price only. */
+export interface ProviderKind {
   readonly providerId: number;
-  readonly cpu: number;
-  /** As sold: a count of GB or GiB. */
-  readonly ram: number;
+  readonly facts: MachineKind;
   readonly ramBytes: number;
-  readonly architecture: string | null;
-  readonly cpuKind: MachineKind['cpuKind'];
-  readonly isSoldOut: boolean;
 }
 
-/** What a provider sells under one name: the same in each region, but for the price. */
-export interface MachineType {
-  readonly name: string;
-  readonly kind: MachineKind;
-  readonly group: number;
-}
-
+/** A machine type is a name of one kind. A provider sells it in several regions, at several prices. */
 export class Dictionary {
-  readonly groups: Group[] = [];
-  readonly types: MachineType[] = [];
-  readonly #groups = new Map<string, number>();
-  /** Kinds of all documents, so that equal ones are one object. */
-  readonly #kinds = new Map<string, MachineKind>();
-  /** By provider and name: the types of that name. Seldom more than one. */
-  readonly #types = new Map<number, Map<string, number[]>>();
+  readonly kinds: ProviderKind[] = [];
+  /** By type. */
+  readonly names: string[] = [];
+  readonly kindOf: number[] = [];
+  readonly #kinds = new Map<string, number>();
+  /** By kind: its types by name. */
+  readonly #types: Map<string, number>[] = [];
 
-  /** The same kind as an object that all documents share. */
-  kind(kind: MachineKind): MachineKind {
-    const key = JSON.stringify(kind);
+  kind(providerId: number, facts: MachineKind): number {
+    const key = JSON.stringify([providerId, facts]);
     const known = this.#kinds.get(key);
-    if (known) return known;
+    if (known !== undefined) return known;
+    const kind = this.kinds.push({ providerId, facts, ramBytes: facts.ram * GIGABYTE[facts.ramUnit] }) - 1;
+    this.#types.push(new Map());
     this.#kinds.set(key, kind);
     return kind;
   }
 
-  /** @param kind as `kind` has given it @returns the type's number */
-  type(providerId: number, name: string, kind: MachineKind): number {
-    let names = this.#types.get(providerId);
-    if (!names) {
-      names = new Map();
-      this.#types.set(providerId, names);
-    }
-    const known = names.get(name);
-    const found = known?.find((type) => this.types[type]?.kind === kind);
-    if (found !== undefined) return found;
-    const type = this.types.push({ name, kind, group: this.#group(providerId, kind) }) - 1;
-    if (known) known.push(type);
-    else names.set(name, [type]);
-    return type;
-  }
-
-  #group(providerId: number, kind: MachineKind): number {
-    const { cpu, ram, ramUnit, architecture, cpuKind, isSoldOut = false } = kind;
-    const ramBytes = ram * GIGABYTE[ramUnit];
-    const group: Group = { providerId, cpu, ram, ramBytes, architecture, cpuKind, isSoldOut };
-    const key = JSON.stringify(Object.values(group));
-    const known = this.#groups.get(key);
+  type(kind: number, name: string): number {
+    const types = this.#types[kind];
+    if (!types) throw new Error('unreachable: `kind` returned it');
+    const known = types.get(name);
     if (known !== undefined) return known;
-    const added = this.groups.push(group) - 1;
-    this.#groups.set(key, added);
-    return added;
+    const type = this.names.push(name) - 1;
+    this.kindOf.push(kind);
+    types.set(name, type);
+    return type;
   }
 }

@@ -1,25 +1,22 @@
-/** The cheapest machine of each provider that has what is asked for. */
+/** The cheapest machine of each provider that fits. */
 import type { CatalogueIndex } from './catalogue-index.ts';
 import type { Filters } from './question.ts';
-import { select } from './search.ts';
+import { select } from './select.ts';
 
 /** @returns row numbers, the cheapest first; at the same price by id */
 export function cheapestOfEach(index: CatalogueIndex, filters: Filters): number[] {
-  const { prices, ids } = index.rows;
-  const isBefore = (a: number, b: number): boolean => {
-    const [one, other] = [prices[a] as number, prices[b] as number];
-    return one < other || (one === other && (ids[a] as number) < (ids[b] as number));
-  };
-  const { groups, fits } = select(index, filters);
-  const best = new Map<number, number>();
-  for (const { group, first, end } of groups) {
-    const provider = index.dictionary.groups[group]?.providerId ?? 0;
-    const known = best.get(provider);
-    for (let row = first; row < end && (known === undefined || isBefore(row, known)); row++) {
-      if (fits && !fits(row)) continue;
-      best.set(provider, row);
-      break;
-    }
+  const { rows, regions } = index;
+  const { first, end, types, regions: isRegion, kinds } = select(index, filters);
+  const providers = new Set(kinds.map(({ kind }) => kind.providerId));
+  const found: number[] = [];
+  for (let row = first; row < end && providers.size > 0; row++) {
+    const region = rows.regions[row] as number;
+    if (types[rows.types[row] as number] !== 1 || isRegion[region] !== 1) continue;
+    found.push(row);
+    const id = regions[region]?.provider.id ?? 0;
+    providers.delete(id);
+    // The scan skips further machines of this provider.
+    for (const [place, { provider }] of regions.entries()) if (provider.id === id) isRegion[place] = 0;
   }
-  return [...best.values()].sort((a, b) => (isBefore(a, b) ? -1 : 1));
+  return found;
 }

@@ -1,7 +1,9 @@
 /**
- * Machines as rows, in the order of their group, price and id, and how rows of some regions are put in the place of
- * others. Pure. What takes long is a generator that yields every few thousand rows, so that others get a turn.
+ * Machines as rows, in the order of price and id, with one sorted order for each other sort key. Pure. Long work is a
+ * generator that yields every few thousand rows, so that the event loop runs other work in between.
  */
+import type { ProviderKind } from './dictionary.ts';
+import { firstWhere, keyOf } from './order.ts';
 
 /** Rows in columns. `regions` has places in the index's list of regions. */
 export interface Columns {
@@ -11,22 +13,27 @@ export interface Columns {
   readonly regions: Uint32Array;
 }
 
-/** Row numbers by something, each in the order of the rows; those of the i-th start at `starts[i]`. */
-export interface Postings {
-  readonly rows: Uint32Array;
-  readonly starts: Uint32Array;
+/** By type or region: its first and last row. The first is `NO_ROW` if it has none. */
+export interface Spans {
+  readonly first: Uint32Array;
+  readonly last: Uint32Array;
 }
+
+/** The sort keys whose order is not that of the rows. */
+export const SORTED_BY = ['price_per_cpu', 'price_per_ram', 'cpu', 'ram'] as const;
+/** Row numbers, by rising key. Rows of one key are in their own order. */
+export type Orders = Readonly<Record<(typeof SORTED_BY)[number], Uint32Array>>;
 
 export interface Rows extends Columns {
   readonly count: number;
-  /** The rows of group g are those from `groupStarts[g]` to before `groupStarts[g + 1]`. */
-  readonly groupStarts: Uint32Array;
-  readonly byType: Postings;
-  readonly byRegion: Postings;
+  readonly orders: Orders;
+  readonly ofType: Spans;
+  readonly ofRegion: Spans;
 }
 
-/** Bytes of a row: its columns, and its place in two postings. */
-export const BYTES_PER_ROW = 8 + 4 + 4 + 4 + 4 + 4;
+/** Bytes of a row: its columns, and its place in each order. */
+export const BYTES_PER_ROW = 8 + 4 + 4 + 4 + 4 * SORTED_BY.length;
+export const NO_ROW = 0xffff_ffff;
 
 /** Rows between two turns: some tenths of a millisecond. */
 const ROWS_PER_TURN = 8192;
@@ -40,72 +47,76 @@ export function emptyColumns(count: number): Columns {
   };
 }
 
-const NO_POSTINGS: Postings = { rows: new Uint32Array(0), starts: new Uint32Array(1) };
+const ordersOf = (order: (by: keyof Orders) => Uint32Array): Orders => ({
+  price_per_cpu: order('price_per_cpu'),
+  price_per_ram: order('price_per_ram'),
+  cpu: order('cpu'),
+  ram: order('ram'),
+});
+const spans = (count: number): Spans => ({
+  first: new Uint32Array(count).fill(NO_ROW),
+  last: new Uint32Array(count),
+});
+
 export const NO_ROWS: Rows = {
   ...emptyColumns(0),
   count: 0,
-  groupStarts: new Uint32Array(1),
-  byType: NO_POSTINGS,
-  byRegion: NO_POSTINGS,
+  orders: ordersOf(() => new Uint32Array(0)),
+  ofType: spans(0),
+  ofRegion: spans(0),
 };
 
 export interface Change {
-  /** The rows of the regions that changed, one region after the other, each in the order of price and id. */
+  /** The rows of the changed regions, one region after the other, each in the order of price and id. */
   readonly incoming: Columns;
-  /** By region: 1 where what was there goes. */
+  /** By region: 1 if its earlier rows go. */
   readonly isChanged: Uint8Array;
-  /** By type: its group. */
-  readonly groupOf: Uint32Array;
-  readonly groups: number;
-  readonly types: number;
-  readonly regions: number;
+  /** By type. */
+  readonly kindOf: Uint32Array;
+  readonly kinds: readonly ProviderKind[];
 }
 
-/** The rows of before, with those of the changed regions in the place of what these had. */
-export function* mergeRows(before: Rows, change: Change): Generator<void, Rows> {
-  const { incoming, isChanged, groupOf, groups } = change;
-  const { order, starts } = yield* sortedByGroup(incoming, groupOf, groups);
+/** Returns the rows of before, with the rows of the changed regions replaced. */
+export function* mergeRows(
+  before: Rows,
+  { incoming, isChanged, kindOf, kinds }: Change,
+): Generator<void, Rows> {
+  const sorted = Uint32Array.from(incoming.ids.keys());
+  yield* sortRuns(sorted, (i, j) => isBefore(incoming, j, incoming, i));
   let left = 0;
-  for (const [i, region] of before.regions.entries()) {
-    if (isChanged[region] !== 1) left += 1;
-    if (i % ROWS_PER_TURN === 0) yield;
+  for (let row = 0; row < before.count; row++) {
+    if (isChanged[before.regions[row] as number] !== 1) left += 1;
+    if (row % ROWS_PER_TURN === 0) yield;
   }
-  const count = left + order.length;
-  const merged = emptyColumns(count);
-  const groupStarts = new Uint32Array(groups + 1);
-  let at = 0;
-  const take = (from: Columns, i: number) => {
-    merged.prices[at] = from.prices[i] as number;
-    merged.ids[at] = from.ids[i] as number;
-    merged.types[at] = from.types[i] as number;
-    merged.regions[at] = from.regions[i] as number;
-    at += 1;
-  };
-  for (let group = 0; group < groups; group++) {
-    groupStarts[group] = at;
-    let old = before.groupStarts[group] ?? before.count;
-    const oldEnd = before.groupStarts[group + 1] ?? before.count;
-    let next = starts[group] as number;
-    const nextEnd = starts[group + 1] as number;
-    while (old < oldEnd || next < nextEnd) {
-      if (old < oldEnd && isChanged[before.regions[old] as number] === 1) {
-        old += 1;
-        continue;
-      }
-      const added = order[next] as number;
-      const isOld = old < oldEnd && (next === nextEnd || isBefore(before, old, incoming, added));
-      if (isOld) take(before, old++);
-      else {
-        take(incoming, added);
-        next += 1;
-      }
-      if (at % ROWS_PER_TURN === 0) yield;
+  const count = left + sorted.length;
+  const columns = emptyColumns(count);
+  const [ofType, ofRegion] = [spans(kindOf.length), spans(isChanged.length)];
+  /** By row of before: its row now. */
+  const moved = new Uint32Array(before.count).fill(NO_ROW);
+  /** The rows that come, in their order. */
+  const added = new Uint32Array(sorted.length);
+  let [old, next] = [0, 0];
+  for (let row = 0; row < count; row++) {
+    while (old < before.count && isChanged[before.regions[old] as number] === 1) old += 1;
+    const coming = sorted[next] as number;
+    const isOld = old < before.count && (next === sorted.length || isBefore(before, old, incoming, coming));
+    if (isOld) {
+      copyRow(before, old, columns, row);
+      moved[old++] = row;
+    } else {
+      copyRow(incoming, coming, columns, row);
+      added[next++] = row;
     }
+    extend(ofType, columns.types[row] as number, row);
+    extend(ofRegion, columns.regions[row] as number, row);
+    if (row % ROWS_PER_TURN === 0) yield;
   }
-  groupStarts[groups] = at;
-  const byType = yield* postings(merged.types, change.types);
-  const byRegion = yield* postings(merged.regions, change.regions);
-  return { ...merged, count, groupStarts, byType, byRegion };
+  const orders = { ...before.orders };
+  for (const by of SORTED_BY) {
+    const key = keyOf(by, { ...columns, kindOf, kinds });
+    orders[by] = yield* mergeOrder(before.orders[by], { moved, added, key });
+  }
+  return { ...columns, count, orders, ofType, ofRegion };
 }
 
 function isBefore(a: Columns, i: number, b: Columns, j: number): boolean {
@@ -113,38 +124,68 @@ function isBefore(a: Columns, i: number, b: Columns, j: number): boolean {
   return one < other || (one === other && (a.ids[i] as number) < (b.ids[j] as number));
 }
 
-/** Row numbers in the order of group, price and id, and where each group starts. */
-function* sortedByGroup(
-  columns: Columns,
-  groupOf: Uint32Array,
-  groups: number,
-): Generator<void, { order: Uint32Array; starts: Uint32Array }> {
-  const found = yield* postings(columns.types, groups, groupOf);
-  const { rows: order } = found;
-  const scratch = new Uint32Array(order.length);
-  for (let group = 0; group < groups; group++) {
-    const [start, end] = [found.starts[group] as number, found.starts[group + 1] as number];
-    yield* sortRuns(columns, order, scratch, start, end);
-    if (group % 64 === 0) yield;
-  }
-  return { order, starts: found.starts };
+function copyRow(from: Columns, i: number, to: Columns, row: number): void {
+  to.prices[row] = from.prices[i] as number;
+  to.ids[row] = from.ids[i] as number;
+  to.types[row] = from.types[i] as number;
+  to.regions[row] = from.regions[i] as number;
 }
 
-/** Merges the runs that are in order already, two and two, until one is left. Each region is a run at the most. */
-function* sortRuns(
-  columns: Columns,
-  order: Uint32Array,
-  scratch: Uint32Array,
-  start: number,
-  end: number,
-): Generator<void, void> {
-  const isAfter = (i: number, j: number) => isBefore(columns, j, columns, i);
+function extend({ first, last }: Spans, of: number, row: number): void {
+  if (first[of] === NO_ROW) first[of] = row;
+  last[of] = row;
+}
+
+interface Moves {
+  readonly moved: Uint32Array;
+  readonly added: Uint32Array;
+  readonly key: (row: number) => number;
+}
+
+/** Returns the order of before with the rows that go left out and the rows that come at their places. */
+function* mergeOrder(before: Uint32Array, { moved, added, key }: Moves): Generator<void, Uint32Array> {
+  const kept = new Uint32Array(before.length);
+  let keptCount = 0;
+  for (let i = 0; i < before.length; i++) {
+    const row = moved[before[i] as number] as number;
+    if (row !== NO_ROW) kept[keptCount++] = row;
+    if (i % ROWS_PER_TURN === 0) yield;
+  }
+  const keys = new Float64Array(added.length);
+  for (let i = 0; i < added.length; i++) keys[i] = key(added[i] as number);
+  const coming = Uint32Array.from(added.keys());
+  yield* sortRuns(coming, (i, j) => {
+    const [one, other] = [keys[i] as number, keys[j] as number];
+    return one > other || (one === other && i > j);
+  });
+  const order = new Uint32Array(keptCount + added.length);
+  let [old, at] = [0, 0];
+  for (let i = 0; i < coming.length; i++) {
+    const place = coming[i] as number;
+    const row = added[place] as number;
+    const rowKey = keys[place] as number;
+    const end = firstWhere(old, keptCount, (other) => {
+      const otherRow = kept[other] as number;
+      const otherKey = key(otherRow);
+      return otherKey > rowKey || (otherKey === rowKey && otherRow > row);
+    });
+    while (old < end) order[at++] = kept[old++] as number;
+    order[at++] = row;
+    if (i % 1024 === 0) yield;
+  }
+  order.set(kept.subarray(old, keptCount), at);
+  return order;
+}
+
+/** Sorts by merging the runs that are in order already, two and two, until one is left. */
+function* sortRuns(order: Uint32Array, isAfter: (i: number, j: number) => boolean): Generator<void, void> {
+  const scratch = new Uint32Array(order.length);
   let ends: number[] = [];
-  for (let i = start + 1; i <= end; i++)
-    if (i === end || isAfter(order[i - 1] as number, order[i] as number)) ends.push(i);
+  for (let i = 1; i <= order.length; i++)
+    if (i === order.length || isAfter(order[i - 1] as number, order[i] as number)) ends.push(i);
   while (ends.length > 1) {
     const merged: number[] = [];
-    let from = start;
+    let from = 0;
     for (let run = 0; run < ends.length; run += 2) {
       const middle = ends[run] as number;
       const to = ends[run + 1] ?? middle;
@@ -158,36 +199,7 @@ function* sortRuns(
       merged.push(to);
       from = to;
     }
-    order.set(scratch.subarray(start, end), start);
+    order.set(scratch);
     ends = merged;
   }
-}
-
-/**
- * Rows by a column, by counting.
- * @param kinds how many values there are
- * @param through maps the column's values to those that are counted; the values themselves unless given
- */
-function* postings(column: Uint32Array, kinds: number, through?: Uint32Array): Generator<void, Postings> {
-  const starts = new Uint32Array(kinds + 1);
-  const countedAs = (row: number): number => {
-    const value = column[row] as number;
-    return through ? (through[value] as number) : value;
-  };
-  for (let row = 0; row < column.length; row++) {
-    const value = countedAs(row) + 1;
-    starts[value] = (starts[value] as number) + 1;
-    if (row % ROWS_PER_TURN === 0) yield;
-  }
-  for (let i = 1; i <= kinds; i++) starts[i] = (starts[i] as number) + (starts[i - 1] as number);
-  const next = starts.slice();
-  const rows = new Uint32Array(column.length);
-  for (let row = 0; row < column.length; row++) {
-    const value = countedAs(row);
-    const place = next[value] as number;
-    rows[place] = row;
-    next[value] = place + 1;
-    if (row % ROWS_PER_TURN === 0) yield;
-  }
-  return { rows, starts };
 }

@@ -1,6 +1,6 @@
 /** Answers of searches, as JSON. */
 
-import type { MachineFactsDocument } from '../../domain/machine-facts.ts';
+import type { MachineFactsDocument } from '../../domain/machine.ts';
 import { decimal, product } from '../../domain/price.ts';
 import { type Answer, type MaybePromise, whenThere } from '../../snapshot/document/answer.ts';
 import { Body, hashOf } from '../../snapshot/document/body.ts';

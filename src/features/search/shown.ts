@@ -1,46 +1,50 @@
 /** Machines as searches show them: as the contract has them, with their facts. */
-import type { MachineFactsDocument } from '../../domain/machine-facts.ts';
+import type { MachineFactsDocument } from '../../domain/machine.ts';
+import type { MachineKind } from '../../snapshot/document/columns.ts';
 import type { CatalogueIndex, IndexedRegion } from './catalogue-index.ts';
-import type { MachineType } from './dictionary.ts';
 
 export type MachineField = keyof MachineFactsDocument;
 
 interface Row {
   readonly id: number;
   readonly price: number;
-  readonly type: MachineType;
+  readonly name: string;
+  readonly kind: MachineKind;
   readonly region: IndexedRegion;
 }
 
 /** In the order in which they are shown. */
 const FIELDS: { readonly [K in MachineField]-?: (row: Row) => MachineFactsDocument[K] } = {
   id: ({ id }) => id,
-  name: ({ type }) => type.name,
-  ram: ({ type }) => type.kind.ram,
-  cpu: ({ type }) => type.kind.cpu,
+  name: ({ name }) => name,
+  ram: ({ kind }) => kind.ram,
+  cpu: ({ kind }) => kind.cpu,
   price: ({ price }) => price,
-  ram_unit: ({ type }) => type.kind.ramUnit,
+  ram_unit: ({ kind }) => kind.ramUnit,
   provider: ({ region }) => region.provider,
   region: ({ region }) => region.region,
-  architecture: ({ type }) => type.kind.architecture,
-  generation: ({ type }) => type.kind.generation,
-  cpu_kind: ({ type }) => type.kind.cpuKind,
-  local_disk: ({ type }) => type.kind.localDisk,
-  network: ({ type }) => type.kind.network,
-  available: ({ type }) => (type.kind.isSoldOut ? false : undefined),
+  architecture: ({ kind }) => kind.architecture,
+  generation: ({ kind }) => kind.generation,
+  cpu_kind: ({ kind }) => kind.cpuKind,
+  local_disk: ({ kind }) => kind.localDisk,
+  network: ({ kind }) => kind.network,
+  available: ({ kind }) => (kind.isSoldOut ? false : undefined),
 };
 
 export const MACHINE_FIELDS = Object.keys(FIELDS) as MachineField[];
 
 /** @param fields those that are shown; all unless given */
 export function machineOfRow(
-  { rows, dictionary, regions }: CatalogueIndex,
+  { rows, dictionary, kindOf, regions }: CatalogueIndex,
   row: number,
   fields: readonly MachineField[] = MACHINE_FIELDS,
 ): Partial<MachineFactsDocument> {
-  const type = dictionary.types[rows.types[row] as number];
+  const type = rows.types[row] as number;
+  const name = dictionary.names[type];
+  const kind = dictionary.kinds[kindOf[type] as number]?.facts;
   const region = regions[rows.regions[row] as number];
-  if (!type || !region) throw new Error('unreachable: every row has a type and a region');
-  const of: Row = { id: rows.ids[row] as number, price: rows.prices[row] as number, type, region };
+  if (name === undefined || !kind || !region)
+    throw new Error('unreachable: every row has a type and a region');
+  const of: Row = { id: rows.ids[row] as number, price: rows.prices[row] as number, name, kind, region };
   return Object.fromEntries(fields.map((field) => [field, FIELDS[field](of)]));
 }
