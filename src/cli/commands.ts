@@ -3,23 +3,11 @@ import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { readConfig } from '../config/config.ts';
-import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { runningEnvironment } from '../dev/running.ts';
 import { addAudit, addOrganizations, addTokens, addUsers } from './account-commands.ts';
+import { commandEnvironment } from './environment.ts';
 import { addHold, addSources } from './source-commands.ts';
 import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
-
-/**
- * The environment of a command, completed by the settings of the `up` that runs in the same home. A command that names
- * another database than that `up` gets nothing of it.
- */
-export function commandEnvironment(env: Environment): Environment {
-  const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
-  if (running === undefined) return env;
-  if (env.DATABASE_URL && env.DATABASE_URL !== running.DATABASE_URL) return env;
-  return { ...running, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) };
-}
 
 /** Adds them all. @param given the environment of this process */
 export function addCommands(program: Command, given: Environment): void {
