@@ -114,7 +114,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
   const primary = openPrimary(config, closing);
-  const replica = primary && closing.use(replicaReads(config, store, primary, logger));
+  const replica = primary && replicaReads(config, store, primary, logger);
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   // What comes is heard by the documents, and read by their way to Postgres.
   const feed: FeedTail = new FeedTail({
@@ -149,7 +149,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
-  const telling = tellReaderMisfit({ store, server: database, hasPrimary: primary !== undefined, logger });
+  const telling = tellReaderMisfit({ store, server: database, primary, logger });
   closing.defer(() => telling[Symbol.dispose]());
   const { onCompared } = observer;
   if (onCompared) {
@@ -257,7 +257,5 @@ function replicaReads(config: Configured, store: Store, primary: Primary, logger
   return new ReplicaReads({
     replica: reads(store, readerDatabase(config), settings.POSTGRES_READS),
     primary: reads(primary, primary.server, primary.atOnce),
-    logger,
-    staleLimitMs: settings.STALE_LIMIT * 1000,
   });
 }

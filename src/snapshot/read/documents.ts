@@ -33,7 +33,6 @@ export class Documents {
   /** Reads that are under way, by id. */
   readonly #flights = new Map<string, Promise<TieredResult>>();
   readonly #postgres: PostgresReads | ReplicaReads;
-  readonly #replica: ReplicaReads | undefined;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
   readonly #copy: DiskCopy | undefined;
@@ -57,7 +56,6 @@ export class Documents {
         for (const listener of this.#listeners) listener.onInvalidate(id);
       },
     });
-    this.#replica = options.replica;
     this.#postgres = openPostgresReads(options);
     this.#tiers = openTiers(options, this.#memory, this.#postgres);
     this.#machineRegions = new MachineRegions({
@@ -72,7 +70,6 @@ export class Documents {
       postgres: this.#postgres,
       now,
       copy: this.#copy,
-      onStamp: (source, stamp) => this.#replica?.heardStamp(source, stamp),
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
       },
@@ -185,7 +182,7 @@ export class Documents {
 
   /**
    * Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`.
-   * @param check whether the answer of a replica will do
+   * @param check as `ReplicaReads.run`
    */
   postgres<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
     return this.#postgres.run(read, check);
@@ -275,7 +272,6 @@ export class Documents {
     subscription.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
-        this.#tiers.heardAll();
         this.#machineRegions.clearUnknown();
         this.#invalidateAll();
       },

@@ -18,8 +18,6 @@ export interface FreshnessOptions {
   readonly now: () => number;
   /** Keeps stamps, and has some when nobody else does. */
   readonly copy?: Pick<DiskCopy, 'keepStamp' | 'stamps'> | undefined;
-  /** Called with each stamp that moves, by its source, or source and region. */
-  readonly onStamp?: ((id: string, stamp: string) => void) | undefined;
   /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
@@ -38,7 +36,6 @@ export class Freshness {
   readonly #postgres: PostgresReads | ReplicaReads;
   readonly #now: () => number;
   readonly #copy: FreshnessOptions['copy'];
-  readonly #onStamp: (id: string, stamp: string) => void;
   readonly #onChange: () => void;
   /** See `loadFreshness`. */
   readonly #ofCache: Stamps = new Map();
@@ -54,7 +51,6 @@ export class Freshness {
     this.#postgres = options.postgres;
     this.#now = options.now;
     this.#copy = options.copy;
-    this.#onStamp = options.onStamp ?? (() => {});
     this.#onChange = options.onChange;
   }
 
@@ -77,7 +73,6 @@ export class Freshness {
       if (known !== undefined && !isLater(stamp, known)) continue;
       target.set(id, stamp);
       this.#copy?.keepStamp(id, stamp);
-      this.#onStamp(id, stamp);
       isChanged = true;
     }
     if (this.#hasStamps) this.#firstStamp.resolve();

@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/timeout.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../document/answer.ts';
 import { readColumns } from '../document/columns.ts';
-import { documentId } from '../document/keys.ts';
 import { loadRegionVersions } from '../document/load-region.ts';
 import {
   type CatalogueIndex,
@@ -260,11 +259,7 @@ export class Searchable {
   async #versions(): Promise<Map<number, number>> {
     const { documents } = this.#options;
     try {
-      return await documents.postgres(loadRegionVersions, (found, believes) =>
-        [...found].every(([regionId, version]) =>
-          believes.version(documentId({ kind: 'columns', regionId }), version),
-        ),
-      );
+      return await documents.postgres(loadRegionVersions);
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       const { document } = await documents.get({ kind: 'providers' });

@@ -1,11 +1,12 @@
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../postgres/postgres-reads.ts';
-import type { ReplicaReads } from '../postgres/replica-reads.ts';
+import { ReplicaReads } from '../postgres/replica-reads.ts';
 import { CacheTier } from './cache-tier.ts';
 import { diskTier } from './disk-tier.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
+import { ReplicaTier } from './replica-tier.ts';
 import { Tiers } from './tiers.ts';
 
 /** Reads from Postgres, or from a replica and the primary behind it. */
@@ -26,7 +27,7 @@ export function openPostgresReads(options: DocumentsOptions): PostgresReads | Re
 
 /** The list of tiers, the nearest first. */
 export function openTiers(
-  { subscription, logger, replica, copy, onUnusable }: DocumentsOptions,
+  { subscription, logger, copy, onUnusable }: DocumentsOptions,
   memory: DocumentMemory,
   postgres: PostgresReads | ReplicaReads,
 ): Tiers {
@@ -41,10 +42,12 @@ export function openTiers(
     },
   });
   const writeBack = subscription.writeBack.bind(subscription);
+  const isReplica = postgres instanceof ReplicaReads;
+  const primary = new PostgresTier({ postgres: isReplica ? postgres.primary : postgres, writeBack });
   return new Tiers([
     memory,
     cache,
     ...(copy ? [diskTier(copy)] : []),
-    new PostgresTier({ postgres, replica, writeBack }),
+    isReplica ? new ReplicaTier(primary, postgres) : primary,
   ]);
 }
