@@ -15,12 +15,12 @@ import { redisMisfit } from '../src/db/redis-misfit.ts';
 import { pruneRuns } from '../src/db/sync/run.ts';
 import { pruneSlots, slotsWaitUntil } from '../src/db/sync/slots.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
+import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { keepPulse } from '../src/snapshot/publish/pulse.ts';
-import { isRefusal } from '../src/snapshot/publish/refusal.ts';
+import { publishingRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
 import { ALERTS_SCHEDULE, alertProcessor } from './alerts.ts';
-import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { type ExportObserver, exportNowAndThen } from './exports.ts';
 import { enqueueNewlyRated } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
@@ -43,10 +43,6 @@ import {
 import { Scheduler } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
-/** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
-const DIRTY_CHECK_MS = 2000;
-/** The same while PostgreSQL or the cache is away: when it is back the database may be in an earlier state. */
-const AWAY_CHECK_MS = 200;
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
 const LET_GO_WITHIN_MS = 3000;
@@ -57,8 +53,8 @@ export interface WorkerOptions {
   readonly observe?: SyncDependencies['observe'];
   /** Counts rounds of publishing. */
   readonly published?: PublishObserver;
-  /** Hears what the comparer finds of the cache. */
-  readonly comparison?: CompareObserver;
+  /** Counts what the comparison of the cache finds. */
+  readonly comparison?: ComparisonObserver;
   /** Counts attempts to make the files of the catalogue. */
   readonly exported?: ExportObserver;
   /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
@@ -96,6 +92,7 @@ export async function startWorker(
     const worker = closing.use(
       composeWorker(config, logger, {
         onPublish: published,
+        comparison,
         onNewLineage: () => scheduler?.catchUpSoon(),
         requestRetries,
       }),
@@ -146,7 +143,6 @@ export async function startWorker(
           await pruneFeed(worker.store.db, config.settings.CHANGES_KEPT);
           await pruneRuns(worker.store.db);
           await pruneAlerts(worker.store.db);
-          return worker.publisher.sweep();
         }),
         consume,
       ),
@@ -180,17 +176,9 @@ export async function startWorker(
 
     const pulse = keepPulse(() => worker.publisher.pulse());
     closing.defer(() => pulse[Symbol.dispose]());
-    const rounds = publishingRounds(worker, logger);
+    const { publisher, cache, store } = worker;
+    const rounds = publishingRounds({ publisher, cache, onLost: store.onLost, logger });
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
-    const comparer = new Comparer({
-      db: worker.store.db,
-      cache: worker.cache,
-      publisher: worker.publisher,
-      logger,
-      observe: comparison,
-    });
-    const comparing = compareNowAndThen(comparer, logger);
-    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
     const { EXPORT_EVERY } = config.settings;
     if (EXPORT_EVERY > 0) {
       const exporting = exportNowAndThen({
@@ -246,66 +234,6 @@ export async function startWorker(
     await closing[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/**
- * Publishes what is dirty every now and then, and everything that differs as soon as a lost cache or database is back:
- * the cache may have lost what it held, and the database may have gone back to an earlier state.
- */
-function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logger): AsyncDisposable {
-  let under: Promise<unknown> | undefined;
-  let mayDiffer = true;
-  let again = false;
-  let hasFailed = false;
-  let isOver = false;
-  let timer: NodeJS.Timeout;
-  const next = (ms: number) => {
-    clearTimeout(timer);
-    if (!isOver) timer = setTimeout(round, ms);
-  };
-  const round = () => {
-    // The end of the round that is under way sees to the next one, and so does a cache that is ready again.
-    if (under || worker.cache.status !== 'ready') return next(DIRTY_CHECK_MS);
-    const sweeps = mayDiffer;
-    mayDiffer = false;
-    again = false;
-    let isAway = false;
-    const began = performance.now();
-    under = (sweeps ? worker.publisher.sweep() : worker.publisher.publishDirty())
-      .then(
-        () => {
-          hasFailed = false;
-        },
-        (error: unknown) => {
-          isAway = !isRefusal(error);
-          mayDiffer ||= sweeps || isAway;
-          logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; it is tried again');
-          hasFailed = true;
-        },
-      )
-      .finally(() => {
-        under = undefined;
-        // What takes long before it fails is not repeated all the time.
-        const soon = Math.min(DIRTY_CHECK_MS, Math.max(AWAY_CHECK_MS, performance.now() - began));
-        next(again || isAway ? soon : DIRTY_CHECK_MS);
-      });
-  };
-  const now = () => {
-    mayDiffer = true;
-    again = true;
-    if (!under) round();
-  };
-  next(DIRTY_CHECK_MS);
-  worker.cache.on('ready', now);
-  worker.store.onLost(now);
-  return {
-    async [Symbol.asyncDispose]() {
-      isOver = true;
-      clearTimeout(timer);
-      worker.cache.off('ready', now);
-      await under;
-    },
-  };
 }
 
 /**

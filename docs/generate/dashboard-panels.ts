@@ -179,17 +179,13 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         ],
       },
       {
-        title: 'What the comparers found',
-        says: 'ahead, different and damaged ask for a person; memory: behind does as well',
+        title: 'What the comparison found',
+        says: 'ahead, different and damaged ask for a person',
         unit: 'short',
         queries: [
           {
             expr: `sum by (verdict) (increase(${of('fleetbook_cache_compared_documents_total', 'verdict!~"same|moved"')}${INTERVAL}))`,
-            legend: 'cache: {{verdict}}',
-          },
-          {
-            expr: `sum by (verdict) (increase(${of('fleetbook_memory_compared_documents_total', 'verdict="behind"')}${INTERVAL}))`,
-            legend: 'memory: {{verdict}}',
+            legend: '{{verdict}}',
           },
         ],
       },

@@ -23,7 +23,6 @@ import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
-import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { ReplicaReads } from '../snapshot/read/postgres/replica-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
@@ -80,8 +79,6 @@ export function apiOptions(
 }
 
 export interface ReaderObserver {
-  /** Hears of memory that was compared with the cache; nothing is compared for nobody. */
-  readonly onCompared?: MemoryObserver;
   /** Hears of each value of the cache that could not be used, by the kind of its document. */
   readonly onUnusable?: (kind: string) => void;
 }
@@ -151,11 +148,6 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
   const telling = tellReaderMisfit({ store, server: database, primary, logger });
   closing.defer(() => telling[Symbol.dispose]());
-  const { onCompared } = observer;
-  if (onCompared) {
-    const checking = checkNowAndThen(new MemoryCheck({ documents, subscription, observe: onCompared }));
-    closing.defer(() => checking[Symbol.dispose]());
-  }
   return {
     catalogue: catalogueReader(documents, { pricesLimit: memory.prices, staleLimitMs }),
     clusters: clusterReader(documents),

@@ -5,6 +5,7 @@ import type { Configured } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connect.ts';
 import type { RedisClient } from '../db/redis.ts';
 import { FeedPublisher } from '../feed/feed-publisher.ts';
+import type { ComparisonObserver } from '../snapshot/publish/comparison.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import type { LineageObserver, Publisher, PublishObserver } from '../snapshot/publish/publisher.ts';
 import { cacheRedis, databaseUrls, openLoggedRedis } from './connections.ts';
@@ -19,6 +20,7 @@ export interface Writer extends AsyncDisposable {
 
 export interface WriterOptions {
   readonly onPublish?: PublishObserver | undefined;
+  readonly comparison?: ComparisonObserver | undefined;
   /** Called when the database turns out to be a restored one: every schedule's latest slot is due again. */
   readonly onNewLineage?: LineageObserver;
 }
@@ -32,7 +34,7 @@ const SILENT_IN_TRANSACTION_MS = 20_000;
 export function composeWriter(
   config: Configured,
   logger: Logger,
-  { onPublish, onNewLineage = () => {} }: WriterOptions = {},
+  { onPublish, comparison, onNewLineage = () => {} }: WriterOptions = {},
 ): Writer {
   const closing = new Disposer();
   const store = closing.use(
@@ -46,13 +48,17 @@ export function composeWriter(
   );
   const cache = withFence(openLoggedRedis(cacheRedis(config), 'publisher', logger));
   closing.defer(() => cache.disconnect());
-  const publisher = new FeedPublisher(store.db, cache, onPublish, (begun, why) => {
-    const { id, revokedAgain, forgotten } = begun;
-    logger.warn(
-      { lineage: id, revokedAgain, forgottenTokens: forgotten },
-      `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
-    );
-    onNewLineage(begun, why);
+  const publisher = new FeedPublisher(store.db, cache, {
+    observe: onPublish,
+    onLineage(begun, why) {
+      const { id, revokedAgain, forgotten } = begun;
+      logger.warn(
+        { lineage: id, revokedAgain, forgottenTokens: forgotten },
+        `${why}: the database gets a new lineage, all documents are published again and every source runs again`,
+      );
+      onNewLineage(begun, why);
+    },
+    comparison: { logger, observe: comparison },
   });
   return { store, publisher, cache, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
 }

@@ -72,7 +72,7 @@ export interface FoundDifferences {
   }[];
 }
 
-/** Documents of which a comparer found something else in the cache within the last hour. */
+/** Documents that a comparison found to differ in the cache within the last hour. */
 export async function recentDifferences(sql: Sql): Promise<FoundDifferences> {
   const [found] = await sql<FoundDifferences[]>`
     select count(*)::int as count, coalesce(json_agg(json_build_object('document', document, 'verdict', verdict,

@@ -4,26 +4,15 @@ import { readLineage } from '../db/lineage.ts';
 import type { RedisClient } from '../db/redis.ts';
 import { CacheKeys, FEED_ID } from '../snapshot/document/keys.ts';
 import { lanesOf } from '../snapshot/document/lanes.ts';
-import {
-  type LineageObserver,
-  Publisher,
-  type PublishObserver,
-  type PublishResult,
-} from '../snapshot/publish/publisher.ts';
+import { Publisher, type PublisherOptions, type PublishResult } from '../snapshot/publish/publisher.ts';
 
 /** Publishes, then tells the changes feed what has changed: a list that readers have is never behind its changes. */
 export class FeedPublisher extends Publisher {
   readonly #db: ClientDatabase;
   readonly #redis: RedisClient;
 
-  /** As a `Publisher`'s. */
-  constructor(
-    db: ClientDatabase,
-    redis: RedisClient,
-    observe?: PublishObserver,
-    onLineage?: LineageObserver,
-  ) {
-    super(db, redis, observe, onLineage);
+  constructor(db: ClientDatabase, redis: RedisClient, options?: PublisherOptions) {
+    super(db, redis, options);
     this.#db = db;
     this.#redis = redis;
   }
@@ -32,8 +21,8 @@ export class FeedPublisher extends Publisher {
     return this.#thenTell(() => super.publishDirty());
   }
 
-  override sweep(): Promise<PublishResult> {
-    return this.#thenTell(() => super.sweep());
+  override compare(): Promise<PublishResult> {
+    return this.#thenTell(() => super.compare());
   }
 
   async #thenTell(publish: () => Promise<PublishResult>): Promise<PublishResult> {

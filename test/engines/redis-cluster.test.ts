@@ -149,7 +149,7 @@ describe('in a cluster that is well', () => {
     const { epoch } = reader.link;
     await cluster.nodes[1]?.client.flushall();
     await until(() => reader.link.epoch > epoch);
-    const { published } = await scene.publisher.sweep();
+    const { published } = await scene.publisher.compare();
     expect(published).toBeGreaterThan(0);
     const cold = await linked(scene.reader());
     for (const { id } of regions) expect((await cold.documents.get(nameOf(id))).tier).toBe('redis');

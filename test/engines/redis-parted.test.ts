@@ -104,7 +104,7 @@ async function haveAll(readers: readonly TestReader[], versions: Versions): Prom
 
 /** Workers try again what fails, and sweep each minute and where the cache was away. */
 const sweep = ({ publisher }: Scene) =>
-  until(() => publisher.sweep().then(() => true), { everyMs: 100, what: 'a sweep' });
+  until(() => publisher.compare().then(() => true), { everyMs: 100, what: 'a sweep' });
 
 /** Asks without a pause until it is disposed, and notes the slowest answer and answers older than the one before. */
 function askAll(readers: readonly TestReader[], regions: Versions) {

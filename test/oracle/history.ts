@@ -177,13 +177,13 @@ class History {
     const publishing = { timeoutMs: 30_000, everyMs: 200 };
     await until(
       async () => {
-        await world.hand.publisher.sweep();
+        await world.hand.publisher.compare();
         return true;
       },
       { ...publishing, what: 'a sweep' },
     );
     // A run of the worker's own may raise a version between two sweeps.
-    await until(async () => (await world.hand.publisher.sweep()).published === 0, {
+    await until(async () => (await world.hand.publisher.compare()).published === 0, {
       ...publishing,
       what: 'the cache holds what the database does',
     });

@@ -96,7 +96,7 @@ describe('a publisher', () => {
   it('begins the new lineage once, however many there are', async () => {
     const onLineage = vi.fn();
     const { db } = scene.store;
-    const publishers = [1, 2, 3].map(() => new Publisher(db, scene.cache, undefined, onLineage));
+    const publishers = [1, 2, 3].map(() => new Publisher(db, scene.cache, { onLineage }));
     await goBack('0.25');
     await Promise.all(publishers.map((publisher) => publisher.publishDirty()));
     expect(onLineage).toHaveBeenCalledOnce();

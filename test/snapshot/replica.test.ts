@@ -111,7 +111,7 @@ describe('a replica that is in step', () => {
     await version(reader);
     await reader.link.ask((commands) => commands.ping());
     expect(await scene.cache.exists(scene.keys.document(region()))).toBe(0);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 });
 
@@ -125,7 +125,7 @@ describe('a replica that is behind', () => {
     expect(await version(reader)).toEqual({ version: changed, tier: 'postgres' });
     expect(changed).toBeGreaterThan(old.version ?? 0);
     expect(because(reader, 'older') + because(reader, 'behind')).toBeGreaterThan(0);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('gives no older version than one that this reader has given and forgotten', async () => {
@@ -134,7 +134,7 @@ describe('a replica that is behind', () => {
     expect((await version(reader)).version).toBe(changed);
     await evict();
     expect(await version(reader)).toEqual({ version: changed, tier: 'postgres' });
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('is no reason to give an old answer where the primary cannot be asked: there is none', async () => {
@@ -148,7 +148,7 @@ describe('a replica that is behind', () => {
     expect((failure as Unavailable).retryAfterSeconds).toBeGreaterThan(0);
     await toPrimary.heal();
     await until(async () => (await version(reader)).version === changed);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('brings no revoked token back, and keeps no new one out', async () => {
@@ -186,7 +186,7 @@ describe('a replica that is behind', () => {
       expect((await version(reader)).version).toBe(changed);
       await reader.link.poll();
     }
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('names no time at which it had another version', async () => {
@@ -235,7 +235,7 @@ describe('when one of both is away', () => {
     await evict();
     expect(await version(reader)).toMatchObject({ tier: 'postgres' });
     expect(because(reader, 'away')).toBeGreaterThan(0);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('the replica answers for the primary, also a reader that has just begun', async () => {
@@ -245,7 +245,7 @@ describe('when one of both is away', () => {
     const reader = open({ postgresDeadlineMs: 500 });
     // A busy machine may be late: it is asked again.
     expect(await until(() => version(reader))).toMatchObject({ tier: 'postgres' });
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('the replica is not believed about tokens for longer than known ones are', async () => {
@@ -278,7 +278,7 @@ describe('when one of both is away', () => {
     const answer = await until(() => reader.catalogue.machine(sample.small));
     expect(answer?.tier).toBe('postgres');
     expect((answer?.asOf ?? 'none') < before).toBe(true);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
   });
 
   it('the replica gives nothing of which a newer version may be forgotten', async () => {

@@ -57,7 +57,7 @@ export const alertDeliveries = pgTable(
   ],
 );
 
-/** Documents of which the cache held something else than the database, as a comparer last found them. */
+/** Documents that differed between the cache and the database, as a comparison last found them. */
 export const cacheDifferences = pgTable(
   'cache_differences',
   {
