@@ -21,7 +21,6 @@ import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
-import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
@@ -73,8 +72,6 @@ export function apiOptions(
 }
 
 export interface ReaderObserver {
-  /** Hears of memory that was compared with the cache; nothing is compared for nobody. */
-  readonly onCompared?: MemoryObserver;
   /** Hears of each value of the cache that could not be used, by the kind of its document. */
   readonly onUnusable?: (kind: string) => void;
 }
@@ -106,7 +103,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
   const primary = openPrimary(config, closing);
-  const replica = primary && closing.use(replicaReads(config, store, primary, logger));
+  const replica = primary && replicaReads(config, store, primary, logger);
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
     sql: store.sql,
@@ -125,13 +122,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
-  const telling = tellReaderMisfit({ store, server: database, hasPrimary: primary !== undefined, logger });
+  const telling = tellReaderMisfit({ store, server: database, primary, logger });
   closing.defer(() => telling[Symbol.dispose]());
-  const { onCompared } = observer;
-  if (onCompared) {
-    const checking = checkNowAndThen(new MemoryCheck({ documents, subscription, observe: onCompared }));
-    closing.defer(() => checking[Symbol.dispose]());
-  }
   const parts = FEATURES.flatMap(
     ({ read }) =>
       read?.({
@@ -241,7 +233,5 @@ function replicaReads(config: Configured, store: Store, primary: Primary, logger
   return new ReplicaReads({
     replica: reads(store, readerDatabase(config), settings.POSTGRES_READS),
     primary: reads(primary, primary.server, primary.atOnce),
-    logger,
-    staleLimitMs: settings.STALE_LIMIT * 1000,
   });
 }

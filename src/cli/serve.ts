@@ -88,10 +88,6 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   const reader = closing.use(
     composeReader(config, logger, {
-      onCompared: {
-        compared: (verdict) => metrics.comparison.compared(verdict),
-        round: (at) => metrics.comparison.round(at),
-      },
       onUnusable: (kind) => metrics.unusable(kind),
     }),
   );

@@ -46,7 +46,6 @@ export interface ReaderOptions {
   readonly redisUrl: string;
   /** A replica, which is read before the database. */
   readonly replicaUrl?: string;
-  readonly lagLimitMs?: number;
   /** Instead of a store of the reader's own, e.g. one that counts. */
   readonly sql?: Sql;
   readonly subscriberUrl?: string;
@@ -134,11 +133,7 @@ function openReader(options: ReaderOptions): TestReader {
     new ReplicaReads({
       replica: reads(replicaStore.sql, options.postgresReads ?? 16),
       primary: reads(options.sql ?? store.sql, Math.ceil((options.postgresReads ?? 16) / 4)),
-      logger: silent,
       now,
-      lookEveryMs: options.pollMs ?? 1000,
-      ...(options.lagLimitMs !== undefined && { lagLimitMs: options.lagLimitMs }),
-      staleLimitMs,
     });
   const feed: FeedTail = new FeedTail({
     run: (read, check) => documents.postgres(read, check),
@@ -203,7 +198,6 @@ function openReader(options: ReaderOptions): TestReader {
       feed[Symbol.dispose]();
       await copy?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
-      await replica?.[Symbol.asyncDispose]();
       await replicaStore?.[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },

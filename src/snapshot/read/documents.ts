@@ -33,7 +33,6 @@ export class Documents {
   /** Reads that are under way, by id. */
   readonly #flights = new Map<string, Promise<TieredResult>>();
   readonly #postgres: PostgresReads | ReplicaReads;
-  readonly #replica: ReplicaReads | undefined;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
   readonly #copy: DurableCopy | undefined;
@@ -49,13 +48,11 @@ export class Documents {
     this.#copy = options.copy;
     const { staleLimitMs, tokenStaleLimitMs } = options;
     this.#rules = new Consistency({ subscription, now, staleLimitMs, tokenStaleLimitMs });
-    this.#replica = options.replica;
     this.#postgres = openPostgresReads(options);
     this.#freshness = new Freshness({
       subscription,
       postgres: this.#postgres,
       now,
-      onStamp: (source, stamp) => this.#replica?.heardStamp(source, stamp),
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
       },
@@ -190,7 +187,7 @@ export class Documents {
 
   /**
    * Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`.
-   * @param check whether the answer of a replica will do
+   * @param check as `ReplicaReads.run`
    */
   postgres<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
     return this.#postgres.run(read, check);
@@ -283,7 +280,6 @@ export class Documents {
     subscription.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
-        this.#tiers.heardAll();
         this.#machineRegions.clearUnknown();
         this.#invalidateAll();
       },

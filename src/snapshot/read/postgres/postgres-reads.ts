@@ -19,15 +19,6 @@ export interface PostgresReadsOptions {
   readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
 }
 
-/** What Postgres answered, and who did. */
-export interface Told<T> {
-  readonly result: T;
-  /** True of what a replica has answered. */
-  readonly isOfReplica: boolean;
-  /** Set where nobody can say what the replica lacks: when it was known to lack nothing, in milliseconds. */
-  readonly unsureSince?: number | undefined;
-}
-
 /** Milliseconds that a read may take, waiting for its turn included. */
 export const POSTGRES_DEADLINE_MS = 3000;
 
@@ -94,11 +85,6 @@ export class PostgresReads {
   /** As `ReplicaReads` has it, where there is no replica. */
   get primaryFirst(): Pick<PostgresReads, 'run' | 'look'> {
     return this;
-  }
-
-  /** As `ReplicaReads` has it, where there is no replica. */
-  async ask<T>(read: (sql: Sql) => Promise<T>): Promise<Told<T>> {
-    return { result: await this.run(read), isOfReplica: false };
   }
 
   /** Looks whether Postgres answers again, now and then. Nobody's request is what finds out that it does not. */

@@ -1,4 +1,5 @@
-import type { ReplicaReads } from '../../../features/replica/reads.ts';
+import { ReplicaReads } from '../../../features/replica/reads.ts';
+import { ReplicaTier } from '../../../features/replica/tier.ts';
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../postgres/postgres-reads.ts';
@@ -25,7 +26,7 @@ export function openPostgresReads(options: DocumentsOptions): PostgresReads | Re
 
 /** The list of tiers, the nearest first. */
 export function openTiers(
-  { subscription, logger, replica, copy, onUnusable }: DocumentsOptions,
+  { subscription, logger, copy, onUnusable }: DocumentsOptions,
   memory: DocumentMemory,
   postgres: PostgresReads | ReplicaReads,
 ): Tiers {
@@ -40,10 +41,12 @@ export function openTiers(
     },
   });
   const writeBack = subscription.writeBack.bind(subscription);
+  const isReplica = postgres instanceof ReplicaReads;
+  const primary = new PostgresTier({ postgres: isReplica ? postgres.primary : postgres, writeBack });
   return new Tiers([
     memory,
     cache,
     ...(copy ? [copy.tier] : []),
-    new PostgresTier({ postgres, replica, writeBack }),
+    isReplica ? new ReplicaTier(primary, postgres) : primary,
   ]);
 }
