@@ -4,7 +4,7 @@ import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts
 import { openStore, type Store } from '../db/connection/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/connection/postgres-misfit.ts';
 import type { ServerSetting } from '../db/connection/server-problem.ts';
-import { readReplicaState } from '../db/replica-state.ts';
+import type { ReplicaPart } from './feature.ts';
 
 /** Milliseconds until a server that did not answer is looked at again. */
 const AGAIN_MS = 1000;
@@ -37,8 +37,8 @@ export async function refuseWriterMisfit(
 export interface ReaderDatabase {
   readonly store: Store;
   readonly server: ServerSetting;
-  /** The server that is read for what this one does not have yet. */
-  readonly primary: (Store & { readonly server: ServerSetting }) | undefined;
+  /** Set if another server is read for what this one lacks. */
+  readonly replica: Pick<ReplicaPart, 'misfit'> | undefined;
   readonly logger: Logger;
 }
 
@@ -46,7 +46,7 @@ export interface ReaderDatabase {
  * Looks in the background at what a reader reads, as soon as it answers and after each loss of its connections, and logs
  * what does not fit, once. A reader starts whatever it is: memory and Redis may answer.
  */
-export function tellReaderMisfit({ store, server, primary, logger }: ReaderDatabase): Disposable {
+export function tellReaderMisfit({ store, server, replica, logger }: ReaderDatabase): Disposable {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   let told: string | undefined;
@@ -57,10 +57,8 @@ export function tellReaderMisfit({ store, server, primary, logger }: ReaderDatab
     timer = undefined;
     try {
       const facts = await postgresFacts(store.sql);
-      const misfit = readerMisfit(facts, server, primary !== undefined) ?? poolerMisfit(facts, server);
-      const why = misfit
-        ? `${server.setting}: ${misfit.what}; ${misfit.remedy}`
-        : primary && (await primaryMisfit(store, server, primary));
+      const misfit = readerMisfit(facts, server, replica !== undefined) ?? poolerMisfit(facts, server);
+      const why = misfit ? `${server.setting}: ${misfit.what}; ${misfit.remedy}` : await replica?.misfit();
       if (why !== undefined && why !== told) logger.error(why);
       told = why;
     } catch {
@@ -76,22 +74,4 @@ export function tellReaderMisfit({ store, server, primary, logger }: ReaderDatab
       clearTimeout(timer);
     },
   };
-}
-
-/** Why the primary cannot be read for what the replica lacks; undefined if it can. */
-async function primaryMisfit(
-  replica: Store,
-  server: ServerSetting,
-  primary: Store & { readonly server: ServerSetting },
-): Promise<string | undefined> {
-  const { setting } = primary.server;
-  const [ofPrimary, ofReplica] = await Promise.all([
-    readReplicaState(primary.sql),
-    readReplicaState(replica.sql),
-  ]);
-  if (ofPrimary.isStandby)
-    return `${setting} leads to a standby: what the replica lacks cannot be read from it; name the primary in DATABASE_URL`;
-  if (ofPrimary.lineage !== ofReplica.lineage)
-    return `${server.setting} leads to another database than ${setting}, or to a replica from before a new lineage: it is not read`;
-  return undefined;
 }

@@ -91,10 +91,7 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
       onUnusable: (kind) => metrics.unusable(kind),
     }),
   );
-  const metrics = apiMetrics({
-    requests: counts,
-    replica: reader.replica,
-  });
+  const metrics = apiMetrics(counts);
   reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,

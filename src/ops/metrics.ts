@@ -4,7 +4,6 @@ import type { Sql } from '../db/connection/connect.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
-import { addReplicaSeries, type ReplicaSeriesOf } from '../features/replica/metrics.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
@@ -36,18 +35,9 @@ export interface PrimaryMetrics {
 /** Buckets of the lag: a publication takes milliseconds, and a comparison comes every five seconds. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-/** What a reader counts by itself. */
-export interface ApiCounts {
-  /** What was counted before somebody wanted to know. */
-  readonly requests?: RequestCounts;
-  /** Of a replica of PostgreSQL, where there is one. */
-  readonly replica?: ReplicaSeriesOf | undefined;
-}
-
-export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
-  const { requests: counts = new RequestCounts(), replica } = of;
+/** @param counts requests that were counted before the metrics were opened */
+export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
-  if (replica) addReplicaSeries(registry, replica);
   addRequestSeries(registry, counts);
   return {
     registry,

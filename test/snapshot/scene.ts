@@ -8,6 +8,7 @@ import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
+import { replicaOf } from '../../src/features/replica/tier.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { Searchable, type SearchCounts } from '../../src/features/search/searchable.ts';
@@ -143,7 +144,7 @@ function openReader(options: ReaderOptions): TestReader {
   });
   const documents = new Documents({
     sql: options.sql ?? store.sql,
-    replica,
+    replica: replica && replicaOf(replica),
     subscription: link,
     logger: silent,
     now,

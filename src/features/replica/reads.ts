@@ -1,12 +1,10 @@
 /** Reads from a streaming replica, and from its primary what the replica lacks. */
 import type { Sql } from '../../db/connection/client.ts';
-import { type ReplicaState, readReplicaState } from '../../db/replica-state.ts';
 import { Unavailable } from '../../snapshot/document/answer.ts';
 import type { PostgresReads } from '../../snapshot/read/postgres/postgres-reads.ts';
+import type { Check, PrimaryReads, Reads } from '../../snapshot/read/postgres/reads.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
-
-/** True if the result of a replica may be used. Otherwise the primary is read. */
-export type Check<T> = (result: T) => boolean;
+import { type ReplicaState, readReplicaState } from './state.ts';
 
 /**
  * Why the primary was read:
@@ -39,11 +37,9 @@ export interface OfReplica<T> {
   readonly state: ReplicaState;
 }
 
-/** In the place of `PostgresReads`. */
-export class ReplicaReads {
+export class ReplicaReads implements Reads {
   readonly primary: PostgresReads;
-  /** For what only the primary knows. The replica is read if the primary does not answer. */
-  readonly primaryFirst: Pick<PostgresReads, 'run' | 'look'> = {
+  readonly primaryFirst: PrimaryReads = {
     run: (read) => this.#primaryFirst((reads) => reads.run(read)),
     look: (read) => this.#primaryFirst((reads) => reads.look(read)),
   };

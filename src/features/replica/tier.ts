@@ -5,7 +5,8 @@ import { encoding } from '../../snapshot/document/format.ts';
 import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
 import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
 import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
-import type { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
+import type { Replica } from '../../snapshot/read/replica.ts';
+import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
 import type { DocumentTier, Given, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
 import type { ReplicaReads } from './reads.ts';
 
@@ -94,6 +95,14 @@ export class ReplicaTier implements DocumentTier {
       ...(unsureSince !== undefined && { unsureSince, knownAt: unsureSince }),
     };
   }
+}
+
+/** The reads, with the tier that takes its documents from them. */
+export function replicaOf(reads: ReplicaReads): Replica {
+  return {
+    reads,
+    tier: (writeBack) => new ReplicaTier(new PostgresTier({ postgres: reads.primary, writeBack }), reads),
+  };
 }
 
 /** The document of this server; null if that is older than `atLeast`. */

@@ -1,7 +1,6 @@
-import type { ReplicaReads } from '../../features/replica/reads.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { Reads } from './postgres/reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
@@ -28,7 +27,7 @@ const NOTHING_KNOWN: KnownStamps = { cache: NO_STAMPS, postgres: NO_STAMPS };
 
 export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
-  readonly postgres: PostgresReads | ReplicaReads;
+  readonly postgres: Reads;
   readonly now: () => number;
   /** Called when any stamp has changed. */
   readonly onChange: () => void;
@@ -43,7 +42,7 @@ export interface FreshnessOptions {
  */
 export class Freshness {
   readonly #subscription: CacheSubscription;
-  readonly #postgres: PostgresReads | ReplicaReads;
+  readonly #postgres: Reads;
   readonly #now: () => number;
   readonly #onChange: () => void;
   #known = NOTHING_KNOWN;

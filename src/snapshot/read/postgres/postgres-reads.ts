@@ -4,6 +4,7 @@ import { codeOf, postgresError } from '../../../db/connection/errors.ts';
 import { traced } from '../../../domain/traced.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';
+import type { PrimaryReads, Reads } from './reads.ts';
 import { Semaphore, SemaphoreFull } from './semaphore.ts';
 
 export interface PostgresReadsOptions {
@@ -41,7 +42,7 @@ const UNANSWERED_TO_HANG = 3;
  * Every way to Postgres while serving: capped in number and in time, tried again where only the connection was cut,
  * and given up for a moment while nothing answers, so that what memory has is not kept waiting by each request.
  */
-export class PostgresReads {
+export class PostgresReads implements Reads {
   readonly #sql: Sql;
   readonly #logger: Logger;
   readonly #gate: Semaphore;
@@ -82,8 +83,7 @@ export class PostgresReads {
     return this.#read(read, this.#looks);
   }
 
-  /** As `ReplicaReads` has it, where there is no replica. */
-  get primaryFirst(): Pick<PostgresReads, 'run' | 'look'> {
+  get primaryFirst(): PrimaryReads {
     return this;
   }
 

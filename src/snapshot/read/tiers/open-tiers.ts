@@ -1,17 +1,15 @@
-import { ReplicaReads } from '../../../features/replica/reads.ts';
-import { ReplicaTier } from '../../../features/replica/tier.ts';
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../postgres/postgres-reads.ts';
+import type { Reads } from '../postgres/reads.ts';
 import { CacheTier } from './cache-tier.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
 import { Tiers } from './tiers.ts';
 
-/** Reads from Postgres, or from a replica and the primary behind it. */
-export function openPostgresReads(options: DocumentsOptions): PostgresReads | ReplicaReads {
+export function openPostgresReads(options: DocumentsOptions): Reads {
   return (
-    options.replica ??
+    options.replica?.reads ??
     new PostgresReads({
       sql: options.sql,
       logger: options.logger,
@@ -26,9 +24,9 @@ export function openPostgresReads(options: DocumentsOptions): PostgresReads | Re
 
 /** The list of tiers, the nearest first. */
 export function openTiers(
-  { subscription, logger, copy, onUnusable }: DocumentsOptions,
+  { subscription, logger, replica, copy, onUnusable }: DocumentsOptions,
   memory: DocumentMemory,
-  postgres: PostgresReads | ReplicaReads,
+  postgres: Reads,
 ): Tiers {
   const cache = new CacheTier({
     subscription,
@@ -41,12 +39,10 @@ export function openTiers(
     },
   });
   const writeBack = subscription.writeBack.bind(subscription);
-  const isReplica = postgres instanceof ReplicaReads;
-  const primary = new PostgresTier({ postgres: isReplica ? postgres.primary : postgres, writeBack });
   return new Tiers([
     memory,
     cache,
     ...(copy ? [copy.tier] : []),
-    isReplica ? new ReplicaTier(primary, postgres) : primary,
+    replica ? replica.tier(writeBack) : new PostgresTier({ postgres, writeBack }),
   ]);
 }

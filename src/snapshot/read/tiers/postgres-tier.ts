@@ -2,18 +2,18 @@ import { encoding } from '../../document/format.ts';
 import { loadContent, loadVersion } from '../../document/load.ts';
 import type { CacheSubscription } from '../cache-subscription.ts';
 import { timeBy } from '../freshness.ts';
-import type { PostgresReads } from '../postgres/postgres-reads.ts';
+import type { Reads } from '../postgres/reads.ts';
 import type { DocumentTier, TieredResult, Wanted } from './tier.ts';
 
 export interface PostgresTierOptions {
-  readonly postgres: PostgresReads;
+  readonly postgres: Pick<Reads, 'run'>;
   /** Offers what Postgres has to the cache. */
   readonly writeBack: CacheSubscription['writeBack'];
 }
 
 /** The documents as Postgres has them. It always answers, or throws. */
 export class PostgresTier implements DocumentTier {
-  readonly #postgres: PostgresReads;
+  readonly #postgres: PostgresTierOptions['postgres'];
   readonly #writeBack: PostgresTierOptions['writeBack'];
 
   constructor({ postgres, writeBack }: PostgresTierOptions) {

@@ -1,4 +1,4 @@
-import type { Sql } from './connection/client.ts';
+import type { Sql } from '../../db/connection/client.ts';
 
 /** The state of a replica. */
 export interface ReplicaState {
