@@ -17,11 +17,11 @@ import type { Condition } from '../src/domain/condition.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { redisReady } from '../src/redis/redis.ts';
+import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
 import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
 import { keepPulse } from '../src/snapshot/publish/pulse.ts';
-import { isRefusal } from '../src/snapshot/publish/refusal.ts';
+import { publishingRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';
-import { type CompareObserver, Comparer, compareNowAndThen } from './compare.ts';
 import { Consumers } from './consumers.ts';
 import { adoptCurrency } from './newly-rated.ts';
 import { type SyncDependencies, syncProcessor } from './processors/sync.ts';
@@ -29,10 +29,6 @@ import { openQueues, type Queues, SWEEP_QUEUE, SYNC_QUEUE, type SyncJob } from '
 import { enqueuer, Scheduler, SWEEP_SCHEDULE } from './schedule.ts';
 import { openWatches } from './watching.ts';
 
-/** How soon rows that no job has published are noticed, e.g. a token that a command made while the cache was away. */
-const DIRTY_CHECK_MS = 2000;
-/** The same while PostgreSQL or the cache is away: when it is back the database may be in an earlier state. */
-const AWAY_CHECK_MS = 200;
 const CLOSE_WITHIN_MS = 20_000;
 /** What is only a few statements gets this long; a Postgres that hangs must not keep the process. */
 const LET_GO_WITHIN_MS = 3000;
@@ -42,8 +38,8 @@ export interface WorkerOptions {
   readonly observe?: SyncDependencies['observe'];
   /** Counts rounds of publishing. */
   readonly published?: PublishObserver;
-  /** Hears what the comparer finds of the cache. */
-  readonly comparison?: CompareObserver;
+  /** Counts what the comparison of the cache finds. */
+  readonly comparison?: ComparisonObserver;
   /** Takes the series of features. */
   readonly registry?: Registry;
   /** Milliseconds that jobs under way get to end when the worker stops; then they are handed back. */
@@ -81,6 +77,7 @@ export async function startWorker(
     const worker = closing.use(
       composeWorker(config, logger, {
         onPublish: published,
+        comparison,
         onNewLineage: () => scheduler?.catchUpSoon(),
         requestRetries,
       }),
@@ -99,18 +96,9 @@ export async function startWorker(
 
     const pulse = keepPulse(() => worker.publisher.pulse());
     closing.defer(() => pulse[Symbol.dispose]());
-    const rounds = publishingRounds(worker, logger);
+    const { publisher, cache, store } = worker;
+    const rounds = publishingRounds({ publisher, cache, onLost: store.onLost, logger });
     closing.defer(() => withTimeout(LET_GO_WITHIN_MS, rounds[Symbol.asyncDispose]()));
-    const comparer = new Comparer({
-      db: worker.store.db,
-      cache: worker.cache,
-      publisher: worker.publisher,
-      logger,
-      observe: comparison,
-    });
-    const comparing = compareNowAndThen(comparer, logger);
-    closing.defer(() => withTimeout(LET_GO_WITHIN_MS, comparing[Symbol.asyncDispose]()));
-    const { store } = worker;
     for (const { work } of FEATURES) work?.({ config, logger, closing, store, registry });
     const clocks = new Scheduler({
       db: worker.store.db,
@@ -178,7 +166,6 @@ function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: C
     await pruneRuns(worker.store.db);
     await pruneDifferences(worker.store.db);
     for (const { prune } of FEATURES) await prune?.(worker.store.db, config);
-    return worker.publisher.sweep();
   });
   const { store } = worker;
   for (const { name, queue, concurrency, open } of queues.ofFeatures) {
@@ -191,64 +178,4 @@ function addConsumers(consumers: Consumers, { queues, telemetry, ...running }: C
 async function findConditions(sql: Sql, config: Config): Promise<Condition[]> {
   const found = await Promise.all(FEATURES.map(({ conditions }) => conditions?.find(sql, config) ?? []));
   return found.flat();
-}
-
-/**
- * Publishes what is dirty every now and then, and everything that differs as soon as a lost cache or database is back:
- * the cache may have lost what it held, and the database may have gone back to an earlier state.
- */
-function publishingRounds(worker: ReturnType<typeof composeWorker>, logger: Logger): AsyncDisposable {
-  let under: Promise<unknown> | undefined;
-  let mayDiffer = true;
-  let again = false;
-  let hasFailed = false;
-  let isOver = false;
-  let timer: NodeJS.Timeout;
-  const next = (ms: number) => {
-    clearTimeout(timer);
-    if (!isOver) timer = setTimeout(round, ms);
-  };
-  const round = () => {
-    // The end of the round that is under way sees to the next one, and so does a cache that is ready again.
-    if (under || worker.cache.status !== 'ready') return next(DIRTY_CHECK_MS);
-    const sweeps = mayDiffer;
-    mayDiffer = false;
-    again = false;
-    let isAway = false;
-    const began = performance.now();
-    under = (sweeps ? worker.publisher.sweep() : worker.publisher.publishDirty())
-      .then(
-        () => {
-          hasFailed = false;
-        },
-        (error: unknown) => {
-          isAway = !isRefusal(error);
-          mayDiffer ||= sweeps || isAway;
-          logger[hasFailed ? 'debug' : 'warn']({ err: error }, 'publishing failed; it is tried again');
-          hasFailed = true;
-        },
-      )
-      .finally(() => {
-        under = undefined;
-        // What takes long before it fails is not repeated all the time.
-        const soon = Math.min(DIRTY_CHECK_MS, Math.max(AWAY_CHECK_MS, performance.now() - began));
-        next(again || isAway ? soon : DIRTY_CHECK_MS);
-      });
-  };
-  const now = () => {
-    mayDiffer = true;
-    again = true;
-    if (!under) round();
-  };
-  next(DIRTY_CHECK_MS);
-  worker.cache.on('ready', now);
-  worker.store.onLost(now);
-  return {
-    async [Symbol.asyncDispose]() {
-      isOver = true;
-      clearTimeout(timer);
-      worker.cache.off('ready', now);
-      await under;
-    },
-  };
 }

@@ -65,7 +65,7 @@ async function measure(task: Task): Promise<Measured> {
   if (task.what === 'sync') return await syncAsJob(config, worker, task.redisUrl);
   const rssBefore = process.memoryUsage.rss();
   const publish = stretch();
-  const { published } = await worker.publisher.sweep();
+  const { published } = await worker.publisher.compare();
   return {
     sync: undefined,
     publish: publish(),

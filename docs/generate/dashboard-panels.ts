@@ -179,17 +179,13 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
         ],
       },
       {
-        title: 'What the comparers found',
-        says: 'ahead, different and damaged ask for a person; memory: behind does as well',
+        title: 'What the comparison found',
+        says: 'ahead, different and damaged ask for a person',
         unit: 'short',
         queries: [
           {
             expr: `sum by (verdict) (increase(${of('fleetbook_cache_compared_documents_total', 'verdict!~"same|moved"')}${INTERVAL}))`,
-            legend: 'cache: {{verdict}}',
-          },
-          {
-            expr: `sum by (verdict) (increase(${of('fleetbook_memory_compared_documents_total', 'verdict="behind"')}${INTERVAL}))`,
-            legend: 'memory: {{verdict}}',
+            legend: '{{verdict}}',
           },
         ],
       },
@@ -200,16 +196,15 @@ export const ROWS: readonly { readonly title: string; readonly panels: readonly 
     panels: [
       {
         title: 'Lag of the replica',
-        says: 'Seconds by which it is behind the primary, against the limit of 5; none where none is read',
+        says: 'Age of the last transaction that it had when it was read; workers commit at least once a minute',
         unit: 's',
         queries: [
           { expr: `max by (instance) (${of('fleetbook_replica_lag_seconds')})`, legend: '{{instance}}' },
-          { expr: `min(${of('fleetbook_replica_lag_limit_seconds')})`, legend: 'limit' },
         ],
       },
       {
         title: 'Reads that the primary answered for it',
-        says: 'By why the replica would not do: behind and away ask for a person',
+        says: 'By reason: an operator has to act on behind and away',
         unit: 'reqps',
         queries: [
           { expr: `sum by (reason) (${rate('fleetbook_fenced_reads_total')})`, legend: '{{reason}}' },

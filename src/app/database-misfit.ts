@@ -4,6 +4,7 @@ import { BadSetting, type Configured, databaseUrls } from '../config/settings.ts
 import { openStore, type Store } from '../db/connection/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit, writerMisfit } from '../db/connection/postgres-misfit.ts';
 import type { ServerSetting } from '../db/connection/server-problem.ts';
+import type { ReplicaPart } from './feature.ts';
 
 /** Milliseconds until a server that did not answer is looked at again. */
 const AGAIN_MS = 1000;
@@ -36,8 +37,8 @@ export async function refuseWriterMisfit(
 export interface ReaderDatabase {
   readonly store: Store;
   readonly server: ServerSetting;
-  /** Another server can be asked for what this one does not have yet. */
-  readonly hasPrimary: boolean;
+  /** Set if another server is read for what this one lacks. */
+  readonly replica: Pick<ReplicaPart, 'misfit'> | undefined;
   readonly logger: Logger;
 }
 
@@ -45,7 +46,7 @@ export interface ReaderDatabase {
  * Looks in the background at what a reader reads, as soon as it answers and after each loss of its connections, and logs
  * what does not fit, once. A reader starts whatever it is: memory and Redis may answer.
  */
-export function tellReaderMisfit({ store, server, hasPrimary, logger }: ReaderDatabase): Disposable {
+export function tellReaderMisfit({ store, server, replica, logger }: ReaderDatabase): Disposable {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   let told: string | undefined;
@@ -56,8 +57,8 @@ export function tellReaderMisfit({ store, server, hasPrimary, logger }: ReaderDa
     timer = undefined;
     try {
       const facts = await postgresFacts(store.sql);
-      const misfit = readerMisfit(facts, server, hasPrimary) ?? poolerMisfit(facts, server);
-      const why = misfit && `${server.setting}: ${misfit.what}; ${misfit.remedy}`;
+      const misfit = readerMisfit(facts, server, replica !== undefined) ?? poolerMisfit(facts, server);
+      const why = misfit ? `${server.setting}: ${misfit.what}; ${misfit.remedy}` : await replica?.misfit();
       if (why !== undefined && why !== told) logger.error(why);
       told = why;
     } catch {

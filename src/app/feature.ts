@@ -22,6 +22,7 @@ import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import type { Documents } from '../snapshot/read/documents.ts';
 import type { DurableCopy } from '../snapshot/read/durable-copy.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
+import type { Replica } from '../snapshot/read/replica.ts';
 import type { Writing } from './actions/publish.ts';
 import type { SyncQueue } from './actions/source.ts';
 import type { Disposer } from './disposer.ts';
@@ -43,6 +44,11 @@ export interface Feature {
   readonly read?: (context: ReaderContext) => ReaderPart;
   /** Opens a copy of what the reader serves that outlives its process. At most one feature has it. */
   readonly copy?: (context: CopyContext) => CopyPart | undefined;
+  /**
+   * Reads documents from the readers' database and from its primary, which is another address. Without the feature readers
+   * take both for one server. At most one feature has it.
+   */
+  readonly replica?: (servers: ReplicaServers) => ReplicaPart;
   /** Follows the publisher. */
   readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
@@ -97,6 +103,24 @@ export interface CopyContext {
 
 export interface CopyPart {
   readonly copy: DurableCopy;
+  readonly addMetrics: (registry: Registry) => void;
+}
+
+export interface ReplicaServers {
+  readonly replica: ReplicaServer;
+  readonly primary: ReplicaServer;
+}
+
+export interface ReplicaServer {
+  readonly reads: PostgresReads;
+  /** The setting that names its address. */
+  readonly setting: string;
+}
+
+export interface ReplicaPart {
+  readonly replica: Replica;
+  /** Returns why the servers do not fit each other; undefined if they do. It rejects with `Unavailable`. */
+  readonly misfit: () => Promise<string | undefined>;
   readonly addMetrics: (registry: Registry) => void;
 }
 

@@ -6,6 +6,7 @@ import { diskCopyFeature } from '../features/disk-copy/index.ts';
 import { exportsFeature } from '../features/exports/index.ts';
 import { feedFeature } from '../features/feed/index.ts';
 import { operatorsFeature } from '../features/operators/index.ts';
+import { replicaFeature } from '../features/replica/index.ts';
 import { searchFeature } from '../features/search/index.ts';
 import { tracingFeature } from '../features/tracing/index.ts';
 import type { Feature } from './feature.ts';
@@ -14,6 +15,7 @@ export const FEATURES: readonly Feature[] = [
   searchFeature,
   feedFeature,
   diskCopyFeature,
+  replicaFeature,
   exportsFeature,
   alertsFeature,
   tracingFeature,

@@ -5,7 +5,6 @@ import type { Settings } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
 import { postgresProblem, type ServerSetting } from '../db/connection/server-problem.ts';
 import { TokenUse } from '../db/tokens.ts';
-import { ReplicaReads } from '../features/replica/reads.ts';
 import type { ApiDeps } from '../http/app.ts';
 import type { ApiFeature } from '../http/feature.ts';
 import { ResponseCache } from '../http/response-cache.ts';
@@ -21,7 +20,6 @@ import { memoryBudget } from '../snapshot/read/budget.ts';
 import { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
 import { Documents } from '../snapshot/read/documents.ts';
 import { watchLineage } from '../snapshot/read/lineage-watch.ts';
-import { checkNowAndThen, MemoryCheck, type MemoryObserver } from '../snapshot/read/memory-check.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import { catalogueReader, clusterReader } from '../snapshot/read/readers.ts';
 import { tokenVerifier } from '../snapshot/read/tokens.ts';
@@ -34,6 +32,7 @@ import {
 } from './connections.ts';
 import { tellReaderMisfit } from './database-misfit.ts';
 import { Disposer } from './disposer.ts';
+import type { ReplicaPart } from './feature.ts';
 import { FEATURES } from './features.ts';
 
 export interface Reader extends AsyncDisposable {
@@ -45,8 +44,6 @@ export interface Reader extends AsyncDisposable {
   /** Adds the series of features. */
   addMetrics(registry: Registry): void;
   readonly responses: ResponseCache;
-  /** What is counted of the replica, where it may read one. */
-  readonly replica: Pick<ReplicaReads, 'counts'> | undefined;
   /** Ready when the lineage is known and the list of providers can be answered. */
   readiness(): Promise<{ ready: boolean; checks: Record<string, string> }>;
 }
@@ -73,8 +70,6 @@ export function apiOptions(
 }
 
 export interface ReaderObserver {
-  /** Hears of memory that was compared with the cache; nothing is compared for nobody. */
-  readonly onCompared?: MemoryObserver;
   /** Hears of each value of the cache that could not be used, by the kind of its document. */
   readonly onUnusable?: (kind: string) => void;
 }
@@ -84,14 +79,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const { settings } = config;
   const closing = new Disposer();
   const database = readerDatabase(config);
-  const store = closing.use(
-    openStore({
-      url: database.url,
-      role: 'reader',
-      connections: settings.POSTGRES_READS,
-      statementTimeoutMs: 2500,
-    }),
-  );
+  const store = openServer(database, settings.POSTGRES_READS, closing);
   const staleLimitMs = settings.STALE_LIMIT * 1000;
   const tokenStaleLimitMs = settings.TOKEN_STALE_LIMIT * 1000;
   const copies = FEATURES.flatMap((feature) => feature.copy?.({ config, logger, closing }) ?? []);
@@ -106,11 +94,11 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   );
   const memory = memoryBudget(settings.MEMORY_LIMIT);
   const primary = openPrimary(config, closing);
-  const replica = primary && closing.use(replicaReads(config, store, primary, logger));
+  const replica = openReplica(store, primary, logger);
   const tokenUse = closing.use(new TokenUse({ sql: (primary ?? store).sql, logger }));
   const documents = new Documents({
     sql: store.sql,
-    replica,
+    replica: replica?.replica,
     subscription,
     logger,
     memory,
@@ -125,13 +113,8 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
   const watching = watchLineage(() => documents.checkPostgres());
   closing.defer(() => watching[Symbol.dispose]());
   for (const each of [store, primary]) each?.onLost(() => watching.lookNow());
-  const telling = tellReaderMisfit({ store, server: database, hasPrimary: primary !== undefined, logger });
+  const telling = tellReaderMisfit({ store, server: database, replica, logger });
   closing.defer(() => telling[Symbol.dispose]());
-  const { onCompared } = observer;
-  if (onCompared) {
-    const checking = checkNowAndThen(new MemoryCheck({ documents, subscription, observe: onCompared }));
-    closing.defer(() => checking[Symbol.dispose]());
-  }
   const parts = FEATURES.flatMap(
     ({ read }) =>
       read?.({
@@ -141,7 +124,7 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
         documents,
         subscription,
         memory,
-        openReads: (connections) => openReads(database, connections, logger, closing),
+        openReads: (connections) => readsOf(openServer(database, connections, closing), logger),
       }) ?? [],
   );
   return {
@@ -154,10 +137,10 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
     }),
     features: parts.flatMap(({ api }) => api ?? []),
     addMetrics: (registry) => {
+      replica?.addMetrics(registry);
       for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    replica,
     async readiness() {
       let catalogue = 'ok';
       let tier: Tier | undefined;
@@ -185,63 +168,44 @@ function cacheState({ linked, isConnected, publisher }: CacheSubscription): stri
   return isConnected && publisher === 'silent' ? 'not linked: no worker reaches it' : 'not linked';
 }
 
-/** Connections to the readers' database for one feature. */
-function openReads(
-  server: ServerSetting,
-  connections: number,
-  logger: Logger,
-  closing: Disposer,
-): PostgresReads {
-  const { sql, renew } = closing.use(
-    openStore({ url: server.url, role: 'reader', connections, statementTimeoutMs: 2500 }),
-  );
-  return new PostgresReads({
-    sql,
-    logger,
-    now: Date.now,
-    atOnce: connections,
-    deadlineMs: POSTGRES_DEADLINE_MS,
-    onHang: renew,
-    problemOf: (error) => postgresProblem(error, server),
-  });
-}
-
-/** A share of what readers may read from PostgreSQL: the primary has the writes as well. */
-const SHARE_OF_PRIMARY = 1 / 4;
-
-interface Primary extends Store {
+interface Server extends Store {
   readonly server: ServerSetting;
   /** Reads at once. */
   readonly atOnce: number;
 }
 
-/** Undefined where readers have no other place to read than the primary. */
-function openPrimary(config: Configured, closing: Disposer): Primary | undefined {
-  const server = readerPrimary(config);
-  if (!server) return undefined;
-  const atOnce = Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY);
+function openServer(server: ServerSetting, atOnce: number, closing: Disposer): Server {
   const store = closing.use(
     openStore({ url: server.url, role: 'reader', connections: atOnce, statementTimeoutMs: 2500 }),
   );
   return { ...store, server, atOnce };
 }
 
-function replicaReads(config: Configured, store: Store, primary: Primary, logger: Logger): ReplicaReads {
-  const { settings } = config;
-  const reads = ({ sql, renew }: Store, server: ServerSetting, most: number) =>
-    new PostgresReads({
-      sql,
-      logger,
-      now: Date.now,
-      atOnce: most,
-      deadlineMs: POSTGRES_DEADLINE_MS,
-      onHang: renew,
-      problemOf: (error) => postgresProblem(error, server),
-    });
-  return new ReplicaReads({
-    replica: reads(store, readerDatabase(config), settings.POSTGRES_READS),
-    primary: reads(primary, primary.server, primary.atOnce),
+/** A share of what readers may read from PostgreSQL: the primary has the writes as well. */
+const SHARE_OF_PRIMARY = 1 / 4;
+
+/** Undefined where readers have no other place to read than the primary. */
+function openPrimary(config: Configured, closing: Disposer): Server | undefined {
+  const server = readerPrimary(config);
+  return server && openServer(server, Math.ceil(config.settings.POSTGRES_READS * SHARE_OF_PRIMARY), closing);
+}
+
+function readsOf({ sql, renew, server, atOnce }: Server, logger: Logger): PostgresReads {
+  return new PostgresReads({
+    sql,
     logger,
-    staleLimitMs: settings.STALE_LIMIT * 1000,
+    now: Date.now,
+    atOnce,
+    deadlineMs: POSTGRES_DEADLINE_MS,
+    onHang: renew,
+    problemOf: (error) => postgresProblem(error, server),
   });
+}
+
+/** What a feature makes of the readers' database and another server that is its primary. */
+function openReplica(database: Server, primary: Server | undefined, logger: Logger): ReplicaPart | undefined {
+  const feature = FEATURES.find(({ replica }) => replica);
+  if (!primary) return undefined;
+  const serverOf = (server: Server) => ({ reads: readsOf(server, logger), setting: server.server.setting });
+  return feature?.replica?.({ replica: serverOf(database), primary: serverOf(primary) });
 }

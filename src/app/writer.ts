@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Configured } from '../config/settings.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
 import type { RedisClient } from '../redis/redis.ts';
+import type { ComparisonObserver } from '../snapshot/publish/comparison.ts';
 import { withFence } from '../snapshot/publish/fence.ts';
 import { type LineageObserver, Publisher, type PublishObserver } from '../snapshot/publish/publisher.ts';
 import { cacheRedis, databaseUrls, openLoggedRedis } from './connections.ts';
@@ -19,6 +20,7 @@ export interface Writer extends AsyncDisposable {
 
 export interface WriterOptions {
   readonly onPublish?: PublishObserver | undefined;
+  readonly comparison?: ComparisonObserver | undefined;
   /** Called when the database turns out to be a restored one: every schedule's latest slot is due again. */
   readonly onNewLineage?: LineageObserver;
 }
@@ -32,7 +34,7 @@ const SILENT_IN_TRANSACTION_MS = 20_000;
 export function composeWriter(
   config: Configured,
   logger: Logger,
-  { onPublish, onNewLineage = () => {} }: WriterOptions = {},
+  { onPublish, comparison, onNewLineage = () => {} }: WriterOptions = {},
 ): Writer {
   const closing = new Disposer();
   const store = closing.use(
@@ -54,10 +56,11 @@ export function composeWriter(
       const { id, revokedAgain, forgotten } = begun;
       logger.warn(
         { lineage: id, revokedAgain, forgottenTokens: forgotten },
-        `${why}: the database gets a new lineage, all documents are published anew and every source runs again`,
+        `${why}: the database gets a new lineage, all documents are published again and every source runs again`,
       );
       onNewLineage(begun, why);
     },
+    comparison: { logger, observe: comparison },
   });
   return { store, publisher, cache, [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose]() };
 }

@@ -16,7 +16,7 @@ export async function publishCommand(
   // The cache is out of reach of a transaction: nothing is published by hand without its row.
   await audit(writer.store.db, by, { action: 'cache.publish', subject: { kind: 'cache', id: 'all' } });
   const dirty = await writer.publisher.publishDirty();
-  const repaired = await writer.publisher.sweep();
+  const repaired = await writer.publisher.compare();
   const total = dirty.published + repaired.published;
   if (options.json) printJson({ published: total });
   else print(total === 0 ? 'the cache holds what the database holds' : `published ${total} documents`);

@@ -4,7 +4,6 @@ import type { Sql } from '../db/connection/connect.ts';
 import { dirtyDocumentCounts, sourceTroubles } from '../db/operating.ts';
 import { reasonCounts } from '../db/quarantine.ts';
 import { sourceStatus } from '../db/sources.ts';
-import { addReplicaSeries, type ReplicaSeriesOf } from '../features/replica/metrics.ts';
 import { gaugesOf, latest, type Series } from './latest.ts';
 import { RequestCounts, type RequestOutcome } from './request-counts.ts';
 import { addRequestSeries } from './request-series.ts';
@@ -13,8 +12,6 @@ import { addSourceGauges } from './source-gauges.ts';
 export interface ApiMetrics {
   readonly registry: Registry;
   readonly observe: (facts: RequestOutcome) => void;
-  /** Memory was compared with the cache. */
-  readonly comparison: ReturnType<typeof memoryComparison>;
   /** The cache held a value that cannot be used, under the key of a document of this kind. */
   readonly unusable: (kind: string) => void;
 }
@@ -35,26 +32,16 @@ export interface PrimaryMetrics {
   readonly replaced: () => void;
 }
 
-/** Seconds by which a copy may lag: publications take milliseconds, the sweep comes every minute. */
+/** Buckets of the lag: a publication takes milliseconds, and a comparison comes every five seconds. */
 const LAGS = [0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 300, 3600];
 
-/** What a reader counts by itself. */
-export interface ApiCounts {
-  /** What was counted before somebody wanted to know. */
-  readonly requests?: RequestCounts;
-  /** Of a replica of PostgreSQL, where there is one. */
-  readonly replica?: ReplicaSeriesOf | undefined;
-}
-
-export function apiMetrics(of: ApiCounts = {}): ApiMetrics {
-  const { requests: counts = new RequestCounts(), replica } = of;
+/** @param counts requests that were counted before the metrics were opened */
+export function apiMetrics(counts = new RequestCounts()): ApiMetrics {
   const registry = processRegistry('api');
-  if (replica) addReplicaSeries(registry, replica);
   addRequestSeries(registry, counts);
   return {
     registry,
     observe: counts.add,
-    comparison: memoryComparison(registry),
     unusable: unusableDocuments(registry),
   };
 }
@@ -139,12 +126,11 @@ export function primaryMetrics(wanted: number, ready: () => number): PrimaryMetr
   return { registry, replaced: () => replacements.inc() };
 }
 
-/** What is found when all is not well; see snapshot/publish/compare.ts and snapshot/read/memory-check.ts. */
+/** Verdicts that are mismatches; see snapshot/publish/compare.ts. */
 const CACHE_VERDICTS = ['ahead', 'behind', 'damaged', 'different', 'missing'];
-const MEMORY_VERDICTS = ['behind'];
 const DOCUMENT_KINDS = ['clusters', 'columns', 'providers', 'region', 'token'];
 
-/** What the worker's comparer finds of the cache. */
+/** What the worker's comparison of the cache finds. */
 export function cacheComparison(registry: Registry) {
   const { counter, gauge, histogram } = seriesOf(registry);
   const documents = counter(
@@ -177,26 +163,6 @@ export function cacheComparison(registry: Registry) {
       last.set(at);
       stalest.set(stalestSeconds);
     },
-  };
-}
-
-/** What a reader finds of its own memory. */
-function memoryComparison(registry: Registry) {
-  const { counter, gauge } = seriesOf(registry);
-  const documents = counter(
-    'fleetbook_memory_compared_documents_total',
-    'Documents in memory whose version was compared with the cache, by what was found; behind is a mismatch',
-    ['verdict'],
-  );
-  for (const verdict of MEMORY_VERDICTS) documents.inc({ verdict }, 0);
-  const last = gauge(
-    'fleetbook_memory_compared_timestamp_seconds',
-    'When memory was last compared with the cache, seconds since 1970; of several processes the one that is behind',
-    { aggregator: 'min' },
-  );
-  return {
-    compared: (verdict: string) => documents.inc({ verdict }),
-    round: (at: number) => last.set(at),
   };
 }
 

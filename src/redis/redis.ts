@@ -72,7 +72,7 @@ const OPTIONS: Record<RedisUse, Omit<RedisOptions, 'replyMapping'>> = {
     maxRetriesPerRequest: null,
   },
   publisher: {
-    // A sweep asks for the head of every document.
+    // A comparison reads the head of every document.
     enableAutoPipelining: true,
     enableOfflineQueue: false,
     commandTimeout: 10_000,

@@ -42,7 +42,8 @@ describe('an installation in which nothing is wrong', () => {
     expect((JSON.parse(old.stdout) as typeof told).findings).toContainEqual({
       check: 'configuration',
       verdict: 'warning',
-      found: 'COMPARE_EVERY is no setting any more: workers and readers compare every 30 seconds',
+      found:
+        'COMPARE_EVERY is no setting any more: workers compare the cache with PostgreSQL every 5 seconds',
       mend: 'remove this setting',
     });
     const shown = await fleetbook(['doctor'], all);

@@ -1,9 +1,9 @@
 /** What `doctor`, `serve` and `work` say of a replica that does not fit, on a real one. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { composeReader } from '../../src/app/reader.ts';
-import { checkConnections } from '../../src/cli/doctor/connections.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
+import { checkReplica } from '../../src/features/replica/doctor.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { keptLog } from '../support/log-lines.ts';
 import { createDatabase, run, type TestDatabase } from '../support/postgres.ts';
@@ -25,7 +25,7 @@ afterAll(() => closing.disposeAsync());
 
 describe('doctor', () => {
   const found = async (env: Record<string, string>) =>
-    (await checkConnections({ settings: readSettings(env) }))
+    (await checkReplica({ settings: readSettings(env) }))
       .filter(({ check }) => check === 'replica')
       .map(({ verdict, found: what, mend }) => [verdict, what, mend]);
 

@@ -143,13 +143,13 @@ describe('in a cluster that is well', () => {
     expect(heads.map((head) => Number(head.slice(4, 20)))).toEqual(Array(REGIONS).fill(5));
   });
 
-  it('is filled again by one sweep when a master has lost all that it held', async () => {
+  it('is filled again by one comparison when a master has lost all that it held', async () => {
     const reader = await linked(scene.reader({ pollMs: 30 }));
     for (const { id } of regions) await versionIn(reader, id);
     const { epoch } = reader.link;
     await cluster.nodes[1]?.client.flushall();
     await until(() => reader.link.epoch > epoch);
-    const { published } = await scene.publisher.sweep();
+    const { published } = await scene.publisher.compare();
     expect(published).toBeGreaterThan(0);
     const cold = await linked(scene.reader());
     for (const { id } of regions) expect((await cold.documents.get(nameOf(id))).tier).toBe('redis');

@@ -102,9 +102,9 @@ async function haveAll(readers: readonly TestReader[], versions: Versions): Prom
     await until(() => hasAll(reader), { timeoutMs: WITHIN_MS.version, what: 'the newest versions' });
 }
 
-/** Workers try again what fails, and sweep each minute and where the cache was away. */
-const sweep = ({ publisher }: Scene) =>
-  until(() => publisher.sweep().then(() => true), { everyMs: 100, what: 'a sweep' });
+/** Workers try again what fails, and compare every five seconds and when the cache is back. */
+const compare = ({ publisher }: Scene) =>
+  until(() => publisher.compare().then(() => true), { everyMs: 100, what: 'a comparison' });
 
 /** Asks without a pause until it is disposed, and notes the slowest answer and answers older than the one before. */
 function askAll(readers: readonly TestReader[], regions: Versions) {
@@ -173,12 +173,12 @@ describe.each(Object.entries(ENGINES))('%s', { ...CAN_BE_PARTED, timeout: 240_00
         for (const { tokens } of readers)
           await until(async () => (await tokens.verify(token)) === undefined, { what: 'a refused token' });
         expect(performance.now() - revokedAt).toBeLessThan(WITHIN_MS.token);
-        await sweep(scene);
+        await compare(scene);
         await haveAll(readers, newest);
 
         await engine.heal();
         for (const reader of readers) await linked(reader);
-        await sweep(scene);
+        await compare(scene);
         await haveAll(readers, newest);
         for (const { tokens } of readers) expect(await tokens.verify(token)).toBeUndefined();
         // A reader that starts finds in the cache what was published on either side.

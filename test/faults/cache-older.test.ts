@@ -15,11 +15,7 @@ it('older versions under every key of the cache are never given after newer ones
   const outcome = await underLoad({
     fault: 'The Redis of the cache holds older versions, set back each half second, for {seconds}',
     strike,
-    async heal(stack, load) {
-      await heal(stack, load);
-      // The worker finds these values by its sweep, once a minute: until then a reader that never had a newer one gives them.
-      await stack.publisher.sweep();
-    },
+    heal,
   });
   expect(untrue(outcome.asked)).toEqual([]);
 });

@@ -123,8 +123,7 @@ export async function scrapePrograms(): Promise<Scraped> {
     /^fleetbook_http_requests_total\{.*status="200"/m,
     /^fleetbook_http_requests_total\{.*status="401"/m,
     /^fleetbook_http_lasting_request_duration_seconds_count\{/m,
-    /^fleetbook_memory_compared_documents_total\{/m,
-    /^fleetbook_replica_lag_seconds\{/m,
+    /^fleetbook_fenced_reads_total\{/m,
   );
   return { worker, api };
 }

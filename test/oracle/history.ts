@@ -165,7 +165,7 @@ class History {
       if (result.status === 'rejected') throw result.reason;
   }
 
-  /** All is well again: within one sweep every reader agrees with the model. */
+  /** All is well again: within one comparison every reader agrees with the model. */
   async #end(world: World, actions: Actions): Promise<void> {
     await this.#servers.heal();
     world.worker.start();
@@ -177,13 +177,13 @@ class History {
     const publishing = { timeoutMs: 30_000, everyMs: 200 };
     await until(
       async () => {
-        await world.hand.publisher.sweep();
+        await world.hand.publisher.compare();
         return true;
       },
-      { ...publishing, what: 'a sweep' },
+      { ...publishing, what: 'a comparison' },
     );
-    // A run of the worker's own may raise a version between two sweeps.
-    await until(async () => (await world.hand.publisher.sweep()).published === 0, {
+    // A run of the worker's own may raise a version between two comparisons.
+    await until(async () => (await world.hand.publisher.compare()).published === 0, {
       ...publishing,
       what: 'the cache holds what the database does',
     });

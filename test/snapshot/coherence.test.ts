@@ -160,7 +160,7 @@ describe('under faults at random', () => {
         await until(() => seen.some((versions, j) => versions.length > (before[j] ?? 0)));
       }
       await healAll();
-      await scene.publisher.sweep();
+      await scene.publisher.compare();
       await until(() => seen.every((versions) => versions.at(-1) === last), {
         what: `every reader to give version ${last}`,
       });

@@ -234,7 +234,7 @@ async function copyOfCache(): Promise<() => Promise<void>> {
 const ACTS = [
   'change',
   'publish',
-  'sweep',
+  'compare',
   'read a',
   'read b',
   'poll a',
@@ -287,7 +287,7 @@ it('a version that a reader has given is never followed by an older one, and the
     const act: Record<(typeof ACTS)[number], () => Promise<unknown>> = {
       change: () => steps.do('change', () => reprice(store.sql, sample.small, `0.${1000 + price++}`)),
       publish: () => publisher.publishDirty(),
-      sweep: () => publisher.sweep(),
+      compare: () => publisher.compare(),
       'read a': () => read(readers.a),
       'read b': () => read(readers.b),
       'poll a': () => readers.a.link.poll(),
@@ -316,7 +316,7 @@ it('a version that a reader has given is never followed by an older one, and the
             }),
           ),
         );
-      await steps.run(publisher.sweep());
+      await steps.run(publisher.compare());
       const newest = await reprice(store.sql, sample.small, `0.${1000 + price++}`);
       await steps.run(publisher.publishDirty());
       for (const reader of Object.values(readers)) {

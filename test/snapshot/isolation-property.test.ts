@@ -29,7 +29,7 @@ const AT_ONCE = 10;
 const DOES = [
   'nothing',
   'publish',
-  'sweep',
+  'compare',
   'flush',
   'drop',
   'exchange',
@@ -215,7 +215,7 @@ it('no byte of one organization is in an answer to another, whatever is warm, co
     if (does === 'publish') {
       await scene.sql`update organizations set clusters_version = clusters_version + 1 where id = ${one.id}`;
       await scene.publisher.publishDirty();
-    } else if (does === 'sweep') await scene.publisher.sweep();
+    } else if (does === 'compare') await scene.publisher.compare();
     else if (does === 'flush') await scene.cache.flushall();
     else if (does === 'drop') await scene.cache.del(clusters(one), token(two));
     else if (does === 'silence subscribers') await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');

@@ -61,7 +61,7 @@ describe('a version that was given is never followed by an older one', () => {
       if (i % 13 === 0) await scene.cache.flushall();
       if (i % 17 === 0) await scene.cache.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     }
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     await until(async () => (await reader.documents.get(region())).document?.version === last);
     isOver = true;
     await reading;

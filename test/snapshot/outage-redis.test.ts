@@ -136,7 +136,7 @@ describe('when the cache is back', () => {
     await until(() => reader.link.linked, { timeoutMs: 5000 });
     expect(reader.link.epoch).toBeGreaterThan(epoch);
     await until(() => scene.cache.status === 'ready');
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     const version = await reprice(scene.sql, scene.sample.small, '0.6');
     await scene.publisher.publishDirty();
     const start = performance.now();

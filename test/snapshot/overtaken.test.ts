@@ -140,7 +140,7 @@ describe('an answer of Postgres from before another lineage', () => {
   const replaceDatabase = async () => {
     await scene.sql`update regions set version = 1, published_version = 0, name = 'another'`;
     await scene.sql`update lineage set id = ${randomUUID()}`;
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     const { epoch } = reader.link;
     await reader.link.poll();
     await until(async () => {

@@ -8,6 +8,7 @@ import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
 import { FeedTail } from '../../src/features/feed/feed-tail.ts';
 import { feedApi } from '../../src/features/feed/routes.ts';
 import { ReplicaReads } from '../../src/features/replica/reads.ts';
+import { replicaOf } from '../../src/features/replica/tier.ts';
 import { searchApi } from '../../src/features/search/routes.ts';
 import { type SearchReader, searchReader } from '../../src/features/search/search-reader.ts';
 import { Searchable, type SearchCounts } from '../../src/features/search/searchable.ts';
@@ -46,7 +47,6 @@ export interface ReaderOptions {
   readonly redisUrl: string;
   /** A replica, which is read before the database. */
   readonly replicaUrl?: string;
-  readonly lagLimitMs?: number;
   /** Instead of a store of the reader's own, e.g. one that counts. */
   readonly sql?: Sql;
   readonly subscriberUrl?: string;
@@ -134,11 +134,7 @@ function openReader(options: ReaderOptions): TestReader {
     new ReplicaReads({
       replica: reads(replicaStore.sql, options.postgresReads ?? 16),
       primary: reads(options.sql ?? store.sql, Math.ceil((options.postgresReads ?? 16) / 4)),
-      logger: silent,
       now,
-      lookEveryMs: options.pollMs ?? 1000,
-      ...(options.lagLimitMs !== undefined && { lagLimitMs: options.lagLimitMs }),
-      staleLimitMs,
     });
   const feed: FeedTail = new FeedTail({
     run: (read, check) => documents.postgres(read, check),
@@ -148,7 +144,7 @@ function openReader(options: ReaderOptions): TestReader {
   });
   const documents = new Documents({
     sql: options.sql ?? store.sql,
-    replica,
+    replica: replica && replicaOf(replica),
     subscription: link,
     logger: silent,
     now,
@@ -203,7 +199,6 @@ function openReader(options: ReaderOptions): TestReader {
       feed[Symbol.dispose]();
       await copy?.[Symbol.asyncDispose]();
       await link[Symbol.asyncDispose]();
-      await replica?.[Symbol.asyncDispose]();
       await replicaStore?.[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
     },

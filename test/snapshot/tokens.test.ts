@@ -144,12 +144,12 @@ describe('a revocation', () => {
     expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(false);
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
 
-    // After a flush nothing stands in its way, and the reader that knows better still does; the sweep mends the rest.
+    // After a flush nothing stands in its way, and the reader that knows better still does; the comparison repairs the rest.
     await scene.cache.flushall();
     expect(await setIfNewer(scene.cache, scene.keys, name, before.version, late, 60)).toBe(true);
     await reader.link.poll();
     expect(await reader.tokens.verify(token)).toBeUndefined();
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     expect(await (await scene.linkedReader()).tokens.verify(token)).toBeUndefined();
   });
 

@@ -148,7 +148,7 @@ describe('under the key of a region', () => {
     ['a gzip coding that is cut short', { gzip: gzipSync('[]').subarray(0, 15) }],
     ['a br coding that is none', { br: Buffer.from('this is not compressed') }],
     ['a coding that unpacks to far more', { gzip: gzipSync(Buffer.alloc(50_000_000)) }],
-  ])('%s is found by the comparer, which looks at codings as well', async (_, coding) => {
+  ])('%s is found by the comparison, which reads codings as well', async (_, coding) => {
     const { body } = (await loadContent(scene.sql, region())) ?? expect.unreachable('there is the region');
     const right = { gzip: gzipSync(body), br: brotliCompressSync(body) };
     expect(await hasSoundCodings({ identity: body, hash: '', ...right })).toBe(true);
@@ -177,16 +177,16 @@ describe('under the key of a region', () => {
     await until(() => reader.link.epoch > epoch);
     const { document } = await reader.documents.get(region());
     expect(document?.version).toBe(version);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     expect((await inCache(region()))?.version).toBe(version);
   });
 
-  it('a value of another type is a miss, and is replaced by the sweep', async () => {
+  it('a value of another type is a miss, and is replaced by the comparison', async () => {
     await scene.cache.del(scene.keys.document(region()));
     await scene.cache.hset(scene.keys.document(region()), 'a', 'b');
     const reader = await scene.linkedReader();
     expect((await machines(reader)).tier).toBe('postgres');
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     await until(async () => (await inCache(region())) !== undefined);
   });
 

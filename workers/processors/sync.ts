@@ -266,7 +266,7 @@ async function resolveAgain(config: Config, queue: Queue<SyncJob>, slot: string)
 }
 
 /**
- * What is stored is safe: a cache that is away gets it from the next sweep.
+ * The stored rows are safe: a cache that is away gets them from the next round.
  * @returns whether it has it already
  */
 export async function publish(worker: Worker, logger: Logger): Promise<boolean> {
@@ -275,7 +275,7 @@ export async function publish(worker: Worker, logger: Logger): Promise<boolean> 
     logger.debug({ published }, 'published');
     return true;
   } catch (error) {
-    logger.warn({ err: error }, 'publishing failed; the documents stay marked and the next sweep sends them');
+    logger.warn({ err: error }, 'publishing failed; the documents stay marked and the next round sends them');
     return false;
   }
 }

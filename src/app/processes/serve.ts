@@ -88,17 +88,10 @@ function openApi(config: Configured, closing: Disposer, logger: Logger) {
   const counts = new RequestCounts();
   const reader = closing.use(
     composeReader(config, logger, {
-      onCompared: {
-        compared: (verdict) => metrics.comparison.compared(verdict),
-        round: (at) => metrics.comparison.round(at),
-      },
       onUnusable: (kind) => metrics.unusable(kind),
     }),
   );
-  const metrics = apiMetrics({
-    requests: counts,
-    replica: reader.replica,
-  });
+  const metrics = apiMetrics(counts);
   reader.addMetrics(metrics.registry);
   const app = buildApp({
     ...reader,

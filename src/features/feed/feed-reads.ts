@@ -72,7 +72,7 @@ const OVERLAP_S = 30;
 
 /**
  * Runs a read from Postgres, capped in number and time. Rejects with `Unavailable`.
- * A replica's result that fails `check` is read again from the primary.
+ * If a replica's result fails `check`, the primary is read. Without `check` the primary is read first.
  */
 export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) => boolean) => Promise<T>;
 
@@ -169,7 +169,9 @@ export class FeedReads {
   /** Each read may reach another server behind the same address, so the position of each is checked. */
   async #read(question: FeedQuestion, reaches = 0): Promise<FeedPage> {
     const hasReached = ({ head }: FeedPage) => head.position >= reaches;
-    const page = await this.#run((sql) => readFeedPage(sql, question), hasReached);
+    const read = (sql: Sql) => readFeedPage(sql, question);
+    // Without a position to reach, only the primary knows where the feed ends.
+    const page = await (reaches > 0 ? this.#run(read, hasReached) : this.#run(read));
     if (!hasReached(page)) throw new Unavailable('this PostgreSQL lacks the newest changes');
     return page;
   }

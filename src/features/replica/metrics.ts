@@ -4,7 +4,6 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 export interface ReplicaSeriesOf {
   readonly counts: {
     readonly lagSeconds: number | undefined;
-    readonly lagLimitSeconds: number;
     readonly fenced: ReadonlyMap<string, number>;
   };
 }
@@ -17,25 +16,16 @@ export function addReplicaSeries(registry: Registry, replica: ReplicaSeriesOf): 
   const registers = [registry];
   new Gauge({
     name: 'fleetbook_replica_lag_seconds',
-    help: 'Seconds by which the replica of PostgreSQL was behind the primary when both were last seen; NaN while that is not known',
+    help: 'Seconds between a read of the replica of PostgreSQL and the last transaction that it had then; NaN without a read in the last minute',
     registers,
     aggregator: 'max',
     collect() {
       this.set(replica.counts.lagSeconds ?? Number.NaN);
     },
   });
-  new Gauge({
-    name: 'fleetbook_replica_lag_limit_seconds',
-    help: 'Seconds by which the replica may be behind: beyond, the primary is asked',
-    registers,
-    aggregator: 'max',
-    collect() {
-      this.set(replica.counts.lagLimitSeconds);
-    },
-  });
   new Counter({
     name: 'fleetbook_fenced_reads_total',
-    help: 'Reads for which the primary was asked, by why the replica would not do: older, unknown, behind, away',
+    help: 'Reads that the primary answered in place of the replica, by reason: older, unknown, behind, away',
     labelNames: ['reason'],
     registers,
     collect() {

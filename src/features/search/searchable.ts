@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/timeout.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../../snapshot/document/answer.ts';
 import { readColumns } from '../../snapshot/document/columns.ts';
-import { documentId } from '../../snapshot/document/keys.ts';
+import { loadFreshness } from '../../snapshot/document/load.ts';
 import { loadRegionVersions } from '../../snapshot/document/load-region.ts';
 import type { CacheSubscription } from '../../snapshot/read/cache-subscription.ts';
 import { UNLINKED_MAX_AGE_MS } from '../../snapshot/read/consistency.ts';
@@ -242,8 +242,8 @@ export class Searchable {
     const generation = this.#generation;
     const at = this.#now();
     const isComplete = this.#shown !== undefined && this.#isLinked();
-    const versions = isComplete ? undefined : await this.#versions();
-    const wanted = versions ?? (isComplete ? new Map<number, number>() : await this.#listed());
+    const stored = isComplete ? undefined : await this.#stored();
+    const wanted = stored?.versions ?? (isComplete ? new Map<number, number>() : await this.#listed());
     for (const [region, version] of this.#heard)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
     const { index, ofDisk, knownSince, read } = await this.#put(this.#latest, wanted, generation);
@@ -252,7 +252,7 @@ export class Searchable {
     const isSame = index === this.#latest;
     // It covers what it covered before, and the stamps of the beginning. Without versions each region states its own time.
     this.#stamps = merged(this.#stamps, this.#confirmed());
-    const covered = versions ? stamps.postgres : isComplete ? stamps.cache : read;
+    const covered = stored ? stored.stamps : isComplete ? stamps.cache : read;
     for (const [region, version] of wanted)
       if ((this.#heard.get(region) ?? Infinity) <= version) this.#heard.delete(region);
     if (knownSince === undefined) {
@@ -276,17 +276,14 @@ export class Searchable {
     documents.reserve(this.counts.bytes);
   }
 
-  /** The version of every region by Postgres; undefined if that does not answer. */
-  async #versions(): Promise<Map<number, number> | undefined> {
+  /** The version of every region by Postgres, and the stamps that they cover; undefined if Postgres does not answer. */
+  async #stored(): Promise<{ stamps: Stamps; versions: Map<number, number> } | undefined> {
     try {
-      return await this.#options.documents.postgres(
-        loadRegionVersions,
-        (found, believes) =>
-          believes.stamps([]) &&
-          [...found].every(([regionId, version]) =>
-            believes.version(documentId({ kind: 'columns', regionId }), version),
-          ),
-      );
+      return await this.#options.documents.postgres(async (sql) => {
+        // The server may be a replica that is behind: its own stamps, read first, are true of its versions.
+        const stamps = await loadFreshness(sql);
+        return { stamps, versions: await loadRegionVersions(sql) };
+      });
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
       return undefined;

@@ -4,7 +4,7 @@
  *     FB1 <version, 16 digits> <length of the head, 8 digits> <CRC-32 of all the rest, 8 hex digits>\n
  *     <head: JSON> <index: JSON> <identity> <gzip> <br>
  *
- * The first line has a fixed width, so that the fence and the sweep read a version without reading the document.
+ * The first line has a fixed width, so that the fence and the comparison read a version without reading the document.
  * The identity body is one JSON array (or object); the index says where each element lies in it, so that a single
  * machine or cluster is a slice of its list and never a document of its own.
  */
@@ -130,7 +130,7 @@ export function parseHeader(value: Buffer): Header | undefined {
  * Reads a stored value. Undefined, which callers take as a miss, when the format is unknown, the value is damaged in any
  * byte, what it holds is not what such a document holds, or the envelope names another document than the one asked for:
  * so that a misplaced key, by whatever mistake, never shows one organization's clusters to another. Whether its codings
- * say the same as its body would take nine tenths of a miss to find out: the comparer looks, see `hasSoundCodings`.
+ * say the same as its body would take nine tenths of a miss to find out: the comparison does, see `hasSoundCodings`.
  */
 export function decodeDocument(name: DocumentName, value: Buffer): Document | undefined {
   const header = parseHeader(value);

@@ -1,7 +1,7 @@
 /**
  * Whether a value of the cache can be used. Its checksum and its hash tell that it is what somebody wrote; this tells that
  * it is what a reader needs, whoever wrote it. What fails is a miss. Elements of a list are looked at from outside: parsing
- * them takes a quarter of a miss, and the comparer compares them with PostgreSQL.
+ * them takes a quarter of a miss, and the comparison compares them with PostgreSQL.
  */
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';

@@ -3,7 +3,7 @@ import type { Sql } from '../../db/connection/connect.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import type { Document } from '../document/document.ts';
 import type { DocumentContent } from '../document/format.ts';
-import { decodeDocument, encoding, isForeignFormat, parseHeader } from '../document/format.ts';
+import { decodeDocument, encoding, HEADER_LENGTH, isForeignFormat, parseHeader } from '../document/format.ts';
 import type { CacheKeys, DocumentName } from '../document/keys.ts';
 import { loadContent } from '../document/load.ts';
 import { hasSoundCodings } from '../document/soundness.ts';
@@ -11,8 +11,8 @@ import { dropValue } from './fence.ts';
 
 /**
  * - `same`: equal versions and equal content;
- * - `moved`: it changed while it was looked at, which says nothing;
- * - `pending`: the cache lacks a version that nobody has said to have published;
+ * - `moved`: it changed during the comparison;
+ * - `pending`: the cache lacks a version that is not marked as published;
  * - `missing`, `behind`: the cache has lost a version that was published;
  * - `ahead`: the cache has a version that Postgres never had, e.g. after a restore without a new lineage;
  * - `different`: equal versions, other content;
@@ -30,7 +30,7 @@ export type Verdict =
   | 'damaged'
   | 'unknown';
 
-export interface Comparison {
+export interface Compared {
   readonly verdict: Verdict;
   /** The version that the cache holds; 0 for none that can be read. */
   readonly cached: number;
@@ -43,17 +43,35 @@ export interface Expected {
   readonly publishedVersion: number;
 }
 
+/** By the first line of the cache's value alone. @throws what Redis fails with */
+export async function compareHead(
+  redis: RedisClient,
+  keys: CacheKeys,
+  { name, version, publishedVersion }: Expected,
+): Promise<Compared> {
+  const key = keys.document(name);
+  const head = await stringAt(() => redis.getrangeBuffer(key, 0, HEADER_LENGTH - 1));
+  const lost = publishedVersion < version ? 'pending' : undefined;
+  if (head === 'no string') return { verdict: 'damaged', cached: 0 };
+  if (head.length === 0) return { verdict: lost ?? 'missing', cached: 0 };
+  if (isForeignFormat(head)) return { verdict: 'unknown', cached: 0 };
+  const cached = parseHeader(head)?.version;
+  if (cached === undefined) return { verdict: 'damaged', cached: 0 };
+  if (cached < version) return { verdict: lost ?? 'behind', cached };
+  return { verdict: cached > version ? 'ahead' : 'same', cached };
+}
+
 /**
- * Reads the document from the cache, then from Postgres: a version that is the same before and after was the same
- * meanwhile. @throws what Postgres or Redis fails with
+ * Byte for byte. It reads the document from the cache, then from Postgres: a version that is the same before and after did
+ * not change in between. @throws what Postgres or Redis fails with
  */
 export async function compareDocument(
   sql: Sql,
   redis: RedisClient,
   keys: CacheKeys,
   { name, version, publishedVersion }: Expected,
-): Promise<Comparison> {
-  const value = await readValue(redis, keys.document(name));
+): Promise<Compared> {
+  const value = await stringAt(() => redis.getBuffer(keys.document(name)));
   const content = await loadContent(sql, name);
   const header = value instanceof Buffer ? parseHeader(value) : undefined;
   const cached = header?.version ?? 0;
@@ -69,9 +87,9 @@ export async function compareDocument(
   return { verdict: (await isSame(stored, value, content)) ? 'same' : 'different', cached };
 }
 
-async function readValue(redis: RedisClient, key: string): Promise<Buffer | null | 'no string'> {
+async function stringAt<T>(read: () => Promise<T>): Promise<T | 'no string'> {
   try {
-    return await redis.getBuffer(key);
+    return await read();
   } catch (error) {
     if (error instanceof Error && error.message.startsWith('WRONGTYPE')) return 'no string';
     throw error;
@@ -87,10 +105,10 @@ async function isSame(stored: Document, value: Buffer, content: DocumentContent)
   return hasSoundCodings(stored.body);
 }
 
-/** Removes a value that no reader can use; see `dropValue`. A value that was written meanwhile stays. */
+/** Removes a value that no reader can use; see `dropValue`. A newer value stays. */
 export async function dropDamaged(redis: RedisClient, keys: CacheKeys, name: DocumentName): Promise<void> {
   const key = keys.document(name);
-  const value = await readValue(redis, key);
+  const value = await stringAt(() => redis.getBuffer(key));
   if (value === null) return;
   if (value === 'no string') await dropValue(redis, key, undefined);
   else if (!decodeDocument(name, value)) await dropValue(redis, key, value);

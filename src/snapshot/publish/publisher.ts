@@ -8,51 +8,27 @@ import {
   type SeenHistory,
 } from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
-import {
-  allVersions,
-  dirtyDocuments,
-  documentVersions,
-  markPublished,
-  type VersionedDocument,
-} from '../../db/versions.ts';
-import type { DocumentName } from '../../domain/document-name.ts';
+import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
+import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
 import type { Decider } from '../../domain/operator.ts';
 import { traced } from '../../domain/traced.ts';
 import type { RedisClient } from '../../redis/redis.ts';
-import { type DocumentContent, decodeDocument, encodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
-import { loadContents, loadFreshness } from '../document/load.ts';
-import { indexMachines, repairMachineIndex } from '../document/machine-index.ts';
-import { versionsInCache } from './cached-versions.ts';
-import { dropDamaged } from './compare.ts';
-import { announce, setIfNewer } from './fence.ts';
+import { loadFreshness } from '../document/load.ts';
+import { repairMachineIndex } from '../document/machine-index.ts';
+import { Comparison, type ComparisonOptions } from './comparison.ts';
 import type { PublicationFollower } from './follower.ts';
 import { type NewLineage, takeNewLineage } from './new-lineage.ts';
+import { type Outcome, publishDocuments, type Route } from './publish-documents.ts';
 import { isRefusal } from './refusal.ts';
 
-/** Documents that are read and encoded at once: enough to keep Postgres and zlib busy. More would take more memory and
- * hold the event loop for longer. */
-const CONCURRENCY = 2;
 /** Dirty documents in one batch. */
 const BATCH = 200;
 /** Stamps that one script moves: there is one for each region of each source. */
 const STAMPS_AT_ONCE = 500;
-/** Headers read in one round trip while sweeping. */
-const SWEEP_BATCH = 500;
-
 /** See `loadFreshness`. */
 type Stamps = ReadonlyMap<string, string>;
-
-interface Outcome {
-  readonly published: number;
-  /** The first failure; its documents stay dirty. */
-  readonly failure: unknown;
-  /** Postgres or the cache is down: the next batch would fail too. */
-  readonly isOutage: boolean;
-  /** A document of which the cache holds a version that Postgres has not. */
-  readonly ahead: DocumentName | undefined;
-}
 
 export interface PublishResult {
   /** Documents that were sent to the cache. */
@@ -75,6 +51,7 @@ export interface PublisherOptions {
   readonly observe?: PublishObserver | undefined;
   readonly onLineage?: LineageObserver | undefined;
   readonly followers?: readonly PublicationFollower[];
+  readonly comparison?: ComparisonOptions | undefined;
 }
 
 const WHY: Record<Loss, string> = {
@@ -94,6 +71,7 @@ export class Publisher {
   readonly #observe: PublishObserver;
   readonly #onLineage: LineageObserver;
   readonly #followers: readonly PublicationFollower[];
+  readonly #comparison: Comparison;
   readonly #history = new KnownHistory();
   /** As of the last round; undefined before the first. */
   #lineage: string | undefined;
@@ -103,17 +81,14 @@ export class Publisher {
   #pulsedAt = performance.now();
 
   /** `db` acts as the worker; `redis` has been through `withFence`. */
-  constructor(
-    db: ClientDatabase,
-    redis: RedisClient,
-    { observe = () => {}, onLineage = () => {}, followers = [] }: PublisherOptions = {},
-  ) {
+  constructor(db: ClientDatabase, redis: RedisClient, options: PublisherOptions = {}) {
     this.#db = db;
     this.#sql = db.$client;
     this.#redis = redis;
-    this.#observe = observe;
-    this.#onLineage = onLineage;
-    this.#followers = followers;
+    this.#observe = options.observe ?? (() => {});
+    this.#onLineage = options.onLineage ?? (() => {});
+    this.#followers = options.followers ?? [];
+    this.#comparison = new Comparison(options.comparison ?? {});
   }
 
   /**
@@ -165,35 +140,34 @@ export class Publisher {
     decider?: Decider,
   ): Promise<PublishResult & { readonly lineage: NewLineage | undefined }> {
     const lineage = await this.#newLineage(await readLineage(this.#sql), why, decider);
-    return { ...(await this.sweep()), lineage };
+    return { ...(await this.compare()), lineage };
   }
 
   async #publishDirty(): Promise<PublishResult> {
-    const { keys, knowsNothing } = await this.#keys();
+    const { keys, knowsNothing, isNew } = await this.#keys();
     let published = 0;
     let stamps: Stamps;
     for (;;) {
       stamps = await loadFreshness(this.#sql);
       const dirty = await dirtyDocuments(this.#db, BATCH);
       if (dirty.length === 0) break;
-      const outcome = await this.#publish(keys, dirty);
-      published += outcome.published;
-      if (outcome.ahead) return this.#sweepAnew(keys, outcome.ahead);
+      for (const id of dirty.flatMap(idsOf)) this.#comparison.lag.begin(id);
+      const { done, failure, isOutage, ahead } = await this.#publish(keys, dirty);
+      published += done.length;
+      if (ahead) return this.#compareAnew(keys, ahead);
       // A document that cannot be published comes again with every batch: go on while others come too.
-      if (outcome.failure !== undefined && (outcome.isOutage || outcome.published === 0))
-        throw outcome.failure;
+      if (failure !== undefined && (isOutage || done.length === 0)) throw failure;
     }
-    if (knowsNothing) published += (await this.#sweepUnder(keys)).published;
+    if (knowsNothing) published += (await this.#compareUnder(keys, isNew)).published;
     return this.#ended(keys, stamps, published);
   }
 
   /**
-   * Compares what the cache holds with Postgres and publishes what differs: it heals a flush, an eviction, and a
-   * failover that lost writes. Costs one short read a document.
-   * @throws the first failure, after everything else was compared.
+   * Compares the cache with Postgres and publishes what differs, see `Comparison`.
+   * @throws the first failure, after everything else was compared
    */
-  sweep(): Promise<PublishResult> {
-    return this.#followed(() => this.#sweep());
+  compare(): Promise<PublishResult> {
+    return this.#followed(() => this.#compare());
   }
 
   async #followed(round: () => Promise<PublishResult>): Promise<PublishResult> {
@@ -229,44 +203,39 @@ export class Publisher {
     }
   }
 
-  async #sweep(): Promise<PublishResult> {
-    return this.#sweepUnder((await this.#keys()).keys);
+  async #compare(): Promise<PublishResult> {
+    const { keys, isNew } = await this.#keys();
+    return this.#compareUnder(keys, isNew);
   }
 
-  /** Under a new lineage: the cache has a version of this document that the database has not, or not any more. */
-  async #sweepAnew(keys: CacheKeys, ahead: DocumentName): Promise<PublishResult> {
+  /** Under a new lineage, since the cache has a version of this document that the database has not. */
+  async #compareAnew(keys: CacheKeys, ahead: DocumentName): Promise<PublishResult> {
     await this.#newLineage(
       keys.lineage,
       `the cache has a later version of ${documentId(ahead)} than the database`,
     );
-    return this.#sweep();
+    return this.#compare();
   }
 
-  async #sweepUnder(keys: CacheKeys): Promise<PublishResult> {
+  async #compareUnder(keys: CacheKeys, isNew: boolean): Promise<PublishResult> {
     const stamps = await loadFreshness(this.#sql);
-    let published = 0;
-    let failure: unknown;
-    for await (const batch of allVersions(this.#db, SWEEP_BATCH)) {
-      const versions = await Promise.all(batch.map(({ name }) => versionsInCache(this.#redis, keys, name)));
-      const lost: VersionedDocument[] = [];
-      for (const [i, entry] of batch.entries()) {
-        const others = [...(versions[i] ?? [])].filter(([, cached]) => cached !== entry.version);
-        if (others.length === 0) continue;
-        for (const [name, cached] of others) {
-          if (cached !== undefined && cached > entry.version && (await this.#isAhead(keys, name)))
-            return this.#sweepAnew(keys, name);
-        }
-        lost.push(entry);
-      }
-      if (lost.length === 0) continue;
-      const outcome = await this.#publish(keys, lost);
-      published += outcome.published;
-      failure ??= outcome.failure;
-      if (outcome.isOutage) break;
-    }
+    const { done, failure, ahead } = await this.#comparison.round(this.#route(keys), isNew, (rows) =>
+      this.#publish(keys, rows),
+    );
+    if (ahead) return this.#compareAnew(keys, ahead);
     if (failure !== undefined) throw failure;
     await repairMachineIndex(this.#redis, keys, this.#sql);
-    return this.#ended(keys, stamps, published);
+    return this.#ended(keys, stamps, done.length);
+  }
+
+  #route(keys: CacheKeys): Route {
+    return { db: this.#db, redis: this.#redis, keys };
+  }
+
+  async #publish(keys: CacheKeys, rows: readonly VersionedDocument[]): Promise<Outcome> {
+    const outcome = await publishDocuments(this.#route(keys), rows);
+    for (const id of outcome.done.flatMap(idsOf)) this.#comparison.lag.end(id);
+    return outcome;
   }
 
   /**
@@ -280,11 +249,12 @@ export class Publisher {
   }
 
   /**
-   * The current lineage's, which is made known. A database that was restored, copied or put back gets a new one first.
-   * `knowsNothing`: the cache may have none of its documents. One that was flushed keeps its connections, and tells by this
-   * alone that it was.
+   * The keys of the current lineage, which the cache names from now on. A database that was restored, copied or put back
+   * gets a new lineage first.
+   * `knowsNothing`: the cache may have no document. A flush shows by the missing lineage alone.
+   * `isNew`: the cache named another lineage, so nothing was published under this one.
    */
-  async #keys(): Promise<{ keys: CacheKeys; knowsNothing: boolean }> {
+  async #keys(): Promise<{ keys: CacheKeys; knowsNothing: boolean; isNew: boolean }> {
     const seen = await this.#look();
     if (seen.loss) await this.#newLineage(seen.lineage, WHY[seen.loss]);
     const { lineage } = seen.loss ? await this.#look() : seen;
@@ -298,7 +268,11 @@ export class Publisher {
       }),
       this.#mark(keys),
     ]);
-    return { keys, knowsNothing: seen.loss !== undefined || named === null };
+    return {
+      keys,
+      knowsNothing: seen.loss !== undefined || named === null,
+      isNew: named !== null && named !== lineage,
+    };
   }
 
   /** Whether the database is still in its history. */
@@ -328,99 +302,6 @@ export class Publisher {
     return begun;
   }
 
-  /**
-   * Whether the cache holds a version that the database has not: it has gone back to an earlier state. The database is
-   * asked last, since it has each version before the cache has it.
-   */
-  async #isAhead(keys: CacheKeys, name: DocumentName): Promise<boolean> {
-    const value = await this.#redis.getBuffer(keys.document(name));
-    // A damaged value says nothing.
-    const cached = value ? decodeDocument(name, value)?.version : undefined;
-    if (cached === undefined) return false;
-    const [stored] = await documentVersions(this.#db, [name]);
-    return stored !== undefined && stored.version < cached;
-  }
-
-  async #publish(keys: CacheKeys, documents: readonly VersionedDocument[]): Promise<Outcome> {
-    const queue = documents.values();
-    const done: VersionedDocument[] = [];
-    let failure: unknown;
-    let isOutage = false;
-    let ahead: DocumentName | undefined;
-    const publishNext = async () => {
-      for (const document of queue) {
-        if (isOutage) return;
-        try {
-          const result = await this.#publishRow(keys, document);
-          if (typeof result === 'number') done.push({ name: document.name, version: result });
-          else ahead = result;
-        } catch (error) {
-          failure ??= error;
-          isOutage ||= !isRefusal(error);
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: CONCURRENCY }, publishNext));
-    // What arrived is marked even when another one failed; the rest stays dirty for the next sweep.
-    await markPublished(this.#db, done);
-    return { published: done.length, failure, isOutage, ahead };
-  }
-
-  /** @returns the version that the cache has now, at least, or the document of which it has one that Postgres has not */
-  async #publishRow(keys: CacheKeys, { name, version }: VersionedDocument): Promise<number | DocumentName> {
-    const attributes = { 'db.system.name': 'postgresql', 'fleetbook.document': name.kind };
-    const contents = await traced('postgres read', attributes, () => loadContents(this.#sql, name));
-    let refusal: unknown;
-    for (const content of contents) {
-      try {
-        if (!(await this.#publishOne(keys, content))) return content.name;
-      } catch (error) {
-        if (!isRefusal(error)) throw error;
-        // The others are tried all the same: readers hear of each that is refused.
-        refusal ??= error;
-      }
-    }
-    if (refusal !== undefined) throw refusal;
-    const own = contents.at(-1);
-    // Deleted meanwhile; nothing reads it any more.
-    if (!own) return version;
-    if (name.kind === 'region') {
-      const { regionId } = name;
-      await indexMachines(
-        this.#redis,
-        keys,
-        own.index.keys().map((id) => [Number(id), regionId] as const),
-      );
-    }
-    return own.version;
-  }
-
-  /** @returns false when the cache has a version that Postgres has not */
-  async #publishOne(keys: CacheKeys, content: DocumentContent): Promise<boolean> {
-    const { name, version } = content;
-    const value = await encodeDocument(content);
-    const set = () => this.#set(keys, name, version, value);
-    if (await set()) return true;
-    if (await this.#isAhead(keys, name)) return false;
-    // A value that cannot be used keeps nothing out, whatever version it names.
-    await dropDamaged(this.#redis, keys, name);
-    await set();
-    return true;
-  }
-
-  /** As `setIfNewer`. Readers hear of what the cache refuses too. */
-  async #set(keys: CacheKeys, name: DocumentName, version: number, value: Buffer): Promise<boolean> {
-    const attributes = { 'db.system.name': 'redis', 'fleetbook.document': name.kind };
-    try {
-      return await traced('cache write', attributes, () =>
-        setIfNewer(this.#redis, keys, name, version, value),
-      );
-    } catch (error) {
-      if (isRefusal(error)) await announce(this.#redis, keys, name, version);
-      throw error;
-    }
-  }
-
   async #publishVerified(keys: CacheKeys, stamps: Stamps): Promise<void> {
     const entries = [...stamps];
     for (let from = 0; from < entries.length; from += STAMPS_AT_ONCE) {
@@ -429,3 +310,6 @@ export class Publisher {
     }
   }
 }
+
+/** The documents of a row. */
+const idsOf = ({ name }: VersionedDocument): string[] => documentsOfRow(name).map(documentId);

@@ -5,11 +5,10 @@ import { readHistory } from '../../db/lineage.ts';
 import { CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { DurableCopy } from './durable-copy.ts';
-import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { PrimaryReads } from './postgres/reads.ts';
 
 export interface CurrentLineageOptions {
-  /** Of a primary, where one can be asked. */
-  readonly postgres: Pick<PostgresReads, 'run' | 'look'>;
+  readonly postgres: PrimaryReads;
   readonly subscription: Pick<CacheSubscription, 'ask' | 'lanes'>;
   readonly copy?: Pick<DurableCopy, 'lineage' | 'follow'> | undefined;
   readonly logger: Logger;

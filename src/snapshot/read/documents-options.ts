@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { Sql } from '../../db/connection/client.ts';
-import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { DocumentName } from '../document/keys.ts';
 import type { MemoryBudget } from './budget.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { DurableCopy } from './durable-copy.ts';
 import type { PostgresReadsOptions } from './postgres/postgres-reads.ts';
+import type { Replica } from './replica.ts';
 
 /** Called for each publication, that of a position of the feed included, and when everything that was read is of another history. */
 export interface PublicationListener {
@@ -15,8 +15,8 @@ export interface PublicationListener {
 
 export interface DocumentsOptions {
   readonly sql: Sql;
-  /** In the place of `sql`: a replica, and the primary behind it. */
-  readonly replica?: ReplicaReads | undefined;
+  /** In the place of `sql`. */
+  readonly replica?: Replica | undefined;
   readonly subscription: CacheSubscription;
   readonly logger: Logger;
   readonly now?: () => number;

@@ -1,5 +1,4 @@
 import type { Sql } from '../../db/connection/connect.ts';
-import type { Check, ReplicaReads } from '../../features/replica/reads.ts';
 import { type InvalidationListener, type MaybePromise, Unavailable } from '../document/answer.ts';
 import type { Document } from '../document/document.ts';
 import { type CacheKeys, type DocumentName, documentId, FEED_ID } from '../document/keys.ts';
@@ -9,7 +8,7 @@ import type { DocumentsOptions, PublicationListener } from './documents-options.
 import type { DurableCopy } from './durable-copy.ts';
 import { Freshness, later } from './freshness.ts';
 import { MachineRegions } from './machine-regions.ts';
-import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { Check, Reads } from './postgres/reads.ts';
 import { DocumentMemory } from './tiers/memory.ts';
 import { openPostgresReads, openTiers } from './tiers/open-tiers.ts';
 import type { LookUp, TieredResult, Wanted } from './tiers/tier.ts';
@@ -32,8 +31,7 @@ export class Documents {
   readonly #rules: Consistency;
   /** Reads that are under way, by id. */
   readonly #flights = new Map<string, Promise<TieredResult>>();
-  readonly #postgres: PostgresReads | ReplicaReads;
-  readonly #replica: ReplicaReads | undefined;
+  readonly #postgres: Reads;
   readonly #machineRegions: MachineRegions;
   readonly #freshness: Freshness;
   readonly #copy: DurableCopy | undefined;
@@ -49,13 +47,11 @@ export class Documents {
     this.#copy = options.copy;
     const { staleLimitMs, tokenStaleLimitMs } = options;
     this.#rules = new Consistency({ subscription, now, staleLimitMs, tokenStaleLimitMs });
-    this.#replica = options.replica;
     this.#postgres = openPostgresReads(options);
     this.#freshness = new Freshness({
       subscription,
       postgres: this.#postgres,
       now,
-      onStamp: (source, stamp) => this.#replica?.heardStamp(source, stamp),
       onChange: () => {
         for (const listener of this.#listeners) listener.onFreshness();
       },
@@ -190,7 +186,7 @@ export class Documents {
 
   /**
    * Runs another read, such as that of a price history, under the same limits. Rejects with `Unavailable`.
-   * @param check whether the answer of a replica will do
+   * @param check as `Reads.run`
    */
   postgres<T>(read: (sql: Sql) => Promise<T>, check?: Check<T>): Promise<T> {
     return this.#postgres.run(read, check);
@@ -283,7 +279,6 @@ export class Documents {
     subscription.follow(keys, {
       onPublished: (id, version) => this.#onPublished(id, version),
       onGap: () => {
-        this.#tiers.heardAll();
         this.#machineRegions.clearUnknown();
         this.#invalidateAll();
       },

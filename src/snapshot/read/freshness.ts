@@ -1,7 +1,6 @@
-import type { ReplicaReads } from '../../features/replica/reads.ts';
 import { loadFreshness } from '../document/load.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
-import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { Reads } from './postgres/reads.ts';
 
 /** Anything else in the cache is damaged: stamps are given to readers as they are. */
 const STAMP = /^(?:catalogue|clusters|retired) \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z$/;
@@ -28,10 +27,8 @@ const NOTHING_KNOWN: KnownStamps = { cache: NO_STAMPS, postgres: NO_STAMPS };
 
 export interface FreshnessOptions {
   readonly subscription: CacheSubscription;
-  readonly postgres: PostgresReads | ReplicaReads;
+  readonly postgres: Reads;
   readonly now: () => number;
-  /** Called with each stamp that moves, by its source, or source and region. */
-  readonly onStamp?: ((id: string, stamp: string) => void) | undefined;
   /** Called when any stamp has changed. */
   readonly onChange: () => void;
 }
@@ -45,9 +42,8 @@ export interface FreshnessOptions {
  */
 export class Freshness {
   readonly #subscription: CacheSubscription;
-  readonly #postgres: PostgresReads | ReplicaReads;
+  readonly #postgres: Reads;
   readonly #now: () => number;
-  readonly #onStamp: (id: string, stamp: string) => void;
   readonly #onChange: () => void;
   #known = NOTHING_KNOWN;
   /** Epoch → the newest stamps of the cache at a poll after which every message before them had arrived. */
@@ -61,7 +57,6 @@ export class Freshness {
     this.#subscription = options.subscription;
     this.#postgres = options.postgres;
     this.#now = options.now;
-    this.#onStamp = options.onStamp ?? (() => {});
     this.#onChange = options.onChange;
   }
 
@@ -93,7 +88,7 @@ export class Freshness {
   /** @param stamps of committed runs */
   #store(cache: Stamps, stamps: Iterable<readonly [id: string, stamp: string]>): void {
     const before = this.#known;
-    const postgres = merged(before.postgres, stamps, this.#onStamp);
+    const postgres = merged(before.postgres, stamps);
     this.#known = { cache, postgres };
     if (postgres.size > 0) this.#firstStamp.resolve();
     if (cache !== before.cache || postgres !== before.postgres) this.#onChange();
@@ -151,18 +146,13 @@ export class Freshness {
 }
 
 /** Both together: of each source the later stamp. The same map if none of the others is later. */
-export function merged(
-  before: Stamps,
-  others: Iterable<readonly [id: string, stamp: string]>,
-  onMove: (id: string, stamp: string) => void = () => {},
-): Stamps {
+export function merged(before: Stamps, others: Iterable<readonly [id: string, stamp: string]>): Stamps {
   let after: Map<string, string> | undefined;
   for (const [id, stamp] of others) {
     const known = before.get(id);
     if (known !== undefined && !isLater(stamp, known)) continue;
     after ??= new Map(before);
     after.set(id, stamp);
-    onMove(id, stamp);
   }
   return after ?? before;
 }

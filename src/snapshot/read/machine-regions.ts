@@ -1,13 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { withTimeout } from '../../domain/timeout.ts';
-import type { ReplicaReads } from '../../features/replica/reads.ts';
 import type { MaybePromise } from '../document/answer.ts';
 import { type CacheKeys, MACHINES_PER_BUCKET } from '../document/keys.ts';
 import { loadRegionOfMachine } from '../document/load.ts';
 import { BYTES_PER_ENTRY } from '../document/memory-costs.ts';
 import type { CacheSubscription } from './cache-subscription.ts';
 import type { DurableCopy } from './durable-copy.ts';
-import type { PostgresReads } from './postgres/postgres-reads.ts';
+import type { Reads } from './postgres/reads.ts';
 import { fromEither } from './tiers/either.ts';
 
 /** Bytes of a page of regions. */
@@ -20,7 +19,7 @@ const WAIT_FOR_COPY_MS = 2000;
 
 export interface MachineRegionsOptions {
   readonly subscription: CacheSubscription;
-  readonly postgres: PostgresReads | ReplicaReads;
+  readonly postgres: Reads;
   readonly now: () => number;
   readonly copy?: Pick<DurableCopy, 'machines'> | undefined;
   /** Bytes that may be kept: three quarters for what is known, a quarter for what is known to be unknown. */
@@ -33,7 +32,7 @@ export interface MachineRegionsOptions {
  */
 export class MachineRegions {
   readonly #subscription: CacheSubscription;
-  readonly #postgres: PostgresReads | ReplicaReads;
+  readonly #postgres: Reads;
   readonly #now: () => number;
   readonly #copy: MachineRegionsOptions['copy'];
   /** Page number → region of each of its ids; 0 where it is not known. */

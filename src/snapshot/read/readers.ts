@@ -11,7 +11,6 @@ import {
 } from '../document/answer.ts';
 import { encodeBody, hashOf } from '../document/body.ts';
 import { regionKey } from '../document/build.ts';
-import { documentId } from '../document/keys.ts';
 import { loadMachinePrices } from '../document/load.ts';
 import { BYTES_PER_DOCUMENT } from '../document/memory-costs.ts';
 import type { Documents } from './documents.ts';
@@ -81,10 +80,11 @@ export function catalogueReader(
 
   async function loadPrices(id: number) {
     const regionId = await documents.regionOfMachine(id);
+    const shown = regionId === undefined ? undefined : (await region(regionId)).document?.version;
     return documents.postgres(
       (sql) => loadMachinePrices(sql, id),
-      ({ version }, believes) =>
-        regionId !== undefined && believes.version(documentId({ kind: 'region', regionId }), version),
+      // A history never lacks the price that the machine has in its list.
+      ({ version }) => shown !== undefined && version !== undefined && version >= shown,
     );
   }
 

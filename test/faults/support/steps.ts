@@ -7,7 +7,7 @@ export type Step = (
   | { readonly span: string; readonly at: 'begin' | 'end' }
   | { readonly sends: RegExp; readonly at: 'before' | 'after' }
 ) & {
-  /** Only after this was sent: what a publication does, the sweep at the worker's start does as well. */
+  /** Only after this was sent: what a publication does, the comparison at the worker's start does as well. */
   readonly once?: RegExp;
 };
 

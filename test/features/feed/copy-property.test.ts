@@ -61,7 +61,7 @@ const step = fc.oneof(
       does: fc.constantFrom(
         'publish',
         'publish twice at once',
-        'sweep',
+        'compare',
         'flush',
         'cut the cache',
         'fall behind',
@@ -176,8 +176,8 @@ async function take(world: World, taken: Step): Promise<void> {
     case 'publish twice at once':
       await Promise.all([publisher, feedPublisher(scene.store.db, scene.cache)].map((p) => p.publishDirty()));
       return;
-    case 'sweep':
-      await publisher.sweep();
+    case 'compare':
+      await publisher.compare();
       return;
     case 'flush':
       for (const master of mastersOf(scene.cache)) await master.flushall();

@@ -116,7 +116,7 @@ it('is read from PostgreSQL where the cache has lost everything, and again after
   await scene.cache.flushall();
   expect((await cheapest(reader))?.price).toBe(0.0001);
   await reprice(scene.sql, scene.sample.small, '0.00005');
-  await scene.publisher.sweep();
+  await scene.publisher.compare();
   await finds(reader, 0.00005);
 });
 

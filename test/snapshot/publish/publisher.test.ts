@@ -42,7 +42,7 @@ describe('publishing what is dirty', () => {
     expect(await dirty()).toEqual([]);
     expect(await differing()).toEqual([]);
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
-    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+    expect(await scene.publisher.compare()).toEqual({ published: 0 });
     expect(await revision()).toBe(8);
   });
 
@@ -87,7 +87,7 @@ describe('publishing what is dirty', () => {
     expect(await dirty()).toEqual([]);
   });
 
-  it('publishes all the others when some documents are refused, leaves those dirty, and fails; the sweep replaces what refused them', async () => {
+  it('publishes all the others when some documents are refused, leaves those dirty, and fails; the comparison replaces what refused them', async () => {
     const refused = [region(), { kind: 'providers' } as const];
     for (const name of refused) await scene.cache.lpush(scene.keys.document(name), 'in the way');
     await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
@@ -95,7 +95,7 @@ describe('publishing what is dirty', () => {
     expect((await cached({ kind: 'clusters', organizationId: scene.sample.b }))?.has('cluster-test')).toBe(
       true,
     );
-    expect(await scene.publisher.sweep()).toEqual({ published: refused.length });
+    expect(await scene.publisher.compare()).toEqual({ published: refused.length });
     expect(await dirty()).toEqual([]);
   });
 
@@ -136,7 +136,7 @@ describe('publishing what is dirty', () => {
   });
 });
 
-describe('the sweep', () => {
+describe('the comparison', () => {
   beforeEach(() => scene.publisher.publishDirty());
 
   it('fills a cache that was flushed again, with everything, in the next round that looks for what is dirty', async () => {
@@ -145,7 +145,7 @@ describe('the sweep', () => {
     // The one that changed, and then all the others.
     expect(await scene.publisher.publishDirty()).toEqual({ published: 5 });
     expect(await scene.publisher.publishDirty()).toEqual({ published: 0 });
-    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+    expect(await scene.publisher.compare()).toEqual({ published: 0 });
     expect(await differing()).toEqual([]);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(scene.keys.lineage);
     expect(Object.keys(await scene.cache.hgetall(scene.keys.verified)).sort()).toEqual([
@@ -161,7 +161,7 @@ describe('the sweep', () => {
 
   it('sends the one document that was evicted, and no other', async () => {
     await scene.cache.del(scene.keys.document(region()));
-    expect(await scene.publisher.sweep()).toEqual({ published: 1 });
+    expect(await scene.publisher.compare()).toEqual({ published: 1 });
     expect(await differing()).toEqual([]);
   });
 
@@ -173,7 +173,7 @@ describe('the sweep', () => {
     await scene.cache.set(key, old ?? '');
     await scene.cache.set(scene.keys.document({ kind: 'providers' }), 'FB2 of another release');
     expect((await differing()).sort()).toEqual(['providers', `region:${scene.sample.region}`]);
-    expect(await scene.publisher.sweep()).toEqual({ published: 2 });
+    expect(await scene.publisher.compare()).toEqual({ published: 2 });
     expect(await differing()).toEqual([]);
   });
 
@@ -185,16 +185,16 @@ describe('the sweep', () => {
     };
     expect(await scene.cache.hgetall(key)).toEqual(whole);
     await scene.cache.del(key);
-    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+    expect(await scene.publisher.compare()).toEqual({ published: 0 });
     expect(await scene.cache.hgetall(key)).toEqual(whole);
     await scene.cache.hdel(key, String(scene.sample.small));
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     expect(await scene.cache.hgetall(key)).toEqual(whole);
   });
 
   it('announces what it sends, so that readers hear of it', async () => {
     await scene.cache.flushall();
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     expect(await revision()).toBe(7);
   });
 });
@@ -204,7 +204,7 @@ describe('beside the documents', () => {
     await scene.publisher.publishDirty();
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(await readLineage(scene.sql));
     await scene.sql`update lineage set id = gen_random_uuid()`;
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     const lineage = await readLineage(scene.sql);
     expect(lineage).not.toBe(scene.keys.lineage);
     expect(await scene.cache.get(LINEAGE_KEY)).toBe(lineage);
@@ -245,7 +245,7 @@ describe('beside the documents', () => {
 });
 
 describe('a run that commits while a publisher reads the times of verification', () => {
-  it.each(['publishDirty', 'sweep'] as const)(
+  it.each(['publishDirty', 'compare'] as const)(
     'is in the cache before its time is, with %s',
     async (round) => {
       await scene.publisher.publishDirty();
@@ -292,7 +292,7 @@ describe('two publishers at once', () => {
     for (let i = 1; i <= 60; i++) {
       await reprice(scene.sql, scene.sample.small, String(i / 1000));
       if (i % 3 === 0) await setStatus(scene.sql, scene.sample.clusterOfA, `Status ${i}`);
-      // Not after the last change: what is lost once it is marked is the sweep's to find.
+      // Not after the last change: only a comparison finds what is lost once it is marked.
       if (i % 20 === 10) await scene.cache.del(scene.keys.document(region()));
     }
     isOver = true;
@@ -328,12 +328,12 @@ describe('the columns of a region', () => {
     expect(found?.sources).toEqual(list?.sources);
   });
 
-  it('come back by the sweep where the cache has lost them alone', async () => {
+  it('come back by the comparison where the cache has lost them alone', async () => {
     await scene.publisher.publishDirty();
     await scene.cache.del(scene.keys.document(columns()));
-    expect(await scene.publisher.sweep()).toEqual({ published: 1 });
+    expect(await scene.publisher.compare()).toEqual({ published: 1 });
     expect((await cached(columns()))?.version).toBe((await cached(region()))?.version);
-    expect(await scene.publisher.sweep()).toEqual({ published: 0 });
+    expect(await scene.publisher.compare()).toEqual({ published: 0 });
   });
 
   it('leave the region dirty where the cache refuses them', async () => {
@@ -343,7 +343,7 @@ describe('the columns of a region', () => {
     await scene.cache.lpush(scene.keys.document(columns()), 'in the way');
     await expect(scene.publisher.publishDirty()).rejects.toThrow('WRONGTYPE');
     expect(await dirty()).toEqual([documentId(region())]);
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     expect(await dirty()).toEqual([]);
   });
 });

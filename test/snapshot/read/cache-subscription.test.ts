@@ -187,7 +187,7 @@ describe('another lineage', () => {
     await proxy.refuse();
     await scene.sql`update lineage set id = gen_random_uuid()`;
     await scene.sql`update regions set name = 'another', version = version + 1`;
-    await scene.publisher.sweep();
+    await scene.publisher.compare();
     // It follows the new one while it hears nothing at all.
     await until(async () =>
       (await reader.documents.get(region())).document?.body.identity.includes('another'),

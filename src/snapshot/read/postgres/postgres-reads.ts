@@ -4,6 +4,7 @@ import { codeOf, postgresError } from '../../../db/connection/errors.ts';
 import { traced } from '../../../domain/traced.ts';
 import { Unavailable } from '../../document/answer.ts';
 import { Breaker } from '../breaker.ts';
+import type { PrimaryReads, Reads } from './reads.ts';
 import { Semaphore, SemaphoreFull } from './semaphore.ts';
 
 export interface PostgresReadsOptions {
@@ -17,15 +18,6 @@ export interface PostgresReadsOptions {
   readonly onHang?: (() => void) | undefined;
   /** What an operator is told of a failure to reach or enter Postgres; undefined for other failures. */
   readonly problemOf?: ((error: unknown) => string | undefined) | undefined;
-}
-
-/** What Postgres answered, and who did. */
-export interface Told<T> {
-  readonly result: T;
-  /** True of what a replica has answered. */
-  readonly isOfReplica: boolean;
-  /** Set where nobody can say what the replica lacks: when it was known to lack nothing, in milliseconds. */
-  readonly unsureSince?: number | undefined;
 }
 
 /** Milliseconds that a read may take, waiting for its turn included. */
@@ -50,7 +42,7 @@ const UNANSWERED_TO_HANG = 3;
  * Every way to Postgres while serving: capped in number and in time, tried again where only the connection was cut,
  * and given up for a moment while nothing answers, so that what memory has is not kept waiting by each request.
  */
-export class PostgresReads {
+export class PostgresReads implements Reads {
   readonly #sql: Sql;
   readonly #logger: Logger;
   readonly #gate: Semaphore;
@@ -91,14 +83,8 @@ export class PostgresReads {
     return this.#read(read, this.#looks);
   }
 
-  /** As `ReplicaReads` has it, where there is no replica. */
-  get primaryFirst(): Pick<PostgresReads, 'run' | 'look'> {
+  get primaryFirst(): PrimaryReads {
     return this;
-  }
-
-  /** As `ReplicaReads` has it, where there is no replica. */
-  async ask<T>(read: (sql: Sql) => Promise<T>): Promise<Told<T>> {
-    return { result: await this.run(read), isOfReplica: false };
   }
 
   /** Looks whether Postgres answers again, now and then. Nobody's request is what finds out that it does not. */

@@ -1,16 +1,15 @@
-import type { ReplicaReads } from '../../../features/replica/reads.ts';
 import { documentId } from '../../document/keys.ts';
 import type { DocumentsOptions } from '../documents-options.ts';
 import { POSTGRES_DEADLINE_MS, PostgresReads } from '../postgres/postgres-reads.ts';
+import type { Reads } from '../postgres/reads.ts';
 import { CacheTier } from './cache-tier.ts';
 import type { DocumentMemory } from './memory.ts';
 import { PostgresTier } from './postgres-tier.ts';
 import { Tiers } from './tiers.ts';
 
-/** Reads from Postgres, or from a replica and the primary behind it. */
-export function openPostgresReads(options: DocumentsOptions): PostgresReads | ReplicaReads {
+export function openPostgresReads(options: DocumentsOptions): Reads {
   return (
-    options.replica ??
+    options.replica?.reads ??
     new PostgresReads({
       sql: options.sql,
       logger: options.logger,
@@ -27,7 +26,7 @@ export function openPostgresReads(options: DocumentsOptions): PostgresReads | Re
 export function openTiers(
   { subscription, logger, replica, copy, onUnusable }: DocumentsOptions,
   memory: DocumentMemory,
-  postgres: PostgresReads | ReplicaReads,
+  postgres: Reads,
 ): Tiers {
   const cache = new CacheTier({
     subscription,
@@ -44,6 +43,6 @@ export function openTiers(
     memory,
     cache,
     ...(copy ? [copy.tier] : []),
-    new PostgresTier({ postgres, replica, writeBack }),
+    replica ? replica.tier(writeBack) : new PostgresTier({ postgres, writeBack }),
   ]);
 }

@@ -69,8 +69,6 @@ export interface DocumentTier {
   newest?(id: string, version: number): Promise<number>;
   /** A newer version was published. */
   heard?(id: string, version: number): void;
-  /** Messages may have been lost. */
-  heardAll?(): void;
   /** This is about to be given. */
   given?(wanted: Wanted, given: Given): void;
   /** Another tier has recalled this. */

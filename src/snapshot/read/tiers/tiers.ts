@@ -56,10 +56,6 @@ export class Tiers {
     for (const tier of this.#tiers) tier.heard?.(id, version);
   }
 
-  heardAll(): void {
-    for (const tier of this.#tiers) tier.heardAll?.();
-  }
-
   given(wanted: Wanted, given: Given): void {
     for (const tier of this.#tiers) tier.given?.(wanted, given);
   }

@@ -1,27 +1,27 @@
-/** The sampled comparer: the cache is broken on purpose, in every way that can be told apart. */
+/** The comparison: the cache is broken on purpose, in every way that can be told apart. */
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createToken } from '../../src/db/administration/tokens.ts';
-import { recentDifferences } from '../../src/db/differences.ts';
-import { readLineage } from '../../src/db/lineage.ts';
-import { sampleVersions } from '../../src/db/versions.ts';
-import { cacheComparison } from '../../src/ops/metrics.ts';
-import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../src/snapshot/document/format.ts';
-import { type DocumentName, documentId } from '../../src/snapshot/document/keys.ts';
-import { loadContent } from '../../src/snapshot/document/load.ts';
-import type { Verdict } from '../../src/snapshot/publish/compare.ts';
-import { setIfNewer } from '../../src/snapshot/publish/fence.ts';
-import { Comparer, compareNowAndThen } from '../../workers/compare.ts';
-import { addOrganization, reprice } from '../snapshot/rows.ts';
-import { sceneForEachTest } from '../snapshot/scene.ts';
-import { until } from '../support/until.ts';
+import { createToken } from '../../../src/db/administration/tokens.ts';
+import { recentDifferences } from '../../../src/db/differences.ts';
+import { readLineage } from '../../../src/db/lineage.ts';
+import { cacheComparison } from '../../../src/ops/metrics.ts';
+import { decodeDocument, encodeDocument, HEADER_LENGTH } from '../../../src/snapshot/document/format.ts';
+import { type DocumentName, documentId } from '../../../src/snapshot/document/keys.ts';
+import { loadContent } from '../../../src/snapshot/document/load.ts';
+import type { Verdict } from '../../../src/snapshot/publish/compare.ts';
+import { setIfNewer } from '../../../src/snapshot/publish/fence.ts';
+import { Publisher } from '../../../src/snapshot/publish/publisher.ts';
+import { publishingRounds } from '../../../src/snapshot/publish/rounds.ts';
+import { until } from '../../support/until.ts';
+import { addOrganization, reprice } from '../rows.ts';
+import { sceneForEachTest } from '../scene.ts';
 
 const scene = sceneForEachTest();
 
 interface Looks {
-  readonly comparer: Comparer;
-  /** Verdicts of the last round, `same` left out; each once. */
+  readonly publisher: Publisher;
+  /** Verdicts of one comparison, `same` left out; each once. */
   round(): Promise<Verdict[]>;
   readonly lags: number[];
   stalest(): number;
@@ -35,34 +35,43 @@ beforeEach(async () => {
   await scene.publisher.publishDirty();
 });
 
-/** A comparer that takes everything there is into its sample, under a clock of ours. */
+/** A publisher that compares every document byte for byte, under a clock of ours. */
 function looks(): Looks {
   const logged: Looks['logged'] = [];
   const lags: number[] = [];
   let verdicts: Verdict[] = [];
   let stalest = -1;
-  const comparer = new Comparer({
-    db: scene.store.db,
-    cache: scene.cache,
-    publisher: scene.publisher,
-    logger: pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) }),
-    sample: 200,
-    now: () => now,
-    observe: {
-      compared: (verdict) => void verdicts.push(verdict),
-      caughtUp: (seconds) => void lags.push(seconds),
-      round: (_, seconds) => (stalest = seconds),
+  const publisher = new Publisher(scene.store.db, scene.cache, {
+    comparison: {
+      logger: pino({}, { write: (line: string) => void logged.push(JSON.parse(line)) }),
+      sample: 200,
+      now: () => now,
+      observe: {
+        compared: (verdict) => void verdicts.push(verdict),
+        caughtUp: (seconds) => void lags.push(seconds),
+        round: (_, seconds) => (stalest = seconds),
+      },
     },
   });
   return {
-    comparer,
+    publisher,
     logged,
     lags,
     stalest: () => stalest,
     async round() {
       verdicts = [];
-      await comparer.round();
+      await publisher.compare();
       return [...new Set(verdicts.filter((verdict) => verdict !== 'same'))];
+    },
+  };
+}
+
+/** The cache takes no writes until this is disposed. */
+async function fullCache(): Promise<AsyncDisposable> {
+  await scene.cache.config('SET', 'maxmemory', 1);
+  return {
+    async [Symbol.asyncDispose]() {
+      await scene.cache.config('SET', 'maxmemory', 0);
     },
   };
 }
@@ -71,7 +80,7 @@ const region = (): DocumentName => ({ kind: 'region', regionId: scene.sample.reg
 const key = () => scene.keys.document(region());
 const stored = async (of = key()): Promise<Buffer> => (await scene.cache.getBuffer(of)) ?? Buffer.alloc(0);
 
-describe('the comparer', () => {
+describe('the comparison', () => {
   it('finds nothing where nothing is wrong, and changes nothing', async () => {
     const look = looks();
     const before = await scene.cache.get(scene.keys.revision(0));
@@ -150,19 +159,22 @@ describe('the comparer', () => {
     expect(await look.round()).toEqual([]);
   });
 
-  it('tells of a document that the cache has lost until the sweep has sent it, and for how long', async () => {
+  it('reports a document that the cache has lost until the cache takes it, and for how long', async () => {
     const look = looks();
     await scene.cache.del(key());
-    expect(await look.round()).toEqual(['missing']);
-    now += 7_000;
-    expect(await look.round()).toEqual(['missing']);
-    expect(look.stalest()).toBe(7);
-    expect(look.logged).toMatchObject([{ level: 40, document: documentId(region()) }]);
-    await scene.publisher.sweep();
+    {
+      await using _ = await fullCache();
+      await expect(look.round()).rejects.toThrow('OOM');
+      now += 7_000;
+      await expect(look.round()).rejects.toThrow('OOM');
+      expect(look.stalest()).toBe(7);
+      expect(look.logged).toMatchObject([{ level: 40, document: documentId(region()), verdict: 'missing' }]);
+    }
     now += 1_000;
-    expect(await look.round()).toEqual([]);
+    expect(await look.round()).toEqual(['missing']);
     expect(look.lags).toEqual([8]);
     expect(look.stalest()).toBe(0);
+    expect(await look.round()).toEqual([]);
   });
 
   it('tells of an older version that was set back', async () => {
@@ -172,22 +184,25 @@ describe('the comparer', () => {
     await scene.publisher.publishDirty();
     await scene.cache.set(key(), old);
     expect(await look.round()).toEqual(['behind']);
+    expect(await look.round()).toEqual([]);
   });
 
   it('takes a publication that is held back for no mismatch, and measures it', async () => {
     const look = looks();
     await reprice(scene.sql, scene.sample.small, '0.5');
-    expect(await look.round()).toEqual(['pending']);
-    expect(look.comparer.isFollowing).toBe(true);
-    now += 2_500;
-    await look.comparer.follow();
-    expect(look.stalest()).toBe(2.5);
-    expect(look.logged).toEqual([]);
-    await scene.publisher.publishDirty();
+    {
+      await using _ = await fullCache();
+      await expect(look.publisher.publishDirty()).rejects.toThrow('OOM');
+      now += 2_500;
+      await expect(look.round()).rejects.toThrow('OOM');
+      expect(look.stalest()).toBe(2.5);
+      expect(look.logged).toEqual([]);
+    }
     now += 500;
-    await look.comparer.follow();
+    await look.publisher.publishDirty();
     expect(look.lags).toEqual([3, 3]);
-    expect(look.comparer.isFollowing).toBe(false);
+    expect(await look.round()).toEqual([]);
+    expect(look.stalest()).toBe(0);
   });
 
   it('takes what changes while it looks for no mismatch', async () => {
@@ -207,12 +222,38 @@ describe('the comparer', () => {
     expect(look.logged).toEqual([]);
   });
 
-  it('leaves a format of another release alone', async () => {
-    const foreign = Buffer.concat([Buffer.from('FB2'), (await stored()).subarray(3)]);
-    await scene.cache.set(key(), foreign);
+  it('replaces a format of another release, which is no mismatch', async () => {
+    const own = await stored();
+    await scene.cache.set(key(), Buffer.concat([Buffer.from('FB2'), own.subarray(3)]));
     const look = looks();
     expect(await look.round()).toEqual(['unknown']);
-    expect(await stored()).toEqual(foreign);
+    expect(look.logged).toEqual([]);
+    expect(decodeDocument(region(), await stored())).toBeDefined();
+    expect(await look.round()).toEqual([]);
+  });
+
+  it('finds other content after some rounds, of a few documents each', async () => {
+    const content = await loadContent(scene.sql, region());
+    if (!content) throw new Error('unreachable: the sample has it');
+    const value = await encodeDocument({ ...content, body: Buffer.from('[]'), index: new Map() });
+    await scene.cache.set(key(), value);
+    await until(async () => {
+      await scene.publisher.compare();
+      return !(await stored()).equals(value);
+    });
+    expect((await recentDifferences(scene.sql)).first).toMatchObject([{ verdict: 'different' }]);
+  });
+
+  it('finds and repairs every one of many documents, and logs a few', async () => {
+    for (let i = 0; i < 60; i++) await addOrganization(scene.sql, `org-${i}`);
+    await scene.publisher.publishDirty();
+    const keys = await scene.cache.keys(`fb:{${scene.keys.lineage}}:clusters:*`);
+    for (const each of keys) await scene.cache.set(each, 'garbage');
+    const look = looks();
+    expect(await look.round()).toEqual(['damaged']);
+    expect(look.logged).toHaveLength(20);
+    expect((await recentDifferences(scene.sql)).count).toBe(20);
+    expect(await look.round()).toEqual([]);
   });
 
   it('takes the same content for the same though it was compressed otherwise', async () => {
@@ -224,21 +265,17 @@ describe('the comparer', () => {
     expect(await looks().round()).toEqual([]);
   });
 
-  it('runs by itself, mends, and tells all of it as metrics', async () => {
+  it('runs by itself, repairs, and counts all of it as metrics', async () => {
     const registry = new Registry();
-    const silent = pino({ level: 'silent' });
-    const comparer = new Comparer({
-      db: scene.store.db,
-      cache: scene.cache,
-      publisher: scene.publisher,
-      logger: silent,
-      sample: 50,
-      observe: cacheComparison(registry),
+    const logger = pino({ level: 'silent' });
+    const publisher = new Publisher(scene.store.db, scene.cache, {
+      comparison: { logger, sample: 50, observe: cacheComparison(registry) },
     });
     const altered = await stored();
     altered[altered.length - 1] = (altered[altered.length - 1] ?? 0) ^ 255;
     await scene.cache.set(key(), altered);
-    await using _ = compareNowAndThen(comparer, silent, 20);
+    const { cache, store } = scene;
+    await using _ = publishingRounds({ publisher, cache, onLost: store.onLost, logger, compareEveryMs: 20 });
     await until(async () => decodeDocument(region(), await stored()));
     await until(async () => {
       const text = await registry.metrics();
@@ -254,22 +291,22 @@ describe('the comparer', () => {
     let fails = true;
     let rounds = 0;
     const warnings: string[] = [];
-    const comparer = new Comparer({
-      db: scene.store.db,
-      cache: new Proxy(scene.cache, {
-        get(cache, name) {
-          if (name === 'getBuffer' && fails) return () => Promise.reject(new Error('away'));
-          const found: unknown = Reflect.get(cache, name);
-          return typeof found === 'function' ? found.bind(cache) : found;
-        },
-      }),
-      publisher: scene.publisher,
-      logger: pino({ level: 'silent' }),
-      sample: 5,
-      observe: { compared: () => {}, caughtUp: () => {}, round: () => void rounds++ },
+    const cache = new Proxy(scene.cache, {
+      get(target, name) {
+        if (name === 'getrangeBuffer' && fails) return () => Promise.reject(new Error('away'));
+        const found: unknown = Reflect.get(target, name);
+        return typeof found === 'function' ? found.bind(target) : found;
+      },
+    });
+    const publisher = new Publisher(scene.store.db, cache, {
+      comparison: {
+        sample: 5,
+        observe: { compared: () => {}, caughtUp: () => {}, round: () => void rounds++ },
+      },
     });
     const logger = pino({}, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
-    await using _ = compareNowAndThen(comparer, logger, 5);
+    const { onLost } = scene.store;
+    await using _ = publishingRounds({ publisher, cache, onLost, logger, compareEveryMs: 5 });
     await until(() => warnings.length > 0);
     fails = false;
     await until(() => rounds > 2);
@@ -277,29 +314,5 @@ describe('the comparer', () => {
     fails = true;
     await until(() => warnings.length === 2);
     expect(warnings).toHaveLength(2);
-  });
-});
-
-describe('the sample', () => {
-  it('has some of every kind, and most of what there is most of', async () => {
-    for (let i = 0; i < 60; i++) await addOrganization(scene.sql, `org-${i}`);
-    const kinds: Record<string, number> = {};
-    for (const { name } of await sampleVersions(scene.store.db, 40, Math.random)) {
-      kinds[name.kind] = (kinds[name.kind] ?? 0) + 1;
-    }
-    expect(kinds).toMatchObject({ providers: 1, token: 1 });
-    expect(kinds.region).toBeGreaterThanOrEqual(1);
-    expect(kinds.clusters).toBeGreaterThan(10);
-  });
-
-  it('can be every document that there is', async () => {
-    const all = new Set<string>();
-    for (let place = 0; place < 1; place += 0.1) {
-      for (const { name } of await sampleVersions(scene.store.db, 50, () => place)) all.add(documentId(name));
-    }
-    const { region: r, emptyRegion, a, b } = scene.sample;
-    expect([...all].filter((id) => !id.startsWith('token')).sort()).toEqual(
-      ['providers', `region:${r}`, `region:${emptyRegion}`, `clusters:${a}`, `clusters:${b}`].sort(),
-    );
   });
 });

@@ -1,0 +1,129 @@
+import type { Sql } from '../../db/connection/client.ts';
+import { Unavailable } from '../../snapshot/document/answer.ts';
+import type { Document } from '../../snapshot/document/document.ts';
+import { encoding } from '../../snapshot/document/format.ts';
+import { loadContent, loadFreshness, loadVersion } from '../../snapshot/document/load.ts';
+import { NO_STAMPS, timeBy } from '../../snapshot/read/freshness.ts';
+import { SemaphoreFull } from '../../snapshot/read/postgres/semaphore.ts';
+import type { Replica } from '../../snapshot/read/replica.ts';
+import { PostgresTier } from '../../snapshot/read/tiers/postgres-tier.ts';
+import type { DocumentTier, Given, TieredResult, Wanted } from '../../snapshot/read/tiers/tier.ts';
+import type { ReplicaReads } from './reads.ts';
+
+/** Documents whose newest version is remembered. */
+const REMEMBERED = 50_000;
+
+/**
+ * The documents of a replica, by the versions of its primary. The primary names the newest version, by one lookup in an
+ * index. A replica that has this version gives the document; otherwise the primary does.
+ *
+ * If the primary does not answer, the replica answers alone: nothing older than what this reader gave or heard, and as of the
+ * last transaction that it has.
+ */
+export class ReplicaTier implements DocumentTier {
+  readonly #primary: PostgresTier;
+  readonly #reads: ReplicaReads;
+  /** Id → the newest version that was given or heard. */
+  readonly #newest = new Map<string, number>();
+  #hasForgotten = false;
+
+  /** @param primary reads from the primary alone */
+  constructor(primary: PostgresTier, reads: ReplicaReads) {
+    this.#primary = primary;
+    this.#reads = reads;
+  }
+
+  async read(wanted: Wanted): Promise<TieredResult> {
+    const { cached, lookUp } = wanted;
+    if (!lookUp || cached) return this.#read(wanted);
+    const found = await lookUp(async () => {
+      const result = await this.#read({ ...wanted, lookUp: undefined });
+      return result.document && result;
+    });
+    return found ?? none(wanted);
+  }
+
+  heard(id: string, version: number): void {
+    const known = this.#newest.get(id);
+    if (known !== undefined && known >= version) return;
+    if (known === undefined && this.#newest.size >= REMEMBERED) this.#hasForgotten = true;
+    else this.#newest.set(id, version);
+  }
+
+  given({ id }: Wanted, { document }: Given): void {
+    if (document) this.heard(id, document.version);
+  }
+
+  begin(lineage: string): void {
+    this.#newest.clear();
+    this.#hasForgotten = false;
+    this.#reads.follow(lineage);
+  }
+
+  async #read(wanted: Wanted): Promise<TieredResult> {
+    const { name, cached } = wanted;
+    let version: number | undefined;
+    try {
+      version = await this.#reads.primary.run((sql) => loadVersion(sql, name));
+    } catch (error) {
+      if (!(error instanceof Unavailable) || error instanceof SemaphoreFull) throw error;
+      return this.#readAlone(wanted, error);
+    }
+    if (version === undefined) return none(wanted);
+    if (version === cached?.version) return current(wanted, cached);
+    const found = await this.#reads.ofReplica((sql) => load(sql, wanted, version));
+    if (found?.result) return current(wanted, found.result);
+    if (found) this.#reads.fenced(found.result === null ? 'older' : 'unknown');
+    return this.#primary.load(wanted);
+  }
+
+  async #readAlone(wanted: Wanted, error: Unavailable): Promise<TieredResult> {
+    const { id, name, atLeast } = wanted;
+    const known = this.#newest.get(id) ?? (this.#hasForgotten ? Number.POSITIVE_INFINITY : 0);
+    const found = await this.#reads.ofReplica(async (sql) => {
+      // Read first: the document has the changes of these runs. Others may have named later runs.
+      const stamps = name.kind === 'token' ? NO_STAMPS : await loadFreshness(sql);
+      return { stamps, document: await load(sql, wanted, Math.max(atLeast, known)) };
+    });
+    const document = found?.result.document;
+    if (!found || !document) throw error;
+    const { state, result } = found;
+    const unsureSince = state.isStandby ? (state.replayedTo ?? Number.NEGATIVE_INFINITY) : undefined;
+    return {
+      ...current({ ...wanted, stamps: { ...wanted.stamps, postgres: result.stamps } }, document),
+      mayLack: true,
+      ...(unsureSince !== undefined && { unsureSince, knownAt: unsureSince }),
+    };
+  }
+}
+
+/** The reads, with the tier that takes its documents from them. */
+export function replicaOf(reads: ReplicaReads): Replica {
+  return {
+    reads,
+    tier: (writeBack) => new ReplicaTier(new PostgresTier({ postgres: reads.primary, writeBack }), reads),
+  };
+}
+
+/** The document of this server; null if that is older than `atLeast`. */
+async function load(
+  sql: Sql,
+  { name, cached }: Wanted,
+  atLeast: number,
+): Promise<Document | null | undefined> {
+  const version = await loadVersion(sql, name);
+  if (version === undefined) return undefined;
+  if (version < atLeast) return null;
+  if (version === cached?.version) return cached;
+  const content = await loadContent(sql, name);
+  return content && encoding(content).document;
+}
+
+function current({ id, cached, stamps }: Wanted, document: Document): TieredResult {
+  const asOf = timeBy(stamps.postgres, id, document.sources);
+  return { document, tier: document === cached ? 'memory' : 'postgres', asOf, isOfPostgres: true };
+}
+
+function none({ id, stamps }: Wanted): TieredResult {
+  return { document: undefined, tier: 'postgres', asOf: timeBy(stamps.postgres, id, []), isOfPostgres: true };
+}

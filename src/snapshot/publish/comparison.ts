@@ -1,0 +1,185 @@
+/** The comparison of the cache with Postgres. */
+import type { Logger } from 'pino';
+import { noteDifference } from '../../db/differences.ts';
+import { allVersions, raiseVersion, type StoredVersion } from '../../db/versions.ts';
+import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
+import { documentId } from '../document/keys.ts';
+import { CacheLag } from './cache-lag.ts';
+import {
+  type Compared,
+  compareDocument,
+  compareHead,
+  dropDamaged,
+  type Expected,
+  type Verdict,
+} from './compare.ts';
+import type { Outcome, Route } from './publish-documents.ts';
+
+/** Durations in seconds, instants in seconds since the epoch. */
+export interface ComparisonObserver {
+  /** A document was compared. */
+  compared(verdict: Verdict): void;
+  /** The cache has a document again that it was seen to lack for so long. */
+  caughtUp(seconds: number): void;
+  /** A round has ended. The cache has lacked a document for at most `stalestSeconds`; 0 if it lacks none. */
+  round(at: number, stalestSeconds: number): void;
+}
+
+export interface ComparisonOptions {
+  readonly logger?: Pick<Logger, 'warn' | 'error'> | undefined;
+  readonly observe?: ComparisonObserver | undefined;
+  /** Milliseconds. */
+  readonly now?: () => number;
+  /** Documents of each page that are compared byte for byte; one by default. */
+  readonly sample?: number;
+}
+
+/** Rows that are compared at once. It bounds the memory of a round. */
+const PAGE = 500;
+/** Documents of each page that are compared byte for byte. */
+const SAMPLE = 1;
+/** Documents of a round that are logged. */
+const LOGGED_AT_MOST = 20;
+
+/** The versions of one page against the cache. */
+interface ComparedPage {
+  /** Rows with a document that has to be published again. */
+  readonly lost: ReadonlySet<StoredVersion>;
+  readonly ahead: DocumentName | undefined;
+}
+
+interface Document extends Expected {
+  readonly id: string;
+  readonly row: StoredVersion;
+}
+
+/**
+ * Compares the version of every document in the cache with Postgres, and a few documents of each page byte for byte. What
+ * differs is published again. It heals a flush, an eviction, a failover that lost writes, and damage.
+ */
+export class Comparison {
+  readonly lag: CacheLag;
+  readonly #options: ComparisonOptions;
+  readonly #now: () => number;
+  #logged = 0;
+
+  constructor(options: ComparisonOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.lag = new CacheLag(this.#now, (seconds) => options.observe?.caughtUp(seconds));
+  }
+
+  /**
+   * One round. It ends early if Postgres or the cache is down, or the cache has a version that Postgres has not.
+   * @param isNew nothing was published under this lineage
+   * @param publish sends the documents of rows
+   */
+  async round(
+    route: Route,
+    isNew: boolean,
+    publish: (rows: StoredVersion[]) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const done: Outcome['done'][number][] = [];
+    let failure: unknown;
+    this.#logged = 0;
+    const unseen = new Set(this.lag.ids);
+    for await (const page of allVersions(route.db, PAGE)) {
+      const rows = isNew ? page.map((row) => ({ ...row, publishedVersion: 0 })) : page;
+      const { lost, ahead } = await this.#compare(route, rows, unseen);
+      if (ahead) return { done, failure, isOutage: false, ahead };
+      if (lost.size === 0) continue;
+      const outcome = await publish([...lost]);
+      done.push(...outcome.done);
+      failure ??= outcome.failure;
+      if (outcome.isOutage || outcome.ahead) return { ...outcome, done, failure };
+    }
+    this.lag.forget(unseen);
+    this.#options.observe?.round(this.#now() / 1000, this.lag.seconds);
+    return { done, failure, isOutage: false, ahead: undefined };
+  }
+
+  async #compare(route: Route, page: readonly StoredVersion[], unseen: Set<string>): Promise<ComparedPage> {
+    const { redis, keys, db } = route;
+    const documents = page.flatMap((row) =>
+      documentsOfRow(row.name).map((name): Document => ({ ...row, name, row, id: documentId(name) })),
+    );
+    const compared = await Promise.all(
+      documents.map(async (document) => ({ document, head: await compareHead(redis, keys, document) })),
+    );
+    const sampled = sample(documents, this.#options.sample ?? SAMPLE);
+    const lost = new Set<StoredVersion>();
+    for (const { document, head } of compared) {
+      // A head alone does not show whether a later version is real.
+      const isInDoubt = head.verdict === 'ahead' || (head.verdict === 'same' && sampled.has(document));
+      const found = isInDoubt ? await compareDocument(db.$client, redis, keys, document) : head;
+      unseen.delete(document.id);
+      this.#options.observe?.compared(found.verdict);
+      if (await this.#isLost(route, document, found)) lost.add(document.row);
+      if (found.verdict === 'ahead') return { lost, ahead: document.name };
+    }
+    return { lost, ahead: undefined };
+  }
+
+  /** True if the document has to be published again. */
+  async #isLost(route: Route, document: Document, found: Compared): Promise<boolean> {
+    const { id, name, version } = document;
+    switch (found.verdict) {
+      case 'moved':
+        return false;
+      case 'same':
+        this.lag.end(id);
+        return false;
+      case 'pending':
+        this.lag.begin(id);
+        return true;
+      case 'missing':
+      case 'behind':
+        if (this.lag.begin(id))
+          this.#log('warn', document, found, 'the cache has lost a document; it is published again');
+        return true;
+      case 'unknown':
+        return true;
+      case 'ahead':
+        await this.#report(route, document, found);
+        return false;
+      case 'damaged':
+        await this.#report(route, document, found);
+        await dropDamaged(route.redis, route.keys, name);
+        return true;
+      case 'different':
+        await this.#report(route, document, found);
+        // Only another version makes readers replace what they have in memory.
+        await raiseVersion(route.db, name, version);
+        return true;
+    }
+  }
+
+  /** Logs the difference, and stores it for the alert. */
+  async #report({ db }: Route, document: Document, found: Compared): Promise<void> {
+    const { id, version } = document;
+    const isFirst = this.#log(
+      'error',
+      document,
+      found,
+      'the cache does not hold what the database does; the document is published again',
+    );
+    const { verdict, cached } = found;
+    if (isFirst) await noteDifference(db, { document: id, verdict, version, cached });
+  }
+
+  /** @returns false if the round has logged enough */
+  #log(level: 'warn' | 'error', { id, version }: Document, found: Compared, message: string): boolean {
+    if (this.#logged >= LOGGED_AT_MOST) return false;
+    this.#logged += 1;
+    const { verdict, cached } = found;
+    this.#options.logger?.[level]({ document: id, version, cached, verdict }, message);
+    return true;
+  }
+}
+
+/** Returns so many of these, at random. It returns fewer if chance takes one twice. */
+function sample<T>(all: readonly T[], size: number): ReadonlySet<T> {
+  if (size >= all.length) return new Set(all);
+  const chosen = Array.from({ length: size }, () => all[Math.floor(Math.random() * all.length)]);
+  return new Set(chosen.filter((each) => each !== undefined));
+}
