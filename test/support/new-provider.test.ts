@@ -42,7 +42,7 @@ it('what is written for a new provider is formatted, has no wrong type and passe
     });
     return stdout;
   };
-  for (const path of ['src', 'test/conformance', 'test/fixtures', 'test/support', 'docs/generate'])
+  for (const path of ['src', 'workers', 'test/conformance', 'test/fixtures', 'test/support', 'docs/generate'])
     await cp(join(ROOT, path), at(path), { recursive: true });
   for (const path of ['package.json', 'tsconfig.json', 'biome.json']) await cp(join(ROOT, path), at(path));
   await symlink(join(ROOT, 'node_modules'), at('node_modules'));
