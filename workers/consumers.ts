@@ -4,14 +4,8 @@ import { openLoggedRedis } from '../src/app/connections.ts';
 import type { ServerSetting } from '../src/db/connection/server-problem.ts';
 import { withTimeout } from '../src/domain/timeout.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
-import {
-  AttemptFailed,
-  backoffStrategy,
-  METRICS,
-  NEVER_GIVEN_UP,
-  QUEUE_PREFIX,
-  withoutParameters,
-} from './queues.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import { backoffStrategy, METRICS, NEVER_GIVEN_UP, QUEUE_PREFIX, withoutParameters } from './queues.ts';
 
 /** Milliseconds that BullMQ gets to note in Redis that a consumer has ended. */
 const LET_GO_WITHIN_MS = 3000;

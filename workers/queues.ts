@@ -1,8 +1,9 @@
 import { type Processor, Queue, type Telemetry } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Feature, FeatureQueue } from '../src/app/feature.ts';
-import { driverError, messageOf } from '../src/domain/driver-error.ts';
+import { driverError } from '../src/domain/driver-error.ts';
 import type { RedisClient } from '../src/redis/redis.ts';
+import { AttemptFailed } from './attempt-failed.ts';
 
 /** What a job of the `sync` queue is told. */
 export interface SyncJob {
@@ -38,17 +39,6 @@ export const NEVER_GIVEN_UP = {
 
 /** Ended jobs that BullMQ counts for each minute: the charts of the console show a day. */
 export const METRICS = { maxDataPoints: 25 * 60 } as const;
-
-/** An attempt that is to be repeated after a pause. Its message is that of its cause. */
-export class AttemptFailed extends Error {
-  override readonly name = 'AttemptFailed';
-  readonly pauseMs: number;
-
-  constructor(cause: unknown, pauseMs: number) {
-    super(messageOf(cause), { cause: driverError(cause) });
-    this.pauseMs = pauseMs;
-  }
-}
 
 /** BullMQ stores in Redis what a job fails with: the parameters of a query have no place there. */
 export function withoutParameters<Data>(process: Processor<Data>): Processor<Data> {

@@ -5,11 +5,10 @@
 import { pino } from 'pino';
 import { openLoggedRedis, queueRedis } from '../../src/app/connections.ts';
 import { Disposer } from '../../src/app/disposer.ts';
-import { listenOps } from '../../src/cli/ops.ts';
+import { listenOps, openParts } from '../../src/app/processes/ops.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { databaseUrl } from '../../src/config/settings.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
-import { openConsole } from '../../src/features/console/open.ts';
 import { reportReady } from '../../src/processes/ipc.ts';
 import { openQueues } from '../../workers/queues.ts';
 
@@ -21,9 +20,16 @@ const redis = openLoggedRedis(queueRedis(config), 'producer', logger);
 closing.defer(() => redis.disconnect());
 const queues = openQueues(redis, logger);
 closing.defer(() => Promise.all(queues.all.map((queue) => queue.close())));
-const url = await listenOps(config, config.settings.OPS_TOKEN, async () => '', queues.all, closing, logger, {
+const opened = await openParts({
+  config,
+  env: process.env,
+  logger,
+  closing,
   store,
-  console: () => openConsole(config, queues.sync, closing, logger, process.env),
+  queues: queues.all,
+  syncQueue: queues.sync,
 });
+const { OPS_TOKEN } = config.settings;
+const url = await listenOps(config, OPS_TOKEN, async () => '', queues.all, closing, logger, opened);
 process.once('SIGTERM', () => void closing[Symbol.asyncDispose]().finally(() => process.exit(0)));
 reportReady({ port: Number(new URL(url).port) });

@@ -13,7 +13,9 @@ import type { Sql } from '../db/connection/client.ts';
 import type { Database, Store } from '../db/connection/connect.ts';
 import type { AcknowledgedAlert } from '../domain/acknowledgement.ts';
 import type { Condition } from '../domain/condition.ts';
+import type { Decider } from '../domain/operator.ts';
 import type { ApiFeature } from '../http/feature.ts';
+import type { OpsPart } from '../ops/part.ts';
 import type { FollowerContext, PublicationFollower } from '../snapshot/publish/follower.ts';
 import type { MemoryBudget } from '../snapshot/read/budget.ts';
 import type { CacheSubscription } from '../snapshot/read/cache-subscription.ts';
@@ -21,6 +23,8 @@ import type { Documents } from '../snapshot/read/documents.ts';
 import type { DurableCopy } from '../snapshot/read/durable-copy.ts';
 import type { PostgresReads } from '../snapshot/read/postgres/postgres-reads.ts';
 import type { Replica } from '../snapshot/read/replica.ts';
+import type { Writing } from './actions/publish.ts';
+import type { SyncQueue } from './actions/source.ts';
 import type { Disposer } from './disposer.ts';
 
 /**
@@ -49,12 +53,14 @@ export interface Feature {
   readonly follow?: (context: FollowerContext) => PublicationFollower;
   /** Opens the feature's part of a worker. */
   readonly work?: (context: WorkerContext) => void;
+  /** Lets the person at this machine sign in to the operators' server. `up` prints the result after the address. */
+  readonly up?: (context: UpContext) => Promise<string>;
   /** Starts tracing before anything else of a process. Undefined if the environment does not configure it. */
   readonly trace?: (env: Environment, program: TracedProgram) => Promise<Tracing | undefined>;
   /** Adds the feature's commands. */
   readonly commands?: (program: Command, context: CommandContext) => void;
-  /** Opens the feature's part of the operators' server, in a process with a console: `work` and `up`. */
-  readonly operations?: (context: OpsContext) => OpsPart;
+  /** Opens the feature's part of the operators' server, in a process with a database for operators: `work` and `up`. */
+  readonly operations?: (context: OpsContext) => OpsPart | Promise<OpsPart>;
   /** Finds open alerts that an operator has acknowledged. */
   readonly acknowledged?: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
   /** Queues of the feature. Workers run their jobs. */
@@ -154,14 +160,31 @@ export interface CommandContext {
 }
 
 /** What the feature's part of the operators' server may use. */
-export interface OpsContext extends Pick<WorkerContext, 'config' | 'store'> {
+export interface OpsContext {
+  readonly config: Config;
+  /** The environment that `config` was read from. */
+  readonly env: Environment;
+  readonly logger: Logger;
+  readonly closing: Disposer;
   /** Kinds of conditions that features find, with when each holds, in words. */
   readonly kinds: FeatureConditions['kinds'];
+  /** Finds open alerts that an operator has acknowledged. */
+  readonly acknowledged: (sql: Sql) => Promise<readonly AcknowledgedAlert[]>;
+  /** In the worker's role, which sees every organization. */
+  readonly store: Store;
+  readonly queues: readonly Queue[];
+  readonly syncQueue: SyncQueue;
+  /** Opens what changes are written and published with, at the first call. */
+  openWriter(): Writing;
 }
 
-export interface OpsPart {
-  /** Adds routes below `/api`. */
-  readonly addApi?: (api: FastifyInstance, shared: { readonly changed: () => Promise<void> }) => void;
+/** What a feature may use when `up` starts. */
+export interface UpContext {
+  readonly db: Database;
+  /** For the audit log. */
+  readonly by: Decider;
+  /** The operator's token in the folder of `up`. */
+  readonly kept: { read(): string | undefined; write(token: string): void };
 }
 
 /** A queue of jobs. It is part of the operators' pages and metrics by itself. */

@@ -1,31 +1,27 @@
 /** One run of one source, from its configuration to its record. */
 import { createHash } from 'node:crypto';
-import type { Config, SourceConfig } from '../config/config.ts';
+import type { SourceConfig } from '../config/config.ts';
 import { VERSION } from '../config/package.ts';
+import type { Configured } from '../config/settings.ts';
 import type { Store } from '../db/connection/connect.ts';
 import { StatementTimeout, statementTimeout } from '../db/connection/statement-timeout.ts';
-import type { BatchDecision } from '../db/held.ts';
-import { heldItems } from '../db/held.ts';
 import { type KnownProvider, providerNamed } from '../db/providers.ts';
 import { cancelledRuns } from '../db/sync/live-runs.ts';
 import { type Asked, type BeginOptions, finishRun, type Run, registerSource } from '../db/sync/run.ts';
 import { storedValidators } from '../db/sync/validators.ts';
-import type { ReportedCluster } from '../domain/cluster.ts';
-import type { Decider } from '../domain/operator.ts';
 import { traced } from '../domain/traced.ts';
 import { applyDefaults } from '../sources/cluster-defaults.ts';
 import { openSourceHttp, type SourceHttpOptions } from '../sources/http/http.ts';
 import { RequestLog } from '../sources/http/request-log.ts';
 import {
-  type CatalogueItem,
   type ClusterItem,
   type Retries,
   SourceError,
   type SourceHttp,
   type WatchContext,
 } from '../sources/source.ts';
-import { type PreviewedCatalogue, previewCatalogue, syncCatalogue } from '../sync/catalogue/catalogue.ts';
-import { type PreviewedClusters, previewClusters, syncClusters } from '../sync/clusters/clusters.ts';
+import { syncCatalogue } from '../sync/catalogue/catalogue.ts';
+import { syncClusters } from '../sync/clusters/clusters.ts';
 import { currentPricing, type Pricing } from '../sync/currency.ts';
 import type { Progress } from '../sync/pipeline.ts';
 import { syncRates } from '../sync/rates.ts';
@@ -62,7 +58,7 @@ export type ClustersConfig = Extract<SourceConfig, { kind: 'clusters' }>;
  * recorded as failed then.
  */
 export async function runSource(
-  config: Config,
+  config: Configured,
   store: Store,
   source: SourceConfig,
   { slot, asked, progress, signal: stops, inWorker = false, retries, state }: RunOptions,
@@ -145,102 +141,10 @@ function apiKeyOf(source: SourceConfig): Pick<SourceHttpOptions, 'apiKey'> {
   return { apiKey: { credentials: adapter.apiKey.credentials, token } };
 }
 
-/**
- * Stores a held batch that an operator approves. It is compared anew with what is stored now, and no guard can hold it
- * again. `superseded` when a run began meanwhile, or when the batch no longer waits for a decision.
- */
-export async function approveHeld(
-  config: Config,
-  store: Store,
-  source: SourceConfig,
-  batchId: number,
-  decider: Decider,
-): Promise<SyncResult> {
-  return storeDecided(config, store, source, { kind: 'approve', batchId, decider });
-}
-
-/**
- * Stores again what was stored before a batch was approved. `superseded` when that is not possible any more: a run has
- * stored or held something since, or somebody else has undone the approval.
- */
-export async function undoApproval(
-  config: Config,
-  store: Store,
-  source: SourceConfig,
-  batchId: number,
-  decider: Decider,
-): Promise<SyncResult> {
-  return storeDecided(config, store, source, { kind: 'undo', batchId, decider });
-}
-
-async function storeDecided(
-  config: Config,
-  store: Store,
-  source: SourceConfig,
-  decision: BatchDecision,
-): Promise<SyncResult> {
-  const asked = { cause: 'decision', by: decision.decider.by } as const;
-  return recorded(config, store, source, { evenIfDisabled: true, asked }, async (run) => {
-    const now = () => new Date();
-    const pricing = await currentPricing(store, config.settings, now());
-    const { limits } = source;
-    const common = { store, run, pricing, limits, approved: true, decision, now };
-    // The run that held them, or the approval, wrote these items in the form in which they are stored: no defaults apply.
-    const items = storableItems(store, decision.batchId);
-    return source.kind === 'catalogue'
-      ? syncCatalogue({
-          ...common,
-          provider: await providerOf(store, source),
-          items: items as AsyncIterable<CatalogueItem>,
-        })
-      : syncClusters({ ...common, items: items as AsyncIterable<ClusterItem<ReportedCluster>> });
-  });
-}
-
-/** The items without quarantine and freshness of before the approval: these are restored in another way. */
-async function* storableItems(store: Store, batchId: number): AsyncGenerator<unknown> {
-  for await (const item of heldItems(store.sql, batchId)) {
-    if (!['quarantined', 'freshness'].includes((item as { kind: string }).kind)) yield item;
-  }
-}
-
-export type Preview = PreviewedCatalogue | PreviewedClusters;
 /** Of a source of machines, what says under which provider readers see them. */
-interface ProvidedSource {
+export interface ProvidedSource {
   readonly adapter: { readonly provider?: KnownProvider | undefined };
   readonly options?: { readonly provider?: unknown };
-}
-
-/** What a preview has to know of a source: the adapter itself is not needed. */
-type PreviewedSource = Pick<SourceConfig, 'id' | 'limits'> &
-  (({ readonly kind: 'catalogue' } & ProvidedSource) | { readonly kind: 'clusters' | 'rates' });
-
-/** What a held batch would change now. @param limit rows of each kind of change; undefined for all */
-export async function previewHeld(
-  { settings }: Pick<Config, 'settings'>,
-  store: Store,
-  source: PreviewedSource,
-  batchId: number,
-  limit: number | undefined,
-): Promise<Preview> {
-  const items = heldItems(store.sql, batchId);
-  const pricing = await currentPricing(store, settings, new Date());
-  const options = { store, sourceId: source.id, limit };
-  const { limits } = source;
-  if (source.kind === 'catalogue') {
-    const provider = await providerOf(store, source);
-    return previewCatalogue(options, {
-      provider,
-      items: items as AsyncIterable<CatalogueItem>,
-      pricing,
-      limits,
-    });
-  }
-  return previewClusters(options, {
-    items: items as AsyncIterable<ClusterItem<ReportedCluster>>,
-    pricing,
-    limits,
-  });
 }
 
 type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> &
@@ -250,8 +154,8 @@ type RecordedOptions = Pick<RunOptions, 'slot' | 'signal' | 'inWorker'> &
 type Work = (run: Run, signal: AbortSignal) => Promise<SyncResult>;
 
 /** One run in the trace, or a trace of its own. */
-async function recorded(
-  config: Config,
+export async function recorded(
+  config: Configured,
   store: Store,
   source: SourceConfig,
   options: RecordedOptions,
@@ -268,7 +172,7 @@ async function recorded(
 }
 
 async function recordedRun(
-  config: Config,
+  config: Configured,
   store: Store,
   source: SourceConfig,
   { slot, asked, signal, inWorker = false, evenIfDisabled = false, log }: RecordedOptions,

@@ -3,23 +3,11 @@ import type { Command } from 'commander';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { readConfig } from '../config/config.ts';
-import { SETTINGS } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
-import { runningEnvironment } from '../dev/running.ts';
-import { addAudit, addOperators, addOrganizations, addTokens, addUsers } from './account-commands.ts';
+import { addAudit, addOrganizations, addTokens, addUsers } from './account-commands.ts';
+import { commandEnvironment } from './environment.ts';
 import { addHold, addSources } from './source-commands.ts';
 import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
-
-/**
- * The environment of a command, completed by the settings of the `up` that runs in the same home. A command that names
- * another database than that `up` gets nothing of it.
- */
-export function commandEnvironment(env: Environment): Environment {
-  const running = runningEnvironment(env.FLEETBOOK_HOME || SETTINGS.FLEETBOOK_HOME.fallback);
-  if (running === undefined) return env;
-  if (env.DATABASE_URL && env.DATABASE_URL !== running.DATABASE_URL) return env;
-  return { ...running, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value)) };
-}
 
 /** Adds them all. @param given the environment of this process */
 export function addCommands(program: Command, given: Environment): void {
@@ -33,7 +21,6 @@ export function addCommands(program: Command, given: Environment): void {
   addOrganizations(program.command('org').description('organizations'), env);
   addUsers(program.command('user').description('people who made clusters, as control planes name them'), env);
   addTokens(program.command('token').description('API tokens'), env);
-  addOperators(program.command('operator').description('operators of the console, and their tokens'), env);
   addAudit(program.command('audit'), env);
   program
     .command('completion')
@@ -47,7 +34,9 @@ function addProcesses(program: Command, given: Environment): void {
     .command('up')
     .description('run everything on this machine: PostgreSQL, Redis, workers and the API')
     .option('--live', 'read the public providers that need no credentials, instead of the sample')
-    .action(async (options: { live?: boolean }) => (await import('./up.ts')).up(given, options));
+    .action(async (options: { live?: boolean }) =>
+      (await import('../app/processes/up.ts')).up(given, options),
+    );
   program
     .command('serve')
     .description('serve the API')
@@ -55,11 +44,13 @@ function addProcesses(program: Command, given: Environment): void {
       '--processes <count>',
       'processes that share the port, or max: one for each core; PROCESSES unless given',
     )
-    .action(async (options: { processes?: string }) => (await import('./serve.ts')).serve(given, options));
+    .action(async (options: { processes?: string }) =>
+      (await import('../app/processes/serve.ts')).serve(given, options),
+    );
   program
     .command('work')
     .description('run the schedules, the syncs and the publisher')
-    .action(async () => (await import('./work.ts')).work(given));
+    .action(async () => (await import('../app/processes/work.ts')).work(given));
   program
     .command('mcp')
     .description('offer machines, prices and clusters to a language model, over standard input and output')

@@ -1,6 +1,6 @@
 /** What a held batch would change, as text. */
 
-import type { Preview } from '../app/run-source.ts';
+import type { Preview } from '../app/actions/batch.ts';
 import type { BatchRecord } from '../db/held.ts';
 import type { PreviewRow } from '../db/sync/catalogue-diff.ts';
 import type { ClusterPreviewRow } from '../db/sync/cluster-preview.ts';

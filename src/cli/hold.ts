@@ -1,18 +1,10 @@
 /** Held batches: what waits, what each would change, and the decisions. */
+import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../app/actions/batch.ts';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { approveHeld, previewHeld, undoApproval } from '../app/run-source.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
 import type { Sql } from '../db/connection/client.ts';
-import {
-  type BatchRecord,
-  type BatchTrail,
-  batchRecords,
-  batchTrail,
-  decide,
-  pendingBatches,
-  undoRejection,
-} from '../db/held.ts';
+import { type BatchRecord, type BatchTrail, batchRecords, batchTrail, pendingBatches } from '../db/held.ts';
 import { runRecord } from '../db/runs.ts';
 import type { HeldSample } from '../domain/held-sample.ts';
 import { lineWidth } from './change-rows.ts';
@@ -30,7 +22,6 @@ import { openWorker } from './open-worker.ts';
 import { diffLines, diffOf, runJson } from './runs.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
 import { CommandFailure } from './terminal/failure.ts';
-import { publishNow } from './terminal/open.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { print, printAside, printJson, printText } from './terminal/print.ts';
 import { alignedLines, fitted, terminalWidth, wrapped } from './terminal/table.ts';
@@ -137,7 +128,7 @@ export async function holdDecide(
 ): Promise<void> {
   const { config, worker } = openWorker(env);
   await using _ = worker;
-  const { db, sql } = worker.store;
+  const { sql } = worker.store;
   const by = decider(config, options);
   const batch = await namedBatch(sql, source, named, decision);
   if (!options.yes && process.stdin.isTTY) {
@@ -151,7 +142,7 @@ export async function holdDecide(
     await confirm(question, 'nothing is decided', process.stdin, process.stderr);
   }
   if (decision === 'reject') {
-    if (!(await decide(db, batch.id, 'rejected', by))) throw await overtaken(sql, source);
+    if (!(await rejectBatch(worker.store, batch.id, by))) throw await overtaken(sql, source);
     if (options.json)
       return printJson({ source, batch: batch.id, decision: 'rejected', by: by.by, reason: by.reason });
     print(
@@ -159,12 +150,11 @@ export async function holdDecide(
     );
     return;
   }
-  const result = await approveHeld(config, worker.store, configured(config.sources, source), batch.id, by);
-  if (result.outcome === 'superseded' || result.outcome === 'cancelled') throw await overtaken(sql, source);
-  const { added, changed, retired } = result.counts;
-  const published = await publishNow(worker);
-  if (options.json) {
-    const { counts } = result;
+  const stored = await approveBatch(config, worker, configured(config.sources, source), batch.id, by);
+  if (!stored) throw await overtaken(sql, source);
+  const { counts, published } = stored;
+  const { added, changed, retired } = counts;
+  if (options.json)
     return printJson({
       source,
       batch: batch.id,
@@ -174,7 +164,6 @@ export async function holdDecide(
       counts,
       published,
     });
-  }
   print(
     `${source}: batch ${batch.id} is stored: ${added} new, ${changed} changed, ${retired} retired${published ? '' : '; the cache is away and gets it later'}. Until its next run: fleetbook hold undo ${source} ${batch.id}`,
   );
@@ -189,7 +178,7 @@ export async function holdUndo(
 ): Promise<void> {
   const { config, worker } = openWorker(env);
   await using _ = worker;
-  const { db, sql } = worker.store;
+  const { sql } = worker.store;
   const by = decider(config, options);
   const batch = await recordOf(sql, source, readBatch(named));
   if (!batch.reversible) {
@@ -204,17 +193,16 @@ export async function holdUndo(
     printAside(`${headline(batch)}\n${decision(batch)}`);
     await confirm(`This takes the decision back.`, 'nothing is undone', process.stdin, process.stderr);
   }
-  if (batch.status === 'rejected') {
-    if (!(await undoRejection(db, batch.id, by))) throw await overtaken(sql, source);
+  const sourceOf = () => configured(config.sources, source);
+  const undone = await undoDecision(config, worker, batch, sourceOf, by);
+  if (!undone) throw await overtaken(sql, source);
+  if (undone.counts === null) {
     if (options.json)
       return printJson({ source, batch: batch.id, undone: 'rejected', by: by.by, reason: by.reason });
     print(`${source}: batch ${batch.id} waits again: fleetbook hold show ${source}`);
     return;
   }
-  const result = await undoApproval(config, worker.store, configured(config.sources, source), batch.id, by);
-  if (result.outcome === 'superseded' || result.outcome === 'cancelled') throw await overtaken(sql, source);
-  const { counts } = result;
-  const published = await publishNow(worker);
+  const { counts, published } = undone;
   if (options.json)
     return printJson({
       source,

@@ -1,3 +1,4 @@
+import { publishNow } from '../app/actions/publish.ts';
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/administration/administration.ts';
 import type { Sql } from '../db/connection/connect.ts';
@@ -10,7 +11,7 @@ import {
 import { ORGANIZATION_SLUG, readName } from '../domain/organization.ts';
 import { type DeciderOptions, decider } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openWriter, publishNow } from './terminal/open.ts';
+import { openWriter } from './terminal/open.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { ago, alignedTable, count } from './terminal/table.ts';

@@ -1,14 +1,14 @@
 /** Disables sources, enables them again, and cancels their runs. */
 
+import { disableSource } from '../app/actions/source.ts';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type NamedSource, readNamedSources } from '../config/named-sources.ts';
 import { databaseUrls } from '../config/settings.ts';
 import type { Environment } from '../config/source-config.ts';
 import { openStore, type Store } from '../db/connection/connect.ts';
 import type { sourceStatus } from '../db/sources.ts';
-import { disableSource, disablingOf, enableSource } from '../db/sync/disabled.ts';
+import { disablingOf, enableSource } from '../db/sync/disabled.ts';
 import { cancelRun } from '../db/sync/live-runs.ts';
-import { registerSource } from '../db/sync/run.ts';
 import type { Disabling } from '../domain/disabled.ts';
 import type { Decider } from '../domain/operator.ts';
 import { nextSlot } from '../domain/slots.ts';
@@ -46,10 +46,7 @@ export async function disableSourceCommand(
   options: SwitchOptions,
 ): Promise<void> {
   await switchEach(env, ids, options, async (id, { store, sources, by }) => {
-    const source = sources.find((each) => each.id === id);
-    // One that never ran is not stored yet.
-    if (source) await registerSource(store.db, { id, kind: source.kind, adapter: source.adapter.id });
-    const done = await disableSource(store.db, id, by);
+    const done = await disableSource(store.db, sources, id, by);
     if (done.outcome === 'unknown') throw await unknownSource(store.sql, sources, id);
     const { disabling } = done;
     return {

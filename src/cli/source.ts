@@ -1,17 +1,18 @@
 /** Which sources there are, and everything about one of them. Both need PostgreSQL alone. */
+
+import { retireSource } from '../app/actions/source.ts';
 import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { type ListedSource, listedSources } from '../app/listed-sources.ts';
 import type { Environment } from '../config/config.ts';
 import { readNamedSources } from '../config/named-sources.ts';
 import { sourceSettings } from '../config/source-settings.ts';
 import { type RegionsPage, sourceRegions, storedSources } from '../db/sources.ts';
-import { previewRetirement, type Retirement, retireSource } from '../db/sync/retire.ts';
+import { previewRetirement, type Retirement } from '../db/sync/retire.ts';
 import { originInWords, type SourceSetting } from '../domain/setting-origin.ts';
 import { openWorker } from './open-worker.ts';
 import { slotText } from './status.ts';
 import { type DeciderOptions, decider, type PageOptions, pageLimit } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { publishNow } from './terminal/open.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import {
@@ -220,9 +221,9 @@ export async function retireSourceCommand(
     else printText(previewText(preview, new Date()));
     await confirmRetirement(id, process.stdin, process.stderr);
   }
-  const gone = await retireSource(worker.store, id, new Date().toISOString(), by);
-  if (!gone) throw new CommandFailure(`there is no source "${id}" any more`);
-  const published = await publishNow(worker);
+  const retired = await retireSource(worker, id, by);
+  if (!retired) throw new CommandFailure(`there is no source "${id}" any more`);
+  const { gone, published } = retired;
   if (options.json) return printJson({ source: id, retired: true, ...shown(gone), published });
   print(
     `${id}: retired: ${whatGoes(gone)} out of publication; the history stays${published ? '' : '; the cache is away and gets it later'}`,

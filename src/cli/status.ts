@@ -10,7 +10,6 @@ import { areRatesNeeded } from '../db/currency.ts';
 import { missingRates } from '../db/quarantine.ts';
 import { type SourceStatus, sourceStatus } from '../db/sources.ts';
 import { type AcknowledgedAlert, acknowledgementText } from '../domain/acknowledgement.ts';
-import type { Disabling } from '../domain/disabled.ts';
 import type { PricedSource } from '../domain/needed-rates.ts';
 import { nextSlot } from '../domain/slots.ts';
 import { UsageFailure } from './terminal/failure.ts';
@@ -18,7 +17,8 @@ import { liveView } from './terminal/live-view.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { printJson, printText } from './terminal/print.ts';
 import { missingRateLines } from './terminal/reasons.ts';
-import { age, ago, alignedTable, shortened, wrapped } from './terminal/table.ts';
+import { disabledNote, notConfigured } from './terminal/source-notes.ts';
+import { age, alignedTable, shortened, wrapped } from './terminal/table.ts';
 import { stopSignal } from './terminal/terminal.ts';
 
 interface ShownStatus extends Omit<SourceStatus, 'registeredAt'> {
@@ -185,29 +185,4 @@ function* unreadRegionNotes({ id, regions }: ShownStatus, now: Date): Generator<
         : `readers have it as of ${age(verifiedAt, now)} ago`;
     yield `${id}: region ${code} could not be read: ${reason}; ${shown}`;
   }
-}
-
-/** That nothing reads a source, by whose decision, and what to do about it. */
-export function disabledNote(id: string, { at, by, reason }: Disabling, now: Date): string {
-  const why = reason === null ? '' : ` (${reason})`;
-  return `${id}: disabled ${ago(at, now)} by ${by}${why}: nothing reads it, and what it has published stays; to read it again: fleetbook source enable ${id}`;
-}
-
-/** A source that is stored and not in this configuration: what it is, and what to do. */
-export function notConfigured(
-  {
-    id,
-    kind,
-    published,
-    verifiedAt,
-    retiredAt,
-  }: Pick<SourceStatus, 'id' | 'kind' | 'published' | 'verifiedAt' | 'retiredAt'>,
-  now: Date,
-): string {
-  if (retiredAt !== null) return `${id}: retired ${ago(retiredAt, now)}; nothing of it is published`;
-  const what = { catalogue: 'machines', clusters: 'clusters', rates: 'exchange rates' }[kind];
-  const read = verifiedAt === null ? 'was never read well' : `was last read ${ago(verifiedAt, now)}`;
-  const serves =
-    published === 0 ? `no ${what} of it are published` : `its ${published} ${what} are still published`;
-  return `${id}: not configured here: ${serves}, and it ${read}; unless a worker elsewhere has it, configure it again or take it out of publication: fleetbook source retire ${id}`;
 }

@@ -1,3 +1,4 @@
+import { publishNow } from '../app/actions/publish.ts';
 import { openTracing } from '../app/tracing.ts';
 import type { Worker } from '../app/worker.ts';
 import type { Config, Environment } from '../config/config.ts';
@@ -13,7 +14,6 @@ import { eachSource, type SourceResult } from './each-source.ts';
 import { openWorker } from './open-worker.ts';
 import { type DeciderOptions, decider } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { publishNow } from './terminal/open.ts';
 import { missingRateLines, setAside, unreadRegions } from './terminal/reasons.ts';
 import { fitted, shortened } from './terminal/table.ts';
 

@@ -1,16 +1,16 @@
+import { publishNow } from '../app/actions/publish.ts';
 import type { Environment } from '../config/config.ts';
 import { administration } from '../db/administration/administration.ts';
 import { listTokens, type TokenSummary } from '../db/tokens.ts';
-import { readName } from '../domain/organization.ts';
-import { readAhead, readSpan } from '../domain/span.ts';
 import { SCOPES, type Scope } from '../domain/token.ts';
 import { existingOrganization } from './org.ts';
 import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openWriter, publishNow } from './terminal/open.ts';
+import { openWriter } from './terminal/open.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { print, printAside, printJson, printText } from './terminal/print.ts';
 import { ago, alignedTable } from './terminal/table.ts';
+import { expiry, readExpiry, readGrace, readTokenName } from './terminal/token-terms.ts';
 
 export async function listTokensCommand(
   env: Environment,
@@ -85,8 +85,6 @@ export async function createTokenCommand(
   );
 }
 
-export const expiry = (until: string | null) => (until === null ? 'without an expiry' : `until ${until}`);
-
 export async function revokeTokenCommand(
   env: Environment,
   text: string,
@@ -144,15 +142,6 @@ const unknownToken = (id: number) => `there is no token ${id}; see fleetbook tok
 const unlessPublished = (published: boolean) =>
   published ? '' : '; the cache is away, so readers may accept it for up to 10 seconds';
 
-const LONGEST_NAME = 200;
-
-/** @throws UsageFailure for a name that one line cannot show */
-export function readTokenName(text: string): string {
-  const name = readName(text);
-  if (name !== undefined && name.length <= LONGEST_NAME) return name;
-  throw new UsageFailure(`--name must be one line of at most ${LONGEST_NAME} characters`);
-}
-
 /** @throws UsageFailure for an unknown scope */
 export function readScopes(given: readonly string[] | undefined): readonly Scope[] {
   if (!given) return SCOPES;
@@ -162,23 +151,4 @@ export function readScopes(given: readonly string[] | undefined): readonly Scope
     if (!scope) throw new UsageFailure(`"${text}" is no scope; use ${SCOPES.join(' or ')}`);
     return scope;
   });
-}
-
-/** In milliseconds. @throws UsageFailure when it is no span */
-export function readGrace(text: string): number {
-  const span = readSpan(text);
-  if (span !== undefined) return span;
-  throw new UsageFailure(`--grace "${text}" is no time; use e.g. 30m, 1h or 7d`);
-}
-
-/** A span from `now` (`90d`, `12h`, `30m`) or a date. @throws UsageFailure when it is neither, or not ahead */
-export function readExpiry(text: string, now: Date): Date {
-  const at = readAhead(text, now);
-  if (at === undefined) {
-    throw new UsageFailure(
-      `--expires "${text}" is no time; use e.g. 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z`,
-    );
-  }
-  if (at <= now) throw new UsageFailure(`--expires "${text}" lies in the past; give a time ahead`);
-  return at;
 }

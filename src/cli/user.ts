@@ -1,10 +1,11 @@
+import { publishNow } from '../app/actions/publish.ts';
 import type { Environment } from '../config/config.ts';
 import { administration, type UserName } from '../db/administration/administration.ts';
 import { listUsers, type User } from '../db/organizations.ts';
 import { existingOrganization } from './org.ts';
 import { type DeciderOptions, decider, readId } from './terminal/arguments.ts';
 import { CommandFailure, UsageFailure } from './terminal/failure.ts';
-import { openWriter, publishNow } from './terminal/open.ts';
+import { openWriter } from './terminal/open.ts';
 import { openDatabase } from './terminal/open-database.ts';
 import { print, printJson, printText } from './terminal/print.ts';
 import { alignedTable } from './terminal/table.ts';

@@ -1,6 +1,4 @@
 import { resolve } from 'node:path';
-import type { OidcSettings } from '../features/operators/oidc.ts';
-import { readOidc } from '../features/operators/settings.ts';
 import { catalogueAdapters } from '../sources/registry.ts';
 import { environmentKey } from '../sources/schema/environment-key.ts';
 import { type NamedSource, namedSources } from './named-sources.ts';
@@ -27,8 +25,6 @@ export interface Config {
   readonly sections: FileSections;
   /** `up` sets FLEETBOOK_CONTENT for its processes: the sources are the sample catalogue. */
   readonly content: 'sample' | 'live';
-  /** How operators sign in, beside passwords. */
-  readonly oidc?: OidcSettings | undefined;
 }
 
 /** What features can be configured with. */
@@ -73,9 +69,8 @@ export function inspectConfig(env: Environment, features: FeatureConfig = NO_FEA
   const sources = openSources(named, settings, env, problems);
   const { sections } = file;
   problems.push(...features.problems({ settings, sections }));
-  const oidc = readOidc(settings, problems);
   const content = env.FLEETBOOK_CONTENT === 'sample' ? 'sample' : 'live';
-  return { settings, named, sources, sections, content, oidc, problems };
+  return { settings, named, sources, sections, content, problems };
 }
 
 /** The variables that the configuration reads, also those that the file of sources names, with their values. */

@@ -1,11 +1,9 @@
 /** How the values of settings are read. Each throws BadSetting for what will not do. */
 import { availableParallelism } from 'node:os';
 import { messageOf } from '../domain/driver-error.ts';
-import { ROLES } from '../domain/operator.ts';
 import { PlainFailure } from '../domain/plain-failure.ts';
 import { type PostgresAddress, postgresAddress } from '../domain/postgres-address.ts';
 import { redisAddress } from '../domain/redis-address.ts';
-import type { RoleRule } from '../features/operators/oidc.ts';
 
 /** A value that does not do; `remedy` says what would. */
 export class BadSetting extends PlainFailure {}
@@ -54,14 +52,6 @@ export function longSecret(value: string): string {
   return value;
 }
 
-/** Loopback is the only network on which nobody listens. */
-export function issuer(value: string): string {
-  const parsed = URL.parse(value);
-  const isHere = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname);
-  if (parsed?.protocol === 'https:' || (isHere && parsed.protocol === 'http:')) return value;
-  throw new BadSetting('must be a URL that starts with https:// (http:// for a server on this machine)');
-}
-
 export function origin(value: string): string {
   const parsed = URL.parse(value);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || `${parsed.origin}/` !== parsed.href)
@@ -80,25 +70,6 @@ export function corsOrigins(value: string): '*' | readonly string[] {
     throw new BadSetting(
       'must be *, or a list of origins without a path such as https://app.example.com,http://localhost:5173',
     );
-  });
-}
-
-export function scopes(value: string): string {
-  const list = value.split(/[ ,]+/).filter((each) => each !== '');
-  if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
-  return list.join(' ');
-}
-
-export function roleRules(value: string): readonly RoleRule[] {
-  return value.split(',').map((part) => {
-    const [, name, group] = /^\s*(\w+)=(.*\S)\s*$/.exec(part) ?? [];
-    const role = ROLES.find((each) => each === name);
-    if (role === undefined || group === undefined) {
-      throw new BadSetting(
-        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is no role (${ROLES.join(', ')}) and group`,
-      );
-    }
-    return { role, group };
   });
 }
 

@@ -7,7 +7,6 @@ import {
   currency,
   directPostgresUrl,
   integer,
-  issuer,
   longSecret,
   oneOf,
   origin,
@@ -17,8 +16,6 @@ import {
   rates,
   readerPostgresUrl,
   redisUrl,
-  roleRules,
-  scopes,
   text,
 } from './setting-values.ts';
 
@@ -29,6 +26,10 @@ export interface Setting<T> {
   /** As the documentation shows it; undefined where unset means "none". */
   readonly fallback: string | undefined;
   readonly secret?: boolean;
+  /** Other settings that must be given with this one. */
+  readonly needs?: readonly string[];
+  /** The setting without which this one has no effect. */
+  readonly uselessWithout?: string;
   /** The value is a path, relative to the folder of the process. */
   readonly isPath?: boolean;
   readonly read: (text: string) => T;
@@ -99,22 +100,6 @@ export const SETTINGS = {
   OPS_URL: setting(
     'address by which browsers reach the operators’ pages, without a path; OpenID Connect needs it',
     origin,
-  ),
-  OPS_OIDC_ISSUER: setting(
-    'issuer of OpenID Connect by which operators sign in, see docs/console.md; unset: with tokens alone',
-    issuer,
-  ),
-  OPS_OIDC_CLIENT_ID: setting('client id at that issuer', text),
-  OPS_OIDC_CLIENT_SECRET: secret(setting('secret of that client', text)),
-  OPS_OIDC_SCOPES: setting('scopes that are asked for', scopes, 'openid email profile'),
-  OPS_OIDC_ROLES: setting(
-    'which group has which role, the highest counts: admin=fleet-admins,operator=sre,viewer=*; * is everybody at the issuer',
-    roleRules,
-  ),
-  OPS_OIDC_ROLES_CLAIM: setting(
-    'claim that holds a person’s groups; a path such as realm_access.roles may lead to it',
-    text,
-    'groups',
   ),
   LOG_LEVEL: setting(
     'how much is logged. `info` logs one of 1,000 answers below status 400, `debug` logs all',
@@ -246,6 +231,12 @@ export function valuesOf<const D extends SettingDefinitions>(
       result[name] = definition.fallback === undefined ? undefined : definition.read(definition.fallback);
       problems.push(`${name} ${error.message}${definition.secret ? '' : `; it is ${JSON.stringify(given)}`}`);
     }
+    if (!given) continue;
+    for (const other of definition.needs ?? [])
+      if (!environment[other]) problems.push(`${other} is not set; ${name} needs it`);
+    const { uselessWithout: main } = definition;
+    if (main !== undefined && !environment[main])
+      problems.push(`${name} has no use without ${main}; set both`);
   }
   return result as ValuesOf<D>;
 }

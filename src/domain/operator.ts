@@ -38,3 +38,17 @@ export const LONGEST_REASON = 500;
 
 /** Names of operators, as the audit log shows them. */
 export const OPERATOR_NAME = /^[a-z0-9](?:[a-z0-9._@-]{0,62}[a-z0-9])?$/;
+
+/** An operator in a list. Instants are RFC 3339, to the second. */
+export interface OperatorSummary {
+  readonly name: string;
+  readonly role: Role;
+  readonly signsInBy: 'token' | 'oidc';
+  /** Good tokens. */
+  readonly tokens: number;
+  /** The address that the issuer has verified. */
+  readonly verifiedAddress: string | null;
+  readonly createdAt: string;
+  readonly disabledAt: string | null;
+  readonly lastSeenAt: string | null;
+}

@@ -5,7 +5,7 @@ import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { includesRole } from '../domain/operator.ts';
-import { isChanging } from '../features/operators/sign-in/roles.ts';
+import { isChanging } from './access.ts';
 
 /** A function is asked again at every look. */
 export type ShownQueues = readonly Queue[] | (() => readonly Queue[]);

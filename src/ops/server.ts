@@ -1,13 +1,14 @@
-/** The operators' listener: queues and metrics, for whoever is signed in or has the token. */
+/** The operators' server: queues and metrics, and what features add. It is open to signed-in operators and to OPS_TOKEN. */
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { audit } from '../db/audit.ts';
 import type { Database } from '../db/connection/connect.ts';
-import { addConsole, type ConsoleDependencies } from '../features/console/routes/routes.ts';
-import { addGuard, type Operators } from '../features/operators/sign-in/guard.ts';
-import { escaped, metricsPage, page } from '../features/operators/sign-in/pages.ts';
-import { deciderOf, type SignedIn, wantsPage } from '../features/operators/sign-in/roles.ts';
+import { deciderOf, type SignedIn, wantsPage } from './access.ts';
+import { addApi } from './api.ts';
 import type { ShownQueues } from './board.ts';
+import { addGuard } from './guard.ts';
+import { escaped, metricsPage, page } from './pages.ts';
+import type { OpsPart } from './part.ts';
 
 export interface OpsDependencies {
   /** OPS_TOKEN: bearer token, or password of HTTP Basic with any user; its role is admin. */
@@ -16,14 +17,16 @@ export interface OpsDependencies {
   metrics(): Promise<string>;
   /** The queues to show; a function is asked again at every look. None where there is no queue: nothing links to them. */
   readonly queues: ShownQueues;
-  /** Lets operators sign in. Without it, and without a token, all but the health check stays closed. */
-  readonly operators?: Operators | undefined;
+  /** What features add. Without a part for signing in, and without a token, all but the health check stays closed. */
+  readonly parts?: readonly OpsPart[];
+  /** Takes the audit log's rows about queues and refused sign-ins. In the worker's role; a reader has none. */
+  readonly db?: Database | undefined;
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed. */
   readonly trustProxy?: readonly string[] | undefined;
   /** Warns of refused sign-ins. */
   readonly logger?: Pick<Logger, 'warn'> | undefined;
-  /** What the console shows and does; a process without it has a page of links in its place. */
-  readonly console?: ConsoleDependencies | undefined;
+  /** Milliseconds; `Date.now` unless given. */
+  readonly now?: () => number;
 }
 
 const HEALTH = '/healthz';
@@ -76,15 +79,17 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
     reply.code(404).type('text/plain; charset=utf-8').send('Nothing here.\n'),
   );
 
-  await addGuard(app, { token: deps.token, operators: deps.operators, logger: deps.logger });
+  const { token, parts = [], db, logger, now = Date.now } = deps;
+  await addGuard(app, { token, parts, db, logger, now });
 
   app.get(HEALTH, { config: { access: 'public' } }, async () => ({ status: 'ok' }));
   const hasQueues = typeof deps.queues === 'function' || deps.queues.length > 0;
-  if (deps.console) await addConsole(app, deps.console, deps.queues);
-  else
+  for (const { addPages } of parts) addPages?.(app);
+  if (!app.hasRoute({ method: 'GET', url: '/' }))
     app.get('/', async (request, reply) =>
       reply.type('text/html; charset=utf-8').send(firstPage(hasQueues, request.signedIn)),
     );
+  await addApi(app, parts);
   app.get('/metrics', async (request, reply) => {
     const metrics = await deps.metrics();
     return wantsPage(request)
@@ -94,8 +99,7 @@ export async function buildOps(deps: OpsDependencies): Promise<FastifyInstance> 
   if (hasQueues) {
     // The board lies outside the bundle, and a reader has no queues.
     const { addBoard } = await import('./board.ts');
-    const { operators } = deps;
-    const record = operators && ((request: FastifyRequest) => recordQueueChange(operators.store.db, request));
+    const record = db && ((request: FastifyRequest) => recordQueueChange(db, request));
     await addBoard(app, BOARD, deps.queues, record);
   }
   return app;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { approveHeld } from '../../src/app/run-source.ts';
+import { approveHeld } from '../../src/app/actions/batch.ts';
 import { type Config, readConfig, type SourceConfig } from '../../src/config/config.ts';
 import { type HeldBatch, pendingBatches } from '../../src/db/held.ts';
 import type { SyncResult } from '../../src/sync/result.ts';

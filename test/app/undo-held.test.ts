@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { previewHeld, undoApproval } from '../../src/app/run-source.ts';
+import { previewHeld, undoApproval } from '../../src/app/actions/batch.ts';
 import { batchRecord, batchRecords, decide, undoRejection } from '../../src/db/held.ts';
 import { cluster, disk } from '../sync/cluster-rows.ts';
 import { OPERATOR, offer, offers, region, rejected } from '../sync/scene.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { approveHeld } from '../../src/app/run-source.ts';
+import { approveHeld } from '../../src/app/actions/batch.ts';
 import { composeWorker } from '../../src/app/worker.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createOrganization } from '../../src/db/administration/organizations.ts';

@@ -2,8 +2,9 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, expect, it, vi } from 'vitest';
 import { Disposer } from '../../src/app/disposer.ts';
-import { offerOps, ownMetrics } from '../../src/cli/ops.ts';
+import { offerOps, ownMetrics } from '../../src/app/processes/ops.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { operatorsPart } from '../../src/features/operators/sign-in/part.ts';
 import { addOperators, tokenOf } from '../features/operators/accounts-scene.ts';
 import { openScene } from '../sync/scene.ts';
 
@@ -60,7 +61,8 @@ it('lets operators sign in where it is given the database, also without OPS_TOKE
       },
     },
   );
-  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, { store: scene.store });
+  const open = async () => ({ parts: [operatorsPart({ store: scene.store })], db: scene.store.db });
+  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, open);
   const { url, msg } = JSON.parse(logged) as { url: string; msg: string };
   expect(msg).toBe('operators’ pages');
   const entered = await fetch(`${url}/login`, {
@@ -86,7 +88,8 @@ it.each([
   const lines: string[] = [];
   const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
   const settings = readSettings({ OPS_PORT: '0' });
-  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, { store: scene.store });
+  const open = async () => ({ parts: [operatorsPart({ store: scene.store })], db: scene.store.db });
+  await offerOps({ settings }, {}, ownMetrics(new Registry()), [], closing, logger, open);
   expect(lines).toEqual(['operators’ pages', expect.stringContaining('fleetbook operator token <name>')]);
 });
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { startServers } from '../../src/cli/servers.ts';
+import { startServers } from '../../src/app/processes/servers.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { Supervisor } from '../../src/processes/supervisor.ts';

@@ -12,7 +12,7 @@ import { LIMITS } from '../../src/config/guard-limits.ts';
 import { inPackage } from '../../src/config/package.ts';
 import type { ExportReader } from '../../src/features/exports/files.ts';
 import { exportsApi } from '../../src/features/exports/routes.ts';
-import { changesOperation } from '../../src/features/feed/routes.ts';
+import { changesOperation } from '../../src/features/feed/operation.ts';
 import { DEFAULT_HTTP_LIMITS } from '../../src/http/protocol/limits.ts';
 import { clusterOperations } from '../../src/http/routes/clusters.ts';
 import { machineOperations } from '../../src/http/routes/machines.ts';

@@ -19,8 +19,9 @@ import { groupReasons } from '../../src/domain/rejected.ts';
 import { latestSlot, nextSlot } from '../../src/domain/slots.ts';
 import { SourceError } from '../../src/sources/source.ts';
 import type { SyncResult } from '../../src/sync/result.ts';
+import { AttemptFailed } from '../attempt-failed.ts';
 import { enqueueNewlyRated } from '../newly-rated.ts';
-import { AttemptFailed, type SyncJob } from '../queues.ts';
+import type { SyncJob } from '../queues.ts';
 import { nextAttempt } from '../retry.ts';
 import { Suspects } from './set-aside.ts';
 

@@ -1,6 +1,6 @@
+import { API, type Listener, listenFailure, OPS } from '../../app/processes/listen.ts';
 import type { Configured, Settings } from '../../config/settings.ts';
 import { probePort } from '../../processes/port.ts';
-import { API, type Listener, listenFailure, OPS } from '../listen.ts';
 import { type Finding, ok, problem, problemOf, warning } from './finding.ts';
 
 const ANSWER_WITHIN_MS = 2000;

@@ -3,7 +3,6 @@ import { openLogger } from '../../app/logger.ts';
 import { composeWriter, type Writer } from '../../app/writer.ts';
 import { type Configured, readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import { redisReady } from '../../redis/redis.ts';
 import type { LineageObserver } from '../../snapshot/publish/publisher.ts';
 import { printAside } from './print.ts';
 
@@ -41,15 +40,4 @@ export function restoredTokensMessage({ revokedAgain, forgotten }: Parameters<Li
     );
   }
   return lines;
-}
-
-/** Publishes what a command changed. False when the cache is away: a worker's next round sends it. */
-export async function publishNow(writer: Writer): Promise<boolean> {
-  try {
-    await redisReady(writer.cache, 2000);
-    await writer.publisher.publishDirty();
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,7 @@
 /** The alerts of the operators' server: rules, what is open, messages; and what an operator does about them. */
 import type { FastifyRequest } from 'fastify';
-import type { OpsContext, OpsPart } from '../../app/feature.ts';
+import type { OpsContext } from '../../app/feature.ts';
+import { deciderOf } from '../../ops/access.ts';
 import {
   BadRequest,
   Conflict,
@@ -11,8 +12,8 @@ import {
   reasonOf,
   textOf,
   windowOf,
-} from '../console/routes/parameters.ts';
-import { deciderOf } from '../operators/sign-in/roles.ts';
+} from '../../ops/parameters.ts';
+import type { OpsPart } from '../../ops/part.ts';
 import type { AlertsAnswer, DeliveriesAnswer, ShownAlert, ShownDelivery, ShownWebhook } from './api.ts';
 import { sendAgain } from './deliveries.ts';
 import {

@@ -1,6 +1,6 @@
 /** Looks once a minute for what is wrong, and sends the messages that tell of it. */
 import type { Job, Queue } from 'bullmq';
-import { AttemptFailed } from '../../../workers/queues.ts';
+import { AttemptFailed } from '../../../workers/attempt-failed.ts';
 import type { FeatureQueue, QueueContext } from '../../app/feature.ts';
 import { pricedSource } from '../../config/priced-source.ts';
 import type { ClientDatabase } from '../../db/connection/database.ts';

@@ -5,16 +5,21 @@ import { CommandFailure, UsageFailure } from '../../cli/terminal/failure.ts';
 import { openDatabase } from '../../cli/terminal/open-database.ts';
 import { print, printAside, printJson, printText } from '../../cli/terminal/print.ts';
 import { ago, alignedTable } from '../../cli/terminal/table.ts';
-import { expiry, readExpiry, readGrace, readTokenName } from '../../cli/token.ts';
+import { expiry, readExpiry, readGrace, readTokenName } from '../../cli/terminal/token-terms.ts';
 import type { Environment } from '../../config/config.ts';
 import { readSettings } from '../../config/settings.ts';
-import { type Decider, OPERATOR_NAME, ROLES, type Role } from '../../domain/operator.ts';
+import {
+  type Decider,
+  OPERATOR_NAME,
+  type OperatorSummary,
+  ROLES,
+  type Role,
+} from '../../domain/operator.ts';
 import {
   createOperator,
   issueToken,
   listOperators,
   type OperatorChange,
-  type OperatorSummary,
   setOperatorByOidc,
   setOperatorDisabled,
   setOperatorRole,

@@ -1,28 +1,80 @@
-/** Reads how operators sign in by OpenID Connect. */
+/** The settings of OpenID Connect. */
+import { BadSetting, text } from '../../config/setting-values.ts';
+import {
+  type Configured,
+  type SettingDefinitions,
+  secret,
+  setting,
+  settingsOf,
+} from '../../config/settings.ts';
+import { ROLES } from '../../domain/operator.ts';
+import type { OidcSettings, RoleRule } from './oidc.ts';
 
-import type { Settings } from '../../config/settings.ts';
-import type { OidcSettings } from './oidc.ts';
+const NO_ISSUER = { uselessWithout: 'OPS_OIDC_ISSUER' };
 
-const NEEDED = ['OPS_OIDC_CLIENT_ID', 'OPS_OIDC_CLIENT_SECRET', 'OPS_OIDC_ROLES', 'OPS_URL'] as const;
+export const OPERATOR_SETTINGS = {
+  OPS_OIDC_ISSUER: {
+    ...setting(
+      'OpenID Connect issuer for the sign-in of operators, see docs/console.md; unset: tokens alone',
+      issuer,
+    ),
+    needs: ['OPS_OIDC_CLIENT_ID', 'OPS_OIDC_CLIENT_SECRET', 'OPS_OIDC_ROLES', 'OPS_URL'],
+  },
+  OPS_OIDC_CLIENT_ID: { ...setting('client id at that issuer', text), ...NO_ISSUER },
+  OPS_OIDC_CLIENT_SECRET: { ...secret(setting('secret of that client', text)), ...NO_ISSUER },
+  OPS_OIDC_SCOPES: setting('scopes of the request to the issuer', scopes, 'openid email profile'),
+  OPS_OIDC_ROLES: {
+    ...setting(
+      'which group has which role, the highest counts: admin=fleet-admins,operator=sre,viewer=*; * is every person of the issuer',
+      roleRules,
+    ),
+    ...NO_ISSUER,
+  },
+  OPS_OIDC_ROLES_CLAIM: setting(
+    'claim that holds a person’s groups; a path such as realm_access.roles may lead to it',
+    text,
+    'groups',
+  ),
+} satisfies SettingDefinitions;
 
-/** Undefined without OPS_OIDC_ISSUER. Everything that is wrong is added to `problems`, a line each. */
-export function readOidc(settings: Settings, problems: string[]): OidcSettings | undefined {
-  const { OPS_OIDC_ISSUER: issuer } = settings;
-  if (issuer === undefined) {
-    for (const name of NEEDED.filter((each) => each.startsWith('OPS_OIDC_')))
-      if (settings[name] !== undefined) problems.push(`${name} has no use without OPS_OIDC_ISSUER; set both`);
-    return undefined;
-  }
-  for (const name of NEEDED)
-    if (settings[name] === undefined) problems.push(`${name} is not set; OPS_OIDC_ISSUER needs it`);
+/** How operators sign in by OpenID Connect; undefined without OPS_OIDC_ISSUER. */
+export function oidcSettings(config: Configured): OidcSettings | undefined {
   const {
+    OPS_OIDC_ISSUER: issuer,
     OPS_OIDC_CLIENT_ID: clientId,
     OPS_OIDC_CLIENT_SECRET: clientSecret,
+    OPS_OIDC_SCOPES: scopes,
     OPS_OIDC_ROLES: roles,
-    OPS_URL: origin,
-  } = settings;
-  if (clientId === undefined || clientSecret === undefined || roles === undefined || origin === undefined)
-    return undefined;
-  const { OPS_OIDC_SCOPES: scopes, OPS_OIDC_ROLES_CLAIM: rolesClaim } = settings;
+    OPS_OIDC_ROLES_CLAIM: rolesClaim,
+  } = settingsOf(config, OPERATOR_SETTINGS);
+  const { OPS_URL: origin } = config.settings;
+  if (!issuer || !clientId || !clientSecret || !roles || !origin) return undefined;
   return { issuer, clientId, clientSecret, origin, scopes, rolesClaim, roles };
+}
+
+/** Loopback is the only network on which no other computer listens. */
+function issuer(value: string): string {
+  const parsed = URL.parse(value);
+  const isHere = parsed !== null && ['localhost', '127.0.0.1', '[::1]'].includes(parsed.hostname);
+  if (parsed?.protocol === 'https:' || (isHere && parsed.protocol === 'http:')) return value;
+  throw new BadSetting('must be a URL that starts with https:// (http:// for a server on this machine)');
+}
+
+function scopes(value: string): string {
+  const list = value.split(/[ ,]+/).filter((each) => each !== '');
+  if (!list.includes('openid')) throw new BadSetting('must hold openid, e.g. openid email profile groups');
+  return list.join(' ');
+}
+
+function roleRules(value: string): readonly RoleRule[] {
+  return value.split(',').map((part) => {
+    const [, name, group] = /^\s*(\w+)=(.*\S)\s*$/.exec(part) ?? [];
+    const role = ROLES.find((each) => each === name);
+    if (role === undefined || group === undefined) {
+      throw new BadSetting(
+        `must be a list such as admin=fleet-admins,operator=sre,viewer=*; "${part.trim()}" is no role (${ROLES.join(', ')}) and group`,
+      );
+    }
+    return { role, group };
+  });
 }

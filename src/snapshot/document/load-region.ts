@@ -32,12 +32,26 @@ export function provenanceOf(sources: readonly string[], currency: string | null
   return { sources, currency: currency ?? undefined };
 }
 
-/** Takes each row as it arrives: the event loop turns between two packets, and no list of all rows exists. */
+/** Machines that are read and encoded between two turns of the event loop. */
+const MACHINES_AT_ONCE = 1000;
+
 export async function loadRegion(sql: Sql, regionId: number): Promise<RegionContents | undefined> {
   let head: Head | undefined;
   let elementOf: ReturnType<typeof machineElements> | undefined;
   let columns: ColumnsBuilder | undefined;
   const machines: Element[] = [];
+  const take = ({ head: first, id, name, ram, cpu, price, ramUnit, soldOut, ...facts }: Row) => {
+    head ??= first ?? undefined;
+    if (!head) return;
+    elementOf ??= machineElements(head);
+    columns ??= new ColumnsBuilder(head);
+    // The one row of a region without machines.
+    if (id === null) return;
+    const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
+    if (!soldOut) machines.push(elementOf(machine));
+    columns.add({ ...machine, facts, soldOut });
+  };
+  let failure: unknown;
   // Only the first row has what is the same for every machine: repeated, it would be most of the bytes.
   await sql<Row[]>`
     select case when row_number() over (order by m.price, m.id) = 1 then json_build_object(
@@ -59,19 +73,15 @@ export async function loadRegion(sql: Sql, regionId: number): Promise<RegionCont
     join providers p on p.id = r.provider_id
     left join machines m on m.region_id = r.id and ${sql.unsafe(IS_PUBLISHED_OR_SOLD_OUT)}
     where r.id = ${regionId} and r.organization_id is null
-    order by m.price, m.id`.forEach(
-    ({ head: first, id, name, ram, cpu, price, ramUnit, soldOut, ...facts }) => {
-      head ??= first ?? undefined;
-      if (!head) return;
-      elementOf ??= machineElements(head);
-      columns ??= new ColumnsBuilder(head);
-      // The one row of a region without machines.
-      if (id === null) return;
-      const machine = { id, name, ram: Number(ram), cpu, price: Number(price), ramUnit };
-      if (!soldOut) machines.push(elementOf(machine));
-      columns.add({ ...machine, facts, soldOut });
-    },
-  );
+    order by m.price, m.id`.cursor(MACHINES_AT_ONCE, (rows) => {
+    // A cursor needs a consumer that neither waits nor throws, see decision 79.
+    try {
+      for (const row of rows) take(row);
+    } catch (error) {
+      failure = error;
+    }
+  });
+  if (failure !== undefined) throw failure;
   if (!head || !columns) return undefined;
   const provenance = provenanceOf(head.sources, head.currency);
   return { region: regionList(head, machines, provenance), columns: columns.content(provenance) };

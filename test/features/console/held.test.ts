@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BatchRecord, HeldPreview, ShownBatch } from '../../../src/features/console/routes/api.ts';
 import { changesPage } from '../../../src/features/console/routes/held.ts';
-import { BadRequest } from '../../../src/features/console/routes/parameters.ts';
+import { BadRequest } from '../../../src/ops/parameters.ts';
 import { type ConsoleScene, HEADERS, openConsoleScene } from './scene.ts';
 
 let scene: ConsoleScene;

@@ -3,13 +3,18 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
+import { acknowledgedAlerts } from '../../../src/app/acknowledged-alerts.ts';
 import { Disposer } from '../../../src/app/disposer.ts';
+import type { OpsContext } from '../../../src/app/feature.ts';
+import { FOUND_KINDS } from '../../../src/app/feature-settings.ts';
 import { FEATURES } from '../../../src/app/features.ts';
 import { composeReader } from '../../../src/app/reader.ts';
 import { composeWorker, type Worker } from '../../../src/app/worker.ts';
 import { type Config, readConfig } from '../../../src/config/config.ts';
+import { alertsPart } from '../../../src/features/alerts/console.ts';
 import { openConsole } from '../../../src/features/console/open.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { buildApp } from '../../../src/http/app.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { openRedis } from '../../../src/redis/redis.ts';
@@ -94,12 +99,28 @@ export async function openConsoleScene(
   opening.defer(() => producer.disconnect());
   const queues = openQueues(producer, silent, FEATURES);
   opening.defer(() => Promise.all(queues.all.map((queue) => queue.close())).then(() => {}));
+  const context: OpsContext = {
+    config,
+    env,
+    logger: silent,
+    closing,
+    store: worker.store,
+    queues: queues.all,
+    syncQueue: queues.sync,
+    kinds: FOUND_KINDS,
+    acknowledged: acknowledgedAlerts,
+    openWriter: () => worker,
+  };
   const app = await buildOps({
     token: TOKEN,
-    operators: { store: worker.store, oidc },
+    parts: [
+      operatorsPart({ store: worker.store, oidc }),
+      openConsole(context, { lookEveryMs: 20 }),
+      alertsPart(context),
+    ],
+    db: worker.store.db,
     metrics: async () => '',
     queues: queues.all,
-    console: { ...openConsole(config, queues.sync, closing, silent, env), lookEveryMs: 20 },
   });
   opening.defer(() => app.close());
   const runHetzner = async (url: string) => {

@@ -4,6 +4,7 @@ import type { Role } from '../../../src/domain/operator.ts';
 import { createOperator } from '../../../src/features/operators/db/operators.ts';
 import type { IssuedToken } from '../../../src/features/operators/db/tokens.ts';
 import type { OidcSettings } from '../../../src/features/operators/oidc.ts';
+import { operatorsPart } from '../../../src/features/operators/sign-in/part.ts';
 import { buildOps, type OpsDependencies } from '../../../src/ops/server.ts';
 import { OPERATOR, type Scene } from '../../sync/scene.ts';
 
@@ -24,7 +25,9 @@ export async function openPages(
     token: TOKEN,
     metrics: async () => '# the metrics\n',
     queues: [],
-    operators: { store, oidc, now: () => clock.now },
+    parts: [operatorsPart({ store, oidc, now: () => clock.now })],
+    db: store.db,
+    now: () => clock.now,
     ...others,
   });
 }

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { decide } from '../../../src/db/held.ts';
-import { deciderOf } from '../../../src/features/operators/sign-in/roles.ts';
+import { deciderOf } from '../../../src/ops/access.ts';
 import { type HeldScene, LINODE, openHeldScene } from '../../app/held-scene.ts';
 import { startTestRedis } from '../../support/redis.ts';
 import { offers, region } from '../../sync/scene.ts';

@@ -11,7 +11,7 @@ import {
   setOperatorRole,
 } from '../../../src/features/operators/db/operators.ts';
 import { revokeOperatorToken, rotateOperatorToken } from '../../../src/features/operators/db/tokens.ts';
-import { ownPath } from '../../../src/features/operators/sign-in/own-site.ts';
+import { ownPath } from '../../../src/features/operators/sign-in/own-path.ts';
 import { faultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/until.ts';
 import { OPERATOR, openScene, type Scene } from '../../sync/scene.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readConfig } from '../../../src/config/config.ts';
+import { NO_FEATURES, readConfig } from '../../../src/config/config.ts';
+import { OPERATOR_SETTINGS, oidcSettings } from '../../../src/features/operators/settings.ts';
 
 const DATABASE = { DATABASE_URL: 'postgres://127.0.0.1/x', REDIS_URL: 'redis://127.0.0.1' };
 const WHOLE = {
@@ -13,7 +14,7 @@ const WHOLE = {
 
 describe('OpenID Connect', () => {
   it('is configured by the environment, whole', () => {
-    expect(readConfig(WHOLE).oidc).toEqual({
+    expect(oidcSettings(readConfig(WHOLE))).toEqual({
       issuer: 'https://login.example.com/realms/a',
       clientId: 'fleetbook',
       clientSecret: 'the-secret',
@@ -26,7 +27,7 @@ describe('OpenID Connect', () => {
         { role: 'viewer', group: '*' },
       ],
     });
-    expect(readConfig(DATABASE).oidc).toBeUndefined();
+    expect(oidcSettings(readConfig(DATABASE))).toBeUndefined();
   });
 
   it.each([
@@ -42,7 +43,7 @@ describe('OpenID Connect', () => {
     ],
     [{ ...WHOLE, OPS_OIDC_SCOPES: 'email' }, 'OPS_OIDC_SCOPES must hold openid'],
   ])('%j is refused, and what would do is said', (env, message) => {
-    const read = () => readConfig({ ...DATABASE, ...env });
+    const read = () => readConfig({ ...DATABASE, ...env }, { ...NO_FEATURES, settings: OPERATOR_SETTINGS });
     expect(read).toThrow(message);
     expect(read).not.toThrow('the-secret');
   });

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
 import { revokeOperatorToken } from '../../../src/features/operators/db/tokens.ts';
-import { Refusals } from '../../../src/features/operators/sign-in/refusals.ts';
+import { Refusals } from '../../../src/ops/refusals.ts';
 import { buildOps } from '../../../src/ops/server.ts';
 import { OPERATOR, openScene, type Scene } from '../../sync/scene.ts';
 import { addOperators, Browser, type Clock, issuedTo, openPages, TOKEN, tokenOf } from './accounts-scene.ts';

@@ -204,7 +204,7 @@ describe('tracing that is not configured', () => {
       await until(ready);
       return program.pid;
     });
-    expect(serve.modules).toContain('src/cli/serve.ts');
+    expect(serve.modules).toContain('src/app/processes/serve.ts');
     expect(needless(serve.modules)).toEqual([]);
   });
 

@@ -10,8 +10,8 @@ import {
 import type { Sql } from '../../../db/connection/client.ts';
 import { organizationsOfTokens } from '../../../db/tokens.ts';
 import { readPast } from '../../../domain/span.ts';
+import { BadRequest, integerOf, type Parameters, textOf, windowOf } from '../../../ops/parameters.ts';
 import type { AuditAnswer, AuditEntry } from './api.ts';
-import { BadRequest, integerOf, type Parameters, textOf, windowOf } from './parameters.ts';
 
 const OPERATOR = { config: { access: 'operator' } } as const;
 

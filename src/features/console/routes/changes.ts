@@ -8,8 +8,16 @@ import { type RunRecord, runNeighbours, runRecord, runRequests } from '../../../
 import { isKept, type RunDiff, unshown } from '../../../db/timeline.ts';
 import { CLUSTER_CHANGES, MACHINE_CHANGES } from '../../../domain/changes.ts';
 import { SINCE_FORMS, sinceOf } from '../../../domain/since.ts';
+import {
+  BadRequest,
+  choiceOf,
+  idOf,
+  NotFound,
+  type Parameters,
+  textOf,
+  windowOf,
+} from '../../../ops/parameters.ts';
 import type { ChangesAnswer, RunAnswer } from './api.ts';
-import { BadRequest, choiceOf, idOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
 
 const SINCE = '24h';
 

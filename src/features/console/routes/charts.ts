@@ -1,9 +1,9 @@
 /** The charts of the overview: what PostgreSQL holds of runs, and BullMQ of jobs. */
 import type { FastifyInstance } from 'fastify';
+import type { OpsContext } from '../../../app/feature.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { backlog } from '../../../db/operating.ts';
 import { type RunStep, runSteps, type Steps } from '../../../db/runs.ts';
-import type { ShownQueues } from '../../../ops/board.ts';
 import type { ChartsAnswer } from './api.ts';
 import { jobCounts } from './job-counts.ts';
 import { shared } from './shared.ts';
@@ -17,7 +17,7 @@ const QUEUES_WITHIN_MS = 1000;
 
 interface Dependencies {
   readonly sql: Sql;
-  readonly queues: ShownQueues;
+  readonly queues: OpsContext['queues'];
   now(): Date;
 }
 
@@ -26,11 +26,10 @@ export function addCharts(api: FastifyInstance, { sql, queues, now }: Dependenci
     // The last step ends with the minute under way, so that it is as long as the others.
     const to = (Math.floor(now().getTime() / 60_000) + 1) * 60;
     const window: Steps = { from: to - STEPS * STEP_S, step: STEP_S, steps: STEPS };
-    const shown = typeof queues === 'function' ? queues() : queues;
     const [runs, waiting, jobs] = await Promise.all([
       runSteps(sql, window),
       backlog(sql),
-      jobCounts(shown, window, QUEUES_WITHIN_MS),
+      jobCounts(queues, window, QUEUES_WITHIN_MS),
     ]);
     return {
       times: Array.from({ length: STEPS }, (_, i) => window.from + i * STEP_S),

@@ -10,8 +10,16 @@ import {
   searchClusters,
 } from '../../../db/clusters.ts';
 import type { Sql } from '../../../db/connection/client.ts';
+import {
+  choiceOf,
+  idOf,
+  integerOf,
+  NotFound,
+  type Parameters,
+  textOf,
+  windowOf,
+} from '../../../ops/parameters.ts';
 import type { ClusterAnswer } from './api.ts';
-import { choiceOf, idOf, integerOf, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
 
 export function addClusters(api: FastifyInstance, sql: Sql): void {
   api.get('/clusters', async (request): Promise<FoundClusters> => {

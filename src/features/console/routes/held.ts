@@ -1,12 +1,12 @@
 /** Held batches: what waits, what each would change, and decisions about them. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { approveBatch, previewHeld, rejectBatch, undoDecision } from '../../../app/actions/batch.ts';
+import { heldDocument } from '../../../app/actions/held-document.ts';
+import type { Writing } from '../../../app/actions/publish.ts';
+import type { Config, SourceConfig } from '../../../config/config.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { type BatchRecord, batchRecord, batchRecords, batchTrail } from '../../../db/held.ts';
-import type { PreviewRow } from '../../../db/sync/catalogue-diff.ts';
-import type { RunCounts } from '../../../db/sync/run.ts';
-import type { Decider } from '../../../domain/operator.ts';
-import { deciderOf } from '../../operators/sign-in/roles.ts';
-import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
+import { deciderOf } from '../../../ops/access.ts';
 import {
   Conflict,
   choiceOf,
@@ -17,34 +17,15 @@ import {
   reasonOf,
   textOf,
   windowOf,
-} from './parameters.ts';
+} from '../../../ops/parameters.ts';
+import type { Decided, HeldChanges, HeldPreview, HeldRow, ReadersAnswer, ShownBatch } from './api.ts';
 import { type Shared, shared } from './shared.ts';
-
-/** What can be done about a batch: the functions behind `fleetbook hold`. */
-export interface HeldActions {
-  /** What it would change now. @param limit rows of each kind of change */
-  preview(batch: BatchRecord, limit: number): Promise<HeldPreview>;
-  /** What readers are told of a machine of it, now and if it were approved. @param preview with this row */
-  readers(batch: BatchRecord, preview: PreviewOfMachines, row: PreviewRow): Promise<ReadersAnswer>;
-  /** False when it does not wait any more. */
-  reject(batch: BatchRecord, decider: Decider): Promise<boolean>;
-  /** Undefined when it does not wait any more, or a run began meanwhile. */
-  approve(batch: BatchRecord, decider: Decider): Promise<Stored | undefined>;
-  /** Takes a decision back; undefined when that is not possible any more. `counts` is null for a rejection. */
-  undo(batch: BatchRecord, decider: Decider): Promise<Stored | { readonly counts: null } | undefined>;
-}
-
-export type PreviewOfMachines = Extract<HeldPreview, { kind: 'catalogue' }>;
-
-export interface Stored {
-  readonly counts: RunCounts;
-  /** False when the cache is away. */
-  readonly published: boolean;
-}
 
 export interface HeldDependencies {
   readonly sql: Sql;
-  readonly actions: HeldActions;
+  readonly config: Config;
+  /** Opens what a batch is compared and stored with, at the first use. */
+  openWriter(): Writing;
   /** Called after a decision. */
   changed(): Promise<void>;
 }
@@ -57,12 +38,21 @@ const SEARCHED = 20_000;
 const PREVIEW_MS = 30_000;
 const KINDS = ['gone', 'excluded', 'price', 'shape', 'facts', 'published', 'changed', 'new'] as const;
 
-export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDependencies): void {
+export function addHeld(api: FastifyInstance, deps: HeldDependencies): void {
+  const { sql, config, openWriter, changed } = deps;
+  const sourceOf = ({ id, sourceId }: BatchRecord): SourceConfig => {
+    const source = config.sources.find((each) => each.id === sourceId);
+    if (source) return source;
+    throw new Conflict(
+      `batch ${id} is of ${sourceId}, which is not configured here; how it is to be read, its settings say`,
+    );
+  };
   let compared: { readonly id: number; readonly preview: Shared<HeldPreview> } | undefined;
   const previewOf = (batch: BatchRecord) => {
     // Only the one that is looked at is kept.
     if (compared?.id !== batch.id) {
-      compared = { id: batch.id, preview: shared(() => actions.preview(batch, SEARCHED), PREVIEW_MS) };
+      const preview = () => previewHeld(config, openWriter().store, sourceOf(batch), batch.id, SEARCHED);
+      compared = { id: batch.id, preview: shared(async () => preview(), PREVIEW_MS) };
     }
     return compared.preview();
   };
@@ -95,19 +85,21 @@ export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDep
     const row = preview.rows.find((each) => each.name === name && each.regionCode === region);
     if (!row)
       throw new NotFound(`batch ${batch.id} changes no machine ${name} in ${region} that readers see`);
-    return actions.readers(batch, preview, row);
+    const source = sourceOf(batch);
+    if (source.kind !== 'catalogue') throw new Conflict(`${source.id} is no catalogue any more`);
+    return heldDocument(openWriter().store, source, preview, row);
   });
   api.post('/held/:batch/approve', async (request) => {
     const decider = deciderOf(request, reasonOf(request.body));
     const batch = waiting(await known(request));
-    const stored = await actions.approve(batch, decider);
+    const stored = await approveBatch(config, openWriter(), sourceOf(batch), batch.id, decider);
     if (!stored) throw overtaken();
     return decided({ batch: batch.id, decision: 'approved', ...stored });
   });
   api.post('/held/:batch/reject', async (request) => {
     const decider = deciderOf(request, reasonOf(request.body));
     const batch = waiting(await known(request));
-    if (!(await actions.reject(batch, decider))) throw overtaken();
+    if (!(await rejectBatch(openWriter().store, batch.id, decider))) throw overtaken();
     return decided({ batch: batch.id, decision: 'rejected', counts: null, published: null });
   });
   api.post('/held/:batch/undo', async (request) => {
@@ -117,7 +109,7 @@ export function addHeld(api: FastifyInstance, { sql, actions, changed }: HeldDep
       throw new Conflict(
         'this decision cannot be taken back: a run has stored or held something since, or there is none',
       );
-    const undone = await actions.undo(batch, decider);
+    const undone = await undoDecision(config, openWriter(), batch, () => sourceOf(batch), decider);
     if (!undone) throw overtaken();
     return decided({ batch: batch.id, decision: 'undone', published: null, ...undone });
   });

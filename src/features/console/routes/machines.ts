@@ -11,7 +11,6 @@ import {
   machinePoints,
   searchMachines,
 } from '../../../db/machines.ts';
-import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 import {
   choiceOf,
   idOf,
@@ -21,7 +20,8 @@ import {
   type Parameters,
   textOf,
   windowOf,
-} from './parameters.ts';
+} from '../../../ops/parameters.ts';
+import type { MachineAnswer, MachinesAnswer, PlacesAnswer, PointsAnswer } from './api.ts';
 
 /** More cpu, and more GiB, than any machine has. */
 const LARGEST = 1_000_000;

@@ -1,6 +1,7 @@
 /** Organizations and their people: listed for whoever is signed in, changed by admins. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Administration, UserName } from '../../../db/administration/administration.ts';
+import { publishNow, type Writing } from '../../../app/actions/publish.ts';
+import { administration, type UserName } from '../../../db/administration/administration.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import {
   type FoundOrganization,
@@ -12,34 +13,28 @@ import {
   type Organization,
   searchOrganizations,
 } from '../../../db/organizations.ts';
-import type { Decider } from '../../../domain/operator.ts';
 import { ORGANIZATION_SLUG } from '../../../domain/organization.ts';
-import { deciderOf } from '../../operators/sign-in/roles.ts';
-import type { ChangedUser, Published, UsersAnswer } from './api.ts';
-import { anyReasonOf, fieldOf, nameOf } from './fields.ts';
+import { deciderOf } from '../../../ops/access.ts';
 import {
+  anyReasonOf,
   BadRequest,
   Conflict,
   choiceOf,
+  fieldOf,
   idOf,
   NotFound,
+  nameOf,
   type Parameters,
   reasonOf,
   textOf,
   windowOf,
-} from './parameters.ts';
-
-/** What an admin does about organizations, people and tokens: the functions behind `fleetbook org`, `user` and `token`. */
-export interface AdministrationActions {
-  /** The changes as one person makes them; each writes its row of the audit log. */
-  by(decider: Decider): Administration;
-  /** Has readers hear of what was changed. False when the cache is away. */
-  publish(): Promise<boolean>;
-}
+} from '../../../ops/parameters.ts';
+import type { ChangedUser, Published, UsersAnswer } from './api.ts';
 
 export interface AdministrationDependencies {
   readonly sql: Sql;
-  readonly actions: AdministrationActions;
+  /** Opens what changes are written and published with, at the first change. */
+  openWriter(): Writing;
   readonly now: () => Date;
   /** Called after a change. */
   changed(): Promise<void>;
@@ -49,9 +44,9 @@ export interface AdministrationDependencies {
 export const ADMIN = { config: { access: 'admin' } } as const;
 
 export function addOrganizations(api: FastifyInstance, deps: AdministrationDependencies): void {
-  const { sql, actions } = deps;
+  const { sql, openWriter } = deps;
   const changes = (request: FastifyRequest, reason: string | undefined) =>
-    actions.by(deciderOf(request, reason));
+    administration(openWriter().store.db, deciderOf(request, reason));
 
   api.get('/organizations', async (request): Promise<FoundOrganizations> => {
     const query = request.query as Parameters;
@@ -128,8 +123,8 @@ export function addOrganizations(api: FastifyInstance, deps: AdministrationDepen
 }
 
 /** Has readers and open pages hear of a change. @returns whether readers have */
-export async function told({ actions, changed }: AdministrationDependencies): Promise<boolean> {
-  const published = await actions.publish();
+export async function told({ openWriter, changed }: AdministrationDependencies): Promise<boolean> {
+  const published = await publishNow(openWriter());
   await changed();
   return published;
 }

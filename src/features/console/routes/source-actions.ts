@@ -1,54 +1,46 @@
 /** What an operator does with a source as a whole: disables it, enables it, cancels its run, takes it out of publication. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Disabled } from '../../../db/sync/disabled.ts';
-import type { Cancelled } from '../../../db/sync/live-runs.ts';
-import type { Retirement } from '../../../db/sync/retire.ts';
-import type { Decider } from '../../../domain/operator.ts';
-import { deciderOf } from '../../operators/sign-in/roles.ts';
+import type { Writing } from '../../../app/actions/publish.ts';
+import { disableSource, retireSource } from '../../../app/actions/source.ts';
+import { type Config, type Environment, inspectConfig } from '../../../config/config.ts';
+import { sourceSettings } from '../../../config/source-settings.ts';
+import { enableSource } from '../../../db/sync/disabled.ts';
+import { cancelRun } from '../../../db/sync/live-runs.ts';
+import { previewRetirement, type Retirement } from '../../../db/sync/retire.ts';
+import { deciderOf } from '../../../ops/access.ts';
+import { anyFieldOf, BadRequest, Conflict, NotFound, reasonOf } from '../../../ops/parameters.ts';
 import type { CancelledRun, Retired, RetirementAnswer, ShownSetting, Switched } from './api.ts';
-import { anyFieldOf } from './fields.ts';
-import { BadRequest, Conflict, NotFound, reasonOf } from './parameters.ts';
-
-/** The functions behind `fleetbook source`. */
-export interface SourceActions {
-  /** Every setting of a source, secrets masked; none of one that is not configured here. */
-  settings(sourceId: string): readonly ShownSetting[];
-  disable(sourceId: string, decider: Decider): Promise<Disabled>;
-  /** False for one that is not disabled. */
-  enable(sourceId: string, decider: Decider): Promise<boolean>;
-  /** Cancels a run if it is the one that is under way. */
-  cancel(sourceId: string, run: number, decider: Decider): Promise<Cancelled>;
-  /** What would go out of publication; undefined for a source that was never known. */
-  retirement(sourceId: string): Promise<Retirement | undefined>;
-  /** `published` is false while the cache is away. */
-  retire(
-    sourceId: string,
-    decider: Decider,
-  ): Promise<{ readonly gone: Retirement; readonly published: boolean } | undefined>;
-}
 
 export interface SourceActionsDependencies {
-  readonly actions: SourceActions;
-  /** Those that are configured: their next run would bring back what is retired. */
-  readonly configured: ReadonlySet<string>;
+  readonly config: Config;
+  /** The environment that `config` was read from. */
+  readonly env: Environment;
+  /** Opens what changes are written and published with, at the first use. */
+  openWriter(): Writing;
   /** Called after an action. */
   changed(): Promise<void>;
 }
 
 export function addSourceActions(api: FastifyInstance, deps: SourceActionsDependencies): void {
-  const { actions, configured, changed } = deps;
+  const { config, env, openWriter, changed } = deps;
+  const { settings, named } = inspectConfig(env);
+  /** They cannot be retired: their next run would publish everything again. */
+  const configured = new Set(config.sources.map(({ id }) => id));
   const idOf = (request: FastifyRequest) => String((request.params as { id: string }).id);
   const known = async (id: string): Promise<Retirement> => {
-    const found = await actions.retirement(id);
+    const found = await previewRetirement(openWriter().store.db, id);
     if (!found) throw new NotFound(`there is no source ${id}`);
     return found;
   };
 
-  api.get('/sources/:id/settings', (request): readonly ShownSetting[] => actions.settings(idOf(request)));
+  api.get('/sources/:id/settings', (request): readonly ShownSetting[] => {
+    const source = named.find(({ id }) => id === idOf(request));
+    return source ? sourceSettings(source, settings, env) : [];
+  });
   api.post('/sources/:id/disable', async (request): Promise<Switched> => {
     const id = idOf(request);
     const decider = deciderOf(request, reasonOf(request.body));
-    const done = await actions.disable(id, decider);
+    const done = await disableSource(openWriter().store.db, config.sources, id, decider);
     if (done.outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
     if (done.outcome === 'already')
       throw new Conflict(`${id} was disabled already, by ${done.disabling.by}; load this page again`);
@@ -58,7 +50,7 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
   api.post('/sources/:id/enable', async (request): Promise<Switched> => {
     const id = idOf(request);
     const decider = deciderOf(request, reasonOf(request.body));
-    if (!(await actions.enable(id, decider)))
+    if (!(await enableSource(openWriter().store.db, id, decider)))
       throw new Conflict(`${id} is not disabled; load this page again`);
     await changed();
     return { source: id, disabled: null };
@@ -69,7 +61,7 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
     const run = anyFieldOf(request.body, 'run');
     if (typeof run !== 'number' || !Number.isSafeInteger(run))
       throw new BadRequest('run', 'must be the number of the run');
-    const { outcome } = await actions.cancel(id, run, decider);
+    const { outcome } = await cancelRun(openWriter().store.db, id, run, decider);
     if (outcome === 'unknown') throw new NotFound(`there is no source ${id}`);
     if (outcome === 'idle') throw new Conflict(`run ${run} of ${id} is not under way; load this page again`);
     await changed();
@@ -91,7 +83,7 @@ export function addSourceActions(api: FastifyInstance, deps: SourceActionsDepend
       );
     }
     await known(id);
-    const done = await actions.retire(id, decider);
+    const done = await retireSource(openWriter(), id, decider);
     if (!done) throw new NotFound(`there is no source ${id} any more`);
     await changed();
     return { source: id, places: done.gone.places, rates: done.gone.rates, published: done.published };

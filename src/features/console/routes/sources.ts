@@ -1,34 +1,35 @@
 /** One source: what happened to it, its regions, what of it cannot be used and what is not published; and a run now. */
 import type { FastifyInstance } from 'fastify';
+import type { Writing } from '../../../app/actions/publish.ts';
+import { requestRun, type SyncQueue } from '../../../app/actions/source.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
 import { sourceTimeline } from '../../../db/timeline.ts';
 import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
-import type { Decider } from '../../../domain/operator.ts';
 import { groupReasons, quarantineKey } from '../../../domain/rejected.ts';
 import { scheduleInWords } from '../../../domain/schedule-words.ts';
 import { nextSlots } from '../../../domain/slots.ts';
-import { deciderOf } from '../../operators/sign-in/roles.ts';
+import { deciderOf } from '../../../ops/access.ts';
+import {
+  anyReasonOf,
+  BadRequest,
+  Conflict,
+  NotFound,
+  type Parameters,
+  textOf,
+  windowOf,
+} from '../../../ops/parameters.ts';
 import type { ExcludedAnswer, RejectedAnswer, SourceAnswer, TimelineAnswer } from './api.ts';
-import { anyReasonOf } from './fields.ts';
 import { type ConsoleSource, freshness, judgeSources, type Stored } from './overview.ts';
-import { BadRequest, Conflict, NotFound, type Parameters, textOf, windowOf } from './parameters.ts';
-
-export interface RunActions {
-  /**
-   * Has a worker run a source soon, once however often it is asked for, and writes into the audit log who asked.
-   * False for one that is not configured.
-   */
-  run(sourceId: string, decider: Decider): Promise<boolean>;
-}
 
 export interface SourceDependencies {
   readonly sql: Sql;
   readonly sources: readonly ConsoleSource[];
   /** What the database says of all sources. */
   stored(): Promise<Stored>;
-  /** Undefined where this process has no queue. */
-  readonly runs: RunActions | undefined;
+  readonly syncQueue: SyncQueue;
+  /** Opens what changes are written with, at the first use. */
+  openWriter(): Writing;
   now(): Date;
 }
 
@@ -36,7 +37,7 @@ export interface SourceDependencies {
 const SLOTS = 5;
 
 export function addSources(api: FastifyInstance, deps: SourceDependencies): void {
-  const { sql, sources, stored, runs, now } = deps;
+  const { sql, sources, stored, syncQueue, openWriter, now } = deps;
   const idOfSource = (params: unknown) => String((params as { id: string }).id);
 
   api.get('/sources/:id', async (request): Promise<SourceAnswer> => {
@@ -54,7 +55,7 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
       regions: regions.map((region) => ({ ...region, ...freshness(region.verifiedAt, config, at) })),
       scheduleInWords: config ? scheduleInWords(config.schedule) : null,
       nextSlots: config && source.disabled === null ? nextSlots(config.schedule, at, SLOTS) : [],
-      canRun: config !== undefined && runs !== undefined,
+      canRun: config !== undefined,
     };
   });
   api.get('/sources/:id/timeline', async (request): Promise<TimelineAnswer> => {
@@ -92,11 +93,12 @@ export function addSources(api: FastifyInstance, deps: SourceDependencies): void
   });
   api.post('/sources/:id/run', async (request) => {
     const id = idOfSource(request.params);
-    if (!runs) throw new NotFound('this process has no queue; ask a worker, or run: fleetbook sync');
     const { disabled } = (await stored()).status.find((each) => each.id === id) ?? {};
     if (disabled) throw new Conflict(`${id} is disabled, by ${disabled.by}; enable it first`);
-    if (!(await runs.run(id, deciderOf(request, anyReasonOf(request.body)))))
-      throw new NotFound(`there is no source ${id} in the configuration`);
+    const decider = deciderOf(request, anyReasonOf(request.body));
+    const source = sources.find((each) => each.id === id);
+    if (!source) throw new NotFound(`there is no source ${id} in the configuration`);
+    await requestRun(openWriter().store.db, syncQueue, source, decider);
     return { source: id, queued: true };
   });
 }

@@ -1,12 +1,25 @@
 /** Tokens: made, rotated and revoked by admins. A token itself is in the one answer that made it, and nowhere else. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { administration } from '../../../db/administration/administration.ts';
 import { foundOrganization } from '../../../db/organizations.ts';
 import { tokenPage } from '../../../db/tokens.ts';
 import { SCOPES, type Scope } from '../../../domain/scope.ts';
 import { readAhead, readSpan } from '../../../domain/span.ts';
-import { deciderOf } from '../../operators/sign-in/roles.ts';
+import { deciderOf } from '../../../ops/access.ts';
+import {
+  anyFieldOf,
+  anyReasonOf,
+  BadRequest,
+  Conflict,
+  fieldOf,
+  idOf,
+  NotFound,
+  nameOf,
+  type Parameters,
+  reasonOf,
+  windowOf,
+} from '../../../ops/parameters.ts';
 import type { MadeToken, Published, RevokedToken, TokensAnswer } from './api.ts';
-import { anyFieldOf, anyReasonOf, fieldOf, nameOf } from './fields.ts';
 import {
   ADMIN,
   type AdministrationDependencies,
@@ -15,10 +28,11 @@ import {
   slugOf,
   told,
 } from './organizations.ts';
-import { BadRequest, Conflict, idOf, NotFound, type Parameters, reasonOf, windowOf } from './parameters.ts';
 
 export function addTokens(api: FastifyInstance, deps: AdministrationDependencies): void {
-  const { sql, actions, now } = deps;
+  const { sql, openWriter, now } = deps;
+  const changes = (request: FastifyRequest, reason: string | undefined) =>
+    administration(openWriter().store.db, deciderOf(request, reason));
 
   api.get('/organizations/:slug/tokens', async (request): Promise<TokensAnswer> => {
     const slug = slugOf(request);
@@ -31,7 +45,7 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
     const scopes = scopesOf(request.body);
     const name = nameOf(request.body, 'name');
     const expiresAt = expiryOf(request.body, now());
-    const by = actions.by(deciderOf(request, anyReasonOf(request.body)));
+    const by = changes(request, anyReasonOf(request.body));
     const organization = await existing(sql, slugOf(request));
     const { id, token } = await by.createToken(organization, { name, scopes, expiresAt });
     return {
@@ -47,7 +61,7 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
   api.post('/tokens/:id/rotate', ADMIN, async (request): Promise<Published<MadeToken>> => {
     const id = idOf(request.params, 'id', 'token');
     const graceMs = graceOf(request.body);
-    const rotated = await actions.by(deciderOf(request, anyReasonOf(request.body))).rotateToken(id, graceMs);
+    const rotated = await changes(request, anyReasonOf(request.body)).rotateToken(id, graceMs);
     if (rotated === 'unknown') throw noToken(id);
     if (typeof rotated === 'string')
       throw new Conflict(`token ${id} is ${rotated}, so nothing takes its place; make a new one`);
@@ -56,7 +70,7 @@ export function addTokens(api: FastifyInstance, deps: AdministrationDependencies
   });
   api.post('/tokens/:id/revoke', ADMIN, async (request): Promise<Published<RevokedToken>> => {
     const id = idOf(request.params, 'id', 'token');
-    const outcome = await actions.by(deciderOf(request, reasonOf(request.body))).revokeToken(id);
+    const outcome = await changes(request, reasonOf(request.body)).revokeToken(id);
     if (outcome === undefined) throw noToken(id);
     return { id, wasRevoked: outcome === 'was revoked', published: await told(deps) };
   });

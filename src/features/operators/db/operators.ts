@@ -5,7 +5,7 @@ import type { Database } from '../../../db/connection/connect.ts';
 import { eq, type PgUpdateSetSource, sql } from '../../../db/connection/drizzle.ts';
 import { rfc3339 } from '../../../db/connection/statements.ts';
 import { auditLog, operatorSessions, operators, operatorTokens } from '../../../db/schema.ts';
-import type { Decider, Role } from '../../../domain/operator.ts';
+import type { Decider, OperatorSummary, Role } from '../../../domain/operator.ts';
 import { endSessionsOf } from './sessions.ts';
 import { type IssuedToken, insertToken, recordToken, type TokenTerms, tokenState } from './tokens.ts';
 
@@ -138,10 +138,8 @@ async function change(
   });
 }
 
-export type OperatorSummary = Awaited<ReturnType<typeof listOperators>>[number];
-
-/** Every operator, by name, with the number of good tokens. Instants are RFC 3339, to the second. */
-export async function listOperators(db: Database) {
+/** Every operator, by name. */
+export async function listOperators(db: Database): Promise<OperatorSummary[]> {
   const { id, name, role, oidcSubject, awaitsOidc, verifiedAddress, createdAt, disabledAt } = operators;
   // Drizzle would leave the table out of a column in the outermost expression.
   const goodTokens = sql`(select count(*)::int from ${operatorTokens}

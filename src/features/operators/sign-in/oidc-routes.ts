@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Database } from '../../../db/connection/connect.ts';
 import { isLostConnection } from '../../../db/connection/errors.ts';
+import type { Refusals } from '../../../ops/refusals.ts';
 import { type OidcSignIn, signInByOidc } from '../db/oidc.ts';
 import { type OidcSettings, roleByClaims } from '../oidc.ts';
 import { IssuerAway, openOidc, SignInRefused } from './oidc-client.ts';
-import { ownPath } from './own-site.ts';
+import { ownPath } from './own-path.ts';
 import { type LoginPage, loginPage, onwardPage } from './pages.ts';
-import type { Refusals } from './refusals.ts';
 import { cookieName, cookieOptions, type Sessions } from './sessions.ts';
 
 const START = '/login/oidc';

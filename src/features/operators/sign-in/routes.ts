@@ -3,11 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { audit } from '../../../db/audit.ts';
 import type { Database } from '../../../db/connection/connect.ts';
 import { isLostConnection } from '../../../db/connection/errors.ts';
+import { deciderOf, operatorOf } from '../../../ops/access.ts';
+import type { Gate } from '../../../ops/part.ts';
 import { endOperatorSessions } from '../db/operators.ts';
-import { ownPath } from './own-site.ts';
+import { ownPath } from './own-path.ts';
 import { type LoginPage, loginPage } from './pages.ts';
-import type { Refusals } from './refusals.ts';
-import { deciderOf, operatorOf } from './roles.ts';
 import type { Sessions } from './sessions.ts';
 import type { CheckToken } from './tokens.ts';
 
@@ -15,11 +15,10 @@ export const LOGIN = '/login';
 /** Bytes of a token and a path. */
 const BODY_LIMIT = 16_384;
 
-export interface SignInRoutes {
+export interface SignInRoutes extends Gate {
   readonly sessions: Sessions;
   readonly db: Database;
   readonly check: CheckToken;
-  readonly refusals: Refusals;
   /** The start of OpenID Connect, if it is configured. */
   readonly oidc: LoginPage['oidc'];
 }
@@ -32,7 +31,7 @@ const AWAY = 'PostgreSQL does not answer; try again in a moment.';
 
 export function addSignInRoutes(
   app: FastifyInstance,
-  { sessions, db, check, refusals, oidc }: SignInRoutes,
+  { sessions, db, check, isOpsToken, refusals, oidc }: SignInRoutes,
 ): void {
   app.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -47,10 +46,12 @@ export function addSignInRoutes(
       reply.code(429).header('retry-after', String(wait.seconds));
       return wait.problem;
     }
-    const found = await check(textOf(request.body, 'token').trim(), 'console', request.ip);
-    if (found === undefined || found === 'OPS_TOKEN') {
+    const token = textOf(request.body, 'token').trim();
+    const isOps = isOpsToken(token);
+    const found = isOps ? undefined : await check(token, 'console', request.ip);
+    if (found === undefined) {
       reply.code(401);
-      return found ? NO_SESSION : WRONG;
+      return isOps ? NO_SESSION : WRONG;
     }
     const { id: tokenId, operatorId, name: by } = found;
     const decider = { by, how: 'console', tokenId, address: request.ip, reason: undefined } as const;

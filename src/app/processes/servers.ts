@@ -1,11 +1,11 @@
 /** The database and the Redis that `up` runs with: those that the environment names, else some of its own. */
 import { join } from 'node:path';
-import type { Configured } from '../config/settings.ts';
-import { acquireRedisServer } from '../dev/acquire-redis.ts';
-import { startEmbeddedPostgres } from '../dev/postgres.ts';
-import { startRedis } from '../dev/redis.ts';
-import { serverLife } from '../processes/server-process.ts';
-import type { Supervisor } from '../processes/supervisor.ts';
+import type { Configured } from '../../config/settings.ts';
+import { acquireRedisServer } from '../../dev/acquire-redis.ts';
+import { startEmbeddedPostgres } from '../../dev/postgres.ts';
+import { startRedis } from '../../dev/redis.ts';
+import { serverLife } from '../../processes/server-process.ts';
+import type { Supervisor } from '../../processes/supervisor.ts';
 
 export interface Servers {
   readonly databaseUrl: string;

@@ -1,23 +1,22 @@
 import type { Logger } from 'pino';
-import { startWorker } from '../../workers/main.ts';
-import { refuseWriterMisfit } from '../app/database-misfit.ts';
-import { Disposer } from '../app/disposer.ts';
-import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { openLogger } from '../app/logger.ts';
-import { openTracing } from '../app/tracing.ts';
-import { type Config, type Environment, readConfig } from '../config/config.ts';
-import { warnOfRemovedSettings } from '../config/removed-settings.ts';
-import { databaseUrls } from '../config/settings.ts';
-import { openStore, type Store } from '../db/connection/connect.ts';
-import { claimContent, sourceStatus } from '../db/sources.ts';
-import { registerSource } from '../db/sync/run.ts';
-import { openConsole } from '../features/console/open.ts';
-import { workerMetrics } from '../ops/metrics.ts';
-import { addQueueGauges } from '../ops/queue-gauges.ts';
-import { reportReady } from '../processes/ipc.ts';
-import { offerOps, ownMetrics } from './ops.ts';
-import { disabledNote, notConfigured } from './status.ts';
-import { stopSignal } from './terminal/terminal.ts';
+import { startWorker } from '../../../workers/main.ts';
+import { disabledNote, notConfigured } from '../../cli/terminal/source-notes.ts';
+import { stopSignal } from '../../cli/terminal/terminal.ts';
+import { type Config, type Environment, readConfig } from '../../config/config.ts';
+import { warnOfRemovedSettings } from '../../config/removed-settings.ts';
+import { databaseUrls } from '../../config/settings.ts';
+import { openStore, type Store } from '../../db/connection/connect.ts';
+import { claimContent, sourceStatus } from '../../db/sources.ts';
+import { registerSource } from '../../db/sync/run.ts';
+import { workerMetrics } from '../../ops/metrics.ts';
+import { addQueueGauges } from '../../ops/queue-gauges.ts';
+import { reportReady } from '../../processes/ipc.ts';
+import { refuseWriterMisfit } from '../database-misfit.ts';
+import { Disposer } from '../disposer.ts';
+import { FEATURE_CONFIG } from '../feature-settings.ts';
+import { openLogger } from '../logger.ts';
+import { openTracing } from '../tracing.ts';
+import { offerOps, openParts, ownMetrics } from './ops.ts';
 
 export async function work(env: Environment): Promise<void> {
   const stop = stopSignal();
@@ -36,11 +35,10 @@ export async function work(env: Environment): Promise<void> {
     await startWorker(config, logger, { ...metrics, telemetry: tracing?.telemetry }),
   );
   addQueueGauges(metrics.registry, worker.queues.all);
-  await offerOps(config, env, ownMetrics(metrics.registry), worker.queues.all, closing, logger, {
-    store,
-    oidc: config.oidc,
-    console: () => openConsole(config, worker.queues.sync, closing, logger, env),
-  });
+  const queues = worker.queues.all;
+  await offerOps(config, env, ownMetrics(metrics.registry), queues, closing, logger, () =>
+    openParts({ config, env, logger, closing, store, queues, syncQueue: worker.queues.sync }),
+  );
   reportReady();
   logger.info({ why: await stop }, 'worker stops');
 }

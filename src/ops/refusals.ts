@@ -6,11 +6,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import { audit } from '../../../db/audit.ts';
-import type { Database } from '../../../db/connection/connect.ts';
-import { isLostConnection } from '../../../db/connection/errors.ts';
-import { addressKey } from '../../../domain/address.ts';
-import type { Decider } from '../../../domain/operator.ts';
+import { audit } from '../db/audit.ts';
+import type { Database } from '../db/connection/connect.ts';
+import { isLostConnection } from '../db/connection/errors.ts';
+import { addressKey } from '../domain/address.ts';
+import type { Decider } from '../domain/operator.ts';
 
 /** Failures within a window that close the address until the window ends. */
 const MOST = 30;
@@ -47,7 +47,7 @@ export class Refusals {
   /** Since the last record. */
   #unrecorded = 0;
 
-  /** @param db undefined in a process without operators, which only logs @param now milliseconds */
+  /** @param db undefined in a reader, which only logs @param now milliseconds */
   constructor(db: Database | undefined, logger: Pick<Logger, 'warn'> | undefined, now: () => number) {
     this.#db = db;
     this.#logger = logger;

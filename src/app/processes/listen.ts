@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { Settings } from '../config/settings.ts';
-import { probePort } from '../processes/port.ts';
-import { CommandFailure } from './terminal/failure.ts';
+import { CommandFailure } from '../../cli/terminal/failure.ts';
+import type { Settings } from '../../config/settings.ts';
+import { probePort } from '../../processes/port.ts';
 
 type Address = Pick<Settings, 'HOST' | 'PORT'>;
 

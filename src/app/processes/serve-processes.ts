@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import { Disposer } from '../app/disposer.ts';
-import type { Environment } from '../config/config.ts';
-import { programScript } from '../config/package.ts';
-import type { Configured } from '../config/settings.ts';
-import { withTimeout } from '../domain/timeout.ts';
-import { exportMetrics, joinMetrics, mergeMetrics } from '../ops/collect.ts';
-import { primaryMetrics } from '../ops/metrics.ts';
-import { ProcessExports } from '../ops/process-exports.ts';
-import { startSharing } from '../processes/child-process.ts';
-import { reportReady } from '../processes/ipc.ts';
-import { HopelessStart, Supervisor } from '../processes/supervisor.ts';
+import { CommandFailure } from '../../cli/terminal/failure.ts';
+import type { Environment } from '../../config/config.ts';
+import { programScript } from '../../config/package.ts';
+import type { Configured } from '../../config/settings.ts';
+import { withTimeout } from '../../domain/timeout.ts';
+import { exportMetrics, joinMetrics, mergeMetrics } from '../../ops/collect.ts';
+import { primaryMetrics } from '../../ops/metrics.ts';
+import { ProcessExports } from '../../ops/process-exports.ts';
+import { startSharing } from '../../processes/child-process.ts';
+import { reportReady } from '../../processes/ipc.ts';
+import { HopelessStart, Supervisor } from '../../processes/supervisor.ts';
+import { Disposer } from '../disposer.ts';
 import { API, checkPortsAreFree } from './listen.ts';
 import { offerOps } from './ops.ts';
-import { CommandFailure } from './terminal/failure.ts';
 
 /** Requests get 10 s to end and the stores 3 s; whoever stops us waits 20 s. */
 const STOP_WITHIN_MS = 16_000;

@@ -1,5 +1,6 @@
-/** What the routes are asked for, read from queries and bodies. */
-import { LONGEST_REASON } from '../../../domain/operator.ts';
+/** Parameters of routes, read from paths, queries and JSON bodies. */
+import { LONGEST_REASON } from '../domain/operator.ts';
+import { readName } from '../domain/organization.ts';
 
 /** What was asked for cannot be understood: the parameter or field, and what would do. */
 export class BadRequest extends Error {
@@ -104,4 +105,33 @@ export function reasonOf(body: unknown): string {
   if (text.length > LONGEST_REASON || /\p{Cc}/u.test(text))
     throw new BadRequest('reason', `must be one line of at most ${LONGEST_REASON} characters`);
   return text;
+}
+
+/** A field's text without the space around it; undefined when it is absent or empty. @throws BadRequest for what is no text */
+export function fieldOf(body: unknown, name: string): string | undefined {
+  const value = anyFieldOf(body, name);
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') throw new BadRequest(name, 'must be a text');
+  return value.trim() === '' ? undefined : value.trim();
+}
+
+/** A field of the body, whatever it is. */
+export function anyFieldOf(body: unknown, name: string): unknown {
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
+}
+
+/** The `reason` of a body; undefined for none. @throws BadRequest for one that cannot be shown on one line */
+export function anyReasonOf(body: unknown): string | undefined {
+  return fieldOf(body, 'reason') === undefined ? undefined : reasonOf(body);
+}
+
+const LONGEST_NAME = 200;
+
+/** A field that holds a name; undefined for none. @throws BadRequest for one that cannot be shown on one line */
+export function nameOf(body: unknown, field: string): string | undefined {
+  const text = fieldOf(body, field);
+  if (text === undefined) return undefined;
+  const name = readName(text);
+  if (name !== undefined && name.length <= LONGEST_NAME) return name;
+  throw new BadRequest(field, `must be one line of at most ${LONGEST_NAME} characters`);
 }

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { WORKER_NODE_ARGS } from '../../workers/heap.ts';
-import { openQueues } from '../../workers/queues.ts';
-import { openLoggedRedis } from '../app/connections.ts';
-import { Disposer } from '../app/disposer.ts';
-import { FEATURE_CONFIG } from '../app/feature-settings.ts';
-import { FEATURES } from '../app/features.ts';
-import { openLogger } from '../app/logger.ts';
+import { WORKER_NODE_ARGS } from '../../../workers/heap.ts';
+import { openQueues } from '../../../workers/queues.ts';
+import { decider } from '../../cli/terminal/arguments.ts';
+import { CommandFailure } from '../../cli/terminal/failure.ts';
+import { print } from '../../cli/terminal/print.ts';
+import { missingRateLines } from '../../cli/terminal/reasons.ts';
+import { disabledNote } from '../../cli/terminal/source-notes.ts';
+import { stopSignal } from '../../cli/terminal/terminal.ts';
 import {
   type Config,
   type Environment,
@@ -14,38 +15,34 @@ import {
   namesASource,
   readConfig,
   variablesRead,
-} from '../config/config.ts';
-import { ownScript, programScript } from '../config/package.ts';
-import { type Administration, administration } from '../db/administration/administration.ts';
-import { type Database, openStore, type Store } from '../db/connection/connect.ts';
-import { migrate } from '../db/migration/migrate.ts';
-import { firstOrganization, type Organization } from '../db/organizations.ts';
-import { missingRates } from '../db/quarantine.ts';
-import { type Content, claimContent, exampleRegion, sourceStatus } from '../db/sources.ts';
-import { tokenWorks } from '../db/tokens.ts';
-import { dirtyDocuments } from '../db/versions.ts';
-import { type Home, openHome } from '../dev/home.ts';
-import { announceRunning, runningNotice } from '../dev/running.ts';
-import { SAMPLE_RATES } from '../dev/sample/rates.ts';
-import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../dev/sample/upstream.ts';
-import type { Decider } from '../domain/operator.ts';
-import { hashToken, SCOPES } from '../domain/token.ts';
-import { openConsole } from '../features/console/open.ts';
-import { createOperator, issueToken } from '../features/operators/db/operators.ts';
-import { findTokens } from '../features/operators/db/tokens.ts';
-import { mergeMetrics } from '../ops/collect.ts';
-import { startChild } from '../processes/child-process.ts';
-import { freePort } from '../processes/port.ts';
-import { Supervisor } from '../processes/supervisor.ts';
+} from '../../config/config.ts';
+import { ownScript, programScript } from '../../config/package.ts';
+import { type Administration, administration } from '../../db/administration/administration.ts';
+import { type Database, openStore, type Store } from '../../db/connection/connect.ts';
+import { migrate } from '../../db/migration/migrate.ts';
+import { firstOrganization, type Organization } from '../../db/organizations.ts';
+import { missingRates } from '../../db/quarantine.ts';
+import { type Content, claimContent, exampleRegion, sourceStatus } from '../../db/sources.ts';
+import { tokenWorks } from '../../db/tokens.ts';
+import { dirtyDocuments } from '../../db/versions.ts';
+import { type Home, openHome } from '../../dev/home.ts';
+import { announceRunning, runningNotice } from '../../dev/running.ts';
+import { SAMPLE_RATES } from '../../dev/sample/rates.ts';
+import { SAMPLE_HETZNER_TOKEN, SAMPLE_ORGANIZATION } from '../../dev/sample/upstream.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { SCOPES } from '../../domain/token.ts';
+import { mergeMetrics } from '../../ops/collect.ts';
+import { startChild } from '../../processes/child-process.ts';
+import { freePort } from '../../processes/port.ts';
+import { Supervisor } from '../../processes/supervisor.ts';
+import { openLoggedRedis } from '../connections.ts';
+import { Disposer } from '../disposer.ts';
+import { FEATURE_CONFIG } from '../feature-settings.ts';
+import { FEATURES } from '../features.ts';
+import { openLogger } from '../logger.ts';
 import { API, checkPortsAreFree, OPS } from './listen.ts';
-import { listenOps, OPS_BY_PARENT } from './ops.ts';
+import { listenOps, OPS_BY_PARENT, openParts } from './ops.ts';
 import { startServers } from './servers.ts';
-import { disabledNote } from './status.ts';
-import { decider } from './terminal/arguments.ts';
-import { CommandFailure } from './terminal/failure.ts';
-import { print } from './terminal/print.ts';
-import { missingRateLines } from './terminal/reasons.ts';
-import { stopSignal } from './terminal/terminal.ts';
 
 /** The first syncs may take this long before `ready` is said without them. */
 const FIRST_SYNC_WITHIN_MS = 120_000;
@@ -53,8 +50,6 @@ const FIRST_SYNC_WITHIN_MS = 120_000;
 const PUBLISHED_WITHIN_MS = 10_000;
 /** Why `up` makes an organization and its token, for the audit log. */
 const FIRST_START = 'made by `fleetbook up`';
-/** The operator whose token `up` prints. */
-const OPERATOR = 'up';
 const DEFAULT_ORGANIZATION = { slug: 'default', name: 'Default organization' };
 
 /**
@@ -108,7 +103,7 @@ async function start(
     content,
   );
 
-  const operatorToken = await operatorTokenOf(store.db, decider(config, { reason: FIRST_START }), home);
+  const signIn = await signInOfFeatures(store.db, decider(config, { reason: FIRST_START }), home);
   const processes = closing.use(new Supervisor({ log: logger }));
   const childEnv: NodeJS.ProcessEnv = {
     ...env,
@@ -137,11 +132,17 @@ async function start(
   closing.defer(() => queueRedis.disconnect());
   const metrics = async () => mergeMetrics(await processes.askAll('metrics', 2000));
   const queues = openQueues(queueRedis, logger, FEATURES);
-  const opsUrl = await listenOps(config, config.settings.OPS_TOKEN, metrics, queues.all, closing, logger, {
+  const opened = await openParts({
+    config: running,
+    env: childEnv,
+    logger,
+    closing,
     store,
-    oidc: config.oidc,
-    console: () => openConsole(running, queues.sync, closing, logger, childEnv),
+    queues: queues.all,
+    syncQueue: queues.sync,
   });
+  const { OPS_TOKEN } = config.settings;
+  const opsUrl = await listenOps(config, OPS_TOKEN, metrics, queues.all, closing, logger, opened);
 
   const url = `http://${shownHost(config.settings.HOST)}:${port}`;
   announceRunning(home.folder, variablesRead(childEnv, FEATURE_CONFIG), { api: url, operators: opsUrl });
@@ -154,9 +155,7 @@ async function start(
     print(
       'This is the sample catalogue; name a source such as LINODE_URL, or start with --live, for real data.',
     );
-  print(
-    `operators' pages  ${opsUrl}  ${operatorToken ? `token ${operatorToken}` : `(the operator ${OPERATOR} is disabled)`}`,
-  );
+  print(["operators' pages", opsUrl, ...signIn].join('  '));
   print(`organization      ${organization.slug}`);
   print('');
   print(`fleetbook ready ${url} token ${token}`);
@@ -209,18 +208,13 @@ async function organizationAndToken(
   return { organization, token };
 }
 
-/** The token of the operator `up`: the one that an earlier start kept, as long as it works. Undefined once it is disabled. */
-async function operatorTokenOf(db: Database, by: Decider, home: Home): Promise<string | undefined> {
-  const stateOf = async (token: string) => (await findTokens(db, [hashToken(token)]))[0]?.state;
-  const kept = home.readToken('operator');
-  if (kept !== undefined && (await stateOf(kept)) === 'good') return kept;
-  const terms = { name: 'fleetbook up', expiresAt: null };
-  const issued =
-    (await createOperator(db, by, { name: OPERATOR, role: 'admin', token: terms })) ??
-    (await issueToken(db, by, OPERATOR, terms));
-  if (issued === undefined || (await stateOf(issued.token)) !== 'good') return undefined;
-  home.writeToken('operator', issued.token);
-  return issued.token;
+/** How the person at this machine signs in to the operators' pages. */
+async function signInOfFeatures(db: Database, by: Decider, home: Home): Promise<string[]> {
+  const kept = {
+    read: () => home.readToken('operator'),
+    write: (token: string) => home.writeToken('operator', token),
+  };
+  return Promise.all(FEATURES.flatMap(({ up }) => up?.({ db, by, kept }) ?? []));
 }
 
 /** Waits until every source has had its first run, and tells how it went. A source that fails keeps nobody waiting. */

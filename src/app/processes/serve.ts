@@ -1,27 +1,27 @@
 import type { Logger } from 'pino';
-import { Disposer } from '../app/disposer.ts';
-import { FEATURE_SETTINGS } from '../app/feature-settings.ts';
-import { inLogContext } from '../app/log-context.ts';
-import { openLogger } from '../app/logger.ts';
-import { apiOptions, composeReader } from '../app/reader.ts';
-import { openTracing } from '../app/tracing.ts';
-import type { Environment } from '../config/config.ts';
-import { VERSION } from '../config/package.ts';
-import { warnOfRemovedSettings } from '../config/removed-settings.ts';
-import type { Configured } from '../config/settings.ts';
-import { BadSetting, readSettings, SETTINGS } from '../config/settings.ts';
-import { buildApp } from '../http/app.ts';
-import { exportMetrics } from '../ops/collect.ts';
-import { apiMetrics } from '../ops/metrics.ts';
-import type { ProcessExport } from '../ops/process-exports.ts';
-import { RequestCounts } from '../ops/request-counts.ts';
-import { isSharing } from '../processes/child-process.ts';
-import { answerParent, reportFailure, reportReady } from '../processes/ipc.ts';
+import { CommandFailure } from '../../cli/terminal/failure.ts';
+import { stopSignal } from '../../cli/terminal/terminal.ts';
+import type { Environment } from '../../config/config.ts';
+import { VERSION } from '../../config/package.ts';
+import { warnOfRemovedSettings } from '../../config/removed-settings.ts';
+import type { Configured } from '../../config/settings.ts';
+import { BadSetting, readSettings, SETTINGS } from '../../config/settings.ts';
+import { buildApp } from '../../http/app.ts';
+import { exportMetrics } from '../../ops/collect.ts';
+import { apiMetrics } from '../../ops/metrics.ts';
+import type { ProcessExport } from '../../ops/process-exports.ts';
+import { RequestCounts } from '../../ops/request-counts.ts';
+import { isSharing } from '../../processes/child-process.ts';
+import { answerParent, reportFailure, reportReady } from '../../processes/ipc.ts';
+import { Disposer } from '../disposer.ts';
+import { FEATURE_SETTINGS } from '../feature-settings.ts';
+import { inLogContext } from '../log-context.ts';
+import { openLogger } from '../logger.ts';
+import { apiOptions, composeReader } from '../reader.ts';
+import { openTracing } from '../tracing.ts';
 import { canSharePort, listen } from './listen.ts';
 import { offerOps, ownMetrics } from './ops.ts';
 import { serveByProcesses } from './serve-processes.ts';
-import { CommandFailure } from './terminal/failure.ts';
-import { stopSignal } from './terminal/terminal.ts';
 
 /**
  * Serves the API until it is told to stop, by as many processes as PROCESSES or the option says.

@@ -1,12 +1,12 @@
 /** What readers are told of a machine of a held batch: now, and if the batch were approved. */
-import type { SourceConfig } from '../config/config.ts';
-import type { Store } from '../db/connection/connect.ts';
-import { machinePlace } from '../db/machines.ts';
-import type { PreviewRow } from '../db/sync/catalogue-diff.ts';
-import { machineElements } from '../snapshot/document/build.ts';
-import { loadContent } from '../snapshot/document/load.ts';
-import type { PreviewedCatalogue } from '../sync/catalogue/catalogue.ts';
-import { providerOf } from './run-source.ts';
+import type { SourceConfig } from '../../config/config.ts';
+import type { Store } from '../../db/connection/connect.ts';
+import { machinePlace } from '../../db/machines.ts';
+import type { PreviewRow } from '../../db/sync/catalogue-diff.ts';
+import { machineElements } from '../../snapshot/document/build.ts';
+import { loadContent } from '../../snapshot/document/load.ts';
+import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';
+import { providerOf } from '../run-source.ts';
 
 /** An answer of `/v1/machines/<id>`: the body as readers get it, or null where that is a 404. */
 export type MachineAnswer = string | null;

@@ -1,0 +1,65 @@
+/** What operators do with a source: run it, disable it, retire it. */
+import type { SourceConfig } from '../../config/config.ts';
+import { audit } from '../../db/audit.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { type Disabled, disableSource as storeDisabled } from '../../db/sync/disabled.ts';
+import { type Retirement, retireSource as storeRetirement } from '../../db/sync/retire.ts';
+import { registerSource } from '../../db/sync/run.ts';
+import type { Decider } from '../../domain/operator.ts';
+import { latestSlot } from '../../domain/slots.ts';
+import { publishNow, type Writing } from './publish.ts';
+
+type KnownSource = Pick<SourceConfig, 'id' | 'kind'> & { readonly adapter: { readonly id: string } };
+
+/** Disables a source. Stores a configured one first: it may never have run. */
+export async function disableSource(
+  db: Database,
+  configured: readonly KnownSource[],
+  id: string,
+  decider: Decider,
+): Promise<Disabled> {
+  const source = configured.find((each) => each.id === id);
+  if (source) await registerSource(db, { id, kind: source.kind, adapter: source.adapter.id });
+  return storeDisabled(db, id, decider);
+}
+
+/** Takes a source out of publication; its history stays. Undefined for an unknown source. */
+export async function retireSource(
+  writing: Writing,
+  id: string,
+  decider: Decider,
+): Promise<{ readonly gone: Retirement; readonly published: boolean } | undefined> {
+  const gone = await storeRetirement(writing.store, id, new Date().toISOString(), decider);
+  return gone && { gone, published: await publishNow(writing) };
+}
+
+/** The queue of syncs. */
+export interface SyncQueue {
+  add(
+    name: 'sync',
+    job: {
+      readonly sourceId: string;
+      readonly slot: string;
+      readonly isAdditional: true;
+      readonly askedBy: string;
+    },
+    options: { readonly deduplication: { readonly id: string } },
+  ): Promise<unknown>;
+}
+
+/** Requests a run: a job as any other, which a worker with room for it carries out. Two requests that wait are one run. */
+export async function requestRun(
+  db: Database,
+  queue: SyncQueue,
+  { id: sourceId, schedule }: Pick<SourceConfig, 'id' | 'schedule'>,
+  decider: Decider,
+): Promise<void> {
+  const slot = latestSlot(schedule, new Date());
+  // The queue is in Redis, out of reach of a transaction: the row is written first, so that no run lacks it.
+  await audit(db, decider, { action: 'source.run', subject: { kind: 'source', id: sourceId } });
+  await queue.add(
+    'sync',
+    { sourceId, slot, isAdditional: true, askedBy: decider.by },
+    { deduplication: { id: `asked-${sourceId}` } },
+  );
+}

@@ -1,0 +1,105 @@
+import type { Queue } from 'bullmq';
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { Configured } from '../../config/settings.ts';
+import type { Environment } from '../../config/source-config.ts';
+import type { Database } from '../../db/connection/connect.ts';
+import { exportMetrics } from '../../ops/collect.ts';
+import type { OpsPart } from '../../ops/part.ts';
+import { buildOps } from '../../ops/server.ts';
+import { answerParent } from '../../processes/ipc.ts';
+import { acknowledgedAlerts } from '../acknowledged-alerts.ts';
+import type { Disposer } from '../disposer.ts';
+import type { OpsContext } from '../feature.ts';
+import { FOUND_KINDS } from '../feature-settings.ts';
+import { FEATURES } from '../features.ts';
+import { composeWriter, type Writer } from '../writer.ts';
+
+/** Set by `up`, which shows the operators' pages of all its processes itself. */
+export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
+
+/** Metrics as they are shown, and as they go to the process that shows them. */
+export interface OfferedMetrics {
+  metrics(): Promise<string>;
+  exported(): Promise<unknown>;
+}
+
+/** Of this process alone. */
+export const ownMetrics = (registry: Registry): OfferedMetrics => ({
+  metrics: () => registry.metrics(),
+  exported: () => exportMetrics(registry),
+});
+
+/** What opens the operators' server to people. A reader has none of it: OPS_TOKEN alone opens its pages. */
+export interface OpenedParts {
+  readonly parts: readonly OpsPart[];
+  /** In the worker's role: takes the audit log's rows. */
+  readonly db: Database;
+}
+
+/** Opens what features add to the operators' server. What it opens, `closing` closes. */
+export async function openParts(
+  given: Omit<OpsContext, 'openWriter' | 'kinds' | 'acknowledged'>,
+): Promise<OpenedParts> {
+  const { config, logger, closing, store } = given;
+  let writer: Writer | undefined;
+  const openWriter = () => {
+    writer ??= closing.use(composeWriter(config, logger));
+    return writer;
+  };
+  const context = { ...given, openWriter, kinds: FOUND_KINDS, acknowledged: acknowledgedAlerts };
+  const opened = FEATURES.flatMap(({ operations }) => operations?.(context) ?? []);
+  return { parts: await Promise.all(opened), db: store.db };
+}
+
+/**
+ * Listens on OPS_PORT, or leaves that to the `up` that started this process and answers its questions.
+ * @param open opens the parts of features, if this process listens
+ */
+export async function offerOps(
+  config: Configured,
+  env: Environment,
+  offered: OfferedMetrics,
+  queues: readonly Queue[],
+  closing: Disposer,
+  logger: Logger,
+  open?: () => Promise<OpenedParts>,
+): Promise<void> {
+  if (env[OPS_BY_PARENT] === '1') {
+    answerParent('metrics', () => offered.exported());
+    return;
+  }
+  const token = config.settings.OPS_TOKEN;
+  const opened = await open?.();
+  const url = await listenOps(config, token, () => offered.metrics(), queues, closing, logger, opened);
+  const parts = opened?.parts ?? [];
+  // A token of our own making would have to be logged, and logs are read by more people than these pages are for.
+  const isOpen = token !== undefined || parts.some(({ addSignIn }) => addSignIn);
+  if (!isOpen) logger.info({ url }, 'operators’ pages are closed: OPS_TOKEN is not set');
+  else logger.info({ url }, 'operators’ pages');
+  for (const { advice } of parts) {
+    const line = await advice?.();
+    if (line !== undefined) logger.info(line);
+  }
+}
+
+export async function listenOps(
+  { settings }: Configured,
+  token: string | undefined,
+  metrics: () => Promise<string>,
+  queues: readonly Queue[],
+  closing: Disposer,
+  logger: Logger,
+  opened?: OpenedParts,
+): Promise<string> {
+  const ops = await buildOps({
+    token,
+    metrics,
+    queues,
+    ...opened,
+    logger,
+    trustProxy: settings.TRUST_PROXY,
+  });
+  closing.defer(() => ops.close());
+  return ops.listen({ host: settings.OPS_HOST, port: settings.OPS_PORT });
+}

@@ -1,0 +1,21 @@
+/** The operator of `fleetbook up`. */
+import type { UpContext } from '../../app/feature.ts';
+import { hashToken } from '../../domain/token.ts';
+import { createOperator, issueToken } from './db/operators.ts';
+import { findTokens } from './db/tokens.ts';
+
+const NAME = 'up';
+
+/** Returns the operator's token for the terminal: the one that an earlier start kept, as long as it works. */
+export async function signInOfUp({ db, by, kept }: UpContext): Promise<string> {
+  const isGood = async (token: string) => (await findTokens(db, [hashToken(token)]))[0]?.state === 'good';
+  const before = kept.read();
+  if (before !== undefined && (await isGood(before))) return `token ${before}`;
+  const terms = { name: 'fleetbook up', expiresAt: null };
+  const issued =
+    (await createOperator(db, by, { name: NAME, role: 'admin', token: terms })) ??
+    (await issueToken(db, by, NAME, terms));
+  if (issued === undefined || !(await isGood(issued.token))) return `(the operator ${NAME} is disabled)`;
+  kept.write(issued.token);
+  return `token ${issued.token}`;
+}

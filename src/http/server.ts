@@ -1,0 +1,85 @@
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import { Unavailable } from '../snapshot/document/answer.ts';
+import { cutWhenIdle } from './protocol/connections.ts';
+import type { HttpLimits } from './protocol/limits.ts';
+import { InvalidRequest, validatorOf } from './protocol/parameters.ts';
+import { Overloaded } from './protocol/pressure.ts';
+import { INTERNAL_ERROR, plainProblem, sendProblem, unavailable } from './protocol/problem.ts';
+import { mendedTarget, requestIdOf } from './protocol/request.ts';
+import { clientErrorHandler } from './protocol/transport.ts';
+import type { Recorder } from './record.ts';
+
+const BAD_TARGET = plainProblem(
+  400,
+  'The request target is not a well-formed path: its percent-encoding is broken.',
+);
+
+/** Fastify with the limits, the validation by zod and the errors of the API. */
+export function createServer(
+  trustProxy: readonly string[],
+  limits: HttpLimits,
+  record: Recorder,
+): FastifyInstance {
+  const app: FastifyInstance = Fastify({
+    // Lines of our own, one a request, instead of a child logger for each.
+    logger: false,
+    genReqId: requestIdOf,
+    ...(trustProxy.length > 0 ? { trustProxy: [...trustProxy] } : {}),
+    routerOptions: {
+      maxParamLength: limits.maxHeaderSize,
+    },
+    // Zod validates. The framework's own compilers would be a quarter of its loading.
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
+    exposeHeadRoutes: false,
+    // A request that arrives while the server closes is answered: its client does not know yet.
+    return503OnClosing: false,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    http: {
+      maxHeaderSize: limits.maxHeaderSize,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+      // A hook checks it, where the answer can name the problem.
+      requireHostHeader: false,
+      // Two Authorization or Host fields must not look like the first of them alone.
+      joinDuplicateHeaders: true,
+    },
+    clientErrorHandler: clientErrorHandler(record),
+    frameworkErrors: (_, request, reply) => {
+      const mended = mendedTarget(request.raw.url ?? '');
+      if (mended !== undefined) {
+        request.raw.url = mended;
+        app.routing(request.raw, reply.raw);
+        return;
+      }
+      cutWhenIdle(request.raw, limits.idleTimeoutMs);
+      sendProblem(reply.header('x-request-id', request.id), BAD_TARGET);
+      record.refused(request.method, BAD_TARGET.status, request.id, undefined);
+    },
+  });
+  app.decorateRequest('grant', undefined);
+  app.decorateRequest('tier', undefined);
+  app.decorateRequest('startedAt', 0);
+  app.decorateRequest('lasts', false);
+  app.setValidatorCompiler(validatorOf);
+  addErrors(app, record);
+  return app;
+}
+
+function addErrors(app: FastifyInstance, record: Recorder): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    if (error instanceof InvalidRequest) return sendProblem(reply, error.problem);
+    if (error instanceof Unavailable) {
+      // The answers show overload. A line for each would add to it.
+      if (!(error instanceof Overloaded)) record.unavailable(error, request);
+      return sendProblem(reply, unavailable(error.retryAfterSeconds));
+    }
+    record.failed(error, request);
+    return sendProblem(reply, INTERNAL_ERROR);
+  });
+}
+
+function noCompiler(): never {
+  throw new Error('no route has a JSON Schema for the framework to compile');
+}

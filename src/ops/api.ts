@@ -1,0 +1,30 @@
+/** The API of the console, below `/api`: each part adds its routes. */
+import type { FastifyError, FastifyInstance } from 'fastify';
+import { Away, BadRequest } from './parameters.ts';
+import type { OpsPart } from './part.ts';
+
+/** Adds the routes of all parts. A problem is answered as `{"error": "…"}`, with the field where one is wrong. */
+export async function addApi(app: FastifyInstance, parts: readonly OpsPart[]): Promise<void> {
+  const adding = parts.flatMap(({ addApi }) => addApi ?? []);
+  if (adding.length === 0) return;
+  const changed = async () => {
+    await Promise.all(parts.map((part) => part.changed?.()));
+  };
+  await app.register(
+    (api, _, done) => {
+      api.setErrorHandler((error: FastifyError, _, reply) => {
+        const status = error.statusCode ?? 500;
+        const isShown = status < 500 || error instanceof Away;
+        const text = isShown ? error.message : 'this did not work; the log of the process may say why';
+        const field = error instanceof BadRequest ? { field: error.field } : {};
+        return reply.code(status).send({ error: text, ...field });
+      });
+      api.setNotFoundHandler((request, reply) =>
+        reply.code(404).send({ error: `there is no ${request.url.split('?')[0]}` }),
+      );
+      for (const add of adding) add(api, { changed });
+      done();
+    },
+    { prefix: '/api' },
+  );
+}

@@ -1,0 +1,21 @@
+/** OPS_TOKEN, and the token of a request. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+
+/** @throws Error for an empty OPS_TOKEN, which every request would match */
+export function opsTokenCheck(opsToken: string | undefined): (token: string) => boolean {
+  if (opsToken === '') throw new Error('the operators’ pages need a token; OPS_TOKEN is empty');
+  const expected = opsToken === undefined ? undefined : digest(opsToken);
+  return (token) => expected !== undefined && timingSafeEqual(digest(token), expected);
+}
+
+/** The token in an Authorization header: of Bearer, or the password of Basic with any user. Empty for other schemes. */
+export function tokenOf(authorization: string): string {
+  const [, scheme = '', value = ''] = /^(\S+) +(.*)$/.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return value;
+  if (scheme.toLowerCase() !== 'basic') return '';
+  const text = Buffer.from(value, 'base64').toString();
+  return text.includes(':') ? text.slice(text.indexOf(':') + 1) : '';
+}
+
+/** Gives all tokens one length, which timingSafeEqual needs. */
+const digest = (token: string): Buffer => createHash('sha256').update(token).digest();
