@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '../..');
+const LIST = 'src/app/features.ts';
+const list = await readFile(join(ROOT, LIST), 'utf8');
+/** Folder → the line that imports the feature, and the name that it imports. */
+const imported = new Map(
+  [...list.matchAll(/^import \{ (\w+) \} from '\.\.\/features\/([\w-]+)\/index\.ts';\n/gm)].map(
+    ([line, name = '', folder = '']) => [folder, { line, name }],
+  ),
+);
+
+/** A copy of the product, without tests. Its compiler remembers what it has checked. */
+let copy: string;
+
+beforeAll(async () => {
+  copy = await mkdtemp(join(tmpdir(), 'fleetbook-features-'));
+  for (const name of ['src', 'workers', 'packages', 'package.json'])
+    await cp(join(ROOT, name), join(copy, name), {
+      recursive: true,
+      filter: (path) => !/\/(?:node_modules|dist)$/.test(path),
+    });
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  const config = JSON.parse(await readFile(join(ROOT, 'tsconfig.json'), 'utf8')) as object;
+  const own = { ...config, include: ['src', 'workers', 'packages/mcp', 'packages/client'] };
+  await writeFile(join(copy, 'tsconfig.json'), JSON.stringify(own));
+  expect(await typeErrors()).toBe('');
+});
+afterAll(() => rm(copy, { recursive: true }));
+
+async function typeErrors(): Promise<string> {
+  const tsc = run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', copy], { cwd: copy });
+  const { stdout } = await tsc.catch((error: { stdout: string }) => error);
+  return stdout;
+}
+
+/** The type errors without the folder of a feature. @param lines of the list of features */
+async function errorsWithout(folder: string, lines: string): Promise<string> {
+  const path = join(copy, 'src/features', folder);
+  await rename(path, join(copy, 'deleted'));
+  await writeFile(join(copy, LIST), lines);
+  try {
+    return await typeErrors();
+  } finally {
+    await rename(join(copy, 'deleted'), path);
+    await writeFile(join(copy, LIST), list);
+  }
+}
+
+describe('a feature', () => {
+  it('is a folder with an index, and has a line in the list', async () => {
+    const folders = await readdir(join(ROOT, 'src/features'));
+    expect([...imported.keys()].sort()).toEqual(folders.sort());
+  });
+
+  it.each([...imported.keys()])('can be deleted with its line: %s', async (folder) => {
+    const { line, name } = imported.get(folder) ?? expect.unreachable();
+    const without = list.replace(line, '').replace(new RegExp(`\\b${name},?\\s*`), '');
+    expect(without).not.toContain(name);
+    expect(await errorsWithout(folder, without)).toBe('');
+  });
+
+  it('cannot be deleted without its line', async () => {
+    expect(await errorsWithout('search', list)).toContain(LIST);
+  });
+});
