@@ -1,7 +1,7 @@
 /** A database, a cache and a publisher, and readers of them: put together as compose-read.ts does, with clocks of ours. */
 import { pino } from 'pino';
-import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { Pool } from '../../src/db/connection/client.ts';
 import { openStore, type Sql, type Store } from '../../src/db/connection/connect.ts';
 import { readLineage } from '../../src/db/lineage.ts';
 import { DiskCopy } from '../../src/features/disk-copy/disk-copy.ts';
@@ -90,13 +90,12 @@ export interface TestReader extends AsyncDisposable {
 /** A store's `sql` as the reader has it, which notes every statement. */
 export function countingSql(databaseUrl: string): { sql: Sql; statements: string[] } & AsyncDisposable {
   const statements: string[] = [];
-  const sql: Sql = postgres(databaseUrl, {
+  const pool = new Pool(databaseUrl, {
     max: 8,
-    fetch_types: false,
     connection: { role: 'fleetbook_reader', TimeZone: 'UTC' },
     debug: (_connection, query) => statements.push(query.replaceAll(/\s+/g, ' ').trim()),
   });
-  return { sql, statements, [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) };
+  return { sql: pool.sql, statements, [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose]() };
 }
 
 /** One reader process' worth of reading. Nothing has to be up. */
