@@ -4,9 +4,9 @@ import { FEATURE_CONFIG } from '../app/feature-settings.ts';
 import { FEATURES } from '../app/features.ts';
 import { readConfig } from '../config/config.ts';
 import type { Environment } from '../config/source-config.ts';
-import { addAudit, addOrganizations, addTokens, addUsers } from './account-commands.ts';
+import { addAudit, addOrganizations, addTokens, addUsers } from './accounts/account-commands.ts';
 import { commandEnvironment } from './environment.ts';
-import { addHold, addSources } from './source-commands.ts';
+import { addHold, addSources } from './sources/source-commands.ts';
 import { add, addChange, type Changing, type Env, type Json } from './terminal/command-parts.ts';
 
 /** Adds them all. @param given the environment of this process */

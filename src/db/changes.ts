@@ -1,6 +1,7 @@
 /** What runs have changed about machines, for operators. Those of clusters are in cluster-changes.ts. */
-import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/changes.ts';
-import type { MachineFacts } from '../domain/machine-facts.ts';
+
+import type { MachineFacts } from '../domain/machines/machine-facts.ts';
+import { MACHINE_CHANGES, type MachineChangeKind } from '../domain/runs/changes.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/connect.ts';
 import { sql } from './connection/drizzle.ts';

@@ -2,9 +2,10 @@
  * The currency of every published price in this database, `lineage.currency`. Null says that it is not known: before the
  * first run, and in a database of an earlier release until its prices have been computed anew.
  */
-import type { RateChange } from '../domain/changes.ts';
-import { isRateNeeded, type PricedSource } from '../domain/needed-rates.ts';
-import type { ReferenceRates } from '../domain/rates.ts';
+
+import { isRateNeeded, type PricedSource } from '../domain/prices/needed-rates.ts';
+import type { ReferenceRates } from '../domain/prices/rates.ts';
+import type { RateChange } from '../domain/runs/changes.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database, SessionDatabase } from './connection/connect.ts';
 import { COPY_NULL, copyField, copyLines } from './connection/copy.ts';

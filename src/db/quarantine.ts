@@ -1,5 +1,10 @@
 /** Rows of a source that could not be used: the current state, not a log. */
-import { quarantineKey, type RejectedKey, type RejectionCode, rejectionCode } from '../domain/rejected.ts';
+import {
+  quarantineKey,
+  type RejectedKey,
+  type RejectionCode,
+  rejectionCode,
+} from '../domain/machines/rejected.ts';
 import type { Sql } from './connection/client.ts';
 import type { SessionDatabase } from './connection/connect.ts';
 import { alias, and, eq, isNotNull, sql } from './connection/drizzle.ts';

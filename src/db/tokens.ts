@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { withTimeout } from '../domain/timeout.ts';
-import { hashToken } from '../domain/token.ts';
+import { hashToken } from '../domain/access/token.ts';
+import { withTimeout } from '../domain/servers/timeout.ts';
 import { instant } from './changes.ts';
 import type { Sql } from './connection/client.ts';
 import type { Database } from './connection/database.ts';

@@ -1,6 +1,6 @@
 /** Parameters of routes, read from paths, queries and JSON bodies. */
-import { LONGEST_REASON } from '../domain/operator.ts';
-import { readName } from '../domain/organization.ts';
+import { LONGEST_REASON } from '../domain/access/operator.ts';
+import { readName } from '../domain/organizations/organization.ts';
 
 /** What was asked for cannot be understood: the parameter or field, and what would do. */
 export class BadRequest extends Error {

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import type { DescribedCluster } from '../domain/cluster.ts';
-import type { Offer } from '../domain/machine.ts';
-import type { MachineFacts } from '../domain/machine-facts.ts';
-import type { SourceMemoryUnit } from '../domain/memory.ts';
+import type { Offer } from '../domain/machines/machine.ts';
+import type { MachineFacts } from '../domain/machines/machine-facts.ts';
+import type { SourceMemoryUnit } from '../domain/machines/memory.ts';
+import type { DescribedCluster } from '../domain/organizations/cluster.ts';
 import { PlainFailure } from '../domain/plain-failure.ts';
-import type { ReferenceRates } from '../domain/rates.ts';
+import type { ReferenceRates } from '../domain/prices/rates.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
 import type { TokenIssuers } from './credentials/types.ts';
 

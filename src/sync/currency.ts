@@ -8,9 +8,9 @@ import {
   storedCurrency,
   storedRates,
 } from '../db/currency.ts';
-import { minutePricer } from '../domain/minute-price.ts';
-import type { ExchangeRates } from '../domain/price.ts';
-import { exchangeRates } from '../domain/rates.ts';
+import { minutePricer } from '../domain/prices/minute-price.ts';
+import type { ExchangeRates } from '../domain/prices/price.ts';
+import { exchangeRates } from '../domain/prices/rates.ts';
 import { SourceError } from '../sources/source.ts';
 
 /** The published currency, and the rates into it. */

@@ -24,8 +24,8 @@ import {
   recordReasons,
 } from '../db/sync/run.ts';
 import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
-import type { Naming, RateChange } from '../domain/changes.ts';
-import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/rejected.ts';
+import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/machines/rejected.ts';
+import type { Naming, RateChange } from '../domain/runs/changes.ts';
 import { traced } from '../domain/traced.ts';
 import type { ValidatorItem } from '../sources/source.ts';
 import { checkCurrency, type Pricing } from './currency.ts';

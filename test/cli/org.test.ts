@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { confirmSlug } from '../../src/cli/org.ts';
+import { confirmSlug } from '../../src/cli/accounts/org.ts';
 import { addSample, type Sample } from '../snapshot/rows.ts';
 import type { Scene, TestReader } from '../snapshot/scene.ts';
 import { openCommandScene } from '../support/command-scene.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ListedSource, listedSources } from '../../src/app/listed-sources.ts';
-import { sourceTable } from '../../src/cli/source.ts';
+import { sourceTable } from '../../src/cli/sources/source.ts';
 import { readNamedSources } from '../../src/config/named-sources.ts';
 import { openStore, type Store } from '../../src/db/connection/connect.ts';
 import { sourceRegions, storedSources } from '../../src/db/sources.ts';

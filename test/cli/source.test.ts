@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { confirmRetirement } from '../../src/cli/source.ts';
+import { confirmRetirement } from '../../src/cli/sources/source.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { createDatabase } from '../support/postgres.ts';

@@ -1,6 +1,6 @@
 /** What `fleetbook sync` writes fits a terminal of eighty columns. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { progressBar } from '../../src/cli/sync.ts';
+import { progressBar } from '../../src/cli/sources/sync.ts';
 import { fitted } from '../../src/cli/terminal/table.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { fleetbook } from '../support/fleetbook.ts';

@@ -1,21 +1,21 @@
 /** What listing commands print on a terminal of 80 columns: every line fits, and no word is broken. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { auditCommand } from '../../src/cli/audit.ts';
-import { changesCommand } from '../../src/cli/changes.ts';
-import { holdList } from '../../src/cli/hold.ts';
-import { listOrgs } from '../../src/cli/org.ts';
-import { pricesCommand } from '../../src/cli/prices.ts';
-import { excludedCommand, rejectedCommand } from '../../src/cli/rejected.ts';
-import { runsCommand } from '../../src/cli/runs.ts';
-import { sourceListCommand, sourceShowCommand } from '../../src/cli/source.ts';
+import { auditCommand } from '../../src/cli/accounts/audit.ts';
+import { listOrgs } from '../../src/cli/accounts/org.ts';
+import { listTokensCommand } from '../../src/cli/accounts/token.ts';
+import { listOrgUsers } from '../../src/cli/accounts/user.ts';
+import { holdList } from '../../src/cli/held/hold.ts';
+import { changesCommand } from '../../src/cli/runs/changes.ts';
+import { runsCommand } from '../../src/cli/runs/runs.ts';
+import { pricesCommand } from '../../src/cli/sources/prices.ts';
+import { excludedCommand, rejectedCommand } from '../../src/cli/sources/rejected.ts';
+import { sourceListCommand, sourceShowCommand } from '../../src/cli/sources/source.ts';
 import { statusCommand } from '../../src/cli/status.ts';
 import { clustersCommand, machinesCommand } from '../../src/cli/terminal/find.ts';
-import { listTokensCommand } from '../../src/cli/token.ts';
-import { listOrgUsers } from '../../src/cli/user.ts';
 import { administration } from '../../src/db/administration/administration.ts';
 import { openStore } from '../../src/db/connection/connect.ts';
 import { beginRun, finishRun, NO_COUNTS, registerSource } from '../../src/db/sync/run.ts';
-import type { Decider } from '../../src/domain/operator.ts';
+import type { Decider } from '../../src/domain/access/operator.ts';
 import { alertDeliveries, alertList } from '../../src/features/alerts/commands.ts';
 import { listOperatorsCommand } from '../../src/features/operators/commands.ts';
 import {

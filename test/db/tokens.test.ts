@@ -3,7 +3,7 @@ import { createOrganization } from '../../src/db/administration/organizations.ts
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
 import { findOrganization, firstOrganization } from '../../src/db/organizations.ts';
 import { tokenWorks } from '../../src/db/tokens.ts';
-import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/token.ts';
+import { hashToken, isWellFormedToken, newToken, SCOPES } from '../../src/domain/access/token.ts';
 import { openScene, type Scene } from '../sync/scene.ts';
 
 let scene: Scene;

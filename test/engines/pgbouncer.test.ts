@@ -7,7 +7,7 @@ import { openStore, type StoreRole } from '../../src/db/connection/connect.ts';
 import { poolerMisfit, postgresFacts, readerMisfit } from '../../src/db/connection/postgres-misfit.ts';
 import { postgresProblem } from '../../src/db/connection/server-problem.ts';
 import { migrate } from '../../src/db/migration/migrate.ts';
-import { hashToken } from '../../src/domain/token.ts';
+import { hashToken } from '../../src/domain/access/token.ts';
 import { openRedis, redisReady } from '../../src/redis/redis.ts';
 import { loadContent } from '../../src/snapshot/document/load.ts';
 import { withFence } from '../../src/snapshot/publish/fence.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteOrganization } from '../../src/db/administration/organizations.ts';
 import { createToken, revokeToken } from '../../src/db/administration/tokens.ts';
-import { newToken, SCOPES, type Scope } from '../../src/domain/token.ts';
+import { newToken, SCOPES, type Scope } from '../../src/domain/access/token.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { addOrganization, addSample, type Sample } from '../snapshot/rows.ts';
 import { openScene, type Scene } from '../snapshot/scene.ts';

@@ -7,7 +7,7 @@ import type { ChangeScope } from '../../src/db/changes.ts';
 import { type ClusterChange, type ClusterState, clusterChanges } from '../../src/db/cluster-changes.ts';
 import { sourceRuns } from '../../src/db/runs.ts';
 import { retireSource } from '../../src/db/sync/retire.ts';
-import { CLUSTER_FIELDS } from '../../src/domain/changes.ts';
+import { CLUSTER_FIELDS } from '../../src/domain/runs/changes.ts';
 import { cluster, disk } from './cluster-rows.ts';
 import { LAX, OPERATOR, openScene, type Scene } from './scene.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { priceChart } from '../../src/cli/prices.ts';
+import { priceChart } from '../../src/cli/sources/prices.ts';
 import { priceHistory } from '../../src/db/prices.ts';
 import { loadMachinePrices } from '../../src/snapshot/document/load.ts';
 import { offer, offers, openScene, region, type Scene } from './scene.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SlugRow } from '../../src/db/sync/cluster-write.ts';
+import type { SlugRow } from '../../src/db/sync/clusters/write.ts';
 import { assignSlugs } from '../../src/sync/clusters/slugs.ts';
 
 const row = (sourceKey: string, fields: Partial<SlugRow> = {}): SlugRow => ({

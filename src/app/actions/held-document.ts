@@ -2,7 +2,7 @@
 import type { SourceConfig } from '../../config/config.ts';
 import type { Store } from '../../db/connection/connect.ts';
 import { machinePlace } from '../../db/machines.ts';
-import type { PreviewRow } from '../../db/sync/catalogue-diff.ts';
+import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
 import { machineElements } from '../../snapshot/document/build.ts';
 import { loadContent } from '../../snapshot/document/load.ts';
 import type { PreviewedCatalogue } from '../../sync/catalogue/catalogue.ts';

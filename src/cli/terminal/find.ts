@@ -2,8 +2,8 @@
 import type { Environment } from '../../config/source-config.ts';
 import { type FoundCluster, searchClusters } from '../../db/clusters.ts';
 import { type FoundMachine, searchMachines } from '../../db/machines.ts';
-import { knownProvider } from '../changes.ts';
-import { existingOrganization } from '../org.ts';
+import { existingOrganization } from '../accounts/org.ts';
+import { knownProvider } from '../runs/changes.ts';
 import { type PageOptions, pageLimit } from './arguments.ts';
 import { openDatabase } from './open-database.ts';
 import { print, printJson, printText } from './print.ts';

@@ -2,8 +2,8 @@
  * What people change about organizations, their users and their tokens. Each change and its row of the audit log are one
  * transaction; what found nothing to change leaves no row.
  */
-import type { Decider } from '../../domain/operator.ts';
-import type { Scope } from '../../domain/token.ts';
+import type { Decider } from '../../domain/access/operator.ts';
+import type { Scope } from '../../domain/access/token.ts';
 import { type AuditEntry, audit } from '../audit.ts';
 import type { Database } from '../connection/connect.ts';
 import type { Organization } from '../organizations.ts';

@@ -3,7 +3,7 @@ import { and, eq, isNull, sql } from '../connection/drizzle.ts';
 import { increment, inTransaction } from '../connection/statements.ts';
 import type { Organization } from '../organizations.ts';
 import { clusters, organizations, tokens } from '../schema.ts';
-import { recordRetired } from '../sync/cluster-changes.ts';
+import { recordRetired } from '../sync/clusters/changes.ts';
 
 const columns = { id: organizations.id, slug: organizations.slug, name: organizations.name };
 

@@ -1,4 +1,4 @@
-import { hashToken, newToken, type Scope } from '../../domain/token.ts';
+import { hashToken, newToken, type Scope } from '../../domain/access/token.ts';
 import type { Database } from '../connection/connect.ts';
 import { and, eq, isNull, sql } from '../connection/drizzle.ts';
 import { increment, inTransaction } from '../connection/statements.ts';

@@ -1,5 +1,5 @@
 /** Kinds of columns that several tables have. */
-import { CPU_KINDS } from '../../domain/machine-facts.ts';
+import { CPU_KINDS } from '../../domain/machines/machine-facts.ts';
 import { customType, integer, numeric, text, timestamp } from '../connection/drizzle.ts';
 
 export const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });

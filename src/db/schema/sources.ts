@@ -1,6 +1,6 @@
 /** Where everything comes from, and what came of each reading. */
 
-import { RUN_CAUSES } from '../../domain/run-cause.ts';
+import { RUN_CAUSES } from '../../domain/runs/run-cause.ts';
 import {
   bigint,
   boolean,

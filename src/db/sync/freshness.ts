@@ -2,13 +2,13 @@
  * How old the data of each region is, for each source that lists it. Times only move forward, and lie beside the
  * versions: that a region was read again makes no new document.
  */
-import { OTHERS, type RejectedKey } from '../../domain/rejected.ts';
+import { OTHERS, type RejectedKey } from '../../domain/machines/rejected.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
 import { alias, eq, sql } from '../connection/drizzle.ts';
 import { array, increment, insertInto, nameOf } from '../connection/statements.ts';
 import { lineage, machines, regionFreshness, regions } from '../schema.ts';
-import { catalogueMissing } from './catalogue-compare.ts';
-import type { CatalogueSource } from './catalogue-write.ts';
+import { catalogueMissing } from './catalogue/compare.ts';
+import type { CatalogueSource } from './catalogue/write.ts';
 import { stagedOffers } from './staged.ts';
 
 /** What a good run of a catalogue has read. */

@@ -1,11 +1,11 @@
 /** Batches that a guard stopped. A batch is kept whole for an operator's decision; after it, what undoes it is kept. */
-import type { HeldSample } from '../../domain/held-sample.ts';
-import type { RejectedKey } from '../../domain/rejected.ts';
+import type { HeldSample } from '../../domain/machines/held-sample.ts';
+import type { RejectedKey } from '../../domain/machines/rejected.ts';
 import type { SessionDatabase } from '../connection/connect.ts';
 import { and, type Column, eq, inArray, max, type SQL, type SQLWrapper, sql } from '../connection/drizzle.ts';
 import { array, insertInto, nameOf } from '../connection/statements.ts';
 import { heldBatches, heldItems } from '../schema.ts';
-import { factsJson } from './machine-facts.ts';
+import { factsJson } from './catalogue/machine-facts.ts';
 import type { Run } from './run.ts';
 import { stagedClusters, stagedOffers } from './staged.ts';
 

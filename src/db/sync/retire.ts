@@ -1,5 +1,5 @@
 /** Takes what a source has brought out of publication, because nobody reads it any more. Its history stays. */
-import type { Decider } from '../../domain/operator.ts';
+import type { Decider } from '../../domain/access/operator.ts';
 import { audit } from '../audit.ts';
 import type { Database, SessionDatabase, Store } from '../connection/connect.ts';
 import { alias, and, count, eq, isNull, type SQL, sql, unionAll } from '../connection/drizzle.ts';
@@ -19,10 +19,10 @@ import {
   sourceValidators,
   syncRuns,
 } from '../schema.ts';
-import { recordRetired } from './cluster-changes.ts';
+import { insertRetired, retiredColumns } from './catalogue/machine-changes.ts';
+import { recordRetired } from './clusters/changes.ts';
 import { supersedeHeld } from './held.ts';
 import { lockOrganizations } from './lock-organizations.ts';
-import { insertRetired, retiredColumns } from './machine-changes.ts';
 
 /** What would go from one region or one organization. */
 export interface RetiredPlace {

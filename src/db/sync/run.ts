@@ -1,10 +1,11 @@
 /** What watched sources leave in the list of runs, which states that come by the second must not fill. */
-import type { Naming, RateChange } from '../../domain/changes.ts';
-import { SourceDisabled } from '../../domain/disabled.ts';
-import type { Decider } from '../../domain/operator.ts';
-import type { ReasonGroup } from '../../domain/rejected.ts';
-import type { RunCause } from '../../domain/run-cause.ts';
-import type { RunRequests } from '../../domain/run-requests.ts';
+
+import type { Decider } from '../../domain/access/operator.ts';
+import type { ReasonGroup } from '../../domain/machines/rejected.ts';
+import type { Naming, RateChange } from '../../domain/runs/changes.ts';
+import { SourceDisabled } from '../../domain/runs/disabled.ts';
+import type { RunCause } from '../../domain/runs/run-cause.ts';
+import type { RunRequests } from '../../domain/runs/run-requests.ts';
 import { auditRow } from '../audit.ts';
 import type { Database } from '../connection/database.ts';
 import { alias, and, eq, inArray, isNull, lt, max, sql } from '../connection/drizzle.ts';

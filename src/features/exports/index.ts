@@ -2,7 +2,7 @@
 import { databaseUrls } from '../../app/connections.ts';
 import type { Feature } from '../../app/feature.ts';
 import { settingsOf } from '../../config/settings.ts';
-import { withTimeout } from '../../domain/timeout.ts';
+import { withTimeout } from '../../domain/servers/timeout.ts';
 import { findBehind } from './conditions.ts';
 import { checkExports } from './doctor.ts';
 import { exportNowAndThen } from './job.ts';

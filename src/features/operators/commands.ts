@@ -14,7 +14,7 @@ import {
   type OperatorSummary,
   ROLES,
   type Role,
-} from '../../domain/operator.ts';
+} from '../../domain/access/operator.ts';
 import {
   createOperator,
   issueToken,

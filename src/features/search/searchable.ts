@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { withTimeout } from '../../domain/timeout.ts';
+import { withTimeout } from '../../domain/servers/timeout.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../../snapshot/document/answer.ts';
 import { readColumns } from '../../snapshot/document/columns.ts';
 import { loadFreshness } from '../../snapshot/document/load.ts';

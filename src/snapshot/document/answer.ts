@@ -1,4 +1,4 @@
-import type { Grant } from '../../domain/grant.ts';
+import type { Grant } from '../../domain/access/grant.ts';
 
 /** Which tier answered: the `Fleetbook-Tier` header. */
 export type Tier = 'memory' | 'redis' | 'postgres' | 'disk';

@@ -9,8 +9,8 @@ import {
 } from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
+import type { Decider } from '../../domain/access/operator.ts';
 import { type DocumentName, documentsOfRow } from '../../domain/document-name.ts';
-import type { Decider } from '../../domain/operator.ts';
 import { traced } from '../../domain/traced.ts';
 import type { RedisClient } from '../../redis/redis.ts';
 import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { RunRequest, RunRequests } from '../../domain/run-requests.ts';
+import type { RunRequest, RunRequests } from '../../domain/runs/run-requests.ts';
 import { type NotedRequest, type Requests, SourceError } from '../source.ts';
 
 /** Requests that are kept: so many of the first, and of the others so many that failed, and the slowest. */

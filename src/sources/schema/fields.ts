@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decimal, product } from '../../domain/price.ts';
+import { decimal, product } from '../../domain/prices/price.ts';
 
 const LARGEST_INTEGER = 2_147_483_647;
 const LARGEST_AMOUNT = 1_000_000_000;

@@ -8,15 +8,15 @@ import {
   countChanges,
   diffStaged,
   withdrawnMachines,
-} from '../../db/sync/catalogue-diff.ts';
-import type { Repeated } from '../../db/sync/catalogue-reject.ts';
-import { lockProvider, writeMachines, writeRegions } from '../../db/sync/catalogue-write.ts';
+} from '../../db/sync/catalogue/diff.ts';
+import { setJumpsAside } from '../../db/sync/catalogue/price-jumps.ts';
+import type { Repeated } from '../../db/sync/catalogue/reject.ts';
+import { lockProvider, writeMachines, writeRegions } from '../../db/sync/catalogue/write.ts';
 import { holdStaged } from '../../db/sync/held.ts';
-import { setJumpsAside } from '../../db/sync/price-jumps.ts';
 import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
-import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
-import { boundedRejected, type RejectedKey } from '../../domain/rejected.ts';
+import { SAMPLE_ROWS } from '../../domain/machines/held-sample.ts';
+import { boundedRejected, type RejectedKey } from '../../domain/machines/rejected.ts';
 import type { CatalogueItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, isFew, runsUntilRetired } from '../guard.ts';

@@ -1,9 +1,9 @@
 /** Freshness of the regions that a run has read. */
 
 import type { SessionDatabase } from '../../db/connection/connect.ts';
-import type { CatalogueSource } from '../../db/sync/catalogue-write.ts';
+import type { CatalogueSource } from '../../db/sync/catalogue/write.ts';
 import { adoptMachines, regionsOfUnusableRows, stampRegions } from '../../db/sync/freshness.ts';
-import { type RejectedKey, unreadRegion } from '../../domain/rejected.ts';
+import { type RejectedKey, unreadRegion } from '../../domain/machines/rejected.ts';
 import { earlier } from '../pipeline.ts';
 import type { StagedCatalogue } from './stage.ts';
 

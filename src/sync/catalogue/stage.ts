@@ -6,12 +6,12 @@
 import type { SessionDatabase } from '../../db/connection/connect.ts';
 import { COPY_NULL, copyField } from '../../db/connection/copy.ts';
 import { copyStagedOffers, createStagedOffers } from '../../db/sync/staged.ts';
-import { isStock, limitBroken } from '../../domain/exclusion.ts';
-import type { Offer } from '../../domain/machine.ts';
-import { FACT_FIELDS, type MachineFacts } from '../../domain/machine-facts.ts';
-import { minutePricer } from '../../domain/minute-price.ts';
-import { decimal, isPositive, pricePerMinute } from '../../domain/price.ts';
-import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/rejected.ts';
+import { isStock, limitBroken } from '../../domain/machines/exclusion.ts';
+import type { Offer } from '../../domain/machines/machine.ts';
+import { FACT_FIELDS, type MachineFacts } from '../../domain/machines/machine-facts.ts';
+import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/machines/rejected.ts';
+import { minutePricer } from '../../domain/prices/minute-price.ts';
+import { decimal, isPositive, pricePerMinute } from '../../domain/prices/price.ts';
 import { type CatalogueItem, SourceError, type ValidatorItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';

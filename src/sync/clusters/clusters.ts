@@ -6,16 +6,16 @@ import {
   computeClusterDiff,
   rejectStagedClusters,
   setRemovalAside,
-} from '../../db/sync/cluster-diff.ts';
-import { type ClusterPreview, clusterPreview } from '../../db/sync/cluster-preview.ts';
-import { resolveReferences } from '../../db/sync/cluster-references.ts';
-import { setSlugs, slugBatches, writeClusters } from '../../db/sync/cluster-write.ts';
+} from '../../db/sync/clusters/diff.ts';
+import { type ClusterPreview, clusterPreview } from '../../db/sync/clusters/preview.ts';
+import { resolveReferences } from '../../db/sync/clusters/references.ts';
+import { setSlugs, slugBatches, writeClusters } from '../../db/sync/clusters/write.ts';
 import { holdStagedClusters } from '../../db/sync/held.ts';
 import { saveClusters } from '../../db/sync/undo.ts';
 import { countStored } from '../../db/sync/validators.ts';
-import type { ReportedCluster } from '../../domain/cluster.ts';
-import { SAMPLE_ROWS } from '../../domain/held-sample.ts';
-import { boundedRejected } from '../../domain/rejected.ts';
+import { SAMPLE_ROWS } from '../../domain/machines/held-sample.ts';
+import { boundedRejected } from '../../domain/machines/rejected.ts';
+import type { ReportedCluster } from '../../domain/organizations/cluster.ts';
 import type { ClusterItem } from '../../sources/source.ts';
 import type { Pricing } from '../currency.ts';
 import { brokenGuards, type GuardLimits, runsUntilRetired } from '../guard.ts';

@@ -1,7 +1,7 @@
 /** How amounts and times are written for people. */
-import { hourly } from '../../../../src/domain/hourly.ts';
-import { noun } from '../../../../src/domain/plural.ts';
-import { span } from '../../../../src/domain/span.ts';
+import { hourly } from '../../../../src/domain/prices/hourly.ts';
+import { noun } from '../../../../src/domain/words/plural.ts';
+import { span } from '../../../../src/domain/words/span.ts';
 
 export { hourly, span };
 

@@ -1,4 +1,4 @@
-import { type Acknowledgement, acknowledgementText } from '../../../../src/domain/acknowledgement.ts';
+import { type Acknowledgement, acknowledgementText } from '../../../../src/domain/access/acknowledgement.ts';
 import { useNow } from '../lib/live.ts';
 
 /** Who has acknowledged an alert, and why. */

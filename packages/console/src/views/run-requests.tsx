@@ -1,5 +1,5 @@
 /** The HTTP requests of a run. */
-import { bytesInWords, msInWords, type RunRequests } from '../../../../src/domain/run-requests.ts';
+import { bytesInWords, msInWords, type RunRequests } from '../../../../src/domain/runs/run-requests.ts';
 import { count, counted } from '../lib/format.ts';
 
 export function Requests({ total, attempts, failed, bytes, ms, kept }: RunRequests) {

@@ -1,6 +1,6 @@
 /** The tokens of an organization. A new one is shown once, by the page that made it, and is kept nowhere. */
 import { useRef, useState } from 'preact/hooks';
-import { SCOPES, type Scope } from '../../../../src/domain/scope.ts';
+import { SCOPES, type Scope } from '../../../../src/domain/access/scope.ts';
 import type {
   MadeToken,
   Published,

@@ -6,7 +6,7 @@ import type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
 import type { ClusterDetails } from '../../../db/clusters.ts';
 import type { User } from '../../../db/organizations.ts';
 import type { TokenPage } from '../../../db/tokens.ts';
-import type { OperatorSummary } from '../../../domain/operator.ts';
+import type { OperatorSummary } from '../../../domain/access/operator.ts';
 
 export type { AuditTerms } from '../../../db/audit.ts';
 export type { ClusterHistoryEntry } from '../../../db/cluster-changes.ts';
@@ -19,7 +19,7 @@ export type {
   User,
 } from '../../../db/organizations.ts';
 export type { TokenSummary } from '../../../db/tokens.ts';
-export type { OperatorSummary } from '../../../domain/operator.ts';
+export type { OperatorSummary } from '../../../domain/access/operator.ts';
 
 /** What was changed, and whether readers have been told: false when the cache is away, and they hear of it later. */
 export type Published<T> = T & { readonly published: boolean };

@@ -5,16 +5,16 @@ import type { CataloguePlace, FoundMachines, MachineDetail, MachinePoints } from
 import type { ExcludedMachines, QuarantinedRow } from '../../../db/quarantine.ts';
 import type { RunNeighbours, RunRecord, StripRun } from '../../../db/runs.ts';
 import type { RegionStatus, SourceStatus } from '../../../db/sources.ts';
-import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../../db/sync/catalogue-diff.ts';
-import type { ClusterDiff } from '../../../db/sync/cluster-diff.ts';
-import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/cluster-preview.ts';
+import type { CatalogueDiff, CataloguePreview, PreviewRow } from '../../../db/sync/catalogue/diff.ts';
+import type { ClusterDiff } from '../../../db/sync/clusters/diff.ts';
+import type { ClusterPreview, ClusterPreviewRow } from '../../../db/sync/clusters/preview.ts';
 import type { Retirement } from '../../../db/sync/retire.ts';
 import type { RunCounts } from '../../../db/sync/run.ts';
 import type { RunDiff, TimelineEntry } from '../../../db/timeline.ts';
-import type { Acknowledgement } from '../../../domain/acknowledgement.ts';
-import type { Disabling } from '../../../domain/disabled.ts';
-import type { ReasonGroup } from '../../../domain/rejected.ts';
-import type { RunRequests } from '../../../domain/run-requests.ts';
+import type { Acknowledgement } from '../../../domain/access/acknowledgement.ts';
+import type { ReasonGroup } from '../../../domain/machines/rejected.ts';
+import type { Disabling } from '../../../domain/runs/disabled.ts';
+import type { RunRequests } from '../../../domain/runs/run-requests.ts';
 
 export type { MachineChange, MachineState } from '../../../db/changes.ts';
 export type { ClusterChange } from '../../../db/cluster-changes.ts';
@@ -108,7 +108,7 @@ export interface SourceAnswer {
 }
 
 /** One setting of a source: what it is, and whence. */
-export type { SourceSetting as ShownSetting } from '../../../domain/setting-origin.ts';
+export type { SourceSetting as ShownSetting } from '../../../domain/words/setting-origin.ts';
 
 /** That a source was disabled, or enabled. */
 export interface Switched {

@@ -13,7 +13,7 @@ import {
   type Organization,
   searchOrganizations,
 } from '../../../db/organizations.ts';
-import { ORGANIZATION_SLUG } from '../../../domain/organization.ts';
+import { ORGANIZATION_SLUG } from '../../../domain/organizations/organization.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   anyReasonOf,

@@ -5,10 +5,10 @@ import { requestRun, type SyncQueue } from '../../../app/actions/source.ts';
 import type { Sql } from '../../../db/connection/client.ts';
 import { excludedMachines, quarantinedRows } from '../../../db/quarantine.ts';
 import { sourceTimeline } from '../../../db/timeline.ts';
-import { EXCLUSION_MEANINGS } from '../../../domain/exclusion.ts';
-import { groupReasons, quarantineKey } from '../../../domain/rejected.ts';
-import { scheduleInWords } from '../../../domain/schedule-words.ts';
-import { nextSlots } from '../../../domain/slots.ts';
+import { EXCLUSION_MEANINGS } from '../../../domain/machines/exclusion.ts';
+import { groupReasons, quarantineKey } from '../../../domain/machines/rejected.ts';
+import { nextSlots } from '../../../domain/runs/slots.ts';
+import { scheduleInWords } from '../../../domain/words/schedule-words.ts';
 import { deciderOf } from '../../../ops/access.ts';
 import {
   anyReasonOf,

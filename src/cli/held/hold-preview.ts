@@ -1,0 +1,117 @@
+/** What a held batch would change, as text. */
+
+import type { Preview } from '../../app/actions/batch.ts';
+import type { BatchRecord } from '../../db/held.ts';
+import type { PreviewRow } from '../../db/sync/catalogue/diff.ts';
+import type { ClusterPreviewRow } from '../../db/sync/clusters/preview.ts';
+import { hourly } from '../../domain/prices/hourly.ts';
+import { reasonLines } from '../terminal/reasons.ts';
+import { alignedLines, alignedTable, moreLine } from '../terminal/table.ts';
+
+export function headline(batch: BatchRecord): string {
+  const why = batch.broken.map(({ detail }) => detail).join('; ');
+  const since =
+    batch.readAt <= batch.heldSince
+      ? `held since ${batch.heldSince}`
+      : `held since ${batch.heldSince}, last read ${batch.readAt}`;
+  // The rows of a decided batch are deleted once its decision cannot be taken back.
+  const rows = batch.status === 'pending' || batch.items > 0 ? `, ${batch.items} rows` : '';
+  return `${batch.sourceId}: batch ${batch.id}, ${since}${rows}: ${why}`;
+}
+
+/** One line: how much it would change. */
+export function summary({ diff, kind }: Preview): string {
+  const { known, added, changed, missing } = diff;
+  const prices = kind === 'catalogue' ? ` (${diff.repriced} in price)` : '';
+  return `${known} known: ${missing} gone, ${changed} changed${prices}, ${added} new`;
+}
+
+/** @param limit rows of each kind of change and organizations to show; undefined for all */
+export function previewText(preview: Preview, limit: number | undefined): string {
+  const rows = preview.kind === 'catalogue' ? machineRows(preview) : clusterRows(preview, limit);
+  const reasons = reasonLines(preview.reasons);
+  const unusable = reasons.length === 0 ? '' : `\nrows that cannot be used:\n${reasons.join('\n')}\n`;
+  return `${summary(preview)}\n\n${rows}${unusable}`;
+}
+
+const SIGNS: Record<PreviewRow['change'], string> = {
+  gone: '-',
+  excluded: '-',
+  price: '~',
+  shape: '~',
+  facts: '~',
+  published: '+',
+  new: '+',
+};
+
+/** One line a machine: what happens to it, and its price before and after. */
+function machineRows({ rows, totals, unseen, currency }: Extract<Preview, { kind: 'catalogue' }>): string {
+  const cells = rows.map((row) => [
+    `${SIGNS[row.change]} ${row.change}`,
+    `${row.name} @ ${row.regionCode}`,
+    priceChange(row, currency),
+    row.detail,
+  ]);
+  const lines = alignedLines(cells);
+  const text = inKinds(rows, lines, (change) => totals[change] ?? 0);
+  return unseen === 0 ? text : `${text}  and ${unseen} machines change that readers do not see\n`;
+}
+
+/** The rows' lines, and after each kind of change how many more there are of it. */
+function inKinds<Change extends string>(
+  rows: readonly { readonly change: Change }[],
+  lines: readonly string[],
+  total: (change: Change) => number,
+): string {
+  const kinds = [...new Set(rows.map(({ change }) => change))];
+  return kinds
+    .map((kind) => {
+      const shown = lines.filter((_, index) => rows[index]?.change === kind);
+      return shown.join('') + moreLine(shown.length, total(kind), kind);
+    })
+    .join('');
+}
+
+function priceChange({ oldPrice, newPrice }: PreviewRow, currency: string): string {
+  const only = newPrice ?? oldPrice;
+  if (only === null) return '';
+  if (oldPrice === null || newPrice === null || oldPrice === newPrice) return `${hourly(only)} ${currency}/h`;
+  const factor = oldPrice > 0 ? ` (× ${(newPrice / oldPrice).toPrecision(3)})` : '';
+  return `${hourly(oldPrice)} → ${hourly(newPrice)} ${currency}/h${factor}`;
+}
+
+/** Organizations with their counts, then the clusters: of a changed one each field before and after. */
+function clusterRows(
+  { rows, organizations, totals }: Extract<Preview, { kind: 'clusters' }>,
+  limit: number | undefined,
+): string {
+  const shown = organizations.slice(0, limit);
+  const table = alignedTable(
+    ['ORGANIZATION', 'GONE', 'CHANGED', 'NEW'],
+    shown.map(({ organization, gone, changed, new: added }) => [
+      organization,
+      String(gone),
+      String(changed),
+      String(added),
+    ]),
+  );
+  const sign = { gone: '-', changed: '~', new: '+' };
+  const lines = rows.map(
+    (row) =>
+      `${sign[row.change]} ${row.change}  ${row.organization}/${row.name} (${row.key})${fieldLines(row)}\n`,
+  );
+  const more = moreLine(shown.length, organizations.length, 'organizations');
+  return `${shown.length > 0 ? `${table}${more}\n` : ''}${inKinds(rows, lines, (change) => totals[change])}`;
+}
+
+function fieldLines({ change, fields }: ClusterPreviewRow): string {
+  if (change === 'changed') {
+    if (fields.length === 0) return ': only a converted price, or its machine';
+    return fields
+      .map(({ field, before, after }) => `\n    ${field}: ${before ?? 'none'} → ${after ?? 'none'}`)
+      .join('');
+  }
+  const shown = new Map(fields.map(({ field, before, after }) => [field, before ?? after]));
+  const told = ['provider', 'region', 'status', 'machine'].flatMap((field) => shown.get(field) ?? []);
+  return `: ${told.join(', ')}`;
+}

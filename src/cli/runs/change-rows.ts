@@ -1,0 +1,149 @@
+/** What runs have changed, as text. */
+
+import {
+  type ChangeScope,
+  type MachineChange,
+  type MachineChanges,
+  type MachineState,
+  machineChanges,
+} from '../../db/changes.ts';
+import { type ClusterChange, type ClusterChanges, clusterChanges } from '../../db/cluster-changes.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { factsChange } from '../../domain/machines/machine-facts.ts';
+import { CLUSTER_CHANGES, CLUSTER_FIELDS, MACHINE_CHANGES } from '../../domain/runs/changes.ts';
+import { alignedLines, moreLine, wrapped } from '../terminal/table.ts';
+
+/** Characters of a line; a wider terminal gets longer ones. */
+export const lineWidth = (): number => Math.max(80, process.stdout.columns ?? 80);
+
+/** At most `limit` rows of each kind; undefined for all. */
+export async function machinePages(
+  sql: Sql,
+  scope: ChangeScope,
+  limit: number | undefined,
+): Promise<MachineChanges> {
+  return inPages(MACHINE_CHANGES, limit, (rows, kinds) => machineChanges(sql, scope, { limit: rows }, kinds));
+}
+
+/** The same of clusters. */
+export async function clusterPages(
+  sql: Sql,
+  scope: ChangeScope,
+  limit: number | undefined,
+): Promise<ClusterChanges> {
+  return inPages(CLUSTER_CHANGES, limit, (rows, kinds) => clusterChanges(sql, scope, { limit: rows }, kinds));
+}
+
+async function inPages<Kind extends string, Row>(
+  kinds: readonly Kind[],
+  limit: number | undefined,
+  read: (
+    limit: number | undefined,
+    kinds: readonly Kind[],
+  ) => Promise<{ readonly totals: Readonly<Record<Kind, number>>; readonly rows: readonly Row[] }>,
+) {
+  if (limit === undefined) return read(undefined, kinds);
+  const { totals } = await read(0, kinds);
+  const rows: Row[] = [];
+  for (const kind of kinds) if (totals[kind] > 0) rows.push(...(await read(limit, [kind])).rows);
+  return { totals, rows };
+}
+
+const SIGNS = {
+  retired: '-',
+  withdrawn: '-',
+  sold_out: '-',
+  reshaped: '~',
+  repriced: '~',
+  excluded: '~',
+  changed: '~',
+  restocked: '+',
+  published: '+',
+  returned: '+',
+  added: '+',
+} as const;
+
+/**
+ * A line each, and after each kind how many more there are of it.
+ * @param beside what else a line says of where and when
+ */
+export function machineLines(
+  { rows, totals }: MachineChanges,
+  width: number,
+  beside: (row: MachineChange) => readonly string[] = () => [],
+): string {
+  const cells = rows.map((row) => [
+    `${SIGNS[row.change]} ${row.change}`,
+    ...beside(row),
+    `${row.name} @ ${row.regionCode}`,
+    [price(row), detail(row)].filter(Boolean).join(', '),
+  ]);
+  const lines = alignedLines(cells);
+  const isWide = lines.some((line) => line.length > width + 1);
+  const fitting = isWide ? cells.map((row) => wrapped(row.join(' '), width)) : lines;
+  return inKinds(MACHINE_CHANGES, rows, fitting, totals);
+}
+
+/** One line a cluster, and of a changed one each field before and after. */
+export function clusterLines({ rows, totals }: ClusterChanges, width: number): string {
+  const lines = rows.map((row) => {
+    const head = `${SIGNS[row.change]} ${row.change} ${row.organization}/${row.slug} (${row.key})`;
+    if (row.change !== 'changed') return wrapped(`${head}: ${placeOf(row)}`, width);
+    return wrapped(`${head}:`, width) + fieldLines(row, width);
+  });
+  return inKinds(CLUSTER_CHANGES, rows, lines, totals);
+}
+
+function placeOf({ before, after }: ClusterChange): string {
+  const state = after ?? before ?? {};
+  return [state.provider, state.region, state.status, state.machine].filter(Boolean).join(', ');
+}
+
+function fieldLines({ before, after }: ClusterChange, width: number): string {
+  return CLUSTER_FIELDS.filter((field) => before !== null && field in before)
+    .map((field) => `${field}: ${before?.[field] ?? 'none'} → ${after?.[field] ?? 'none'}`)
+    .map((text) => wrapped(text, width - 4).replace(/^(?=.)/gm, '    '))
+    .join('');
+}
+
+function inKinds<Kind extends string>(
+  kinds: readonly Kind[],
+  rows: readonly { readonly change: Kind }[],
+  lines: readonly string[],
+  totals: Readonly<Record<Kind, number>>,
+): string {
+  return kinds
+    .map((kind) => {
+      const shown = lines.filter((_, index) => rows[index]?.change === kind);
+      return shown.join('') + moreLine(shown.length, totals[kind], kind);
+    })
+    .join('');
+}
+
+function price({ before, after, factor }: MachineChange): string {
+  const [old, now] = [stated(before), stated(after)];
+  if (before === null || after === null || old === now) return now || old;
+  const isAlike = before.currency === after.currency && before.per === after.per;
+  const move = factor === null ? '' : ` (× ${factor.toPrecision(3)})`;
+  return `${(isAlike ? before.amount : old) || 'none'} → ${now || 'none'}${move}`;
+}
+
+const stated = (state: MachineState | null): string =>
+  state?.amount == null ? '' : `${state.amount} ${state.currency}/${state.per}`;
+
+/** What else differs: the size, the facts, and why readers do not see it. */
+function detail({ before, after }: MachineChange): string {
+  const sizes = [before, after].flatMap((state) => (state === null ? [] : shapeOf(state)));
+  const size = sizes[1] !== undefined && sizes[0] !== sizes[1] ? sizes.join(' → ') : '';
+  const reasons = [before, after].map((state) => state?.excluded ?? null);
+  const [old, now] = reasons;
+  const excluded =
+    before === null || after === null || old === now
+      ? (now ?? old ?? '')
+      : `${old ?? 'shown'} → ${now ?? 'shown'}`;
+  const facts = before && after ? factsChange(before.facts, after.facts) : '';
+  return [size, facts, excluded].filter(Boolean).join(', ');
+}
+
+const shapeOf = ({ cpu, ram, ramUnit }: MachineState): string =>
+  `${cpu} cpu ${ram} ${ramUnit === 'Binary' ? 'GiB' : 'GB'}`;

@@ -1,0 +1,93 @@
+import type { Environment } from '../../config/config.ts';
+import { changesKeptSince, type MachineChanges } from '../../db/changes.ts';
+import type { ClusterChanges } from '../../db/cluster-changes.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { providerNames } from '../../db/providers.ts';
+import { type PageOptions, pageLimit, readSince } from '../terminal/arguments.ts';
+import { UsageFailure } from '../terminal/failure.ts';
+import { openDatabase } from '../terminal/open-database.ts';
+import { printJson, printText } from '../terminal/print.ts';
+import { age, count, wrapped } from '../terminal/table.ts';
+import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
+
+/** What all runs, and operators, have changed since a time. */
+export async function changesCommand(
+  env: Environment,
+  options: PageOptions & { readonly since: string; readonly provider?: string },
+): Promise<void> {
+  const limit = pageLimit(options);
+  const now = new Date();
+  const since = readSince(options.since, now).toISOString();
+  await using register = openDatabase(env);
+  const { sql } = register;
+  const provider =
+    options.provider === undefined ? undefined : (await knownProvider(sql, options.provider)).name;
+  const keptSince = await changesKeptSince(sql);
+  const scope = { since, provider };
+  const machines = await machinePages(sql, scope, limit);
+  const clusters = await clusterPages(sql, scope, limit);
+  const found = {
+    since,
+    keptSince,
+    isComplete: Date.parse(since) >= Date.parse(keptSince),
+    provider: provider ?? null,
+    machines,
+    clusters,
+  };
+  if (options.json) printJson(found);
+  else printText(changesText(found, now, lineWidth()));
+}
+
+/** A provider by name or id. @throws UsageFailure that lists the providers */
+export async function knownProvider(sql: Sql, text: string): Promise<{ id: number; name: string }> {
+  const names = await providerNames(sql);
+  for (const [id, name] of names) {
+    if (String(id) === text || name.toLowerCase() === text.toLowerCase()) return { id, name };
+  }
+  const known = [...names].map(([id, name]) => `${name} (${id})`).join(', ');
+  throw new UsageFailure(
+    `--provider ${JSON.stringify(text)}: there is no such provider; ${known === '' ? 'none is stored yet' : `stored are ${known}`}`,
+  );
+}
+
+export interface FoundChanges {
+  /** RFC 3339. */
+  readonly since: string;
+  readonly keptSince: string;
+  readonly isComplete: boolean;
+  readonly provider: string | null;
+  readonly machines: MachineChanges;
+  readonly clusters: ClusterChanges;
+}
+
+export function changesText(found: FoundChanges, now: Date, width: number): string {
+  const { since, keptSince, isComplete, provider, machines, clusters } = found;
+  const where = provider === null ? '' : ` at ${provider}`;
+  const lines = [
+    `since ${since.slice(0, 19)}Z${where}: ${machineSummary(machines)}`,
+    clusterSummary(clusters),
+    ...(isComplete
+      ? []
+      : [`what changed before ${keptSince} is not kept; CHANGES_KEPT says for how many days it is`]),
+  ];
+  const beside = (row: { changedAt: string; provider: string }) => [age(row.changedAt, now), row.provider];
+  const parts = [machineLines(machines, width, beside), clusterLines(clusters, width)].filter(Boolean);
+  return [lines.map((line) => wrapped(line, width)).join(''), ...parts].join('\n');
+}
+
+function machineSummary({ totals }: MachineChanges): string {
+  const { retired, withdrawn, reshaped, repriced, excluded, changed, published, returned, added } = totals;
+  const { sold_out: soldOut, restocked } = totals;
+  return [
+    count(repriced, 'price move'),
+    count(added + returned + published, 'arrival'),
+    count(retired + withdrawn, 'departure'),
+    ...(soldOut > 0 ? [`${soldOut} sold out`] : []),
+    ...(restocked > 0 ? [`${restocked} restocked`] : []),
+    `${reshaped + excluded + changed} other`,
+  ].join(', ');
+}
+
+function clusterSummary({ totals: { retired, changed, returned, added } }: ClusterChanges): string {
+  return `clusters: ${added + returned} new, ${changed} changed, ${retired} retired`;
+}

@@ -1,0 +1,152 @@
+import type { Environment } from '../../config/config.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { type RunRecord, runRecord, runRequests, sourceRuns } from '../../db/runs.ts';
+import { sourceKind } from '../../db/sources.ts';
+import { isKept, type RunDiff, unshown } from '../../db/timeline.ts';
+import type { Naming } from '../../domain/runs/changes.ts';
+import { type Caused, causeInWords } from '../../domain/runs/run-cause.ts';
+import { knownSource } from '../sources/rejected.ts';
+import { type PageOptions, pageLimit, readId } from '../terminal/arguments.ts';
+import { CommandFailure } from '../terminal/failure.ts';
+import { openDatabase } from '../terminal/open-database.ts';
+import { print, printJson, printText } from '../terminal/print.ts';
+import { reasonLines } from '../terminal/reasons.ts';
+import { age, alignedLines, alignedTable, count, moreLine, wrapped } from '../terminal/table.ts';
+import { clusterLines, clusterPages, lineWidth, machineLines, machinePages } from './change-rows.ts';
+import { requestsText } from './run-requests.ts';
+
+/** The runs of a source, the newest first: how each ended and how much it changed. */
+export async function runsCommand(env: Environment, sourceId: string, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  await using register = openDatabase(env);
+  const { sql } = register;
+  knownSource(sourceId, await sourceKind(sql, sourceId));
+  const page = await sourceRuns(sql, sourceId, { limit });
+  if (options.json) return printJson({ source: sourceId, ...page });
+  if (page.total === 0) return print(`${sourceId}: no run of it is kept`);
+  printText(runTable(page.rows, new Date(), lineWidth()) + moreLine(page.rows.length, page.total));
+}
+
+const HEAD = ['RUN', 'AGO', 'OUTCOME', 'SEEN', 'NEW', 'CHANGED', 'RETIRED', 'REJECTED'] as const;
+
+/** One row a run; under the table why runs failed or were held, and what they decided. */
+export function runTable(runs: readonly RunRecord[], now: Date, width: number): string {
+  const number = (value: number | null) => (value === null ? '-' : String(value));
+  const rows = runs.map((run) => [
+    String(run.id),
+    age(run.startedAt, now),
+    run.outcome,
+    ...[run.seen, run.added, run.changed, run.retired, run.rejected].map(number),
+  ]);
+  const notes = runs.flatMap((run) =>
+    [...handNote(run), ...notesOf(run)].map((note) => wrapped(`${run.id}: ${note}`, width)),
+  );
+  return alignedTable(HEAD, rows) + (notes.length > 0 ? `\n${notes.join('')}` : '');
+}
+
+/** A run that a schedule asked for is the ordinary one. */
+const handNote = (run: Caused): string[] => (run.cause === 'hand' ? [causeInWords(run)] : []);
+
+function notesOf({ error, decision, heldBatch }: RunRecord): string[] {
+  const notes: string[] = [];
+  if (decision !== null) {
+    const { kind, batch, by, reason } = decision;
+    const what =
+      kind === 'approve'
+        ? `stored batch ${batch}, which was approved`
+        : `took the approval of batch ${batch} back, undone`;
+    notes.push(`${what}${by === null ? '' : ` by ${by}`}${reason === null ? '' : `: ${reason}`}`);
+  }
+  if (error !== null) notes.push(`${error}${heldBatch === null ? '' : `; see batch ${heldBatch}`}`);
+  return notes;
+}
+
+/** Shows the changes of one run, every machine or cluster before and after, and its HTTP requests. */
+export async function runCommand(env: Environment, text: string, options: PageOptions): Promise<void> {
+  const limit = pageLimit(options);
+  const id = readId(text, 'run number', '`fleetbook runs <source>` shows');
+  await using register = openDatabase(env);
+  const { sql } = register;
+  const run = await runRecord(sql, id);
+  if (run === undefined) {
+    throw new CommandFailure(
+      `there is no run ${id}, or it is not kept any more; see: fleetbook runs <source>`,
+    );
+  }
+  const diff = await diffOf(sql, run, limit);
+  const requests = await runRequests(sql, id);
+  if (options.json) return printJson({ ...runJson(run, diff), requests });
+  printText(runText(run, diff, lineWidth()));
+  if (requests !== null) printText(`\n${requestsText(requests, limit, lineWidth())}`);
+}
+
+/** A run with what it has changed, for JSON. */
+export function runJson(run: RunRecord, diff: RunDiff) {
+  const { of: _, ...changes } = diff;
+  return { ...run, isKept: isKept(run), unshown: unshown(run, diff), ...changes };
+}
+
+/** @param limit rows of each kind of change; undefined for all */
+export async function diffOf(
+  sql: Sql,
+  { kind, id: runId }: RunRecord,
+  limit: number | undefined,
+): Promise<RunDiff> {
+  if (kind === 'catalogue') return { of: 'machines', ...(await machinePages(sql, { runId }, limit)) };
+  if (kind === 'clusters') return { of: 'clusters', ...(await clusterPages(sql, { runId }, limit)) };
+  return { of: 'rates' };
+}
+
+export function runText(run: RunRecord, diff: RunDiff, width: number): string {
+  const { id, sourceId, outcome, startedAt, finishedAt, slot, namings } = run;
+  const took =
+    finishedAt === null ? '' : `, took ${(Date.parse(finishedAt) - Date.parse(startedAt)) / 1000} s`;
+  const why = causeInWords(run);
+  const asked = slot === null ? why && `, ${why}` : `, for the slot ${slot}`;
+  const head = [
+    `run ${id} of ${sourceId}: ${outcome}, began ${startedAt}${took}${asked}`,
+    ...(run.seen === null ? [] : [countsOf(run)]),
+    ...notesOf(run),
+    ...reasonLines(run.reasons),
+    ...namings.map(namingOf),
+  ];
+  const lines = diffLines(run, diff, width);
+  return head.map((line) => wrapped(line, width)).join('') + (lines === '' ? '' : `\n${lines}`);
+}
+
+function countsOf({ seen, added, changed, retired, rejected, withdrawn }: RunRecord): string {
+  const taken = withdrawn ? `, ${withdrawn} withdrawn` : '';
+  return `${count(seen ?? 0, 'row')}, ${added} new, ${changed} changed, ${retired} retired, ${rejected} rejected${taken}`;
+}
+
+function namingOf({ region, before, after }: Naming): string {
+  const what = region === null ? 'provider' : `region ${region}`;
+  return before === null ? `new ${what}: ${after}` : `${what} has another name: ${before} → ${after}`;
+}
+
+/** Units of each currency for one euro, before and after. */
+function rateLines({ rates }: RunRecord): string {
+  const rows = rates.map(({ currency, before, after }) =>
+    before === null
+      ? [`+ ${currency}`, `${after} for 1 EUR`]
+      : [`~ ${currency}`, `${before} → ${after} for 1 EUR`],
+  );
+  return alignedLines(rows).join('');
+}
+
+/** Returns the changes of a run as text, a line each. */
+export function diffLines(run: RunRecord, diff: RunDiff, width: number): string {
+  if (!isKept(run)) {
+    return wrapped(
+      'what it changed is not kept (any more); CHANGES_KEPT says for how many days it is',
+      width,
+    );
+  }
+  if (diff.of === 'rates') return rateLines(run);
+  const rest = unshown(run, diff);
+  const more =
+    rest === 0
+      ? ''
+      : wrapped(`  and ${rest} changed only in what another exchange rate makes of a price`, width);
+  return (diff.of === 'machines' ? machineLines(diff, width) : clusterLines(diff, width)) + more;
+}

@@ -1,0 +1,54 @@
+/** Commands that take several sources. */
+import type { Environment } from '../../config/source-config.ts';
+import type { Json } from '../terminal/command-parts.ts';
+import { CommandFailure } from '../terminal/failure.ts';
+import { failureMessage } from '../terminal/failure-message.ts';
+import { print, printAside, printJson } from '../terminal/print.ts';
+
+/** The result for one source. */
+export interface SourceResult {
+  /** For `--json`. */
+  readonly json: object;
+  readonly text: string;
+  /** Set if the command was carried out and the result is not what an operator wants. */
+  readonly failure?: Error | undefined;
+}
+
+/**
+ * Acts on each source in turn. A failure of one is printed and does not stop the others. `--json` prints one object for
+ * one source, and an array for several.
+ * @throws what the only source fails with; CommandFailure that names those of several that failed
+ */
+export async function eachSource(
+  env: Environment,
+  ids: readonly string[],
+  { json }: Json,
+  act: (id: string) => Promise<SourceResult>,
+): Promise<void> {
+  const each = [...new Set(ids)];
+  const [only] = each;
+  if (only !== undefined && each.length === 1) {
+    const result = await act(only);
+    if (json) printJson(result.json);
+    if (result.failure) throw result.failure;
+    if (!json) print(result.text);
+    return;
+  }
+  const results: object[] = [];
+  const failed: string[] = [];
+  for (const source of each) {
+    const result = await act(source).catch((failure: unknown) => ({ json: { source }, text: '', failure }));
+    if (result.failure === undefined) {
+      results.push(result.json);
+      if (!json) print(result.text);
+      continue;
+    }
+    const error = failureMessage(result.failure, env.DATABASE_URL);
+    results.push({ ...result.json, error });
+    failed.push(source);
+    for (const line of error.split('\n')) printAside(`fleetbook: ${line}`);
+  }
+  if (json) printJson(results);
+  if (failed.length > 0)
+    throw new CommandFailure(`${failed.length} of ${each.length} sources failed: ${failed.join(', ')}`);
+}

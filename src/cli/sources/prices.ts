@@ -1,0 +1,84 @@
+import type { Environment } from '../../config/config.ts';
+import type { Sql } from '../../db/connection/client.ts';
+import { storedCurrency } from '../../db/currency.ts';
+import { machinesNamed, type PriceHistory, priceHistory } from '../../db/prices.ts';
+import { readId } from '../terminal/arguments.ts';
+import { CommandFailure, UsageFailure } from '../terminal/failure.ts';
+import { openDatabase } from '../terminal/open-database.ts';
+import { printJson, printText } from '../terminal/print.ts';
+import { terminalWidth, wrapped } from '../terminal/table.ts';
+
+export async function pricesCommand(
+  env: Environment,
+  text: string,
+  options: { json?: boolean },
+): Promise<void> {
+  const place = /^(.+?)\s*@\s*([^@]+)$/.exec(text.trim());
+  const given = place
+    ? undefined
+    : readId(text, 'machine: give name@region, or an id', '`fleetbook machines` shows');
+  await using register = openDatabase(env);
+  const { sql, settings } = register;
+  const id = given ?? (await machineId(sql, place?.[1] ?? '', place?.[2] ?? ''));
+  const history = await priceHistory(sql, id);
+  if (!history) throw new CommandFailure(`there is no machine ${id}`);
+  if (options.json) return printJson(history);
+  const currency = (await storedCurrency(sql)) ?? settings.CATALOGUE_CURRENCY;
+  printText(priceChart(history, currency, terminalWidth()));
+}
+
+/** @throws CommandFailure for a name that no machine has; UsageFailure for one that several providers have */
+async function machineId(sql: Sql, name: string, region: string): Promise<number> {
+  const [found, ...others] = await machinesNamed(sql, name, region);
+  if (found === undefined) {
+    throw new CommandFailure(
+      `there is no machine "${name}" in a region "${region}"; to find it: fleetbook machines ${name}`,
+    );
+  }
+  if (others.length === 0) return found.id;
+  const ids = [found, ...others].map(({ id, provider }) => `${id} (${provider})`).join(', ');
+  throw new UsageFailure(`several providers have "${name}@${region}"; give an id: ${ids}`);
+}
+
+const LONGEST_BAR = 40;
+const SHORTEST_BAR = 5;
+/** Characters of a line before its bar, and between the bar and the source's price. */
+const AROUND_BAR = 50;
+
+/** One bar for each price, the newest first. The highest price has the longest bar. */
+export function priceChart(
+  history: PriceHistory,
+  currency: string,
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const { name, region, provider, excludedReason, prices } = history;
+  const title = `${name} @ ${region}, ${provider}, ${currency} per hour${excludedReason ? ` (not published: ${excludedReason})` : ''}`;
+  const head = wrapped(title, width);
+  if (prices.length === 0) return `${head}it never had a price\n`;
+  const dearest = Math.max(...prices.map(({ price }) => price ?? 0));
+  const source = Math.max(...prices.map((row) => sourcePrice(row).length));
+  const bar = Math.max(SHORTEST_BAR, Math.min(LONGEST_BAR, width - AROUND_BAR - source));
+  const rows = prices.map((row) => {
+    const until = row.to === null ? 'now' : day(row.to);
+    return `${day(row.from)} – ${until.padEnd(16)}  ${shownPrice(row, dearest, bar)}`;
+  });
+  return head + rows.map((row) => `${row.trimEnd()}\n`).join('');
+}
+
+const sourcePrice = ({ sourceAmount, sourceCurrency, sourcePer }: PriceHistory['prices'][number]) =>
+  `${sourceAmount} ${sourceCurrency}/${sourcePer}`;
+
+const WITHDRAWN = { zero_price: 'is free of charge', no_exchange_rate: 'has no exchange rate' } as const;
+
+/** The price with its bar, or why readers saw the machine withdrawn in that time. */
+function shownPrice(row: PriceHistory['prices'][number], dearest: number, width: number): string {
+  const { price, withdrawn } = row;
+  const source = sourcePrice(row);
+  if (withdrawn !== null) return `withdrawn  ${source} ${WITHDRAWN[withdrawn]}`;
+  const bar = '█'.repeat(Math.round(((price ?? 0) / dearest) * width)).padEnd(width);
+  return `${String(Number(((price ?? 0) * 60).toPrecision(5))).padStart(9)}  ${bar}  ${source}`;
+}
+
+function day(instant: string): string {
+  return instant.slice(0, 16).replace('T', ' ');
+}

@@ -1,0 +1,102 @@
+/** Prices that readers see and that a batch would change by more than a factor: few of them are set aside. */
+
+import { REJECTED_KEPT, type RejectedKey } from '../../../domain/machines/rejected.ts';
+import type { SourcePrice } from '../../../domain/prices/price.ts';
+import type { SessionDatabase } from '../../connection/connect.ts';
+import { alias, type Column, sql } from '../../connection/drizzle.ts';
+import { insertInto, type RowOf } from '../../connection/statements.ts';
+import { acceptedPrices } from '../../schema.ts';
+import { catalogueDiff, catalogueMissing } from './compare.ts';
+
+export interface SetAside {
+  readonly count: number;
+  /** At most one more than `REJECTED_KEPT`. */
+  readonly rejected: readonly RejectedKey[];
+}
+
+const d = catalogueDiff;
+const a = acceptedPrices;
+
+/**
+ * Gives each row of `catalogue_diff` the factor `ratio` by which the published price changes, 1 where it does not, and
+ * marks those beyond `limit` as `jumps`, but for prices that an operator accepted. Factors are those of the source's own
+ * amounts, so that an exchange rate is no part of them, unless the currency is another one now.
+ */
+export async function markJumps(
+  db: SessionDatabase,
+  sourceId: string,
+  { maxRatio: limit, isApproved }: { readonly maxRatio: number; readonly isApproved: boolean },
+): Promise<void> {
+  const inOwn = (amount: Column, otherPer: Column, price: Column) =>
+    sql`case when ${d.sourceCurrency} = ${d.oldCurrency} then ${amount} * ${minutes(otherPer)} else ${price} end`;
+  const before = inOwn(d.oldAmount, d.sourcePer, d.oldPrice);
+  const after = inOwn(d.sourceAmount, d.oldPer, d.price);
+  const ratio = sql`greatest(${after} / ${before}, ${before} / ${after})`;
+  const isAccepted = sql`exists (
+    select from ${a}
+    where ${a.sourceId} = ${sourceId} and ${a.regionCode} = ${d.regionCode} and ${a.name} = ${d.name}
+      and (${a.amount}, ${a.per}, ${a.currency}) = (${d.sourceAmount}, ${d.sourcePer}, ${d.sourceCurrency}))`;
+  const mayJump = sql`${d.repriced} and (${d.wasPublished} or ${d.wasSoldOut})
+    and ${before} > 0 and ${after} > 0 and not ${isAccepted}`;
+  await db
+    .update(d)
+    .set({ ratio, jumps: sql`${ratio} > ${limit}` })
+    .where(sql`${mayJump} and ${d.isPublished}`);
+  if (isApproved) return;
+  // A sold-out machine keeps its last price, and its batch is not held: the price is compared when it can be ordered.
+  await db
+    .update(d)
+    .set({
+      sourceAmount: sql`${d.oldAmount}`,
+      sourcePer: sql`${d.oldPer}`,
+      sourceCurrency: sql`${d.oldCurrency}`,
+      price: sql`${d.oldPrice}`,
+      repriced: sql`false`,
+      differs: sql`(${d.reshaped} or ${d.factsChanged} or ${d.oldExcludedReason} is distinct from ${d.excludedReason})`,
+    })
+    .where(sql`${mayJump} and ${d.isSoldOut} and ${ratio} > ${limit}`);
+}
+
+/** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
+function minutes(per: Column) {
+  return sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
+}
+
+type Jump = SourcePrice & {
+  readonly regionCode: string;
+  readonly name: string;
+  readonly ratio: number;
+  readonly oldAmount: string;
+  readonly oldPer: string;
+  readonly oldCurrency: string;
+  readonly all: number;
+};
+
+/** Takes the rows that jump out of the diff. Their machines count as seen and keep their last good values. */
+export async function setJumpsAside(db: SessionDatabase, sourceId: string): Promise<SetAside> {
+  const gone = alias(d, 'gone');
+  const rows = await db.execute<RowOf<Jump>>(sql`
+    with gone as ${db.delete(d).where(sql`${d.jumps}`).returning()}, moved as (
+      ${insertInto(catalogueMissing, {
+        machineId: gone.machineId,
+        regionId: gone.regionId,
+        name: gone.name,
+        regionCode: gone.regionCode,
+        wasPublished: gone.wasPublished,
+        wasSoldOut: gone.wasSoldOut,
+        tolerated: true,
+      })} from gone
+    )
+    select ${gone.regionCode} as "regionCode", ${gone.name}, ${gone.ratio}::float as ratio,
+      ${gone.sourceAmount}::text as amount, ${gone.sourcePer} as per, ${gone.sourceCurrency} as currency,
+      ${gone.oldAmount}::text as "oldAmount", ${gone.oldPer} as "oldPer", ${gone.oldCurrency} as "oldCurrency",
+      (count(*) over ())::int as all
+    from gone order by ${gone.regionCode} collate "C", ${gone.name} collate "C" limit ${REJECTED_KEPT + 1}`);
+  const rejected = rows.map(({ regionCode, name, ratio, amount, per, currency, ...old }) => {
+    const key = `${name}@${regionCode}`;
+    const before = `${old.oldAmount} ${old.oldCurrency} per ${old.oldPer}`;
+    const reason = `price goes from ${before} to ${amount} ${currency} per ${per}, a factor of ${ratio.toPrecision(3)}; readers keep the last one. If it is right: fleetbook accept ${sourceId} ${key} ${amount}`;
+    return { key, regionCode, name, code: 'price_jump' as const, reason, price: { amount, per, currency } };
+  });
+  return { count: rows[0]?.all ?? 0, rejected };
+}

@@ -1,0 +1,288 @@
+/** Writes a computed diff. All of it happens in the caller's transaction; `now` is the same instant everywhere. */
+import type { Naming } from '../../../domain/runs/changes.ts';
+import type { SessionDatabase } from '../../connection/connect.ts';
+import {
+  alias,
+  and,
+  eq,
+  isNull,
+  ne,
+  not,
+  type PgColumn,
+  type SQL,
+  sql,
+  unionAll,
+} from '../../connection/drizzle.ts';
+import { array, increment, insertInto, nameOf } from '../../connection/statements.ts';
+import {
+  clusters,
+  lineage,
+  machinePrices,
+  machines,
+  organizations,
+  providers,
+  regions,
+} from '../../schema.ts';
+import type { ChangedBy } from '../changed-by.ts';
+import { lockOrganizations } from '../lock-organizations.ts';
+import { catalogueDiff, catalogueMissing } from './compare.ts';
+import { insertRetired, recordChanges, retiredColumns } from './machine-changes.ts';
+import { factsOf } from './machine-facts.ts';
+
+export interface CatalogueSource {
+  readonly id: string;
+  readonly provider: { readonly id: number; readonly name: string };
+}
+
+const d = catalogueDiff;
+const missing = catalogueMissing;
+
+/**
+ * Locks the provider for the rest of the transaction, before anything is compared: of several sources of one provider
+ * each finds what the one before it has left.
+ */
+export async function lockProvider(db: SessionDatabase, { provider }: CatalogueSource): Promise<void> {
+  await db
+    .select({ id: providers.id })
+    .from(providers)
+    .where(eq(providers.id, provider.id))
+    .for('no key update');
+}
+
+/** What was not as the batch says. */
+export interface Renamed {
+  /** Anything at all of the provider and its regions. */
+  readonly changed: boolean;
+  /** Regions whose documents, and those of their clusters, show another name now: all of a renamed provider's. */
+  readonly regionIds: readonly number[];
+  readonly namings: readonly Naming[];
+}
+
+/** Makes the provider and its regions what the batch says; `writeMachines` sees to the documents of clusters. */
+export async function writeRegions(
+  db: SessionDatabase,
+  { provider }: CatalogueSource,
+  batch: ReadonlyMap<string, string>,
+): Promise<Renamed> {
+  const { id, name } = provider;
+  const [codes, names] = [array([...batch.keys()], 'text'), array([...batch.values()], 'text')];
+  const given = sql`unnest(${codes}, ${names}) w (code, name)`;
+  const isGiven = sql`${regions.providerId} = ${id} and ${regions.code} = w.code and ${regions.organizationId} is null`;
+  const before = await namesOf(db, id);
+  const renamedProvider = await db
+    .update(providers)
+    .set({ name })
+    .where(and(eq(providers.id, id), ne(providers.name, name)));
+  const listed = await db
+    .insert(providers)
+    .values({ id, name, listed: true })
+    .onConflictDoUpdate({ target: providers.id, set: { listed: true }, setWhere: not(providers.listed) });
+  const added = await db.execute(sql`
+    ${insertInto(regions, { providerId: id, code: sql`w.code`, name: sql`w.name` })} from ${given}
+    where not exists (select from ${regions} where ${isGiven})
+    order by w.code collate "C"
+    on conflict do nothing`);
+  const renamed = await db
+    .update(regions)
+    .set({ name: sql`w.name`, version: increment(regions.version) })
+    .from(given)
+    .where(sql`${isGiven} and ${regions.name} <> w.name`)
+    .returning({ id: regions.id });
+  const told =
+    renamedProvider.count === 0
+      ? renamed
+      : await db
+          .update(regions)
+          .set({ version: increment(regions.version) })
+          .where(eq(regions.providerId, id))
+          .returning({ id: regions.id });
+  const changed = renamedProvider.count + listed.count + added.count + renamed.length > 0;
+  return {
+    changed,
+    regionIds: told.map((region) => region.id),
+    namings: changed ? differing(before, new Map([[null, name], ...batch])) : [],
+  };
+}
+
+/** The names of the provider's regions by code, and its own by null. */
+async function namesOf(db: SessionDatabase, providerId: number): Promise<Map<string | null, string>> {
+  const { code, name, organizationId } = regions;
+  const rows = await unionAll(
+    db
+      .select({ code: sql<string | null>`${code}`, name })
+      .from(regions)
+      .where(and(eq(regions.providerId, providerId), isNull(organizationId))),
+    db
+      .select({ code: sql<string | null>`null`, name: providers.name })
+      .from(providers)
+      .where(eq(providers.id, providerId)),
+  );
+  return new Map(rows.map((row) => [row.code, row.name]));
+}
+
+function differing(
+  before: ReadonlyMap<string | null, string>,
+  after: ReadonlyMap<string | null, string>,
+): Naming[] {
+  return [...after]
+    .map(([region, name]) => ({ region, before: before.get(region) ?? null, after: name }))
+    .filter((naming) => naming.before !== naming.after);
+}
+
+/**
+ * Applies `catalogueDiff` and `catalogueMissing`. Every document that shows a difference gets a new version; those of
+ * several providers come last, so that catalogues wait for each other as briefly as can be.
+ * @returns how many machines were retired now
+ */
+export async function writeMachines(
+  db: SessionDatabase,
+  source: CatalogueSource,
+  renamed: Renamed,
+  by: ChangedBy,
+  runsUntilRetired: number,
+): Promise<number> {
+  await addMachines(db, source, by);
+  const [known] = await db.select({ name: d.name }).from(d).where(not(d.isNew)).limit(1);
+  if (known) {
+    await recordChanges(db, by);
+    await changeMachines(db, source, by.now);
+  }
+  const retired = await retireMissing(db, source, by, runsUntilRetired);
+  await db
+    .update(regions)
+    .set({ version: increment(regions.version) })
+    .where(sql`${regions.id} in (${touchedRegions(source)})`);
+  if (known || renamed.regionIds.length > 0) await tellOrganizations(db, renamed);
+  if (renamed.changed)
+    await db.update(lineage).set({ providersVersion: increment(lineage.providersVersion) });
+  return retired;
+}
+
+/** Gives the clusters that show a changed machine, region or provider a new version. */
+async function tellOrganizations(db: SessionDatabase, { regionIds }: Renamed): Promise<void> {
+  const showing = sql`
+    select ${clusters.organizationId} from ${clusters} join ${d} on ${d.machineId} = ${clusters.machineId}
+    where ${d.reshaped} and ${clusters.retiredAt} is null
+    union all
+    select ${clusters.organizationId} from ${clusters}
+    where ${clusters.regionId} = any(${array(regionIds, 'integer')}) and ${clusters.retiredAt} is null`;
+  await lockOrganizations(db, showing);
+  await db
+    .update(organizations)
+    .set({ clustersVersion: increment(organizations.clustersVersion) })
+    .where(sql`${organizations.id} in (${showing})`);
+  // Those that named only a shape may belong to another machine now: their source's next sync looks at them again.
+  await db
+    .update(clusters)
+    .set({ sourceHash: sql`''` })
+    .from(d)
+    .where(sql`${d.machineId} = ${clusters.machineId} and ${d.reshaped} and ${clusters.sourceHash} <> ''`);
+}
+
+/** New machines with their prices. Found by comparison and inserted alone: ON CONFLICT would burn ids of known ones. */
+async function addMachines(
+  db: SessionDatabase,
+  source: CatalogueSource,
+  { runId, now }: ChangedBy,
+): Promise<void> {
+  const added = alias(machines, 'added');
+  await db.execute(sql`
+    with added as (
+      ${insertInto(machines, { regionId: regions.id, ...storedOffer, sourceId: source.id, createdAt: now, addedBy: runId })}
+      from ${d} join ${regions} on ${isRegionOf(source)}
+      where ${d.isNew} order by ${d.regionCode} collate "C", ${d.name} collate "C"
+      returning ${sql.join(Object.values({ id: machines.id, ...priceOf(machines) }), sql`, `)}
+    )
+    ${insertInto(machinePrices, { machineId: added.id, validFrom: now, ...priceOf(added) })} from added`);
+}
+
+/** What is stored of an offer of the diff. */
+const storedOffer = {
+  name: d.name,
+  cpu: d.cpu,
+  ram: d.ram,
+  ramUnit: d.ramUnit,
+  ...priceOf(d),
+  excludedReason: d.excludedReason,
+  ...factsOf(d),
+};
+
+function priceOf({ price, sourceAmount, sourcePer, sourceCurrency }: Record<PriceColumn, PgColumn>) {
+  return { price, sourceAmount, sourcePer, sourceCurrency };
+}
+type PriceColumn = 'price' | 'sourceAmount' | 'sourcePer' | 'sourceCurrency';
+
+/** Makes machines that are there what the batch says, with their prices. */
+async function changeMachines(db: SessionDatabase, source: CatalogueSource, now: string): Promise<void> {
+  const isCurrent = sql`${machinePrices.machineId} = ${d.machineId} and ${machinePrices.validTo} is null`;
+  await db
+    .update(machinePrices)
+    .set({ validTo: now })
+    .from(d)
+    .where(sql`${isCurrent} and ${d.repriced} and not ${d.isNew}`);
+  await db.execute(sql`
+    ${insertInto(machinePrices, { machineId: d.machineId, validFrom: now, ...priceOf(d) })}
+    from ${d} where ${d.repriced} and not ${d.isNew}`);
+  // Neither an exchange rate nor its absence is a price: the first one found completes what the source said before.
+  await db
+    .update(machinePrices)
+    .set({ price: d.price })
+    .from(d)
+    .where(sql`${isCurrent} and ${machinePrices.price} is null and ${d.price} is not null`);
+  await db
+    .update(machines)
+    .set({ ...storedOffer, sourceId: source.id, missedRuns: 0, retiredAt: null })
+    .from(d)
+    .where(eq(machines.id, d.machineId));
+}
+
+/** Counts what was not reported, and retires it when it is due. @returns how many machines that were */
+async function retireMissing(
+  db: SessionDatabase,
+  source: CatalogueSource,
+  by: ChangedBy,
+  runsUntilRetired: number,
+): Promise<number> {
+  const { now } = by;
+  const { id, missedRuns } = machines;
+  const missedNow = sql`case when ${missing.tolerated} then 0 else ${increment(missedRuns)} end`;
+  await db
+    .update(machines)
+    .set({ missedRuns: missedNow })
+    .from(missing)
+    .where(sql`${id} = ${missing.machineId} and (not ${missing.tolerated} or ${missedRuns} > 0)`);
+  const retired = alias(machines, 'retired');
+  const [row] = await db.execute<{ count: number }>(sql`
+    with retired as (
+      update ${machines} set ${nameOf(machines.retiredAt)} = ${now} from ${missing}
+      where ${id} = ${missing.machineId} and not ${missing.tolerated} and ${missedRuns} >= ${runsUntilRetired}
+      returning ${retiredColumns(machines)}, ${machines.regionId}, ${missing.wasPublished} or ${missing.wasSoldOut} as was_shown
+    ), closed as (
+      update ${machinePrices} set ${nameOf(machinePrices.validTo)} = ${now} from retired
+      where ${machinePrices.machineId} = ${retired.id} and ${machinePrices.validTo} is null
+    ), recorded as (
+      ${insertRetired(by, retired)} from retired
+    ), dirtied as (
+      update ${regions} set ${nameOf(regions.version)} = ${increment(regions.version)}
+      where ${regions.id} in (select ${retired.regionId} from retired where was_shown)
+        and ${regions.id} not in (${touchedRegions(source)})
+    )
+    select count(*)::int as count from retired`);
+  return row?.count ?? 0;
+}
+
+/** Regions whose list or sold-out machines the diff changes, or the sources that their freshness depends on. */
+function touchedRegions(source: CatalogueSource): SQL {
+  return sql`
+    select ${regions.id} from ${d} join ${regions} on ${isRegionOf(source)}
+    where ${d.differs} and (${d.wasPublished} or ${d.isPublished} or ${d.wasSoldOut} or ${d.isSoldOut})
+        and (${d.wasPublished} <> ${d.isPublished} or ${d.wasSoldOut} <> ${d.isSoldOut} or ${d.reshaped} or ${d.factsChanged}
+          or ${d.price} is distinct from ${d.oldPrice})
+      or ${d.wasPublished} and ${d.isPublished} and ${d.oldSource} is distinct from ${source.id}`;
+}
+
+/** Joins a row of the diff, which may be older than its region, to it. */
+function isRegionOf({ provider }: CatalogueSource): SQL {
+  return sql`${regions.providerId} = ${provider.id} and ${regions.code} = ${d.regionCode}
+    and ${regions.organizationId} is null`;
+}
