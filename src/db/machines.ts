@@ -41,7 +41,7 @@ export interface FoundMachine {
   readonly pricePerCpu: number | null;
   /** For each 10^9 bytes of memory, also where it is counted in GiB. */
   readonly pricePerGb: number | null;
-  /** Null when published; see domain/exclusion.ts. */
+  /** Null when published; see domain/machines/exclusion.ts. */
   readonly excludedReason: string | null;
 }
 

@@ -116,7 +116,7 @@ export interface ExcludedMachine {
   readonly id: number;
   readonly regionCode: string;
   readonly name: string;
-  /** See domain/exclusion.ts. */
+  /** See domain/machines/exclusion.ts. */
   readonly reason: string;
   readonly cpu: number;
   readonly ram: number;

@@ -245,7 +245,7 @@ export interface CatalogueAdapter extends CatalogueReading {
   readonly large?: boolean;
   /** The public address, used with `--live` when the adapter can be read without credentials. */
   readonly baseUrl: string;
-  /** The unit in which the source states memory, see domain/memory.ts. */
+  /** The unit in which the source states memory, see domain/machines/memory.ts. */
   readonly memoryUnit: SourceMemoryUnit;
   /** ISO 4217 code of its prices. */
   readonly currency: string;

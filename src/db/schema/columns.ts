@@ -10,7 +10,7 @@ export const instant = (name: string) =>
 export const amount = (name: string) => numeric(name);
 /** Per minute, in the published currency. */
 export const minutePrice = (name: string) => numeric(name, { precision: 38, scale: 18 });
-/** See domain/machine-facts.ts; null is unknown. */
+/** See domain/machines/machine-facts.ts; null is unknown. */
 export const factColumns = {
   architecture: text('architecture'),
   generation: text('generation'),

@@ -8,7 +8,7 @@
  * - `reshaped`: another cpu or memory, and maybe another price;
  * - `repriced`: the source states another price. Another exchange rate is none;
  * - `excluded`: excluded before and after, for another reason;
- * - `changed`: other facts (domain/machine-facts.ts), and nothing else;
+ * - `changed`: other facts (domain/machines/machine-facts.ts), and nothing else;
  * - `restocked`: it was sold out, and readers see it again;
  * - `published`: excluded until now, and readers see it;
  * - `returned`: it was retired;

@@ -57,7 +57,7 @@ export async function markJumps(
     .where(sql`${mayJump} and ${d.isSoldOut} and ${ratio} > ${limit}`);
 }
 
-/** As in domain/price.ts; multiplied crosswise, since a quotient would be rounded. */
+/** As in domain/prices/price.ts; multiplied crosswise, since a quotient would be rounded. */
 function minutes(per: Column) {
   return sql`case ${per} when 'minute' then 1 when 'hour' then 60 else 730 * 60 end`;
 }
