@@ -1,6 +1,8 @@
 /** What the pages on adapters are made of. */
+
+import type { CredentialKind } from '../../src/sources/credentials/types.ts';
 import { descriptionOf } from '../../src/sources/schema/options.ts';
-import type { CredentialKind, SourceOptions } from '../../src/sources/source.ts';
+import type { SourceOptions } from '../../src/sources/source.ts';
 
 export const CREDENTIALS: Readonly<Record<CredentialKind, string>> = {
   none: 'none',

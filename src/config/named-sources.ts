@@ -76,16 +76,29 @@ export function namedSources(
   file: SourcesFile,
   problems: string[],
 ): NamedSource[] {
-  const entries = [
-    ...file.catalogues.map((entry) => ({ kind: 'catalogue', entry, adapters: CATALOGUES }) as const),
-    ...file.clusters.map((entry) => ({ kind: 'clusters', entry, adapters: CLUSTERS }) as const),
+  const found = [
+    ...sourcesOfEnvironment(env, file, problems),
+    ...sourcesOfFile(file, settings.FLEETBOOK_CONFIG, problems),
   ];
+  if (needsRates(env, settings, found)) found.push(ratesSource(env, problems));
+  const ids = new Set<string>();
+  for (const { id, schedule } of found) {
+    if (ids.has(id)) problems.push(`source "${id}" is configured twice; give one of them another id`);
+    ids.add(id);
+    const problem = scheduleProblem(schedule);
+    if (problem)
+      problems.push(`the schedule of source "${id}" ${problem}; it is ${JSON.stringify(schedule)}`);
+  }
+  return found;
+}
+
+/** The sources that variables configure, except those that an entry of the file replaces. */
+function sourcesOfEnvironment(env: Environment, file: SourcesFile, problems: string[]): NamedSource[] {
+  const entries = entriesOf(file);
   const replaced = new Set(entries.filter((each) => isDefault(each.kind, each.entry)).map(idOf));
   // A variable that an entry names makes no source by itself.
   const named = new Set(entries.flatMap(({ entry }) => variablesOf(entry)));
   const found: NamedSource[] = [];
-  const maxAgeIn = (key: string, schedule: string) =>
-    givenMaxAge(key, env[key], problems) ?? maxAgeBy(schedule);
   for (const [id, adapter] of Object.entries(CATALOGUES)) {
     const given = (name: string) => env[environmentKey(id, name)] || undefined;
     if (replaced.has(id) || !MAKING.some((name) => given(name) && !named.has(environmentKey(id, name))))
@@ -96,7 +109,7 @@ export function namedSources(
       id,
       adapter: { id, ...adapter },
       schedule,
-      maxAge: maxAgeIn(environmentKey(id, 'maxAge'), schedule),
+      maxAge: maxAgeIn(env, environmentKey(id, 'maxAge'), schedule, problems),
       limits: DEFAULT_GUARD_LIMITS,
       options: { provider: given('provider') },
     });
@@ -105,15 +118,21 @@ export function namedSources(
   if (json && env.CLUSTERS_URL && !replaced.has(CLUSTERS_SOURCE.id)) {
     const adapter = { id: CLUSTERS_SOURCE.adapter, ...json };
     const schedule = env.CLUSTERS_SCHEDULE || adapter.schedule;
-    const maxAge = maxAgeIn('CLUSTERS_MAX_AGE', schedule);
+    const maxAge = maxAgeIn(env, 'CLUSTERS_MAX_AGE', schedule, problems);
     const { id } = CLUSTERS_SOURCE;
     found.push({ kind: 'clusters', id, adapter, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS });
   }
-  for (const { kind, entry, adapters: known } of entries) {
+  return found;
+}
+
+/** @param path of the file, for problems */
+function sourcesOfFile(file: SourcesFile, path: string | undefined, problems: string[]): NamedSource[] {
+  const found: NamedSource[] = [];
+  for (const { kind, entry, adapters: known } of entriesOf(file)) {
     const adapter = known[entry.adapter];
     if (adapter === undefined) {
       problems.push(
-        `${settings.FLEETBOOK_CONFIG}: source "${entry.id}": adapter must be one of ${Object.keys(known).join(', ')}; it is "${entry.adapter}"${didYouMean(entry.adapter, Object.keys(known))}`,
+        `${path}: source "${entry.id}": adapter must be one of ${Object.keys(known).join(', ')}; it is "${entry.adapter}"${didYouMean(entry.adapter, Object.keys(known))}`,
       );
       continue;
     }
@@ -128,29 +147,20 @@ export function namedSources(
     if (kind === 'clusters') found.push({ kind, ...common, entry });
     else found.push({ kind, ...common, options: entry.options ?? {}, entry });
   }
-  if (needsRates(env, settings, found)) {
-    const adapter = { id: 'ecb', ...RATES };
-    const schedule = env.EXCHANGE_RATES_SCHEDULE || adapter.schedule;
-    const maxAge = maxAgeIn('EXCHANGE_RATES_MAX_AGE', schedule);
-    found.push({
-      kind: 'rates',
-      id: RATES_SOURCE,
-      adapter,
-      schedule,
-      maxAge,
-      limits: DEFAULT_GUARD_LIMITS,
-    });
-  }
-  const ids = new Set<string>();
-  for (const { id, schedule } of found) {
-    if (ids.has(id)) problems.push(`source "${id}" is configured twice; give one of them another id`);
-    ids.add(id);
-    const problem = scheduleProblem(schedule);
-    if (problem)
-      problems.push(`the schedule of source "${id}" ${problem}; it is ${JSON.stringify(schedule)}`);
-  }
   return found;
 }
+
+function ratesSource(env: Environment, problems: string[]): NamedSource {
+  const adapter = { id: 'ecb', ...RATES };
+  const schedule = env.EXCHANGE_RATES_SCHEDULE || adapter.schedule;
+  const maxAge = maxAgeIn(env, 'EXCHANGE_RATES_MAX_AGE', schedule, problems);
+  return { kind: 'rates', id: RATES_SOURCE, adapter, schedule, maxAge, limits: DEFAULT_GUARD_LIMITS };
+}
+
+const entriesOf = (file: SourcesFile) => [
+  ...file.catalogues.map((entry) => ({ kind: 'catalogue', entry, adapters: CATALOGUES }) as const),
+  ...file.clusters.map((entry) => ({ kind: 'clusters', entry, adapters: CLUSTERS }) as const),
+];
 
 const idOf = ({ entry }: { readonly entry: SourceEntry }) => entry.id;
 
@@ -196,6 +206,11 @@ function scheduleProblem(schedule: string): string | undefined {
 }
 
 const readMaxAge = integer(1, LONGEST_MAX_AGE, 'seconds');
+
+/** The seconds in a variable, or three intervals of the schedule if it is not set. */
+function maxAgeIn(env: Environment, key: string, schedule: string, problems: string[]): number {
+  return givenMaxAge(key, env[key], problems) ?? maxAgeBy(schedule);
+}
 
 /** What a variable says, in seconds; undefined where it is not set. */
 function givenMaxAge(key: string, value: string | undefined, problems: string[]): number | undefined {

@@ -48,8 +48,21 @@ export function addSourceGauges(
 ): void {
   const isTold = ({ id, retiredAt }: SourceFacts) => retiredAt === null || configured?.has(id);
   const facts = latest<readonly SourceFacts[]>(async () => (await read()).filter(isTold), [], waitMs);
-  const gauge = gaugesOf(registry, facts);
+  const gauges = sourceGauges(gaugesOf(registry, facts));
+  const ageOf = (instant: string) => Math.max(0, (now() - Date.parse(instant)) / 1000);
+  gauges.gauge('fleetbook_database_reachable', '1 while PostgreSQL answers this worker, else 0', [], () => [
+    [{}, facts.isAnswered ? 1 : 0],
+  ]);
+  addFreshness(gauges, ageOf);
+  addStates(gauges, ageOf);
+  addRows(gauges);
+  if (configured) addConfiguration(gauges, configured);
+}
 
+type SourceGauges = ReturnType<typeof sourceGauges>;
+
+/** Makes gauges with one series for each source, and with one for each reason of each source. */
+function sourceGauges(gauge: ReturnType<typeof gaugesOf<readonly SourceFacts[]>>) {
   function ofReasons(
     name: string,
     help: string,
@@ -68,8 +81,11 @@ export function addSourceGauges(
     gauge(name, help, ['source'], (facts) => facts.map((each) => [{ source: each.id }, value(each)]));
   }
 
-  const ageOf = (instant: string) => Math.max(0, (now() - Date.parse(instant)) / 1000);
+  return { gauge, ofSource, ofReasons };
+}
 
+/** How old the data of each source is, and of each region. */
+function addFreshness({ gauge, ofSource }: SourceGauges, ageOf: (instant: string) => number): void {
   ofSource(
     'fleetbook_source_age_seconds',
     'Seconds since the last good run of the source began, or since the source was first known',
@@ -80,27 +96,6 @@ export function addSourceGauges(
     '1 for a source that has had no good run yet, else 0',
     ({ verifiedAt }) => (verifiedAt === null ? 1 : 0),
   );
-  gauge('fleetbook_database_reachable', '1 while PostgreSQL answers this worker, else 0', [], () => [
-    [{}, facts.isAnswered ? 1 : 0],
-  ]);
-  ofSource(
-    'fleetbook_source_disabled',
-    '1 for a source that an operator has disabled: nothing reads it, and what it has published stays; else 0',
-    ({ disabled }) => (disabled === null ? 0 : 1),
-  );
-  if (configured) {
-    gauge(
-      'fleetbook_source_freshness_objective_seconds',
-      'Seconds that the data of the source, and of each region of it, may be old: its maxAge',
-      ['source'],
-      () => [...configured].map(([source, maxAge]) => [{ source }, maxAge]),
-    );
-    ofSource(
-      'fleetbook_source_configured',
-      '1 for a source that is configured; 0 for one that is only stored, and published for ever',
-      ({ id }) => (configured.has(id) ? 1 : 0),
-    );
-  }
   ofSource(
     'fleetbook_source_unread_regions',
     'Regions that the last good run of the source could not read',
@@ -121,6 +116,15 @@ export function addSourceGauges(
         .sort(([, one], [, other]) => other - one)
         .slice(0, REGIONS_TOLD),
   );
+}
+
+/** What keeps a source from being read: an operator, a held batch, failures. */
+function addStates({ ofSource }: SourceGauges, ageOf: (instant: string) => number): void {
+  ofSource(
+    'fleetbook_source_disabled',
+    '1 for a source that an operator has disabled: nothing reads it, and what it has published stays; else 0',
+    ({ disabled }) => (disabled === null ? 0 : 1),
+  );
   ofSource('fleetbook_source_held_batches', 'Batches that wait for a decision', ({ held }) => held);
   ofSource(
     'fleetbook_source_held_seconds',
@@ -132,6 +136,10 @@ export function addSourceGauges(
     'Runs of the source that failed since the last one that did not',
     ({ trouble }) => trouble?.failedRuns ?? 0,
   );
+}
+
+/** How many rows of each source are stored, published and rejected. */
+function addRows({ ofSource, ofReasons }: SourceGauges): void {
   ofSource(
     'fleetbook_source_known',
     'Machines or clusters of the source, or currencies, that are stored and not retired',
@@ -156,5 +164,20 @@ export function addSourceGauges(
     'fleetbook_source_excluded_by_reason',
     'Machines that are reported and not published, by reason',
     ({ excluded }) => excluded,
+  );
+}
+
+/** The freshness objective of each configured source, and whether a source is configured. */
+function addConfiguration({ gauge, ofSource }: SourceGauges, configured: ReadonlyMap<string, number>): void {
+  gauge(
+    'fleetbook_source_freshness_objective_seconds',
+    'Seconds that the data of the source, and of each region of it, may be old: its maxAge',
+    ['source'],
+    () => [...configured].map(([source, maxAge]) => [{ source }, maxAge]),
+  );
+  ofSource(
+    'fleetbook_source_configured',
+    '1 for a source that is configured; 0 for one that is only stored, and published for ever',
+    ({ id }) => (configured.has(id) ? 1 : 0),
   );
 }

@@ -6,7 +6,9 @@ import type { DescribedCluster } from '../domain/organizations/cluster.ts';
 import { PlainFailure } from '../domain/plain-failure.ts';
 import type { ReferenceRates } from '../domain/prices/rates.ts';
 import type { CredentialProvider } from './credentials/provider.ts';
-import type { TokenIssuers } from './credentials/types.ts';
+import type { CredentialKind, TokenIssuers } from './credentials/types.ts';
+import type { Requests } from './run-requests.ts';
+import type { Unmodified, Validator, ValidatorItem } from './validator.ts';
 
 /**
  * What a failure means. The worker decides by it what to do next.
@@ -80,24 +82,6 @@ export interface DataTime {
   readonly regionCode?: string;
 }
 
-/** What an upstream calls the present state of a payload: its ETag, its Last-Modified, or both. */
-export interface Validator {
-  /** The address that was asked, its query only as a hash. */
-  readonly url: string;
-  readonly etag?: string;
-  readonly lastModified?: string;
-}
-
-/** Which payload the rows of a region come from, or those of the whole source where no region is named. */
-export type ValidatorItem =
-  /**
-   * The payload's rows are in this batch. Once they are stored, the payload is read only when it has changed. Not to be
-   * yielded for a payload from which other rows follow at a later time.
-   */
-  | { readonly kind: 'validator'; readonly validator: Validator; readonly regionCode?: string }
-  /** The stored rows come from this payload. They stay as they are, and count as seen. */
-  | { readonly kind: 'unmodified'; readonly validator: Validator; readonly regionCode?: string };
-
 /** What an adapter yields, in any order. */
 export type CatalogueItem =
   | ValidatorItem
@@ -118,12 +102,6 @@ export interface JsonAnswer<T> {
   readonly url: URL;
   /** Absent where the upstream names none. */
   readonly validator?: Validator;
-}
-
-/** The answer to a conditional request for a payload that has not changed. */
-export interface Unmodified {
-  readonly unmodified: Validator;
-  readonly headers: Headers;
 }
 
 export interface JsonRequest {
@@ -191,24 +169,6 @@ export interface SourceContext {
   /** The source's options, for an adapter that has some: read them with the adapter's own schema. */
   readonly options?: unknown;
 }
-
-/**
- * How a source wants its credentials; the configuration says where they come from. `x-auth-token` and
- * `x-goog-api-key` are the bare token in the header of that name. With `basic-or-bearer` the form of the token decides:
- * `user:password` is sent as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
- * With `optional-bearer` the upstream answers without a token too, but tells less. With `exo2-hmac-sha256` the token is
- * `key:secret`, and the secret signs each request.
- */
-export type CredentialKind =
-  | 'none'
-  | 'bearer'
-  | 'optional-bearer'
-  | 'basic'
-  | 'basic-or-bearer'
-  | 'x-auth-token'
-  | 'x-goog-api-key'
-  | 'aivenv1'
-  | 'exo2-hmac-sha256';
 
 /** A source's options in the configuration besides its address, by name; their values are text. */
 export type SourceOptions = z.ZodObject<Readonly<Record<string, z.ZodType<string | undefined>>>>;
@@ -278,26 +238,6 @@ export type ClusterItem<Cluster = DescribedCluster> =
 /** Repeats single requests of a run, see http/retries.ts. */
 export interface Retries {
   run<T>(request: () => Promise<T>, signal: AbortSignal): Promise<T>;
-}
-
-/** Notes the HTTP requests of a run, see http/request-log.ts. */
-export interface Requests {
-  /** Notes a request whose first attempt is about to be made. */
-  begin(): NotedRequest;
-}
-
-/** One request, from its first attempt to its end. */
-export interface NotedRequest {
-  /** Begins an attempt: status and bytes of an earlier one are dropped. */
-  attempt(): void;
-  sentTo(url: URL): void;
-  answered(status: number): void;
-  /** The same chunks, counted. */
-  counted(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
-  /** The same chunks; the request ends with them. */
-  endingWith(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void>;
-  /** Only the first call counts. @param error what the request failed with */
-  end(error?: unknown): void;
 }
 
 export interface ClusterContext extends SourceContext {

@@ -27,7 +27,7 @@ import { recordUndo, restoreBefore } from '../db/sync/undo.ts';
 import { groupReasons, type ReasonGroup, type RejectedKey } from '../domain/machines/rejected.ts';
 import type { Naming, RateChange } from '../domain/runs/changes.ts';
 import { traced } from '../domain/traced.ts';
-import type { ValidatorItem } from '../sources/source.ts';
+import type { ValidatorItem } from '../sources/validator.ts';
 import { checkCurrency, type Pricing } from './currency.ts';
 import type { BrokenGuard } from './guard.ts';
 import { nothingStored, type SyncResult } from './result.ts';

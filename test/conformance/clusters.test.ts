@@ -11,8 +11,8 @@ import {
   type ClusterItem,
   type RejectedRow,
   SourceError,
-  type ValidatorItem,
 } from '../../src/sources/source.ts';
+import type { ValidatorItem } from '../../src/sources/validator.ts';
 import { type FakeAnswer, fakeUpstream } from '../support/fake-upstream.ts';
 import { type ClusterCase, type ClusterPage, clusterCaseOf } from './cluster-case.ts';
 import { CREDENTIALS, failure, PASSING, retriesOfARun, TOKEN } from './failing.ts';

@@ -43,66 +43,22 @@ export async function download(
   const url = requests.url(`v1/exports/${file}`, { available });
   const { life, unlink } = linked(caller);
   const { signal } = life;
-  const open = (headers: Readonly<Record<string, string>>, attempts: number) =>
+  const open: Open = (headers) =>
     requests.ask(
       url,
       { accept: '*/*', ...headers },
-      { signal, attempts, staysOpen: true },
+      { signal, attempts: requests.attempts, staysOpen: true },
       async (response) => {
         if (!response.ok) throw await problemOf(response);
         return response;
       },
     );
-  const first = await open({}, requests.attempts);
+  const first = await open({});
   const etag = first.headers.get('etag') ?? undefined;
   const length = first.headers.get('content-length');
   const isCoded = first.headers.has('content-encoding');
   const bytes = isCoded || length === null ? undefined : Number(length);
-  const canGoOn = !isCoded && etag?.startsWith('"') === true;
-
-  let reader = readerOf(first);
-  let received = 0;
-  let failures = 0;
-
-  /** Undefined at the end. */
-  async function read(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      try {
-        const chunk = await nextChunk(reader, silenceMs);
-        if (chunk === undefined && bytes !== undefined && received < bytes)
-          throw new FleetbookUnreachable(`${file} ended after ${received} of ${bytes} bytes`);
-        received += chunk?.length ?? 0;
-        failures = 0;
-        return chunk;
-      } catch (error) {
-        signal.throwIfAborted();
-        await goOn(error);
-      }
-    }
-  }
-
-  async function goOn(error: unknown): Promise<void> {
-    reader.cancel().catch(() => {});
-    failures += 1;
-    if (!canGoOn || etag === undefined || !isPassing(error) || failures >= requests.attempts)
-      throw interrupted(error);
-    await sleep(requests.pause(failures, error), signal);
-    const more = await open({ range: `bytes=${received}-`, 'if-range': etag }, requests.attempts);
-    reader = readerOf(more);
-    const isRest = more.headers.get('content-range')?.startsWith(`bytes ${received}-`);
-    if (more.status !== 206 || !isRest) {
-      reader.cancel().catch(() => {});
-      throw interrupted(new Error('it has been made anew meanwhile; download it again'));
-    }
-  }
-
-  function interrupted(cause: unknown): FleetbookUnreachable {
-    const why = causeOf(cause);
-    return new FleetbookUnreachable(`The download of ${file} broke off after ${received} bytes: ${why}`, {
-      cause,
-    });
-  }
-
+  const read = resumingRead(requests, open, { file, first, etag, bytes, isCoded, silenceMs, signal });
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -124,6 +80,65 @@ export async function download(
     },
   });
   return { file, version: first.headers.get('fleetbook-export-version') ?? undefined, etag, bytes, body };
+}
+
+type Open = (headers: Readonly<Record<string, string>>) => Promise<Response>;
+
+interface Begun extends Pick<Download, 'file' | 'etag' | 'bytes'> {
+  readonly first: Response;
+  readonly isCoded: boolean;
+  readonly silenceMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Reads the next chunk, over a new connection if the last one broke. The result is undefined at the end. */
+function resumingRead(
+  requests: Requests,
+  open: Open,
+  { file, first, etag, bytes, isCoded, silenceMs, signal }: Begun,
+): () => Promise<Uint8Array | undefined> {
+  const canResume = !isCoded && etag?.startsWith('"') === true;
+  let reader = readerOf(first);
+  let received = 0;
+  let failures = 0;
+
+  async function resume(error: unknown): Promise<void> {
+    reader.cancel().catch(() => {});
+    failures += 1;
+    if (!canResume || etag === undefined || !isPassing(error) || failures >= requests.attempts)
+      throw interrupted(error);
+    await sleep(requests.pause(failures, error), signal);
+    const more = await open({ range: `bytes=${received}-`, 'if-range': etag });
+    reader = readerOf(more);
+    const isRest = more.headers.get('content-range')?.startsWith(`bytes ${received}-`);
+    if (more.status !== 206 || !isRest) {
+      reader.cancel().catch(() => {});
+      throw interrupted(new Error('it has been made anew meanwhile; download it again'));
+    }
+  }
+
+  function interrupted(cause: unknown): FleetbookUnreachable {
+    const why = causeOf(cause);
+    return new FleetbookUnreachable(`The download of ${file} broke off after ${received} bytes: ${why}`, {
+      cause,
+    });
+  }
+
+  return async () => {
+    for (;;) {
+      try {
+        const chunk = await nextChunk(reader, silenceMs);
+        if (chunk === undefined && bytes !== undefined && received < bytes)
+          throw new FleetbookUnreachable(`${file} ended after ${received} of ${bytes} bytes`);
+        received += chunk?.length ?? 0;
+        failures = 0;
+        return chunk;
+      } catch (error) {
+        signal.throwIfAborted();
+        await resume(error);
+      }
+    }
+  };
 }
 
 function readerOf({ body }: Response): ReadableStreamDefaultReader<Uint8Array> {

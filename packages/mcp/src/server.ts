@@ -33,27 +33,38 @@ to see providers side by side with what they have cost before.`;
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true };
 
 /** One connection's server. */
-export function mcpServer({ client, url, version, failed }: McpOptions): McpServer {
+export function mcpServer(options: McpOptions): McpServer {
   const server = new McpServer(
-    { name: 'fleetbook', title: 'Fleetbook', version },
+    { name: 'fleetbook', title: 'Fleetbook', version: options.version },
     { instructions: INSTRUCTIONS },
   );
+  const call: Call = (ctx, work) => callTool(options, ctx, work);
+  addMachineTools(server, options.client, call);
+  addClusterTools(server, options.client, call);
+  return server;
+}
 
-  /** Runs a tool: its result as data and as text, or why there is none. */
-  async function call(
-    ctx: ServerContext,
-    work: (signal: AbortSignal) => Promise<object>,
-  ): Promise<CallToolResult> {
-    try {
-      const result = await work(ctx.mcpReq.signal);
-      return { content: [text(JSON.stringify(result))], structuredContent: { ...result } };
-    } catch (error) {
-      const why = failureText(error, url);
-      if (why === undefined) failed(error);
-      return { content: [text(why ?? 'Something failed in the tool itself.')], isError: true };
-    }
+type Work = (signal: AbortSignal) => Promise<object>;
+
+type Call = (ctx: ServerContext, work: Work) => Promise<CallToolResult>;
+
+/** Runs a tool: its result as data and as text, or why there is none. */
+async function callTool(
+  { url, failed }: McpOptions,
+  ctx: ServerContext,
+  work: Work,
+): Promise<CallToolResult> {
+  try {
+    const result = await work(ctx.mcpReq.signal);
+    return { content: [text(JSON.stringify(result))], structuredContent: { ...result } };
+  } catch (error) {
+    const why = failureText(error, url);
+    if (why === undefined) failed(error);
+    return { content: [text(why ?? 'Something failed in the tool itself.')], isError: true };
   }
+}
 
+function addMachineTools(server: McpServer, client: FleetbookClient, call: Call): void {
   server.registerTool(
     'search_machines',
     {
@@ -90,6 +101,9 @@ export function mcpServer({ client, url, version, failed }: McpOptions): McpServ
     },
     (input, ctx) => call(ctx, (signal) => comparePrices(client, input, signal)),
   );
+}
+
+function addClusterTools(server: McpServer, client: FleetbookClient, call: Call): void {
   server.registerTool(
     'list_clusters',
     {
@@ -112,7 +126,6 @@ export function mcpServer({ client, url, version, failed }: McpOptions): McpServ
     },
     ({ slug }, ctx) => call(ctx, (signal) => getCluster(client, slug, signal)),
   );
-  return server;
 }
 
 const text = (content: string) => ({ type: 'text' as const, text: content });

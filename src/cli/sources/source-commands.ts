@@ -21,6 +21,9 @@ import {
 } from '../terminal/command-parts.ts';
 import type { FindClustersOptions, FindMachinesOptions } from '../terminal/find.ts';
 
+const PROVIDER = ['--provider <provider>', 'of this provider alone, by name or id'] as const;
+
+/** Adds the commands about sources. `--help` lists them in this order. */
 export function addSources(program: Command, env: Env): void {
   addChange(program, 'sync', 'sync sources now, one after the other, and publish what changed')
     .argument('<source...>', 'ids of configured sources, e.g. hetzner')
@@ -32,6 +35,26 @@ export function addSources(program: Command, env: Env): void {
     .action(async (options: Json & { watch?: boolean }) =>
       (await import('../status.ts')).statusCommand(env(), options),
     );
+  addRejected(program, env);
+  addRuns(program, env);
+  add(program, 'accept', 'accept one price that is quarantined because it changed by too large a factor')
+    .argument(...SOURCE)
+    .argument('<machine>', 'the row that `rejected` shows, e.g. cx22@fsn1')
+    .argument('<amount>', 'the price that `rejected` shows')
+    .option(...REASON)
+    .option(...BY)
+    .action(async (id: string, machine: string, amount: string, options: Deciding) =>
+      (await import('./accept.ts')).acceptCommand(env(), id, machine, amount, options),
+    );
+  addFind(program, env);
+  const source = program.command('source').description('sources: what they are, and whether they are read');
+  addSource(source, env);
+  addSwitches(source, env);
+  addRetire(source, env);
+}
+
+/** The rows of a source that readers do not see. */
+function addRejected(program: Command, env: Env): void {
   const load = () => import('./rejected.ts');
   rows(program.command('rejected'))
     .description('show the rows of a source that cannot be used, and why')
@@ -39,6 +62,10 @@ export function addSources(program: Command, env: Env): void {
   rows(program.command('excluded'))
     .description('show the machines of a source that are not published, and why')
     .action(async (id: string, page: PageOptions) => (await load()).excludedCommand(env(), id, page));
+}
+
+/** The runs of a source, and what they have changed. */
+function addRuns(program: Command, env: Env): void {
   const runs = () => import('../runs/runs.ts');
   rows(program.command('runs'))
     .description('show the runs of a source, the newest first')
@@ -52,20 +79,14 @@ export function addSources(program: Command, env: Env): void {
   pages(program.command('changes'), 'rows of each kind')
     .description('show what has changed since a time: prices, arrivals, departures')
     .requiredOption('--since <when>', 'e.g. 24h, 7d, 2026-01-31 or 2026-01-31T12:00:00Z')
-    .option('--provider <provider>', 'of this provider alone, by name or id')
+    .option(...PROVIDER)
     .action(async (options: PageOptions & { since: string; provider?: string }) =>
       (await import('../runs/changes.ts')).changesCommand(env(), options),
     );
-  add(program, 'accept', 'accept one price that is quarantined because it changed by too large a factor')
-    .argument(...SOURCE)
-    .argument('<machine>', 'the row that `rejected` shows, e.g. cx22@fsn1')
-    .argument('<amount>', 'the price that `rejected` shows')
-    .option(...REASON)
-    .option(...BY)
-    .action(async (id: string, machine: string, amount: string, options: Deciding) =>
-      (await import('./accept.ts')).acceptCommand(env(), id, machine, amount, options),
-    );
-  const PROVIDER = ['--provider <provider>', 'of this provider alone, by name or id'] as const;
+}
+
+/** Finds machines, clusters and prices. */
+function addFind(program: Command, env: Env): void {
   pages(program.command('machines').argument('[text]', 'part of the name'), 'machines')
     .description('list machines with their ids, the cheapest first, also those that are not published')
     .option(...PROVIDER)
@@ -85,7 +106,10 @@ export function addSources(program: Command, env: Env): void {
     .action(async (machine: string, options: Json) =>
       (await import('./prices.ts')).pricesCommand(env(), machine, options),
     );
-  const source = program.command('source').description('sources: what they are, and whether they are read');
+}
+
+/** Shows sources. */
+function addSource(source: Command, env: Env): void {
   const loadList = () => import('./source.ts');
   add(source, 'list', 'show every source: adapter, state, schedule in words, next slot').action(
     async (options: Json) => (await loadList()).sourceListCommand(env(), options),
@@ -98,6 +122,10 @@ export function addSources(program: Command, env: Env): void {
     .option(...JSON_ROWS)
     .description('show one source: next slots, freshness of each region, where each setting comes from')
     .action(async (id: string, page: PageOptions) => (await loadList()).sourceShowCommand(env(), id, page));
+}
+
+/** Stops the reading of sources, and starts it again. */
+function addSwitches(source: Command, env: Env): void {
   const loadSwitch = () => import('./source-switch.ts');
   add(source, 'disable', 'let no schedule, watch or command read sources; what they have published stays')
     .argument(...SOURCES)
@@ -120,6 +148,9 @@ export function addSources(program: Command, env: Env): void {
     .action(async (ids: string[], options: Deciding) =>
       (await loadSwitch()).cancelRunCommand(env(), ids, options),
     );
+}
+
+function addRetire(source: Command, env: Env): void {
   source
     .command('retire')
     .argument('<source>', 'id of a source that is not configured any more')

@@ -83,10 +83,9 @@ async function tellCurrency(db: ClientDatabase): Promise<void> {
 type Last = RowOf<{ last: number | null }>;
 
 /**
- * Compares the regions' published and sold-out machines with the feed. Kinds `sold_out.…` are changes that only clients with
- * `available=all` see. `machine.withdrawn` with a price `after` means sold out, `machine.added` with a price `before` means
- * restocked: an earlier release reads both correctly.
- * @returns the last compared region; null when there is none behind `after` */
+ * Compares the regions' published and sold-out machines with the feed.
+ * @returns the last compared region; null when there is none behind `after`
+ */
 async function tellRegions(
   db: ClientDatabase,
   which: 'published' | 'all',
@@ -102,37 +101,7 @@ async function tellRegions(
       with due as materialized (
         select ${id}, ${version}, ${hasGap(toldVersion, version)} as has_gap from ${regions}
         where ${isDue} order by ${id} limit ${LISTS_AT_ONCE}
-      ), shown as materialized (
-        select m.region_id as list, m.id as key, m.price, m.excluded_reason is not null as is_sold_out,
-          hashtextextended(${sql.raw(MACHINE_JSON)}::text, 0) as hash
-        from due join regions r on r.id = due.id join providers p on p.id = r.provider_id
-        join machines m on m.region_id = due.id and ${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)}
-      ), told as materialized (
-        select ${toldRegions.regionId} as list, ${toldRegions.currency}, t.key, t.hash, abs(t.price) as price,
-          t.price < 0 as was_sold_out
-        from due join ${toldRegions} on ${toldRegions.regionId} = due.id
-        cross join lateral unnest(${toldRegions.machineIds}, ${toldRegions.hashes}, ${toldRegions.prices})
-          t (key, hash, price)
-      ), diff as materialized (
-        select coalesce(shown.list, told.list) as list, coalesce(shown.key, told.key) as key,
-          -- A state that only readers of sold-out machines have seen, before and after.
-          case when not due.has_gap and coalesce(told.was_sold_out, true) and coalesce(shown.is_sold_out, true)
-            then 'sold_out.' else 'machine.' end
-          || case when shown.is_sold_out and (due.has_gap or not told.was_sold_out) then 'withdrawn'
-            when told.key is null or told.was_sold_out and not shown.is_sold_out then 'added'
-            when shown.key is null then case when m.retired_at is null then 'withdrawn' else 'retired' end
-            when shown.price <> told.price and told.currency is not distinct from (select currency from lineage) then 'repriced'
-            else 'changed' end as kind,
-          told.price as before, shown.price as after
-        from shown full join told on told.key = shown.key
-        join due on due.id = coalesce(shown.list, told.list)
-        left join machines m on shown.key is null and m.id = told.key
-        where due.has_gap or shown.hash is distinct from told.hash or shown.is_sold_out <> told.was_sold_out
-        union all
-        select m.region_id, m.id, case when m.retired_at is null then 'machine.withdrawn' else 'machine.retired' end, null, null
-        from due join machines m on m.region_id = due.id and not (${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)})
-        where due.has_gap and not exists (select from told where told.key = m.id)
-      ), ${PLACED}, written as (
+      ), ${DIFF_OF_REGIONS}, ${PLACED}, written as (
         ${insertInto(feedChanges, {
           last: sql`(select position from feed_head) + placed.last`,
           count: sql`placed.count`,
@@ -172,6 +141,43 @@ async function tellRegions(
     return row?.last ?? null;
   });
 }
+
+/**
+ * Compares the machines of the regions in `due` with the feed. Kinds `sold_out.…` are changes that only clients with
+ * `available=all` see. `machine.withdrawn` with a price `after` means sold out, `machine.added` with a price `before`
+ * means restocked: an earlier release reads both correctly.
+ */
+const DIFF_OF_REGIONS = sql`shown as materialized (
+  select m.region_id as list, m.id as key, m.price, m.excluded_reason is not null as is_sold_out,
+    hashtextextended(${sql.raw(MACHINE_JSON)}::text, 0) as hash
+  from due join regions r on r.id = due.id join providers p on p.id = r.provider_id
+  join machines m on m.region_id = due.id and ${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)}
+), told as materialized (
+  select ${toldRegions.regionId} as list, ${toldRegions.currency}, t.key, t.hash, abs(t.price) as price,
+    t.price < 0 as was_sold_out
+  from due join ${toldRegions} on ${toldRegions.regionId} = due.id
+  cross join lateral unnest(${toldRegions.machineIds}, ${toldRegions.hashes}, ${toldRegions.prices})
+    t (key, hash, price)
+), diff as materialized (
+  select coalesce(shown.list, told.list) as list, coalesce(shown.key, told.key) as key,
+    -- A state that only readers of sold-out machines have seen, before and after.
+    case when not due.has_gap and coalesce(told.was_sold_out, true) and coalesce(shown.is_sold_out, true)
+      then 'sold_out.' else 'machine.' end
+    || case when shown.is_sold_out and (due.has_gap or not told.was_sold_out) then 'withdrawn'
+      when told.key is null or told.was_sold_out and not shown.is_sold_out then 'added'
+      when shown.key is null then case when m.retired_at is null then 'withdrawn' else 'retired' end
+      when shown.price <> told.price and told.currency is not distinct from (select currency from lineage) then 'repriced'
+      else 'changed' end as kind,
+    told.price as before, shown.price as after
+  from shown full join told on told.key = shown.key
+  join due on due.id = coalesce(shown.list, told.list)
+  left join machines m on shown.key is null and m.id = told.key
+  where due.has_gap or shown.hash is distinct from told.hash or shown.is_sold_out <> told.was_sold_out
+  union all
+  select m.region_id, m.id, case when m.retired_at is null then 'machine.withdrawn' else 'machine.retired' end, null, null
+  from due join machines m on m.region_id = due.id and not (${sql.raw(IS_PUBLISHED_OR_SOLD_OUT)})
+  where due.has_gap and not exists (select from told where told.key = m.id)
+)`;
 
 /** As `tellRegions`, of organizations. */
 async function tellClusters(

@@ -97,6 +97,21 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
     keep(socket, address);
   });
 
+  countRequests(server, strangers);
+  closeIdle(server, strangers, limits);
+
+  return {
+    admit: (socket) => void strangers.delete(socket),
+    answers(response, status) {
+      if (!response.socket || !strangers.has(response.socket)) return;
+      if (status === 401) response.shouldKeepAlive = false;
+      else response.setHeader('keep-alive', `timeout=${Math.floor(limits.idleMs / 1000)}`);
+    },
+  };
+}
+
+/** Counts the requests of connections without an accepted token. */
+function countRequests(server: Server, strangers: ReadonlyMap<Socket, Stranger>): void {
   const began = ({ socket }: IncomingMessage, response: ServerResponse) => {
     const stranger = strangers.get(socket);
     if (!stranger) return;
@@ -109,22 +124,20 @@ export function limitConnections(server: Server, limits: ConnectionLimits): Admi
   };
   server.prependListener('request', began);
   server.prependListener('checkExpectation', began);
+}
 
+/** Closes connections without an accepted token that are idle for too long. */
+function closeIdle(
+  server: Server,
+  strangers: ReadonlyMap<Socket, Stranger>,
+  { idleMs, checkEveryMs }: ConnectionLimits,
+): void {
   const checking = setInterval(() => {
-    const limit = performance.now() - limits.idleMs;
+    const limit = performance.now() - idleMs;
     for (const [socket, { open, idleSince, bytes }] of strangers)
       if (open === 0 && idleSince < limit && socket.bytesRead === bytes) socket.destroy();
-  }, limits.checkEveryMs).unref();
+  }, checkEveryMs).unref();
   server.once('close', () => clearInterval(checking));
-
-  return {
-    admit: (socket) => void strangers.delete(socket),
-    answers(response, status) {
-      if (!response.socket || !strangers.has(response.socket)) return;
-      if (status === 401) response.shouldKeepAlive = false;
-      else response.setHeader('keep-alive', `timeout=${Math.floor(limits.idleMs / 1000)}`);
-    },
-  };
 }
 
 /** Logs a refused connection, with the address that holds its share, or without one where all are taken. */

@@ -5,13 +5,8 @@ import { nextLink } from '../http/link.ts';
 import { pagesOf } from '../http/pages.ts';
 import { count, countOrNone, currencyCode, label, quantity } from '../schema/fields.ts';
 import { labelIn, readRow, rejectedRow } from '../schema/rows.ts';
-import {
-  type ClusterAdapter,
-  type ClusterItem,
-  SourceError,
-  type SourceHttp,
-  type ValidatorItem,
-} from '../source.ts';
+import { type ClusterAdapter, type ClusterItem, SourceError, type SourceHttp } from '../source.ts';
+import type { ValidatorItem } from '../validator.ts';
 
 const Id = z.union([label, z.int().transform(String)], { error: 'must be text or a whole number' });
 

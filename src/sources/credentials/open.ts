@@ -1,6 +1,7 @@
 /** Makes the credential provider of a source from its configuration. */
+
+import type { CredentialKind } from '../credentials/types.ts';
 import { environmentKey, optionsInEnvironment, readOptions } from '../schema/options.ts';
-import type { CredentialKind } from '../source.ts';
 import { tokenOfCommand } from './command.ts';
 import {
   type NameOf,

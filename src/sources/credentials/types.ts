@@ -76,3 +76,21 @@ export interface TokenIssuers {
   readonly 'service-account'?: { readonly scope: string };
   readonly 'metadata-server'?: { readonly scope: string };
 }
+
+/**
+ * How a source wants its credentials; the configuration says where they come from. `x-auth-token` and
+ * `x-goog-api-key` are the bare token in the header of that name. With `basic-or-bearer` the form of the token decides:
+ * `user:password` is sent as HTTP Basic, anything else as a bearer token, which never holds a colon (RFC 6750).
+ * With `optional-bearer` the upstream answers without a token too, but tells less. With `exo2-hmac-sha256` the token is
+ * `key:secret`, and the secret signs each request.
+ */
+export type CredentialKind =
+  | 'none'
+  | 'bearer'
+  | 'optional-bearer'
+  | 'basic'
+  | 'basic-or-bearer'
+  | 'x-auth-token'
+  | 'x-goog-api-key'
+  | 'aivenv1'
+  | 'exo2-hmac-sha256';

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { RunRequest, RunRequests } from '../../domain/runs/run-requests.ts';
-import { type NotedRequest, type Requests, SourceError } from '../source.ts';
+import type { NotedRequest, Requests } from '../run-requests.ts';
+import { SourceError } from '../source.ts';
 
 /** Requests that are kept: so many of the first, and of the others so many that failed, and the slowest. */
 const FIRST = 100;

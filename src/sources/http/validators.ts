@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Unmodified, Validator } from '../source.ts';
+import type { Unmodified, Validator } from '../validator.ts';
 
 /** By the key of their address, see `validatorKey`. */
 export type KnownValidators = ReadonlyMap<string, Validator>;

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import type { ExclusionReason } from '../../domain/machines/exclusion.ts';
 import { memory } from '../../domain/machines/memory.ts';
-import type { SourcePrice } from '../../domain/prices/price.ts';
 import { nothingListed } from '../http/listing.ts';
-import { diskIn, networkIn } from '../schema/facts.ts';
-import { amountIn, count, currencyCode, label, quantity } from '../schema/fields.ts';
+import { currencyCode, label } from '../schema/fields.ts';
 import { offerItem } from '../schema/offers.ts';
 import { labelIn, type Row, readRow, rejectedRow } from '../schema/rows.ts';
 import {
@@ -14,6 +11,7 @@ import {
   SourceError,
   type SourceHttp,
 } from '../source.ts';
+import { exclusion, hourlyPrice, isPaidByHour, localDisk, Machine } from './ovh/machine.ts';
 
 const CATALOG = '/v1/order/catalog/public/cloud';
 const AVAILABILITY = '/v1/cloud/order/rule/availability';
@@ -49,44 +47,6 @@ const Rule = z.object({ code: label, regions: z.array(label) });
 const Configured = z.object({
   configurations: z.array(z.object({ name: z.string(), values: z.array(label).nullish() })).nullable(),
 });
-
-const Pricing = z.object({
-  /** In units of 10^-8 of the currency: 6810000 is 0.0681. */
-  price: amountIn('0.00000001'),
-  intervalUnit: z.string(),
-  capacities: z.array(z.string()),
-});
-
-/** Some name the unit of their capacity; OVH shows it as GB. */
-const Disk = z.object({
-  capacity: diskIn('GB'),
-  number: z.int().min(1),
-  sizeUnit: z.literal('GB').optional(),
-});
-const Disks = z.object({ disks: z.array(Disk) });
-
-const Machine = z.object({
-  pricings: z.array(Pricing),
-  blobs: z.object({
-    tags: z.array(z.string()),
-    technical: z.object({
-      cpu: z.object({ cores: count }),
-      /** Really GB: b3-8 has 8 here, and a `ram` of 8000 MB in the cloud's own API. */
-      memory: z.object({ size: quantity }),
-      gpu: z.object({ number: z.number().nullish() }).nullish(),
-      os: z.object({ family: z.string() }).nullish(),
-      storage: Disks.extend({ raid: z.string().optional() }).optional().catch(undefined),
-      /** Whole disks of the host besides; of unknown size where they cannot be read. */
-      nvme: Disks.optional().catch({ disks: [{ capacity: undefined, number: 1 }] }),
-      /** Mbit/s, as OVH's own manager shows it. */
-      bandwidth: z
-        .object({ level: networkIn(1e6) })
-        .optional()
-        .catch(undefined),
-    }),
-  }),
-});
-type Machine = z.infer<typeof Machine>;
 
 /** One type in one kind of place (ordinary regions, those of three zones, local zones): a price for all of them. */
 interface Plan {
@@ -246,16 +206,6 @@ function* offers({ name, planCode, row, regions }: SoldPlan, currency: string): 
     yield offerItem({ regionCode, name, cpu, ram, ramUnit, price, facts }, excluded);
 }
 
-/** GB. Other disks than `local` ones lie in a storage cluster. */
-function localDisk({ storage, nvme }: Machine['blobs']['technical']): number | undefined {
-  if (storage?.raid !== 'local') return undefined;
-  const sizes = [...storage.disks, ...(nvme?.disks ?? [])].map(
-    (disk) => (disk.capacity ?? NaN) * disk.number,
-  );
-  const sum = sizes.reduce((all, size) => all + size, 0);
-  return Number.isNaN(sum) ? undefined : sum;
-}
-
 /**
  * A plan without a region. Where the rules were read, it is sold nowhere, and its stored machines count as missing. Where
  * the rules are closed, it may be sold as before: the stored machines of its type are kept, unless another plan of the
@@ -285,31 +235,4 @@ function undescribed(codes: readonly string[]): RejectedRow {
 /** A row that stands for no stored machine: no machine has its name, so it keeps none from counting as missing. */
 function forItself(key: string, reason: string): RejectedRow {
   return rejectedRow(key, reason, { name: key });
-}
-
-function isPaidByHour(row: unknown): boolean {
-  const { data } = z.object({ pricings: z.array(z.unknown()) }).safeParse(row);
-  return (data?.pricings ?? []).some((pricing) => isHourly(Pricing.safeParse(pricing).data));
-}
-
-function isHourly(pricing: z.infer<typeof Pricing> | undefined): boolean {
-  return pricing?.intervalUnit === 'hour' && pricing.capacities.includes('consumption');
-}
-
-function hourlyPrice(machine: Machine, currency: string): { price?: SourcePrice; reason?: string } {
-  const hourly = machine.pricings.filter(isHourly);
-  const [amount, ...others] = new Set(hourly.map((pricing) => pricing.price));
-  if (amount !== undefined && others.length === 0) return { price: { amount, per: 'hour', currency } };
-  return { reason: `pricings must have one price for an hour of consumption; it has ${hourly.length}` };
-}
-
-function exclusion(name: string, machine: Machine): ExclusionReason | undefined {
-  const { tags, technical } = machine.blobs;
-  if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
-  // The same machine again, at a price that includes a Windows licence.
-  if (technical.os?.family === 'windows' || name.startsWith('win-')) return 'licensed';
-  if (tags.includes('legacy')) return 'deprecated';
-  // The catalogue of 2026-08 tags machines that are sold `active` and `coming_soon`.
-  if (tags.includes('active')) return undefined;
-  return tags.includes('coming_soon') ? 'unavailable' : 'deprecated';
 }

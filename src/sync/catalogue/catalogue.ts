@@ -1,5 +1,6 @@
 /** Machines of one provider: what is particular to them in a sync. */
 
+import type { SessionDatabase } from '../../db/connection/connect.ts';
 import { approvedRows } from '../../db/quarantine.ts';
 import {
   type CatalogueDiff,
@@ -7,11 +8,17 @@ import {
   cataloguePreview,
   countChanges,
   diffStaged,
+  type StagedDiff,
   withdrawnMachines,
 } from '../../db/sync/catalogue/diff.ts';
 import { setJumpsAside } from '../../db/sync/catalogue/price-jumps.ts';
 import type { Repeated } from '../../db/sync/catalogue/reject.ts';
-import { lockProvider, writeMachines, writeRegions } from '../../db/sync/catalogue/write.ts';
+import {
+  type CatalogueSource,
+  lockProvider,
+  writeMachines,
+  writeRegions,
+} from '../../db/sync/catalogue/write.ts';
 import { holdStaged } from '../../db/sync/held.ts';
 import { saveCatalogue } from '../../db/sync/undo.ts';
 import { countStored, stageStored, storedRegions } from '../../db/sync/validators.ts';
@@ -84,8 +91,6 @@ export async function previewCatalogue(
   };
 }
 
-const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);
-
 /** @param approved an operator who approves a batch takes its prices, and what is missing from it, as they are */
 function catalogueKind(
   sourceId: string,
@@ -99,60 +104,7 @@ function catalogueKind(
     countStored: (db) => countStored(db, sourceId),
     lock: (db) => lockProvider(db, source),
 
-    async compare(db, staged) {
-      const unmodified = unmodifiedRegions(staged.validators);
-      const stored = await stageStored(db, sourceId, unmodified);
-      const regions = new Map([...(await storedRegions(db, provider.id, unmodified)), ...staged.regions]);
-      const seen = staged.seen + stored;
-      const compared = await diffStaged(
-        db,
-        { id: sourceId, providerId: provider.id },
-        {
-          regions: [...regions.keys()],
-          rows: staged.offers + stored,
-          rejected: staged.rejected,
-          maxPrice: highestPrice(limits.maxHourlyPrice, pricing),
-          maxRatio: limits.priceRatio,
-          isApproved: approved,
-        },
-      );
-      const { jumps, jumpTypes } = compared.diff;
-      const fewJump = !approved && isFew({ rows: jumps, types: jumpTypes }, seen, limits);
-      const jumped = fewJump ? await setJumpsAside(db, sourceId) : { count: 0, rejected: [] };
-      const diff = jumped.count > 0 ? await countChanges(db, sourceId) : compared.diff;
-      const rejectedCount = seen - compared.usable + jumped.count;
-      const known = await approvedRows(db, sourceId, compared.rejected);
-      const repeated = compared.repeated.filter((row) => !known.has(row.rejected));
-      const duplicates = rowsOf(repeated);
-      const approvedCount =
-        known.size + rowsOf(compared.repeated) - duplicates - (compared.repeated.length - repeated.length);
-      // Rows that wait for a setting and rows that an operator approved are no sign of a broken feed.
-      const uncounted = staged.waiting + approvedCount;
-      const broken = brokenGuards(
-        {
-          ...diff,
-          totals: staged.totals,
-          duplicates,
-          duplicateTypes: new Set(repeated.map(({ name }) => name)).size,
-          setAside: jumped.count,
-          seen: seen - uncounted,
-          rejected: rejectedCount - uncounted,
-        },
-        limits,
-      );
-      const { added, changed, withdrawn, soldOut } = diff;
-      return {
-        staged,
-        diff,
-        regions,
-        broken,
-        counts: { seen, rejected: rejectedCount, added, changed, withdrawn },
-        rejected: boundedRejected([...compared.rejected, ...jumped.rejected]),
-        rejectedWithoutJumps: compared.rejected,
-        withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
-        regionCount: staged.regions.size,
-      };
-    },
+    compare: (db, staged) => compareCatalogue(db, staged, source, { pricing, limits, approved }),
 
     async hold(db, run, { broken, staged, regions, rejectedWithoutJumps: rejected }, readAt) {
       const worst = sampleOfMachines(await cataloguePreview(db, SAMPLE_ROWS), pricing.currency);
@@ -172,4 +124,83 @@ function catalogueKind(
       return { changed, counts: { retired }, unread, namings: renamed.namings };
     },
   };
+}
+
+interface Comparison {
+  readonly pricing: Pricing;
+  readonly limits: GuardLimits;
+  readonly approved: boolean;
+}
+
+/** Compares the staged rows with the stored ones, rejects what cannot be stored, and checks the guards. */
+async function compareCatalogue(
+  db: SessionDatabase,
+  staged: StagedCatalogue,
+  source: CatalogueSource,
+  { pricing, limits, approved }: Comparison,
+): Promise<ComparedCatalogue> {
+  const { id: sourceId, provider } = source;
+  const unmodified = unmodifiedRegions(staged.validators);
+  const stored = await stageStored(db, sourceId, unmodified);
+  const regions = new Map([...(await storedRegions(db, provider.id, unmodified)), ...staged.regions]);
+  const seen = staged.seen + stored;
+  const compared = await diffStaged(
+    db,
+    { id: sourceId, providerId: provider.id },
+    {
+      regions: [...regions.keys()],
+      rows: staged.offers + stored,
+      rejected: staged.rejected,
+      maxPrice: highestPrice(limits.maxHourlyPrice, pricing),
+      maxRatio: limits.priceRatio,
+      isApproved: approved,
+    },
+  );
+  const { jumps, jumpTypes } = compared.diff;
+  const fewJump = !approved && isFew({ rows: jumps, types: jumpTypes }, seen, limits);
+  const jumped = fewJump ? await setJumpsAside(db, sourceId) : { count: 0, rejected: [] };
+  const diff = jumped.count > 0 ? await countChanges(db, sourceId) : compared.diff;
+  const rejected = seen - compared.usable + jumped.count;
+  const duplicates = await duplicatesIn(db, sourceId, compared);
+  // Rows that wait for a setting and rows that an operator approved are no sign of a broken feed.
+  const uncounted = staged.waiting + duplicates.approved;
+  const broken = brokenGuards(
+    {
+      ...diff,
+      totals: staged.totals,
+      duplicates: duplicates.rows,
+      duplicateTypes: duplicates.types,
+      setAside: jumped.count,
+      seen: seen - uncounted,
+      rejected: rejected - uncounted,
+    },
+    limits,
+  );
+  const { added, changed, withdrawn, soldOut } = diff;
+  return {
+    staged,
+    diff,
+    regions,
+    broken,
+    counts: { seen, rejected, added, changed, withdrawn },
+    rejected: boundedRejected([...compared.rejected, ...jumped.rejected]),
+    rejectedWithoutJumps: compared.rejected,
+    withdrawn: withdrawn + soldOut > 0 ? await withdrawnMachines(db) : [],
+    regionCount: staged.regions.size,
+  };
+}
+
+const rowsOf = (repeated: readonly Repeated[]) => repeated.reduce((sum, { rows }) => sum + rows, 0);
+
+/** Counts the repeated rows that no operator has approved, their types, and the rejected rows that one has approved. */
+async function duplicatesIn(
+  db: SessionDatabase,
+  sourceId: string,
+  { rejected, repeated }: Pick<StagedDiff, 'rejected' | 'repeated'>,
+): Promise<{ rows: number; types: number; approved: number }> {
+  const known = await approvedRows(db, sourceId, rejected);
+  const unknown = repeated.filter((row) => !known.has(row.rejected));
+  const rows = rowsOf(unknown);
+  const approved = known.size + rowsOf(repeated) - rows - (repeated.length - unknown.length);
+  return { rows, types: new Set(unknown.map(({ name }) => name)).size, approved };
 }

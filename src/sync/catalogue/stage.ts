@@ -12,7 +12,8 @@ import { FACT_FIELDS, type MachineFacts } from '../../domain/machines/machine-fa
 import { REJECTED_KEPT, type RejectedKey, unreadRegion } from '../../domain/machines/rejected.ts';
 import { minutePricer } from '../../domain/prices/minute-price.ts';
 import { decimal, isPositive, pricePerMinute } from '../../domain/prices/price.ts';
-import { type CatalogueItem, SourceError, type ValidatorItem } from '../../sources/source.ts';
+import { type CatalogueItem, SourceError } from '../../sources/source.ts';
+import type { ValidatorItem } from '../../sources/validator.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress, Staged } from '../pipeline.ts';
@@ -55,91 +56,107 @@ export async function stageCatalogue(
   progress: Progress = () => {},
 ): Promise<StagedCatalogue> {
   await createStagedOffers(db);
-  const regions = new Map<string, string>();
-  const rejected: RejectedKey[] = [];
-  const totals: { of: string; advertised: number; fetched: number }[] = [];
-  const validators: ValidatorItem[] = [];
   const minutePrice = minutePricer(pricing.currency, pricing.rates);
-  const offered = new Set<string>();
-  const unread = new Map<string, string>();
-  const asOf = new Map<string | undefined, string>();
-  let lastOffered: string | undefined;
-  let seen = 0;
-  let offers = 0;
-  let waiting = 0;
-  let told = 0;
+  const collected = new CollectedItems();
   const yielder = new EventLoopYielder();
 
   async function* lines(): AsyncGenerator<string> {
+    let reported = 0;
     let text = '';
     for await (const item of items) {
-      switch (item.kind) {
-        case 'region':
-          regions.set(item.code, item.name);
-          break;
-        case 'rejected':
-          seen += 1;
-          if (item.waits) waiting += 1;
-          if (rejected.length <= REJECTED_KEPT) rejected.push(item);
-          break;
-        case 'unread': {
-          seen += 1;
-          const before = unread.get(item.regionCode);
-          unread.set(item.regionCode, before === undefined ? item.reason : `${before}; ${item.reason}`);
-          break;
-        }
-        case 'as-of':
-          asOf.set(item.regionCode, item.time);
-          break;
-        case 'total':
-          totals.push(item);
-          break;
-        case 'validator':
-        case 'unmodified':
-          validators.push(item);
-          break;
-        case 'offer':
-          seen += 1;
-          offers += 1;
-          if (item.offer.regionCode !== lastOffered) {
-            lastOffered = item.offer.regionCode;
-            offered.add(lastOffered);
-          }
-          text += copyLine(item.offer, minutePrice(item.offer.price));
-          if (text.length < BATCH) break;
+      collected.add(item);
+      if (item.kind === 'offer') {
+        text += copyLine(item.offer, minutePrice(item.offer.price));
+        if (text.length >= BATCH) {
           yield text;
           text = '';
-          break;
-      }
-      if (Math.max(regions.size, offered.size, unread.size, asOf.size) > MOST_REGIONS) {
-        const problem = `the source names more than ${MOST_REGIONS} regions, the most that are read of one catalogue`;
-        throw new SourceError('invalid', `${problem}; split it into several sources`);
+        }
       }
       if (yielder.isDue()) await yielder.yieldToEventLoop();
-      if (seen < told + PROGRESS_EVERY) continue;
-      told = seen;
-      progress(seen);
+      if (collected.seen < reported + PROGRESS_EVERY) continue;
+      reported = collected.seen;
+      progress(reported);
     }
     if (text !== '') yield text;
   }
 
   await copyStagedOffers(db, lines());
-  progress(seen);
-  const regionsUnread = [...unread].map(([code, reason]) => unreadRegion(code, reason));
-  const all = [...regionsUnread, ...rejected];
-  return {
-    regions,
-    rejected: all,
-    waiting,
-    seen,
-    offers,
-    totals,
-    validators,
-    offered,
-    unread,
-    asOf,
-    dataTime: asOf.get(undefined),
-  };
+  progress(collected.seen);
+  return collected.staged();
+}
+
+/** Collects the items of a catalogue, except the offers: they are only counted. */
+class CollectedItems {
+  readonly #regions = new Map<string, string>();
+  readonly #rejected: RejectedKey[] = [];
+  readonly #totals: { of: string; advertised: number; fetched: number }[] = [];
+  readonly #validators: ValidatorItem[] = [];
+  readonly #offered = new Set<string>();
+  readonly #unread = new Map<string, string>();
+  readonly #asOf = new Map<string | undefined, string>();
+  #lastOffered: string | undefined;
+  #offers = 0;
+  #waiting = 0;
+  /** Offers, rejected rows and unread regions. */
+  seen = 0;
+
+  /** @throws SourceError for more regions than one catalogue may have */
+  add(item: CatalogueItem): void {
+    switch (item.kind) {
+      case 'region':
+        this.#regions.set(item.code, item.name);
+        break;
+      case 'rejected':
+        this.seen += 1;
+        if (item.waits) this.#waiting += 1;
+        if (this.#rejected.length <= REJECTED_KEPT) this.#rejected.push(item);
+        break;
+      case 'unread': {
+        this.seen += 1;
+        const before = this.#unread.get(item.regionCode);
+        this.#unread.set(item.regionCode, before === undefined ? item.reason : `${before}; ${item.reason}`);
+        break;
+      }
+      case 'as-of':
+        this.#asOf.set(item.regionCode, item.time);
+        break;
+      case 'total':
+        this.#totals.push(item);
+        break;
+      case 'validator':
+      case 'unmodified':
+        this.#validators.push(item);
+        break;
+      case 'offer':
+        this.seen += 1;
+        this.#offers += 1;
+        if (item.offer.regionCode === this.#lastOffered) break;
+        this.#lastOffered = item.offer.regionCode;
+        this.#offered.add(this.#lastOffered);
+        break;
+    }
+    const regions = Math.max(this.#regions.size, this.#offered.size, this.#unread.size, this.#asOf.size);
+    if (regions <= MOST_REGIONS) return;
+    const problem = `the source names more than ${MOST_REGIONS} regions, the most that are read of one catalogue`;
+    throw new SourceError('invalid', `${problem}; split it into several sources`);
+  }
+
+  staged(): StagedCatalogue {
+    const unread = [...this.#unread].map(([code, reason]) => unreadRegion(code, reason));
+    return {
+      regions: this.#regions,
+      rejected: [...unread, ...this.#rejected],
+      waiting: this.#waiting,
+      seen: this.seen,
+      offers: this.#offers,
+      totals: this.#totals,
+      validators: this.#validators,
+      offered: this.#offered,
+      unread: this.#unread,
+      asOf: this.#asOf,
+      dataTime: this.#asOf.get(undefined),
+    };
+  }
 }
 
 function copyLine(offer: Offer, price: string | undefined): string {

@@ -6,7 +6,8 @@ import { copyStagedClusters, createStagedClusters } from '../../db/sync/staged.t
 import { REJECTED_KEPT, type RejectedKey } from '../../domain/machines/rejected.ts';
 import type { ReportedCluster } from '../../domain/organizations/cluster.ts';
 import { pricePerMinute } from '../../domain/prices/price.ts';
-import type { ClusterItem, ValidatorItem } from '../../sources/source.ts';
+import type { ClusterItem } from '../../sources/source.ts';
+import type { ValidatorItem } from '../../sources/validator.ts';
 import type { Pricing } from '../currency.ts';
 import { EventLoopYielder } from '../event-loop-yielder.ts';
 import type { Progress, Staged } from '../pipeline.ts';

@@ -62,35 +62,39 @@ export function Decide({ batch }: { batch: ShownBatch }) {
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
-        <div class="buttons">
-          {waits ? (
-            <>
-              <button
-                type="button"
-                class="main"
-                disabled={busy !== undefined}
-                onClick={() => void decide('approve')}
-              >
-                {busy === 'approve' ? 'Storing …' : 'Approve: store it'}
-              </button>
-              <button
-                type="button"
-                class="danger"
-                disabled={busy !== undefined}
-                onClick={() => void decide('reject')}
-              >
-                {busy === 'reject' ? 'Dropping …' : 'Reject: keep what is stored'}
-              </button>
-            </>
-          ) : (
-            <button type="button" disabled={busy !== undefined} onClick={() => void decide('undo')}>
-              {busy === 'undo' ? 'Taking it back …' : 'Take the decision back'}
-            </button>
-          )}
-        </div>
+        <Buttons waits={waits} busy={busy} decide={(action) => void decide(action)} />
         <Trouble text={error} />
       </form>
     </>
+  );
+}
+
+interface ButtonsProps {
+  readonly waits: boolean;
+  /** The action that is being carried out. */
+  readonly busy: Action | undefined;
+  readonly decide: (action: Action) => void;
+}
+
+function Buttons({ waits, busy, decide }: ButtonsProps) {
+  const disabled = busy !== undefined;
+  return (
+    <div class="buttons">
+      {waits ? (
+        <>
+          <button type="button" class="main" disabled={disabled} onClick={() => decide('approve')}>
+            {busy === 'approve' ? 'Storing …' : 'Approve: store it'}
+          </button>
+          <button type="button" class="danger" disabled={disabled} onClick={() => decide('reject')}>
+            {busy === 'reject' ? 'Dropping …' : 'Reject: keep what is stored'}
+          </button>
+        </>
+      ) : (
+        <button type="button" disabled={disabled} onClick={() => decide('undo')}>
+          {busy === 'undo' ? 'Taking it back …' : 'Take the decision back'}
+        </button>
+      )}
+    </div>
   );
 }
 

@@ -131,31 +131,7 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
       </search>
       {mayAct && <SelectedSources shown={ids} selected={selected} onSelect={setMarked} />}
       <table class="cards">
-        <thead>
-          <tr>
-            {COLUMNS.map(([key, text, isNumber]) => (
-              <th
-                key={text}
-                scope="col"
-                class={isNumber ? 'number' : ''}
-                aria-sort={key === sort ? 'other' : undefined}
-              >
-                {key === undefined ? (
-                  text
-                ) : (
-                  <button
-                    type="button"
-                    class="sort"
-                    onClick={() => set({ sort: key === 'state' ? '' : key })}
-                  >
-                    {text}
-                    {key === sort ? ' ▾' : ''}
-                  </button>
-                )}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Head sort={sort} onSort={(key) => set({ sort: key === 'state' ? '' : key })} />
         <tbody>
           {shown.map((source) => (
             <SourceRow
@@ -175,6 +151,32 @@ function Sources({ sources, place }: { sources: readonly ShownSource[]; place: P
         </p>
       )}
     </section>
+  );
+}
+
+function Head({ sort, onSort }: { sort: SortKey; onSort: (key: SortKey) => void }) {
+  return (
+    <thead>
+      <tr>
+        {COLUMNS.map(([key, text, isNumber]) => (
+          <th
+            key={text}
+            scope="col"
+            class={isNumber ? 'number' : ''}
+            aria-sort={key === sort ? 'other' : undefined}
+          >
+            {key === undefined ? (
+              text
+            ) : (
+              <button type="button" class="sort" onClick={() => onSort(key)}>
+                {text}
+                {key === sort ? ' ▾' : ''}
+              </button>
+            )}
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 

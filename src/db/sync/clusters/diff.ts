@@ -1,7 +1,17 @@
 /** What staged clusters would change. See catalogue-diff.ts for the machines' side. */
 import { OTHERS, REJECTED_KEPT, type RejectedKey } from '../../../domain/machines/rejected.ts';
 import type { SessionDatabase } from '../../connection/connect.ts';
-import { boolean, integer, jsonb, not, numeric, pgTable, sql, text } from '../../connection/drizzle.ts';
+import {
+  boolean,
+  integer,
+  jsonb,
+  not,
+  numeric,
+  pgTable,
+  type SQL,
+  sql,
+  text,
+} from '../../connection/drizzle.ts';
 import { array, countIf, nameOf, notRetired, selectAs } from '../../connection/statements.ts';
 import { bytes } from '../../schema/columns.ts';
 import { clusters, machines, organizations, providers, regions } from '../../schema.ts';
@@ -162,6 +172,19 @@ export async function computeClusterDiff(
   sourceId: string,
   rejected: readonly RejectedKey[],
 ): Promise<ClusterDiff> {
+  await fillClusterDiff(db, sourceId);
+  const known = notRetired(clusters, sourceId);
+  await fillClusterMissing(db, known);
+  await tolerateRejected(db, rejected);
+  if (rejected.includes(OTHERS)) await tolerateMissing(db);
+  return {
+    known: await db.$count(clusters, known),
+    missing: await db.$count(clusterMissing, not(clusterMissing.tolerated)),
+    ...(await countChanges(db)),
+  };
+}
+
+async function fillClusterDiff(db: SessionDatabase, sourceId: string): Promise<void> {
   const { item } = staged;
   const isOther = sql`${clusters.id} is null or ${clusters.retiredAt} is not null
     or ${clusters.sourceHash} <> ${staged.sourceHash}`;
@@ -203,7 +226,10 @@ export async function computeClusterDiff(
     where ${isOther} or ${clusters.missedRuns} > 0
       or ${machines.excludedReason} = 'unlisted' or ${regions.organizationId} is not null`);
   await db.execute(sql`analyze ${clusterDiff}`);
-  const known = notRetired(clusters, sourceId);
+}
+
+/** @param known clusters of the source that are shown */
+async function fillClusterMissing(db: SessionDatabase, known: SQL): Promise<void> {
   await db.execute(sql`
     create temporary table ${clusterMissing} on commit drop as
     ${selectAs(clusterMissing, {
@@ -217,6 +243,10 @@ export async function computeClusterDiff(
     where ${known} and not exists (
       select from ${staged}
       where ${staged.organization} = ${organizations.slug} and ${staged.sourceKey} = ${clusters.sourceKey})`);
+}
+
+/** Marks missing clusters that may be among the rejected rows. */
+async function tolerateRejected(db: SessionDatabase, rejected: readonly RejectedKey[]): Promise<void> {
   const keys = array(
     rejected.map((row) => row.key),
     'text',
@@ -233,12 +263,6 @@ export async function computeClusterDiff(
     where (${clusterMissing.organization}, ${clusterMissing.sourceKey}) in (
         select organization, key from j where organization is not null)
       or ${clusterMissing.sourceKey} in (select key from j where organization is null)`);
-  if (rejected.includes(OTHERS)) await tolerateMissing(db);
-  return {
-    known: await db.$count(clusters, known),
-    missing: await db.$count(clusterMissing, not(clusterMissing.tolerated)),
-    ...(await countChanges(db)),
-  };
 }
 
 /**

@@ -7,7 +7,8 @@ import { get } from '../../http/get.ts';
 import { JsonBounds } from '../../http/json-bounds.ts';
 import { orAborted } from '../../http/or-aborted.ts';
 import { chunksOf, type SilenceDeadline, silenceDeadline } from '../../http/stream.ts';
-import { type NotedRequest, type Requests, type Retries, SourceError } from '../../source.ts';
+import type { NotedRequest, Requests } from '../../run-requests.ts';
+import { type Retries, SourceError } from '../../source.ts';
 import type { Connection } from './connect.ts';
 import { linesOf } from './lines.ts';
 

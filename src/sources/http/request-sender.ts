@@ -1,0 +1,152 @@
+/** The requests of one source: their credentials, their redirects, and the responses that they get. */
+import type { IncomingMessage } from 'node:http';
+import { headerOf, readAuthorization } from '../credentials/authorization.ts';
+import { type CredentialProvider, fixedCredentials } from '../credentials/provider.ts';
+import type { CredentialKind } from '../credentials/types.ts';
+import type { NotedRequest } from '../run-requests.ts';
+import { type JsonRequest, SourceError, type StreamAnswer } from '../source.ts';
+import type { Validator } from '../validator.ts';
+import { redirectTarget, withoutQuery } from './address.ts';
+import { tooLarge } from './body.ts';
+import { ACCEPTED_CODINGS, decoded } from './content-coding.ts';
+import { failureOfStatus } from './failure.ts';
+import { get } from './get.ts';
+import { conditions, NotModified, validatorIn } from './validators.ts';
+
+const MOST_REDIRECTS = 5;
+
+export interface RequestSenderOptions {
+  readonly credentials: CredentialKind;
+  /**
+   * The token, or `user:password` for `basic` (and `basic-or-bearer`), or `key:secret` for `exo2-hmac-sha256`, or a
+   * provider of it. Without one, requests carry no credentials.
+   */
+  readonly token?: string | CredentialProvider | undefined;
+  readonly userAgent?: string;
+  /** Origins to which requests without credentials may be redirected, besides that of `baseUrl`. */
+  readonly redirectsTo?: readonly string[] | undefined;
+  /** For a `Retry-After` that names a date. */
+  readonly now?: () => Date;
+}
+
+/** A response whose body is still unread. */
+export interface OpenResponse {
+  readonly response: IncomingMessage;
+  readonly status: number;
+  readonly headers: Headers;
+  /** The address that answered, after redirects. */
+  readonly url: URL;
+}
+
+export class RequestSender {
+  readonly #options: RequestSenderOptions;
+  readonly #headers: Headers;
+  readonly #provider: CredentialProvider;
+
+  /** @throws SourceError `misconfigured` for a token that cannot be used; the message does not repeat it */
+  constructor(base: URL, options: RequestSenderOptions) {
+    const { credentials, token, userAgent } = options;
+    this.#options = options;
+    this.#headers = new Headers({ accept: 'application/json', 'accept-encoding': ACCEPTED_CODINGS });
+    if (userAgent !== undefined) this.#headers.set('user-agent', userAgent);
+    // A token that is known now is checked now.
+    if (typeof token === 'string') readAuthorization(credentials, token, base);
+    this.#provider = typeof token === 'object' ? token : fixedCredentials(token);
+  }
+
+  get hasCredentials(): boolean {
+    return this.#options.credentials !== 'none' && this.#provider.exists;
+  }
+
+  /**
+   * Sends a request and returns the response, if its status is good and its length acceptable.
+   * @param known makes the request conditional
+   * @throws SourceError for another response; NotModified for a 304
+   */
+  async open(
+    url: URL,
+    signal: AbortSignal,
+    maxBytes: number,
+    request: JsonRequest,
+    known: Validator | undefined,
+    noted: NotedRequest | undefined,
+  ): Promise<OpenResponse> {
+    const opened = await this.#authorized(url, signal, { ...request.headers, ...conditions(known) });
+    const { response, status, headers } = opened;
+    noted?.answered(status);
+    if (status === 304 && known !== undefined) {
+      response.destroy();
+      throw new NotModified({ unmodified: known, headers });
+    }
+    const now = this.#options.now?.() ?? new Date();
+    const failure = failureOfStatus(status, headers, withoutQuery(url), now);
+    if (failure !== undefined || Number(headers.get('content-length')) > maxBytes) {
+      response.destroy();
+      throw failure ?? tooLarge(maxBytes, withoutQuery(url));
+    }
+    return opened;
+  }
+
+  /** As `#follow`, and once more with renewed credentials when the first ones are refused. */
+  async #authorized(first: URL, signal: AbortSignal, own: Record<string, string>): Promise<OpenResponse> {
+    const provider = this.#provider;
+    if (this.#options.credentials === 'none') return this.#follow(first, signal, own, undefined);
+    const current = await provider.token(signal);
+    const opened = await this.#follow(first, signal, own, current);
+    if (opened.status !== 401 || current === undefined || !provider.refused(current)) return opened;
+    opened.response.destroy();
+    return this.#follow(first, signal, own, await provider.token(signal));
+  }
+
+  /** Follows redirects. The body of the last response is still unread. */
+  async #follow(
+    first: URL,
+    signal: AbortSignal,
+    own: Record<string, string>,
+    credential: string | undefined,
+  ): Promise<OpenResponse> {
+    const { credentials, redirectsTo = [] } = this.#options;
+    const headers = new Headers(this.#headers);
+    let url = first;
+    for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+      const authorization = readAuthorization(credentials, credential, url);
+      if (authorization !== undefined) headers.set(headerOf(credentials), authorization);
+      for (const [name, value] of Object.entries(own)) headers.set(name, value);
+      const response = await get(url, { headers: Object.fromEntries(headers), signal });
+      const opened = { response, status: response.statusCode ?? 0, headers: headersOf(response), url };
+      const isRedirect = opened.status >= 300 && opened.status < 400 && opened.status !== 304;
+      const location = isRedirect ? opened.headers.get('location') : null;
+      if (location === null) return opened;
+      response.destroy();
+      url = redirectTarget(url, location, authorization !== undefined, [first.origin, ...redirectsTo]);
+    }
+    throw new SourceError('invalid', `${withoutQuery(first)} redirects more than ${MOST_REDIRECTS} times`);
+  }
+}
+
+function headersOf({ rawHeaders }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+  return headers;
+}
+
+/** The decoded body. The connection is closed, or kept alive, however its reading ends. */
+export async function* bodyOf(
+  { response, headers }: OpenResponse,
+  where: string,
+  noted: NotedRequest | undefined,
+): AsyncGenerator<Uint8Array> {
+  try {
+    const body = decoded(response, headers.get('content-encoding') ?? undefined, where);
+    yield* noted?.counted(body) ?? body;
+  } finally {
+    response.destroy();
+  }
+}
+
+/** What an answer holds besides its body. */
+export function answerOf({ url, headers }: OpenResponse, requested: URL): Omit<StreamAnswer, 'body'> {
+  const validator = validatorIn(headers, requested);
+  return { headers, url, ...(validator === undefined ? {} : { validator }) };
+}

@@ -1,0 +1,81 @@
+/** A plan that is a machine: its size, disks and price, and why it may be excluded. */
+import { z } from 'zod';
+import type { ExclusionReason } from '../../../domain/machines/exclusion.ts';
+import type { SourcePrice } from '../../../domain/prices/price.ts';
+import { diskIn, networkIn } from '../../schema/facts.ts';
+import { amountIn, count, quantity } from '../../schema/fields.ts';
+
+const Pricing = z.object({
+  /** In units of 10^-8 of the currency: 6810000 is 0.0681. */
+  price: amountIn('0.00000001'),
+  intervalUnit: z.string(),
+  capacities: z.array(z.string()),
+});
+
+/** Some name the unit of their capacity; OVH shows it as GB. */
+const Disk = z.object({
+  capacity: diskIn('GB'),
+  number: z.int().min(1),
+  sizeUnit: z.literal('GB').optional(),
+});
+const Disks = z.object({ disks: z.array(Disk) });
+
+export const Machine = z.object({
+  pricings: z.array(Pricing),
+  blobs: z.object({
+    tags: z.array(z.string()),
+    technical: z.object({
+      cpu: z.object({ cores: count }),
+      /** Really GB: b3-8 has 8 here, and a `ram` of 8000 MB in the cloud's own API. */
+      memory: z.object({ size: quantity }),
+      gpu: z.object({ number: z.number().nullish() }).nullish(),
+      os: z.object({ family: z.string() }).nullish(),
+      storage: Disks.extend({ raid: z.string().optional() }).optional().catch(undefined),
+      /** Whole disks of the host besides; of unknown size where they cannot be read. */
+      nvme: Disks.optional().catch({ disks: [{ capacity: undefined, number: 1 }] }),
+      /** Mbit/s, as OVH's own manager shows it. */
+      bandwidth: z
+        .object({ level: networkIn(1e6) })
+        .optional()
+        .catch(undefined),
+    }),
+  }),
+});
+export type Machine = z.infer<typeof Machine>;
+
+/** GB. Other disks than `local` ones lie in a storage cluster. */
+export function localDisk({ storage, nvme }: Machine['blobs']['technical']): number | undefined {
+  if (storage?.raid !== 'local') return undefined;
+  const sizes = [...storage.disks, ...(nvme?.disks ?? [])].map(
+    (disk) => (disk.capacity ?? NaN) * disk.number,
+  );
+  const sum = sizes.reduce((all, size) => all + size, 0);
+  return Number.isNaN(sum) ? undefined : sum;
+}
+
+export function isPaidByHour(row: unknown): boolean {
+  const { data } = z.object({ pricings: z.array(z.unknown()) }).safeParse(row);
+  return (data?.pricings ?? []).some((pricing) => isHourly(Pricing.safeParse(pricing).data));
+}
+
+function isHourly(pricing: z.infer<typeof Pricing> | undefined): boolean {
+  return pricing?.intervalUnit === 'hour' && pricing.capacities.includes('consumption');
+}
+
+export function hourlyPrice(machine: Machine, currency: string): { price?: SourcePrice; reason?: string } {
+  const hourly = machine.pricings.filter(isHourly);
+  const [amount, ...others] = new Set(hourly.map((pricing) => pricing.price));
+  if (amount !== undefined && others.length === 0) return { price: { amount, per: 'hour', currency } };
+  return { reason: `pricings must have one price for an hour of consumption; it has ${hourly.length}` };
+}
+
+export function exclusion(name: string, machine: Machine): ExclusionReason | undefined {
+  const { tags, technical } = machine.blobs;
+  if (technical.gpu != null && technical.gpu.number !== 0) return 'accelerated';
+  // The same machine again, at a price that includes a Windows licence.
+  if (technical.os?.family === 'windows' || name.startsWith('win-')) return 'licensed';
+  if (tags.includes('legacy')) return 'deprecated';
+  // The catalogue of 2026-08 tags machines that are sold `active` and `coming_soon`.
+  if (tags.includes('active')) return undefined;
+  return tags.includes('coming_soon') ? 'unavailable' : 'deprecated';
+}
