@@ -78,12 +78,15 @@ export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) =>
 
 export class FeedReads {
   readonly #run: RunRead;
+  readonly #newest: () => number;
   /** Of the newest read. */
   #feed: Feed | undefined;
   #beginning: Promise<Beginning> | undefined;
 
-  constructor(run: RunRead) {
+  /** @param newest the newest position that this reader knows; 0 while messages may be lost */
+  constructor(run: RunRead, newest: () => number = () => 0) {
     this.#run = run;
+    this.#newest = newest;
   }
 
   #feedOf({ lineage, cursorKey }: FeedHead): Feed {
@@ -144,14 +147,15 @@ export class FeedReads {
 
   /**
    * @param range.upTo the last position that counts; all do unless given
-   * @param range.reaches a position that the server must have: one that lacks it would hide changes
+   * @param range.reaches a position that the server must have, the newest known one unless given: a server that lacks it
+   * would hide changes
    * @throws CursorGone · Unavailable where no server that answers has this position
    */
   async page(
     scope: FeedScope,
     after: Cursor,
     limit: number,
-    { upTo, reaches }: { readonly upTo?: number; readonly reaches?: number } = {},
+    { upTo, reaches = this.#newest() }: { readonly upTo?: number; readonly reaches?: number } = {},
   ): Promise<ChangesPage> {
     const { machines, organizationId } = scope;
     const question = { after: after.position, limit, ...(upTo === undefined ? {} : { upTo }) };

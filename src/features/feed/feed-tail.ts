@@ -39,6 +39,8 @@ export interface FeedTailOptions {
   /** Reads from Postgres at once. */
   readonly atOnce: number;
   readonly logger: Logger;
+  /** True while the position of each change arrives as a message. False unless given. */
+  readonly isLinked?: () => boolean;
   readonly now?: () => number;
 }
 
@@ -61,9 +63,12 @@ export class FeedTail implements Disposable {
   /** Streams closed as too slow, refused at the limit, and refused at the share of a token or organization. */
   readonly counts = { cut: 0, refused: 0, limited: 0 };
 
-  constructor({ run, atOnce, logger, now = Date.now }: FeedTailOptions) {
+  constructor({ run, atOnce, logger, isLinked = () => false, now = Date.now }: FeedTailOptions) {
     const room = new Semaphore({ atOnce, waitingAtMost: atOnce * 128, deadlineMs: 3000 });
-    this.reads = new FeedReads((read, check) => room.run(() => run(read, check)));
+    this.reads = new FeedReads(
+      (read, check) => room.run(() => run(read, check)),
+      () => (isLinked() ? this.#heard : 0),
+    );
     this.#logger = logger;
     this.#now = now;
   }

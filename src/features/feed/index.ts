@@ -10,11 +10,12 @@ import { feedApi } from './routes.ts';
 export const feedFeature: Feature = {
   name: 'feed',
 
-  read({ config: { settings }, logger, documents, closing }) {
+  read({ config: { settings }, logger, documents, subscription, closing }) {
     const feed = new FeedTail({
       run: (read, check) => documents.postgres(read, check),
       atOnce: Math.ceil(settings.POSTGRES_READS / 4),
       logger,
+      isLinked: () => subscription.linked,
     });
     closing.defer(() => feed[Symbol.dispose]());
     documents.onPublished({

@@ -119,3 +119,27 @@ it('reads no page of its own from a server without the changes that memory has',
   const before = { feed, position: position - 2 };
   await expect(tail.follow(late, before, async () => true)).rejects.toThrow(Unavailable);
 });
+
+it.each([
+  ['while messages arrive, a replica may answer', true, true],
+  ['while messages may be lost, the primary is read first', false, false],
+])('of a page that a client asks for: %s', async (_, isLinked, mayBeOfReplica) => {
+  await using stack = new AsyncDisposableStack();
+  const { sql } = stack.use(storeOf(servers.primary.url));
+  const checked: boolean[] = [];
+  const tail = new FeedTail({
+    run: (read, check) => {
+      checked.push(check !== undefined);
+      return read(sql);
+    },
+    atOnce: 2,
+    logger: pino({ level: 'silent' }),
+    isLinked: () => isLinked,
+  });
+  stack.defer(() => tail[Symbol.dispose]());
+  const { head } = await tail.reads.beginning();
+  tail.heard(head.position);
+  checked.length = 0;
+  await tail.reads.page({ machines: true, organizationId: undefined }, { ...head, position: 0 }, 10);
+  expect(checked).toEqual([mayBeOfReplica]);
+});
