@@ -18,7 +18,7 @@ import { withTimeout } from '../src/domain/servers/timeout.ts';
 import { redisMisfit } from '../src/redis/misfit.ts';
 import { redisReady } from '../src/redis/redis.ts';
 import type { ComparisonObserver } from '../src/snapshot/publish/comparison.ts';
-import type { PublishObserver } from '../src/snapshot/publish/publisher.ts';
+import type { PublishObserver } from '../src/snapshot/publish/publisher-options.ts';
 import { keepPulse } from '../src/snapshot/publish/pulse.ts';
 import { publishingRounds } from '../src/snapshot/publish/rounds.ts';
 import type { RetryPolicy } from '../src/sources/http/retries.ts';

@@ -141,26 +141,22 @@ export function composeReader(config: Configured, logger: Logger, observer: Read
       for (const { addMetrics } of [...copies, ...parts]) addMetrics?.(registry);
     },
     responses: new ResponseCache(documents, memory.responses),
-    async readiness() {
-      let catalogue = 'ok';
-      let tier: Tier | undefined;
-      try {
-        ({ tier } = await documents.get({ kind: 'providers' }));
-      } catch (error) {
-        catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
-      }
-      return {
-        ready: catalogue === 'ok',
-        checks: {
-          catalogue,
-          cache: cacheState(subscription),
-          // Whoever watches a reader with a copy on disk wants to know that it lives on it.
-          ...(copy && tier ? { tier } : {}),
-        },
-      };
-    },
+    readiness: () => readiness(documents, subscription, copy !== undefined),
     [Symbol.asyncDispose]: () => closing[Symbol.asyncDispose](),
   };
+}
+
+/** @param hasCopy the answer names the tier: a monitor of a reader with a copy wants to know that it lives on it */
+async function readiness(documents: Documents, subscription: CacheSubscription, hasCopy: boolean) {
+  let catalogue = 'ok';
+  let tier: Tier | undefined;
+  try {
+    ({ tier } = await documents.get({ kind: 'providers' }));
+  } catch (error) {
+    catalogue = error instanceof Unavailable ? error.message : 'cannot be read';
+  }
+  const cache = cacheState(subscription);
+  return { ready: catalogue === 'ok', checks: { catalogue, cache, ...(hasCopy && tier ? { tier } : {}) } };
 }
 
 function cacheState({ linked, isConnected, publisher }: CacheSubscription): string {

@@ -3,7 +3,7 @@ import { openLogger } from '../../app/logger.ts';
 import { composeWriter, type Writer } from '../../app/writer.ts';
 import { type Configured, readSettings } from '../../config/settings.ts';
 import type { Environment } from '../../config/source-config.ts';
-import type { LineageObserver } from '../../snapshot/publish/publisher.ts';
+import type { LineageObserver } from '../../snapshot/publish/publisher-options.ts';
 import { printAside } from './print.ts';
 
 /**

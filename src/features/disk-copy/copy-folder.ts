@@ -2,9 +2,11 @@
  * The files of a reader's disk copy. Each document is one file, which a rename replaces. Several processes may share the
  * folder. Every file has a checksum, and names the lineage that it belongs to.
  */
+
 import { close, closeSync, fsync, openSync, unlinkSync, writeSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Head, Owner, StoredDocument } from './copy-files.ts';
 import { DamagedFile, firstLine, isMissing, SealedFiles, sealed, unsealed } from './sealed-files.ts';
 
 /** Raise it whenever another release would misread the files. Each format has its own folder. */
@@ -24,35 +26,6 @@ export interface CopyLimits {
   readonly bytes: number;
   readonly staleLimitMs: number;
   readonly tokenStaleLimitMs: number;
-}
-
-/** The first line of a document file. Times are milliseconds since the epoch. */
-export interface Head {
-  readonly lineage: string;
-  readonly id: string;
-  readonly version: number;
-  /** One process' epoch: while it is confirmed, so are all documents that were read in it. */
-  readonly stretch: string;
-  readonly readAt: number;
-  /** The time that the document could state when it was read. */
-  readonly asOf?: string | undefined;
-}
-
-export interface StoredDocument {
-  readonly version: number;
-  /** The document in the form of the cache. */
-  readonly value: Buffer;
-  /** When it was last known to be true. */
-  readonly knownAt: number;
-  readonly asOf: string | undefined;
-  /** The stamps that its stretch has confirmed. */
-  readonly stamps: ReadonlyMap<string, string>;
-}
-
-interface Owner {
-  readonly lineage: string;
-  /** When PostgreSQL named the lineage; 0 if only the cache did. */
-  readonly namedAt: number;
 }
 
 /** True for the id of a document. Other text must not become a file name. */

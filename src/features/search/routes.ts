@@ -19,9 +19,9 @@ import { MACHINE_EXAMPLE } from '../../http/routes/machines.ts';
 import type { Answer, MaybePromise } from '../../snapshot/document/answer.ts';
 import { GIGABYTE } from './dictionary.ts';
 import { type Filters, RAM_UNITS, type RamUnit, SORT_FIELDS, type Sort } from './question.ts';
+import { SearchUnavailable } from './read-regions.ts';
 import { recommendSchema, searchSchema } from './schema.ts';
 import type { SearchReader } from './search-reader.ts';
-import { SearchUnavailable } from './searchable.ts';
 import { MACHINE_FIELDS } from './shown.ts';
 
 const MACHINE: MachineFactsDocument = {

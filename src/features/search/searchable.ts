@@ -1,24 +1,19 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { withTimeout } from '../../domain/servers/timeout.ts';
 import { type MaybePromise, type Tier, Unavailable } from '../../snapshot/document/answer.ts';
-import { readColumns } from '../../snapshot/document/columns.ts';
-import { loadFreshness } from '../../snapshot/document/load.ts';
-import { loadRegionVersions } from '../../snapshot/document/load-region.ts';
 import type { CacheSubscription } from '../../snapshot/read/cache-subscription.ts';
 import { UNLINKED_MAX_AGE_MS } from '../../snapshot/read/consistency.ts';
 import type { Documents } from '../../snapshot/read/documents.ts';
 import { boundedBy, later, merged, NO_STAMPS, type Stamps, timeBy } from '../../snapshot/read/freshness.ts';
+import { type CatalogueIndex, emptyIndex } from './catalogue-index.ts';
 import {
-  type CatalogueIndex,
-  emptyIndex,
-  indexBytes,
-  type RegionUpdate,
-  updateIndex,
-} from './catalogue-index.ts';
-
-/** No machine can be searched now; the message says why, for the caller. */
-export class SearchUnavailable extends Unavailable {}
+  bytesOf,
+  listedRegions,
+  putRegions,
+  SearchUnavailable,
+  storedVersions,
+  TooLarge,
+} from './read-regions.ts';
 
 /** What a search is answered from. */
 export interface Searched {
@@ -56,11 +51,6 @@ const WAIT_MS = 250;
 const BEHIND_MS = 1000;
 /** Milliseconds until an index that was too large is tried again. */
 const TOO_LARGE_MS = 60_000;
-/** Documents that are read at once, and rows that are put in at once: names take room until they are. */
-const READS_AT_ONCE = 4;
-const ROWS_AT_ONCE = 100_000;
-/** Milliseconds of work between two turns of the event loop. */
-const TURN_MS = 2;
 /** The epoch of an index that nothing confirms. */
 const NO_EPOCH = -1;
 
@@ -110,10 +100,9 @@ export class Searchable {
 
   /** What is measured. */
   get counts(): SearchCounts {
-    const { rows } = this.#latest;
     return {
-      machines: rows.count,
-      bytes: this.#bytes(rows.count),
+      machines: this.#latest.rows.count,
+      bytes: bytesOf(this.#latest),
       limitBytes: this.#options.memoryLimit,
       failures: this.#failures,
     };
@@ -242,11 +231,16 @@ export class Searchable {
     const generation = this.#generation;
     const at = this.#now();
     const isComplete = this.#shown !== undefined && this.#isLinked();
-    const stored = isComplete ? undefined : await this.#stored();
-    const wanted = stored?.versions ?? (isComplete ? new Map<number, number>() : await this.#listed());
+    const stored = isComplete ? undefined : await storedVersions(documents);
+    const wanted =
+      stored?.versions ?? (isComplete ? new Map<number, number>() : await listedRegions(documents));
     for (const [region, version] of this.#heard)
       wanted.set(region, Math.max(version, wanted.get(region) ?? 0));
-    const { index, ofDisk, knownSince, read } = await this.#put(this.#latest, wanted, generation);
+    const { index, ofDisk, knownSince, read } = await putRegions(this.#latest, wanted, {
+      documents,
+      memoryLimit: this.#options.memoryLimit,
+      isOver: () => generation !== this.#generation,
+    });
     // What was read is of another lineage than the one that is known by now, as it is when the first read learns of it.
     if (generation !== this.#generation) return this.#read();
     const isSame = index === this.#latest;
@@ -275,97 +269,9 @@ export class Searchable {
     this.#behindSince = this.#now();
     documents.reserve(this.counts.bytes);
   }
-
-  /** The version of every region by Postgres, and the stamps that they cover; undefined if Postgres does not answer. */
-  async #stored(): Promise<{ stamps: Stamps; versions: Map<number, number> } | undefined> {
-    try {
-      return await this.#options.documents.postgres(async (sql) => {
-        // The server may be a replica that is behind: its own stamps, read first, are true of its versions.
-        const stamps = await loadFreshness(sql);
-        return { stamps, versions: await loadRegionVersions(sql) };
-      });
-    } catch (error) {
-      if (!(error instanceof Unavailable)) throw error;
-      return undefined;
-    }
-  }
-
-  /** Every region that readers are shown, with 0 for its version. */
-  async #listed(): Promise<Map<number, number>> {
-    const { document } = await this.#options.documents.get({ kind: 'providers' });
-    const keys = [...(document?.keys() ?? [])];
-    return new Map(keys.map((key) => [Number(key.slice(key.indexOf('/') + 1)), 0]));
-  }
-
-  /** Puts these regions into an index, those that have another version there. */
-  async #put(before: CatalogueIndex, wanted: ReadonlyMap<number, number>, generation: number) {
-    const { documents } = this.#options;
-    let index = before;
-    let ofDisk = false;
-    // Set where nothing confirms what was read: the disk gave it, or a cache that no publisher reaches.
-    let knownSince: number | undefined;
-    /** Source of a region → the time of the region's document. */
-    const read = new Map<string, string>();
-    let updates: RegionUpdate[] = [];
-    let rows = 0;
-    const merge = async () => {
-      if (updates.length > 0) index = await inTurns(updateIndex(index, updates));
-      updates = [];
-      rows = 0;
-      if (this.#bytes(index.rows.count, index) > this.#options.memoryLimit) throw new TooLarge();
-    };
-    const versionOf = (region: number) => before.regions[before.regionOf.get(region) ?? -1]?.version ?? -1;
-    const queue = [...wanted].filter(([region, version]) => version === 0 || version > versionOf(region));
-    for (let from = 0; from < queue.length; from += READS_AT_ONCE) {
-      if (generation !== this.#generation) break;
-      const batch = queue.slice(from, from + READS_AT_ONCE);
-      const found = await Promise.all(
-        batch.map(([regionId, version]) => documents.readApart({ kind: 'columns', regionId }, version)),
-      );
-      for (const { document, tier, knownAt, asOf } of found) {
-        ofDisk ||= tier === 'disk';
-        if (knownAt !== undefined) knownSince = Math.min(knownAt, knownSince ?? knownAt);
-        if (asOf !== undefined) for (const id of document?.sources ?? []) read.set(id, `catalogue ${asOf}`);
-        const columns = document && readColumns(document.body.identity);
-        if (!columns || document.version <= versionOf(columns.region.id)) continue;
-        const { version, body, sources, currency } = document;
-        const { region, provider } = columns;
-        updates.push({ region, provider, version, hash: body.hash, sources, currency, columns });
-        rows += columns.ids.length;
-      }
-      if (rows >= ROWS_AT_ONCE) await merge();
-    }
-    await merge();
-    return { index, ofDisk, knownSince, read };
-  }
-
-  #bytes(rows: number, { dictionary, regions } = this.#latest): number {
-    return indexBytes(rows, dictionary, regions.length);
-  }
-}
-
-class TooLarge extends SearchUnavailable {
-  constructor() {
-    super(
-      'Machines cannot be searched here: their index does not fit into what MEMORY_LIMIT leaves for it.',
-      60,
-    );
-  }
 }
 
 /** Prices are compared: in the midst of a conversion, regions are in two currencies. */
 function isUniform({ regions }: CatalogueIndex): boolean {
   return regions.every(({ currency }) => currency === regions[0]?.currency);
-}
-
-/** Does the work in turns, so that nothing else waits for long. */
-async function inTurns<T>(work: Generator<void, T>): Promise<T> {
-  for (;;) {
-    const until = performance.now() + TURN_MS;
-    do {
-      const step = work.next();
-      if (step.done) return step.value;
-    } while (performance.now() < until);
-    await nextTurn();
-  }
 }

@@ -1,6 +1,7 @@
 /** A new lineage for a restored database, and what the cache still knows of the old lineage's tokens. */
 
 import type { ClientDatabase } from '../../db/connection/connect.ts';
+import type { Loss } from '../../db/connection/history.ts';
 import { beginLineage, type NamedToken, revokeAgain, unknownTokens } from '../../db/lineage.ts';
 import type { Decider } from '../../domain/access/operator.ts';
 import { mastersOf, type RedisClient } from '../../redis/redis.ts';
@@ -8,6 +9,13 @@ import type { TokenRecord } from '../document/build.ts';
 import { decodeDocument } from '../document/format.ts';
 import { CacheKeys, documentId } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
+
+/** Why a database gets a new lineage. */
+export const LOSSES: Record<Loss, string> = {
+  'another database':
+    'this database is a restored backup, a copy of another one, or a standby that was promoted',
+  'earlier state': 'this database has gone back to an earlier state',
+};
 
 export interface NewLineage {
   readonly id: string;

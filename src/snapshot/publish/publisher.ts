@@ -1,12 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientDatabase, Sql } from '../../db/connection/connect.ts';
-import {
-  KnownHistory,
-  type Loss,
-  markText,
-  readMark,
-  type SeenHistory,
-} from '../../db/connection/history.ts';
+import { KnownHistory, markText, readMark, type SeenHistory } from '../../db/connection/history.ts';
 import { ownHistory, readLineage } from '../../db/lineage.ts';
 import { dirtyDocuments, type VersionedDocument } from '../../db/versions.ts';
 import type { Decider } from '../../domain/access/operator.ts';
@@ -17,10 +11,16 @@ import { CacheKeys, documentId, LINEAGE_KEY } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
 import { loadFreshness } from '../document/load.ts';
 import { repairMachineIndex } from '../document/machine-index.ts';
-import { Comparison, type ComparisonOptions } from './comparison.ts';
+import { Comparison } from './comparison.ts';
 import type { PublicationFollower } from './follower.ts';
-import { type NewLineage, takeNewLineage } from './new-lineage.ts';
+import { LOSSES, type NewLineage, takeNewLineage } from './new-lineage.ts';
 import { type Outcome, publishDocuments, type Route } from './publish-documents.ts';
+import type {
+  LineageObserver,
+  PublisherOptions,
+  PublishObserver,
+  PublishResult,
+} from './publisher-options.ts';
 import { isRefusal } from './refusal.ts';
 
 /** Dirty documents in one batch. */
@@ -30,35 +30,11 @@ const STAMPS_AT_ONCE = 500;
 /** See `loadFreshness`. */
 type Stamps = ReadonlyMap<string, string>;
 
-export interface PublishResult {
-  /** Documents that were sent to the cache. */
-  readonly published: number;
-}
-
 /**
  * Milliseconds from the beginning of one pulse to the next. After a longer gap readers may have stopped trusting the cache,
  * see read/pulses.ts. Their limit is 500 ms longer: the last pulse may have hung, and began up to 500 ms after the one before.
  */
 const PULSE_GAP_MS = 1000;
-
-/** Called after every round of publishing with its outcome, the number of documents, and how long it took. */
-export type PublishObserver = (outcome: 'published' | 'failed', documents: number, seconds: number) => void;
-
-/** Called when the database gets a new lineage, with what has shown that it was restored or copied. */
-export type LineageObserver = (begun: NewLineage, why: string) => void;
-
-export interface PublisherOptions {
-  readonly observe?: PublishObserver | undefined;
-  readonly onLineage?: LineageObserver | undefined;
-  readonly followers?: readonly PublicationFollower[];
-  readonly comparison?: ComparisonOptions | undefined;
-}
-
-const WHY: Record<Loss, string> = {
-  'another database':
-    'this database is a restored backup, a copy of another one, or a standby that was promoted',
-  'earlier state': 'this database has gone back to an earlier state',
-};
 
 /**
  * Copies what Postgres holds to the cache. Any number may run at once, in any process: the fence in Redis keeps
@@ -256,7 +232,7 @@ export class Publisher {
    */
   async #keys(): Promise<{ keys: CacheKeys; knowsNothing: boolean; isNew: boolean }> {
     const seen = await this.#look();
-    if (seen.loss) await this.#newLineage(seen.lineage, WHY[seen.loss]);
+    if (seen.loss) await this.#newLineage(seen.lineage, LOSSES[seen.loss]);
     const { lineage } = seen.loss ? await this.#look() : seen;
     this.#lineage = lineage;
     const keys = this.#keysOf(lineage);

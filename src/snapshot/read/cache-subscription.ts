@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/redis.ts';
-import { type CacheKeys, LINEAGE_KEY } from '../document/keys.ts';
+import type { CacheKeys } from '../document/keys.ts';
 import { lanesOf } from '../document/lanes.ts';
 import { CacheCommands } from './cache-commands.ts';
+import { readState } from './cache-state.ts';
 import type { CacheSubscriptionEvents, CacheSubscriptionOptions } from './cache-subscription-options.ts';
 import { type PublisherState, Pulses } from './pulses.ts';
 import { Revisions } from './revisions.ts';
@@ -311,14 +312,4 @@ export class CacheSubscription implements AsyncDisposable {
     this.#redis.disconnect();
     this.#subscriber.disconnect();
   }
-}
-
-async function readState(redis: RedisClient, keys: CacheKeys) {
-  // First: what was published until these times shows in the revisions.
-  const verified = await redis.hgetall(keys.verified);
-  const [lineage, revisions] = await Promise.all([
-    redis.get(LINEAGE_KEY),
-    Promise.all(Array.from({ length: keys.lanes }, (_, lane) => redis.get(keys.revision(lane)))),
-  ]);
-  return { verified, lineage, revisions: revisions.map((text) => Number(text ?? 0)) };
 }
