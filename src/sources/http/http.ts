@@ -9,7 +9,6 @@ import {
   type SourceHttp,
   type StreamAnswer,
 } from '../source.ts';
-import type { Unmodified } from '../validator.ts';
 import { readBaseUrl, requestUrl, withoutQuery } from './address.ts';
 import { readJson } from './body.ts';
 import { failureOfConnection } from './failure.ts';
@@ -39,16 +38,31 @@ export function openSourceHttp(options: SourceHttpOptions): SourceHttp {
   const base = readBaseUrl(options.baseUrl);
   if (base === undefined || base.protocol === 'file:')
     return openSourceFile(base ?? options.baseUrl, options);
-  return new HttpSource(base, options);
+  const reader = new PayloadReader(base, options);
+  const { validators, apiKey, token } = options;
+  return {
+    base,
+    hasCredentials: reader.hasCredentials,
+    json: (path, schema, request = {}) => reader.json(path, schema, request),
+    stream: (path, request = {}) => reader.stream(path, request),
+    jsonIfModified: (path, schema, request = {}) =>
+      reader.json(path, schema, request, validators).catch(orUnmodified),
+    streamIfModified: (path, request = {}) => reader.stream(path, request, validators).catch(orUnmodified),
+    at(url, credentials) {
+      if (credentials === 'key' && apiKey) return openSourceHttp({ ...options, baseUrl: url, ...apiKey });
+      return openSourceHttp({ ...options, baseUrl: url, token: credentials === 'none' ? undefined : token });
+    },
+  };
 }
 
-class HttpSource implements SourceHttp {
-  readonly base: URL;
+/** Reads the payloads of one source, within its limits, and repeats requests that fail. */
+class PayloadReader {
+  readonly #base: URL;
   readonly #options: SourceHttpOptions;
   readonly #sender: RequestSender;
 
   constructor(base: URL, options: SourceHttpOptions) {
-    this.base = base;
+    this.#base = base;
     this.#options = options;
     this.#sender = new RequestSender(base, options);
   }
@@ -57,41 +71,14 @@ class HttpSource implements SourceHttp {
     return this.#sender.hasCredentials;
   }
 
-  json<T>(path: string, schema: z.ZodType<T>, request: JsonRequest = {}): Promise<JsonAnswer<T>> {
-    return this.#json(path, schema, request);
-  }
-
-  stream(path: string, request: JsonRequest = {}): Promise<StreamAnswer> {
-    return this.#stream(path, request);
-  }
-
-  jsonIfModified<T>(
-    path: string,
-    schema: z.ZodType<T>,
-    request: JsonRequest = {},
-  ): Promise<JsonAnswer<T> | Unmodified> {
-    return this.#json(path, schema, request, this.#options.validators).catch(orUnmodified);
-  }
-
-  streamIfModified(path: string, request: JsonRequest = {}): Promise<StreamAnswer | Unmodified> {
-    return this.#stream(path, request, this.#options.validators).catch(orUnmodified);
-  }
-
-  at(url: string, credentials: 'same' | 'key' | 'none'): SourceHttp {
-    const { apiKey, token } = this.#options;
-    if (credentials === 'key' && apiKey) return openSourceHttp({ ...this.#options, baseUrl: url, ...apiKey });
-    const own = credentials === 'none' ? undefined : token;
-    return openSourceHttp({ ...this.#options, baseUrl: url, token: own });
-  }
-
-  async #json<T>(
+  async json<T>(
     path: string,
     schema: z.ZodType<T>,
     request: JsonRequest,
     validators?: KnownValidators,
   ): Promise<JsonAnswer<T>> {
     const { deadlineMs, maxBytes } = this.#options;
-    const url = requestUrl(this.base, path, request.query);
+    const url = requestUrl(this.#base, path, request.query);
     const where = withoutQuery(url);
     return this.#repeated(url, request, async (ended, noted) => {
       const deadline = AbortSignal.timeout(deadlineMs);
@@ -109,9 +96,9 @@ class HttpSource implements SourceHttp {
   }
 
   /** Answers once the first chunk of the body is there: until then the request is repeated. */
-  async #stream(path: string, request: JsonRequest, validators?: KnownValidators): Promise<StreamAnswer> {
+  async stream(path: string, request: JsonRequest, validators?: KnownValidators): Promise<StreamAnswer> {
     const { deadlineMs, maxStreamBytes: maxBytes = MOST_STREAM_BYTES } = this.#options;
-    const url = requestUrl(this.base, path, request.query);
+    const url = requestUrl(this.#base, path, request.query);
     const where = withoutQuery(url);
     return this.#repeated(url, request, async (ended, noted) => {
       const silence = silenceDeadline(deadlineMs);
