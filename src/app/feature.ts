@@ -1,4 +1,4 @@
-/** The interface by which a feature attaches to the core. */
+/** How a feature attaches to the core. */
 
 import type { Processor, Queue, Telemetry } from 'bullmq';
 import type { Command } from 'commander';
@@ -147,7 +147,7 @@ export interface WorkerContext {
   readonly logger: Logger;
   readonly closing: Disposer;
   readonly store: Store;
-  /** Undefined where nobody reads metrics. */
+  /** Undefined in a worker without metrics. */
   readonly registry: Registry | undefined;
 }
 

@@ -74,7 +74,7 @@ export function buildApp(deps: ApiDeps): FastifyInstance {
   const app = createServer(deps.trustProxy ?? [], limits, record);
   const { inRequest } = deps;
   if (inRequest) app.addHook('onRequest', (request, _, done) => inRequest(request.id, () => done()));
-  // Before the hook that waits for answers: a stream has no end of its own.
+  // Before the hook that waits for answers: a stream ends only when the server ends it.
   const endless = new Set<{ end(): void }>();
   app.addHook('preClose', (done) => {
     for (const each of endless) each.end();

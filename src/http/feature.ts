@@ -14,7 +14,7 @@ export interface ApiPart {
 
 export interface RouteDeps extends OperationDeps {
   readonly limits: HttpLimits;
-  /** Answers without an end of their own. The server ends them when it closes. */
+  /** Streams and waiting requests. The server ends them when it closes. */
   readonly endless: Set<{ end(): void }>;
 }
 

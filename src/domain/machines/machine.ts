@@ -32,7 +32,7 @@ export interface MachineDocument {
   region: { id: number; name: string; code: string };
 }
 
-/** The machine document with what is known of the machine besides. */
+/** The machine document with the facts of the machine. */
 export interface MachineFactsDocument extends MachineDocument {
   architecture: string | null;
   generation: string | null;

@@ -1,4 +1,4 @@
-/** Something that is wrong for as long as it is found again. Alerts open and resolve with it. */
+/** A lasting problem. Its alert opens when a check finds it, and resolves when a check no longer does. */
 export interface Condition {
   readonly kind: string;
   /** The object that is wrong. Kind and subject together identify an alert. */

@@ -72,7 +72,7 @@ const OVERLAP_S = 30;
 
 /**
  * Runs a read from Postgres, capped in number and time. Rejects with `Unavailable`.
- * If a replica's result fails `check`, the primary is read. Without `check` the primary is read first.
+ * The primary answers if a replica's result fails `check`, and it answers first if there is no `check`.
  */
 export type RunRead = <T>(read: (sql: Sql) => Promise<T>, check?: (result: T) => boolean) => Promise<T>;
 
