@@ -1,35 +1,18 @@
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  CHROMIUM,
-  hasChromium,
-  launchBrowser,
-  openPage,
-  overflows,
-  PHONE,
-  seriousFindings,
-  type WatchedPage,
-} from '../../support/browser.ts';
+import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { tokenOf } from '../operators/accounts-scene.ts';
-import { type ConsoleScene, openConsoleScene } from './scene.ts';
+import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
+import type { ConsoleScene } from './scene.ts';
 
 describe('the console in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let scene: ConsoleScene;
-  let browser: Browser;
-  let origin: string;
+  let open: BrowserScene['open'];
 
   beforeAll(async () => {
-    scene = closing.use(await openConsoleScene());
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
+    ({ scene, open } = closing.use(await openBrowserScene()));
   });
   afterAll(() => closing.disposeAsync());
-
-  const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
-    openPage(browser, origin, tokenOf(name), options);
 
   /** Reads the batch that waits, and signs out: there is nothing that a viewer could press. */
   async function cannotApprove(viewer: string): Promise<void> {

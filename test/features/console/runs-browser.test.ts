@@ -1,40 +1,23 @@
 /** Runs, changes, sources and previews in a browser. */
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  CHROMIUM,
-  hasChromium,
-  launchBrowser,
-  openPage,
-  overflows,
-  PHONE,
-  seriousFindings,
-  type WatchedPage,
-} from '../../support/browser.ts';
+import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { tokenOf } from '../operators/accounts-scene.ts';
-import { type ConsoleScene, openConsoleScene } from './scene.ts';
+import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
+import type { ConsoleScene } from './scene.ts';
 
 describe('runs in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let scene: ConsoleScene;
-  let browser: Browser;
-  let origin: string;
+  let open: BrowserScene['open'];
 
   beforeAll(async () => {
-    scene = closing.use(await openConsoleScene());
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
+    ({ scene, open } = closing.use(await openBrowserScene()));
     await scene.sync(1);
     // Run 2 is held, since every price is another one; run 3 is its approval.
     await scene.sync(1.1, 5);
     await scene.post('/api/held/1/approve', { reason: 'a new tariff' });
   });
   afterAll(() => closing.disposeAsync());
-
-  const open = (options = {}, name = 'ada'): Promise<WatchedPage> =>
-    openPage(browser, origin, tokenOf(name), options);
 
   it('leads from the timeline of a source to what a run has changed', async () => {
     const { page, complaints } = await open();

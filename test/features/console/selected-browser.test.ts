@@ -1,45 +1,31 @@
 /** What an operator does with several sources at once, in a browser. */
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRecords } from '../../../src/db/audit.ts';
-import {
-  CHROMIUM,
-  hasChromium,
-  launchBrowser,
-  openPage,
-  overflows,
-  PHONE,
-  seriousFindings,
-} from '../../support/browser.ts';
+import { CHROMIUM, hasChromium, overflows, PHONE, seriousFindings } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
-import { tokenOf } from '../operators/accounts-scene.ts';
-import { type ConsoleScene, openConsoleScene } from './scene.ts';
+import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
+import type { ConsoleScene } from './scene.ts';
 
 describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let scene: ConsoleScene;
-  let browser: Browser;
-  let origin: string;
+  let open: BrowserScene['open'];
 
   beforeAll(async () => {
-    scene = closing.use(await openConsoleScene({ LINODE_URL: 'http://127.0.0.1:1' }));
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
+    ({ scene, open } = closing.use(await openBrowserScene({ LINODE_URL: 'http://127.0.0.1:1' })));
     await scene.sync(1);
     await scene.worker.store
       .sql`insert into sources (id, kind, adapter) values ('old', 'catalogue', 'hetzner')`;
   });
   afterAll(() => closing.disposeAsync());
 
-  const open = (name: string, options = {}) => openPage(browser, origin, tokenOf(name), options);
   const audited = async () =>
     (await auditRecords(scene.worker.store.sql, {})).rows
       .filter(({ action }) => action.startsWith('source.'))
       .map(({ action, by, subject, reason }) => `${action} ${subject.id} ${by}: ${reason}`);
 
   it('are disabled and run with one reason; what fails is named, and stays selected', async () => {
-    const { page, complaints } = await open('ada');
+    const { page, complaints } = await open();
     const button = (name: string) => page.getByRole('button', { name, exact: true });
     expect(await button('Disable …').isDisabled()).toBe(true);
     await page.getByLabel('Select hetzner').check();
@@ -73,12 +59,12 @@ describe('several sources in a browser', needs(hasChromium, CHROMIUM), () => {
   });
 
   it('are selected on a phone, all at once, and a viewer has nothing to select', async () => {
-    const viewer = await open('vera');
+    const viewer = await open({}, 'vera');
     await viewer.page.getByRole('row', { name: 'hetzner' }).waitFor();
     expect(await viewer.page.getByRole('checkbox').count()).toBe(0);
     await viewer.page.context().close();
 
-    const { page, complaints } = await open('ada', PHONE);
+    const { page, complaints } = await open(PHONE);
     await page.goto('/?q=o');
     await page.getByLabel('Select all').check();
     expect(await page.getByLabel('Select linode').isChecked()).toBe(true);

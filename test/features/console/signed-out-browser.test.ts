@@ -1,28 +1,25 @@
 /** A tab whose session ended elsewhere leaves for the sign-in page, and comes back to where it was. */
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setOperatorDisabled } from '../../../src/features/operators/db/operators.ts';
-import { CHROMIUM, hasChromium, launchBrowser, openPage } from '../../support/browser.ts';
+import { CHROMIUM, hasChromium } from '../../support/browser.ts';
 import { needs } from '../../support/needs.ts';
+import { until } from '../../support/until.ts';
 import { OPERATOR } from '../../sync/scene.ts';
 import { tokenOf } from '../operators/accounts-scene.ts';
-import { type ConsoleScene, openConsoleScene } from './scene.ts';
+import { type BrowserScene, openBrowserScene } from './browser-scene.ts';
+import type { ConsoleScene } from './scene.ts';
 
 describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
   const closing = new AsyncDisposableStack();
   let scene: ConsoleScene;
-  let browser: Browser;
-  let origin: string;
+  let open: BrowserScene['open'];
   beforeAll(async () => {
-    scene = closing.use(await openConsoleScene());
-    origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
-    browser = await launchBrowser();
-    closing.defer(() => browser.close());
+    ({ scene, open } = closing.use(await openBrowserScene()));
   });
   afterAll(() => closing.disposeAsync());
 
   it('that was signed out in another tab goes to the sign-in page, and back after it', async () => {
-    const { page } = await openPage(browser, origin, tokenOf('ada'));
+    const { page } = await open();
     await page.goto('/machines?q=cx');
     await page.getByText('live', { exact: true }).waitFor();
     const other = await page.context().newPage();
@@ -38,10 +35,12 @@ describe('a tab of the console', needs(hasChromium, CHROMIUM), () => {
   });
 
   it('whose operator was disabled goes to the sign-in page', async () => {
-    const { page } = await openPage(browser, origin, tokenOf('vera'));
+    const { page } = await open({}, 'vera');
     await page.getByText('live', { exact: true }).waitFor();
     await setOperatorDisabled(scene.worker.store.db, OPERATOR, 'vera', true);
-    await page.waitForURL('**/login?next=%2F');
+    // The page may leave while it loads: `waitForURL` would take that for a failure.
+    await until(() => page.url().endsWith('/login?next=%2F'));
+    await page.getByLabel('Token').waitFor();
     expect(await page.getByText('live', { exact: true }).count()).toBe(0);
     await page.context().close();
   });

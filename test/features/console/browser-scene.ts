@@ -1,0 +1,24 @@
+/** A console that listens, and a browser that signs in to it. */
+import type { BrowserContextOptions } from 'playwright-core';
+import { launchBrowser, openPage, type WatchedPage } from '../../support/browser.ts';
+import { tokenOf } from '../operators/accounts-scene.ts';
+import { type ConsoleScene, openConsoleScene } from './scene.ts';
+
+export interface BrowserScene extends AsyncDisposable {
+  readonly scene: ConsoleScene;
+  /** Opens a page for a signed-in operator, `ada` unless named. */
+  open(options?: BrowserContextOptions, name?: string): Promise<WatchedPage>;
+}
+
+export async function openBrowserScene(env: Record<string, string> = {}): Promise<BrowserScene> {
+  const closing = new AsyncDisposableStack();
+  const scene = closing.use(await openConsoleScene(env));
+  const origin = await scene.app.listen({ host: '127.0.0.1', port: 0 });
+  const browser = await launchBrowser();
+  closing.defer(() => browser.close());
+  return {
+    scene,
+    open: (options = {}, name = 'ada') => openPage(browser, origin, tokenOf(name), options),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
