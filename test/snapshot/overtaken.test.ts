@@ -42,8 +42,10 @@ function holding(sql: Sql): Sql {
           if (name === 'then')
             return (...heard: Parameters<typeof query.then>) => query.then(hold).then(...heard);
           if (name === 'cursor')
-            return async function* (size: number) {
-              yield* await hold(await Array.fromAsync(query.cursor(size)));
+            return async (size: number, each: (rows: unknown[]) => unknown) => {
+              const parts: unknown[][] = [];
+              await query.cursor(size, (rows: unknown[]) => void parts.push(rows));
+              for (const part of await hold(parts)) await each(part);
             };
           return Reflect.get(query, name);
         },
