@@ -198,7 +198,7 @@ function readsOf({ sql, renew, server, atOnce }: Server, logger: Logger): Postgr
   });
 }
 
-/** What a feature makes of the readers' database and another server that is its primary. */
+/** Opens the reads of a replica and its primary, if the readers' database has another server as its primary. */
 function openReplica(database: Server, primary: Server | undefined, logger: Logger): ReplicaPart | undefined {
   const feature = FEATURES.find(({ replica }) => replica);
   if (!primary) return undefined;

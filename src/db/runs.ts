@@ -16,7 +16,7 @@ export const IS_UNDER_WAY = `exists (
     and l.database = (select d.oid from pg_database d where d.datname = current_database())
     and (l.classid::bigint << 32 | l.objid::bigint) = ${markOf('r.id')})`;
 
-/** What is recorded of a run whose process ended before it was done. */
+/** The error of a run whose process ended early. */
 export const INTERRUPTED = 'interrupted: the process that ran it ended before it was done';
 
 /** One run with what came of it; times in RFC 3339. */

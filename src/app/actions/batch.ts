@@ -14,7 +14,7 @@ import type { SyncResult } from '../../sync/result.ts';
 import { type ProvidedSource, providerOf, recorded } from '../run-source.ts';
 import { publishNow, type Writing } from './publish.ts';
 
-/** What an approval has stored, or its reversal. */
+/** The rows that an approval or its reversal stored. */
 export interface StoredBatch {
   readonly counts: RunCounts;
   /** False while the cache is away. */
@@ -123,7 +123,7 @@ async function* storableItems(store: Store, batchId: number): AsyncGenerator<unk
 
 export type Preview = PreviewedCatalogue | PreviewedClusters;
 
-/** What a preview has to know of a source: the adapter itself is not needed. */
+/** The part of a source that a preview needs. It does not need the adapter. */
 type PreviewedSource = Pick<SourceConfig, 'id' | 'limits'> &
   (({ readonly kind: 'catalogue' } & ProvidedSource) | { readonly kind: 'clusters' | 'rates' });
 

@@ -2,7 +2,7 @@ import type { Store } from '../../db/connection/connect.ts';
 import { type RedisClient, redisReady } from '../../redis/redis.ts';
 import type { Publisher } from '../../snapshot/publish/publisher.ts';
 
-/** What a change is written and published with. */
+/** The store and the publisher of a change. */
 export interface Writing {
   readonly store: Store;
   readonly publisher: Publisher;

@@ -18,7 +18,7 @@ import { composeWriter, type Writer } from '../writer.ts';
 /** Set by `up`, which shows the operators' pages of all its processes itself. */
 export const OPS_BY_PARENT = 'FLEETBOOK_OPS_BY_PARENT';
 
-/** Metrics as they are shown, and as they go to the process that shows them. */
+/** Metrics in Prometheus' text format, and in the form that `up` merges. */
 export interface OfferedMetrics {
   metrics(): Promise<string>;
   exported(): Promise<unknown>;

@@ -30,7 +30,7 @@ import { SNOOZE_FORMS, snoozeSpan } from './snooze.ts';
 import { sourceOfAlert } from './subject.ts';
 import { testWebhook } from './test-webhook.ts';
 
-/** Alerts that are over, as far as they are shown. */
+/** Ended alerts that the console shows. */
 const OVER = 50;
 /** Of each message. */
 const SUMMARIES = 3;
