@@ -6,7 +6,7 @@ import { installer } from './system-package.ts';
 const INSTALL =
   'Install one (Debian, Ubuntu: `sudo apt install redis-server`; macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`)';
 const OR_URL =
-  ', or set REDIS_URL to a server that runs, e.g. redis://127.0.0.1:6379. The README says how to have one without root';
+  ', or set REDIS_URL to a server that runs, e.g. redis://127.0.0.1:6379. See docs/install.md for a Redis without root';
 
 const QUESTION =
   'Fleetbook needs a Redis server and found none. Install the system package redis-server with apt-get? [Y/n] ';

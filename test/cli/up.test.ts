@@ -7,7 +7,7 @@ import { identify } from '../../src/dev/process-identity.ts';
 import { freePort } from '../../src/processes/port.ts';
 import { fleetbook } from '../support/fleetbook.ts';
 import { needs, RECORDED_PAYLOADS } from '../support/needs.ts';
-import { readmeExamples, readmeTag } from '../support/readme.ts';
+import { pageExamples, pageTag } from '../support/page-examples.ts';
 import { hasRecorded, replayRecorded } from '../support/recorded.ts';
 import { until } from '../support/until.ts';
 import { startUp, temporaryHome, type Up } from '../support/up.ts';
@@ -51,16 +51,16 @@ async function redisPid(port: number): Promise<number> {
   throw new Error(`no Redis on port ${port}`);
 }
 
-/** Its ids are the same at every first start, so that what a person pastes is answered as it is printed there. */
-async function answersAsTheReadmeSays(up: Up): Promise<void> {
-  const examples = readmeExamples();
+/** Checks the examples of README and docs/api.md. Ids are the same at every first start. */
+async function answersAsThePagesShow(up: Up): Promise<void> {
+  const examples = pageExamples();
   expect(examples.map(({ path }) => path)).toContain('/v1/machines/13/prices');
   for (const { path, answer, isWhole } of examples) {
     const text = timeless(await (await up.get(path)).text());
     expect(isWhole ? text : text.slice(0, timeless(answer).length), path).toBe(timeless(answer));
   }
   const cluster = await up.get('/v1/clusters/cluster-test');
-  expect(cluster.headers.get('etag')).toBe(readmeTag());
+  expect(cluster.headers.get('etag')).toBe(pageTag());
 }
 
 const timeless = (text: string) => text.replace(/"from":"[^"]+Z"/g, '"from":""');
@@ -78,7 +78,7 @@ describe('fleetbook up', () => {
       operatorToken = up.operatorToken;
       const providers = (await up.json('/v1/providers')) as Provider[];
       expect(providers.map(({ name }) => name)).toEqual(['Hetzner', 'Linode']);
-      await answersAsTheReadmeSays(up);
+      await answersAsThePagesShow(up);
       const hetzner = providers.find(({ name }) => name === 'Hetzner');
       for (const region of hetzner?.regions ?? [])
         paths.push(`/v1/machines?provider=${hetzner?.id}&region=${region.id}`);

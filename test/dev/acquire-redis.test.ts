@@ -74,7 +74,7 @@ it('says what to do where there is neither a server, nor one new enough, nor apt
   expect(message).toBe(
     'no redis-server or valkey-server (7.0 or newer) was found. Install one (Debian, Ubuntu: `sudo apt install redis-server`; ' +
       'macOS: `brew install valkey`; Fedora: `sudo dnf install valkey`), or set REDIS_URL to a server that runs, ' +
-      'e.g. redis://127.0.0.1:6379. The README says how to have one without root',
+      'e.g. redis://127.0.0.1:6379. See docs/install.md for a Redis without root',
   );
 });
 

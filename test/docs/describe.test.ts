@@ -36,13 +36,13 @@ const generic: GenericCatalogueAdapter = {
   catalogue: nothing,
 };
 
-it('docs/adapters.md is what the adapters say of themselves (node docs/generate/adapters.ts writes it)', () => {
+it('docs/adapters.md matches the adapters (npm run docs updates it)', () => {
   expect(readFileSync(inPackage('docs/adapters.md'), 'utf8')).toBe(
     adapterPage(catalogueAdapters, clusterAdapters),
   );
 });
 
-it('the page has for each adapter its provider, units, variables and endpoints', () => {
+it('the page lists the provider, units, variables and endpoints of each adapter', () => {
   const page = adapterPage([known, generic], []);
   expect(page).toContain(
     '| [some-cloud](#some-cloud) | Some Cloud (id 77) | none | MiB, whole GiB of them (Binary) | SEK | architecture, local disk | `1 2 * * *` |',
@@ -53,7 +53,7 @@ it('the page has for each adapter its provider, units, variables and endpoints',
   expect(page).not.toContain('SOME_CLOUD_TOKEN');
 });
 
-it('the page names the adapters that state no fact', () => {
+it('the page names the adapters without facts', () => {
   const silent = { ...known, id: 'silent-cloud', facts: [] };
   expect(adapterPage([known, generic, silent], [])).toContain(
     'machine may send. These adapters state no fact: [any-list](#any-list), [silent-cloud](#silent-cloud).\n',
@@ -61,7 +61,7 @@ it('the page names the adapters that state no fact', () => {
   expect(adapterPage([known], [])).not.toContain('state no fact');
 });
 
-it('the page has the options of an adapter that some must be given, and its notes', () => {
+it('the page lists the options of an adapter, required or not, and its notes', () => {
   const page = adapterPage([known, generic], []);
   expect(page).toContain('| as each row says | as it comes |  | `3 * * * *` |');
   expect(page).toContain('| `ANY_LIST_URL` | URL, or path on this machine | must be given |');
@@ -71,7 +71,7 @@ it('the page has the options of an adapter that some must be given, and its note
   expect(page).toContain('\n\nMind the gap.\n\n');
 });
 
-it('the page has for each adapter of clusters how it is read, its settings, options and notes', () => {
+it('the page lists how each adapter of clusters is read, its settings, options and notes', () => {
   const plane: ClusterAdapter = {
     id: 'plane',
     endpoints: ['/things'],

@@ -1,11 +1,11 @@
-/** The npm name `fleetbook` is not ours: a stranger could register it, and an example would run the stranger's program. */
+/** The npm name `fleetbook` is free. An example with this name would run a program of a stranger who registers it. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { inPackage } from '../../src/config/package.ts';
 
 const OWN = '@fleetbook/fleetbook';
-/** What a package manager takes for the npm package `fleetbook`. */
+/** Matches the unscoped package name in a command or import. */
 const UNSCOPED = '(?<![\\w@/.<>-])fleetbook(?=["\'`\\s@]|$)';
 const FORMS = [
   new RegExp(`\\b(?:npm|pnpm|yarn|bun)\\s+(?:install|i|add|exec|x|dlx)\\b[^\\n\`]*?${UNSCOPED}`, 'm'),
@@ -53,7 +53,7 @@ describe('the name of the npm package', () => {
     ['docs/client.md', 'client'],
     ['docs/embedding.md', 'fleetbook'],
     ['docs/mcp.md', 'mcp'],
-  ])('is marked as not yet published in %s', (page, name) => {
+  ])('%s says that the package is not yet published', (page, name) => {
     const text = readFileSync(inPackage(page), 'utf8').replaceAll(/\s+/g, ' ');
     expect(text).toContain(`\`@fleetbook/${name}\` is not yet published`);
   });

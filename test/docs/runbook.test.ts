@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { DASHBOARD_FILE, dashboardText } from '../../docs/generate/dashboard.ts';
-import { addCommands } from '../../src/cli/commands.ts';
 import { inPackage } from '../../src/config/package.ts';
 import { alertRules } from '../support/alert-rules.ts';
+import { findCommand } from './find-command.ts';
 
 const page = readFileSync(inPackage('docs/runbook.md'), 'utf8');
-/** Sections of alerts, by their names. */
+/** The section of each alert, by its name. */
 const sections = new Map(
   page
     .split(/^## /m)
@@ -15,28 +14,28 @@ const sections = new Map(
     .map((text) => [text.slice(0, text.indexOf('\n')), text.split(/^# /m)[0] ?? '']),
 );
 
-it('the dashboard is what its source says (npm run docs)', () => {
+it('the dashboard file matches docs/generate (npm run docs updates it)', () => {
   expect(readFileSync(inPackage(DASHBOARD_FILE), 'utf8')).toBe(dashboardText());
 });
 
 describe('the runbook', () => {
-  it('has a section for each alert, and for nothing else', () => {
+  it('has one section for each alert and no other section', () => {
     expect([...sections.keys()]).toEqual(alertRules().map(({ alert }) => alert));
   });
 
-  it('is where each alert sends its reader', () => {
+  it('is the target of the link in each alert', () => {
     for (const { alert, annotations } of alertRules())
       expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
   });
 
-  it.each([...sections])('%s: says what it means, what to look at and what to do', (_, text) => {
+  it.each([...sections])('%s: explains the meaning, the checks and the remedy', (_, text) => {
     for (const part of ['**Means.**', '**Look at', '**Do.**']) {
       if (part === '**Do.**' && text.includes('**do** as')) continue;
       expect(text).toContain(part);
     }
   });
 
-  it('links to sections and files that there are', () => {
+  it('links to existing sections and files', () => {
     const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title.toLowerCase());
     for (const [, target = ''] of page.matchAll(/\]\(([^)]+)\)/g)) {
       if (target.startsWith('#')) expect(headings).toContain(target.slice(1));
@@ -44,28 +43,19 @@ describe('the runbook', () => {
     }
   });
 
-  const program = new Command('fleetbook');
-  addCommands(program, {});
   const commands = [...new Set([...page.matchAll(/`fleetbook ([^`]+)`/g)].map(([, words = '']) => words))];
 
   it('names commands', () => expect(commands.length).toBeGreaterThan(10));
 
-  it.each(commands)('names a command that the program has, with such arguments: fleetbook %s', (line) => {
-    const words = line.split(' ');
-    let command = program;
-    for (;;) {
-      const next = command.commands.find((each) => each.name() === words[0]);
-      if (!next) break;
-      command = next;
-      words.shift();
-    }
-    expect(command.commands, `${line} is no command`).toEqual([]);
+  it.each(commands)('names an existing command with valid arguments: fleetbook %s', (line) => {
+    const { command, rest: words } = findCommand(line);
+    expect(command.commands, `${line} is not a command`).toEqual([]);
     for (const option of words.filter((word) => word.startsWith('--')))
       expect(command.options.map(({ long }) => long)).toContain(option);
     const first = words.findIndex((word) => word.startsWith('--'));
     const given = first < 0 ? words.length : first;
     expect(given).toBeLessThanOrEqual(command.registeredArguments.length);
-    // A command that is only named may leave its arguments out.
+    // The page may name a command without its arguments.
     if (given > 0)
       expect(given).toBeGreaterThanOrEqual(
         command.registeredArguments.filter(({ required }) => required).length,
